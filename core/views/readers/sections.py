@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from core.importers.formats.published.readers import RAGGED
+from core.readers.curves import CURVE
 from core.views import text, theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, Way, section
@@ -135,7 +136,7 @@ def by_depth(view: View, ask: Ask) -> Blocks:
     sentence, answered = answer(depths, reading.scorer), found_in(view)
     scored = data.of_voice(answered, reading.scorer, reading.voice).scores.filter(scorer=reading.scorer)
     more = {
-        "several judges": judged(scored["judge"].drop_nulls().unique().sort().to_list()),
+        "several judges": judged(scored),
         "graded by people too": by_hand(data.voices(answered, reading.scorer), reading.voice),
         "questions differ by k": selection(rows),
     }
@@ -397,9 +398,16 @@ def selection(rows: pl.DataFrame) -> str:
     return "Every k has other questions here, as those with gold found: k* is also an effect of selection."
 
 
-def judged(judges: Sequence[str]) -> str:
-    """Say whose judgements a score is the mean of, where several judged."""
-    return f"Scores are means of {len(judges)} judges: {', '.join(judges)}." if len(judges) > 1 else ""
+def judged(scores: pl.DataFrame) -> str:
+    """Say whose judgements a score is the mean of, and whether all of them judged every curve."""
+    judges = scores["judge"].drop_nulls().unique().sort().to_list()
+    if len(judges) < 2:
+        return ""
+    fewest = scores.group_by(CURVE).agg(pl.col("judge").drop_nulls().n_unique())["judge"].min()
+    some = " Not all of them scored every curve: choose one under Scored by to compare." * (
+        fewest != len(judges)
+    )
+    return f"Scores are means of {len(judges)} judges: {', '.join(judges)}.{some}"
 
 
 def by_hand(voices: Sequence[str], voice: str) -> str:

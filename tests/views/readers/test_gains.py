@@ -13,6 +13,7 @@ from core.paths import PUBLISHED
 from core.readers.curves import gains_over_k, points, stack_differences
 from core.readers.depth import which
 from core.store import Snapshot, Store
+from core.views.readers import sections
 from core.views.readers.data import (
     JUDGES,
     PEOPLE,
@@ -198,3 +199,19 @@ def test_grades_of_people_are_not_averaged_with_a_judges(judges, known, means):
     for voice, value in means.items():
         scores = of_voice(found, "correctness", voice).scores
         assert scores["value"].mean() * 20 == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    ("judges", "said"),
+    [
+        ({"a": "j", "b": "j"}, ""),
+        ({"a": "jk", "b": "jk"}, "Scores are means of 2 judges: j, k."),
+        ({"a": "jk", "b": "j"}, "Not all of them scored every curve"),
+    ],
+)
+def test_several_judges_are_named_and_whether_all_scored_every_curve(judges: dict[str, str], said: str):
+    key = {"run_id": "r", "prompt": "p", "temperature": 0.0}
+    rows = [key | {"reader": reader, "judge": judge} for reader, some in judges.items() for judge in some]
+    words = sections.judged(pl.DataFrame(rows))
+    assert said in words
+    assert bool(words) == bool(said)
