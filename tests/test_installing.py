@@ -19,7 +19,7 @@ from tools.wheel import rewritten
 
 HEAVY = (
     *("voyageai", "cohere", "openai", "faiss", "wordllama", "bpe_openai", "onnxruntime", "tokenizers"),
-    *("pypdf", "bs4", "sentencex", "kneed", "sklearn"),
+    *("pypdf", "bs4", "sentencex", "kneed", "sklearn", "pyfive"),
 )
 """What the base does without."""
 WITHOUT = """

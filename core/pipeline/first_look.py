@@ -13,9 +13,13 @@ from core.importers import load
 from core.paths import DEMO
 from core.pipeline import demo
 from core.records import Batch, Collection, GoldenSet
+from core.tables import TABLES, frame
 
-COLLECTION_ID, GOLDEN_SET_ID = "docs-search", "docs-search-graded"
+COLLECTION_ID = "docs-search"
+GOLDEN_SET_ID, SECOND_SET_ID = "docs-search-graded", "docs-search-second"
 RESULTS = DEMO / "measured"
+LATER = DEMO / "judgements-later.tsv"
+LATER_JUDGE = "a language model, 27 November 2026: what only the encoders and the reranker bring"
 
 
 def collection() -> Collection:
@@ -24,32 +28,55 @@ def collection() -> Collection:
         demo.collection(),
         collection_id=COLLECTION_ID,
         name="Search in Python documentation",
-        notes="The texts and questions of python-docs, searched by an encoder and a reranker too; measured"
-        " once and shipped as results. See data/demo/README.md.",
+        notes="The texts and questions of python-docs, searched by encoders and a reranker too; measured"
+        " once and shipped as results. Reader fake repeats a sentence, to try the pages of readers."
+        " See data/demo/README.md.",
     )
 
 
-def golden_set() -> GoldenSet:
-    """Return its judgements: those of the demo, whose pools had neither the encoder nor the reranker."""
-    return replace(
-        demo.golden_set(),
-        golden_set_id=GOLDEN_SET_ID,
-        collection_id=COLLECTION_ID,
-        name="Search in Python documentation, graded",
-        notes="The grades of python-docs-graded. What only the encoder or the reranker brings is unjudged,"
-        " and counts as not relevant: their qualities are lower bounds. See data/demo/README.md.",
+def golden_sets() -> tuple[GoldenSet, GoldenSet]:
+    """Return its judgements: those of the demo with grades of later candidates, and the second judge's."""
+    return (
+        replace(
+            demo.golden_set(),
+            golden_set_id=GOLDEN_SET_ID,
+            collection_id=COLLECTION_ID,
+            name="Search in Python documentation, graded",
+            notes="The grades of python-docs-graded, and for the first five of stacks that its pools had not"
+            f" seen those of another judge ({LATER_JUDGE}). The rest is unjudged and counts as not relevant."
+            " See data/demo/README.md.",
+        ),
+        replace(
+            demo.second_set(),
+            golden_set_id=SECOND_SET_ID,
+            collection_id=COLLECTION_ID,
+            name="Search in Python documentation, second judge",
+        ),
     )
 
 
-def batch() -> Batch:
-    """Return the whole workspace: texts, questions, grades, right answers, and what was measured."""
-    here, graded = pl.lit(COLLECTION_ID), pl.lit(GOLDEN_SET_ID)
-    measured = load([RESULTS])
-    frames = {
+def later() -> pl.DataFrame:
+    """Return frame of `TABLES["judgements"]`: grades of passages outside the demo's pools."""
+    rows = pl.read_csv(LATER, separator="\t", quote_char=None).with_columns(
+        golden_set_id=pl.lit(GOLDEN_SET_ID), raw=pl.col("grade"), judge=pl.lit(LATER_JUDGE)
+    )
+    return frame("judgements", rows.select(list(TABLES["judgements"])).to_dict())
+
+
+def shipped() -> tuple[Batch, Batch]:
+    """Return the whole workspace (texts, questions, grades, right answers, results), and figures of names."""
+    here, measured = pl.lit(COLLECTION_ID), load([RESULTS])
+    graded = {GOLDEN_SET_ID: demo.judgements(), SECOND_SET_ID: demo.judgements(second=True)}
+    given = [rows.with_columns(golden_set_id=pl.lit(name)) for name, rows in graded.items()]
+    frames = dict(measured.frames)
+    names = {table: frames.pop(table) for table in ("diagnostics",) if table in frames}
+    texts = {
         "passages": demo.passages().with_columns(collection_id=here),
         "queries": demo.queries().with_columns(collection_id=here),
         "gold_answers": demo.gold_answers().with_columns(collection_id=here),
-        "judgements": demo.judgements().with_columns(golden_set_id=graded),
-        **measured.frames,
+        "judgements": pl.concat([*given, later()]),
     }
-    return Batch(collections=(collection(),), golden_sets=(golden_set(),), runs=measured.runs, frames=frames)
+    workspace = Batch(
+        collections=(collection(),), golden_sets=golden_sets(), runs=measured.runs, frames={**texts, **frames}
+    )
+    return workspace, Batch(collections=measured.collections, frames=names)

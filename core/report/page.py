@@ -313,7 +313,7 @@ def as_text(
         "link": link,
     }
     if form == "notebook":
-        return render.part("blocks.j2", **context)
+        return render.part("blocks.j2", charts, **context)
     fill = render.html if form == "html" else render.markdown
     return fill("blocks.j2", charts, **context)
 

@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ import plotly.graph_objects as go
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from core.report.drawn import svg
 from core.views import text, theme
 from core.written import isolated, upright
 
@@ -46,6 +47,7 @@ class Chart:
     figure: go.Figure
     alt: str
     caption: str = ""
+    image: Markup | None = None  # as SVG, where no script draws it
 
 
 def html(template: str, charts: Mapping[str, Chart], **context: object) -> str:
@@ -63,10 +65,16 @@ def html(template: str, charts: Mapping[str, Chart], **context: object) -> str:
     )
 
 
-def part(template: str, **context: object) -> str:
-    """Fill a template as a part of a page of others, such as a notebook; its charts are drawn elsewhere."""
+def part(template: str, charts: Mapping[str, Chart], **context: object) -> str:
+    """Fill a template as a part of a page of others, such as a notebook; charts are images in it."""
     page = environment("html")
-    body = Markup(page.get_template(template).render(charts={}, **context))  # noqa: S704 - escaped there
+    drawn = {name: (chart, svg(chart.figure, chart.alt)) for name, chart in charts.items()}
+    images = {
+        name: replace(chart, image=Markup(image))  # noqa: S704 - words are escaped there
+        for name, (chart, image) in drawn.items()
+        if image
+    }
+    body = Markup(page.get_template(template).render(charts=images, **context))  # noqa: S704 - escaped there
     return page.get_template("notebook.html").render(body=body, style=_own(_file("notebook.css")), **context)
 
 

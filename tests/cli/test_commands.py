@@ -276,7 +276,7 @@ def small_demo(sink, progress):
 def test_demo_fills_the_store_once(cli, monkeypatch):
     monkeypatch.setattr("core.pipeline.demo.run_demo", small_demo)
     monkeypatch.setattr("core.diagnostics.names.job.DEMO_RUNS", 1)
-    made = cli.rows("demo", "--if-empty")
+    made = cli.rows("demo", "--if-empty", "--measure")
     assert {row["origin"] for row in made} == {"published", "run"}
     assert cli.store.revision() == 1
     assert len(cli.rows("list", "runs")) == len(made)
@@ -291,7 +291,7 @@ def test_a_demo_that_fails_writes_nothing(cli, monkeypatch):
         raise InputError("The questions cannot be read.")
 
     monkeypatch.setattr("core.pipeline.demo.run_demo", failing)
-    assert "error: The questions cannot be read." in cli("demo", code=1).stderr
+    assert "error: The questions cannot be read." in cli("demo", "--measure", code=1).stderr
     assert cli.store.revision() == 0
 
 

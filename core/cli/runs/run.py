@@ -1,6 +1,6 @@
 """``run SPEC``: execute a sweep, resumable and within its budget, or repeat one from a manifest.
 
-``demo``: load the published evidence, and really run the demo stacks on this machine.
+``demo``: load the published evidence and shipped results; really run the demo stacks where that is asked for.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from core.cli.runs.plan import SplitOption
 from core.errors import InputError
 from core.files import read_json
 from core.jobs import State, Status, Tracker
+from core.prices import PriceBook
 from core.records import Batch
 from core.views.diagnostics import landing
 from core.views.run.plan import search_rows, search_words
@@ -153,49 +154,44 @@ def search(
 
 def demo(
     ctx: typer.Context,
+    *,
     if_empty: Annotated[
         bool, typer.Option("--if-empty", help="Do nothing if the store has runs already.")
     ] = False,
-    shipped: Annotated[
+    measure: Annotated[
         bool,
-        typer.Option("--shipped", help="Only what is shipped as results: takes seconds, measures nothing."),
+        typer.Option("--measure", help="Measure stacks on this machine too, the workspace python-docs."),
     ] = False,
+    shipped: Annotated[bool, typer.Option("--shipped", hidden=True)] = False,  # what is done without options
     status: Annotated[Path | None, typer.Option(hidden=True, help="File that is told how far it is.")] = None,
     form: FormatOption = Format.TABLE,
 ) -> None:
-    """Fill the store with the published evidence and a real local evaluation (under 2 minutes)."""
+    """Fill the store with the published evidence and with stacks whose results are shipped, in seconds."""
     context: Context = ctx.obj
     if if_empty and context.store().read().runs().height:
         complain("The store has runs already; nothing to do.")
         return
-    if shipped:
-        _load_shipped(context, form)
-        return
-    # Here because the engines take a second to load, which no other command should wait for.
-    from core.diagnostics.names.job import demo_batch  # noqa: PLC0415
+    # Here because the formats take a second to load, which no other command should wait for.
     from core.importers.formats.published import published_batch  # noqa: PLC0415
     from core.importers.formats.published.readers import published_readers  # noqa: PLC0415
-    from core.pipeline.demo import run_demo  # noqa: PLC0415
+    from core.pipeline import first_look  # noqa: PLC0415
 
-    # Everything is measured first and written at once: a store holds the whole demo or nothing of it.
-    batches: list[Batch] = [published_batch(), published_readers()]
     tracker = Tracker(Status(name="The demo"), path=status)
-    with _bar() as bar:
-        task = bar.add_task("start", total=None)
-
-        def tell(done: int, total: int, label: str) -> None:
-            bar.update(task, completed=done, total=total, description=label)
-            tracker.tell(done=done, total=total, stage=label)
-
-        filled = run_demo(batches.append, tell)
-        bar.update(task, description="names in embedders")
-        names = demo_batch(context.books()["list"])
-    with context.write("demo", filled.summary) as writer:
+    tracker.tell(stage="loading")
+    workspace, shipped_names = first_look.shipped()
+    batches, names = [workspace, published_batch(), published_readers()], [shipped_names]
+    summary = "results that are shipped"
+    if measure and not shipped:
+        found, figures, summary = _measured(context.books()["list"], tracker)
+        batches, names = [*batches, *found], [*names, figures]
+    # Everything is written at once: a store holds the whole demo or nothing of it.
+    with context.write("demo", summary) as writer:
         for batch in batches:
             writer.add(batch)
-        landing.add(writer, context.store().read(), names)
-    tracker.close(State.FINISHED, filled.summary)
-    complain(filled.summary)
+        for figures in names:
+            landing.add(writer, context.store().read(), figures)
+    tracker.close(State.FINISHED, summary)
+    complain(summary)
     rows = [
         (run.run_id, run.label, run.collection_id, run.origin.value)
         for batch in batches
@@ -207,19 +203,22 @@ def demo(
     emit(runs, form)
 
 
-def _load_shipped(context: Context, form: Format) -> None:
-    """Write the published evidence and the first look, in one transaction."""
-    from core.importers.formats.published import published_batch  # noqa: PLC0415
-    from core.importers.formats.published.readers import published_readers  # noqa: PLC0415
-    from core.pipeline.first_look import batch  # noqa: PLC0415
+def _measured(book: PriceBook, tracker: Tracker[Status]) -> tuple[list[Batch], Batch, str]:
+    """Run the stacks of python-docs here; returns them, figures of names, and all in a line."""
+    from core.diagnostics.names.job import demo_batch  # noqa: PLC0415 - the engines take a second to load
+    from core.pipeline.demo import run_demo  # noqa: PLC0415
 
-    batches = [batch(), published_batch(), published_readers()]
-    with context.write("demo", "what is shipped as results") as writer:
-        for one in batches:
-            writer.add(one)
-    rows = [(run.collection_id, run.origin.value) for one in batches for run in one.runs]
-    counts = pl.DataFrame(rows, schema=["collection_id", "origin"], orient="row")
-    emit(counts.group_by("collection_id", "origin", maintain_order=True).len("runs"), form)
+    batches: list[Batch] = []
+    with _bar() as bar:
+        task = bar.add_task("start", total=None)
+
+        def tell(done: int, total: int, label: str) -> None:
+            bar.update(task, completed=done, total=total, description=label)
+            tracker.tell(done=done, total=total, stage=label)
+
+        filled = run_demo(batches.append, tell)
+        bar.update(task, description="names in embedders")
+        return batches, demo_batch(book), filled.summary
 
 
 def _bar() -> Progress:

