@@ -178,18 +178,17 @@ def demo(
 
     tracker = Tracker(Status(name="The demo"), path=status)
     tracker.tell(stage="loading")
-    workspace, shipped_names = first_look.shipped()
-    batches, names = [workspace, published_batch(), published_readers()], [shipped_names]
+    workspace, names = first_look.shipped()
+    batches = [workspace, published_batch(), published_readers()]
     summary = "results that are shipped"
     if measure and not shipped:
-        found, figures, summary = _measured(context.books()["list"], tracker)
-        batches, names = [*batches, *found], [*names, figures]
+        found, names, summary = _measured(context.books()["list"], tracker)
+        batches += found
     # Everything is written at once: a store holds the whole demo or nothing of it.
     with context.write("demo", summary) as writer:
         for batch in batches:
             writer.add(batch)
-        for figures in names:
-            landing.add(writer, context.store().read(), figures)
+        landing.add(writer, context.store().read(), names)
     tracker.close(State.FINISHED, summary)
     complain(summary)
     rows = [
