@@ -59,6 +59,9 @@ class Sample:
     scores: Sequence[float | None] = ()  # of the contexts
     values: Mapping[str, float | None] = field(default_factory=dict)  # measure → value
     judges: Mapping[str, str] = field(default_factory=dict)  # measure → the model that measured
+    signals: dict[str, float] = field(
+        default_factory=dict
+    )  # of the table "signals", such as when it was asked
     times: dict[str, float] = field(default_factory=dict)  # stage → milliseconds
     used: dict[tuple[str, str, str], float] = field(default_factory=dict)  # (stage, item, unit) → amount
 
@@ -108,6 +111,7 @@ def answered(member: Member, samples: Sequence[Sample]) -> Answered:
         frames={
             "timings": times.with_columns(repeat=pl.lit(1)),
             "usage": used.with_columns(basis=pl.lit(Basis.IMPORTED.value)),
+            "signals": collected(VALUE, lambda sample: sample.signals.items()),
         },
         scores=collected(_SCORE, lambda sample: enumerate(sample.scores, 1)),
     )

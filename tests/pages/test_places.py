@@ -52,6 +52,7 @@ CANNOT_FILL = {
     "latency/indexes": "No index was measured or imported yet.",
     "what_if/criteria weights": "No stack here was reranked by several criteria.",
     "diagnostics/noise": "No stack of this workspace was asked perturbed queries.",
+    "diagnostics/drift": "No stack here says when its queries were asked.",
     "diagnostics/recall": "No stack of this workspace was asked perturbed queries.",
 }
 """Places that the demo has nothing for, with what they say."""

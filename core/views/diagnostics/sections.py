@@ -11,7 +11,7 @@ from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, section
 from core.views.columns import COLUMNS, Column, Columns
 from core.views.diagnostics import asked_names as named
-from core.views.diagnostics import foretold
+from core.views.diagnostics import drifting, foretold
 from core.views.diagnostics import names as page
 from core.views.diagnostics import noise_costs as noisy
 from core.views.diagnostics.noise import Gathered, drops, effect_table, gather, per_query, rewritten
@@ -170,7 +170,51 @@ def with_recall(view: View, ask: Ask) -> Blocks:
     yield Table(every, "foretold", FORETOLD, MORE_FORETOLD, whole=table)
 
 
-SECTIONS = (by_names, by_noise, with_recall)
+@section(drifting.NAME, "Does live traffic still look as it did?")
+def live(view: View, ask: Ask) -> Blocks:
+    """Yield whether a number that needs no judgement drifts over the time of imported traces."""
+    runs = drifting.timed(view)
+    if not runs:
+        yield Answer(drifting.NOTHING)
+        yield Text(drifting.WAY_OUT, "guide")
+        return
+    run_id = runs[ask.listed("Traces", runs, "live", width=230)]
+    offered = [name for name in drifting.proxies(view, run_id).columns if name not in ("query_id", "at")]
+    usual = next((name for name in offered if name.startswith("best score")), None)
+    proxy = ask.listed("Proxy", offered, "proxy", usual=usual, about=drifting.ABOUT_PROXY, width=230)
+    count = int(ask.number("Windows", "wins", 6.0, 2.0, 50.0) or 6)
+    rows = drifting.drifted(view, run_id, proxy, count)
+    sentence = drifting.answer(rows, proxy)
+    yield Answer(sentence, caveats={"how it is compared": drifting.HOW, "limits": drifting.LIMITS})
+    if rows.is_empty():
+        return
+    yield Chart(drifting.chart(rows, proxy), "drift", sentence)
+    yield Table(drifting.dated(rows), "drift", DRIFT, MORE_DRIFT)
+
+
+SECTIONS = (by_names, by_noise, with_recall, live)
+DRIFT: Columns = (
+    Column("window", "window", "exact", "In the order of time; the first is the reference."),
+    Column("from", "from (UTC)", "text", "When its first query was asked.", width=130),
+    Column("to", "to (UTC)", "text", "When its last query was asked.", width=130),
+    COLUMNS["n"].but(about="Queries of which the proxy is known."),
+    Column("mean", "mean", "number", "Of the proxy.", 3),
+    Column("shift", "shift", "number", "Mean minus that of the first window.", 3),
+    Column("shift_low", "low", "number", "Lower end of its 95 % interval.", 3),
+    Column("shift_high", "high", "number", "Upper end of its 95 % interval.", 3),
+    COLUMNS["p"].but(about="Of the Kolmogorov–Smirnov distance, corrected (Holm)."),
+    Column("verdict", "drifted", "text", "p below 0.05.", width=70),
+)
+OF_JUDGED = "Over the judged queries of the window, at the cutoff."
+MORE_DRIFT: Columns = (
+    Column("distance", "distance", "score", "Kolmogorov–Smirnov, to the first window."),
+    *(
+        Column(f"{name}{end}", f"{name}{end.replace('_', ' ')}", "number", OF_JUDGED, 3)
+        for name in drifting.JUDGED
+        for end in ("", "_low", "_high")
+    ),
+    *(Column(f"{name}_n", f"{name}: n", "exact", "Judged queries.") for name in drifting.JUDGED),
+)
 FORETOLD: Columns = (
     "stack",
     COLUMNS["perturb"].but("queries"),

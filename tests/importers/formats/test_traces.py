@@ -36,6 +36,7 @@ LANGSMITH = [
      "inputs": {"question": "broken"}, "outputs": None, "error": "Timeout", "status": "error",
      "start_time": "2024-05-29T13:47:00", "end_time": None, "session_name": "prod"},
 ]  # fmt: skip
+BEGAN = ("asked_at", 1716990379.0)  # 2024-05-29T13:46:19 UTC, as seconds
 PHOENIX = [
     {"context.trace_id": "t1", "context.span_id": "s1", "parent_id": None, "name": "query",
      "span_kind": "CHAIN", "start_time": "2024-05-29T13:46:19.000000+00:00",
@@ -144,7 +145,7 @@ def test_runs_within_runs_and_feedback():
                                            for each in LANGSMITH[1:3]]}  # fmt: skip
     made = read(up("export.json", json.dumps([root, LANGSMITH[3]])), collection_id="c")
     check(made)
-    assert rows(made, "signals").select("signal", "value").rows() == [("correctness", 0.5)]
+    assert sorted(rows(made, "signals").select("signal", "value").rows()) == [BEGAN, ("correctness", 0.5)]
     assert made.runs[0].stack.spec["embedder"] == "e-3"
     assert "sk-1234" not in str(made.runs[0].manifest)
 
@@ -210,7 +211,7 @@ def test_traces_of_langfuse_hold_their_observations():
     failed = {**trace, "id": "t2", "level": "ERROR", "observations": []}
     made = read(up("traces.json", json.dumps([trace, failed])), collection_id="c")
     check(made)
-    assert rows(made, "signals").select("signal", "value").rows() == [("helpful", 1.0)]
+    assert sorted(rows(made, "signals").select("signal", "value").rows()) == [BEGAN, ("helpful", 1.0)]
     both = zipped({"traces.json": json.dumps([{**trace, "observations": ["o1"]}, failed]),
                    "observations.jsonl": as_lines(LANGFUSE)})  # fmt: skip
     check(read(up("x.zip", both), collection_id="c"))

@@ -31,6 +31,7 @@ class TraceFormat(Format):
         "rankings": "documents of the reranker of each trace, else of its retriever",
         "timings": "retrieve, rerank and generate from start and end of their steps",
         "usage": "input (prompt) and output (completion) tokens of each model",
+        "signals": "when each trace began (asked_at, seconds since 1970)",
         "answers": "",
     }
     units = "start and end to milliseconds"

@@ -19,6 +19,7 @@ from core.importers.settings import axes_of, kept
 
 _STAGES: Mapping[Kind, str] = {"model": "generate", "embedding": "embed", "reranker": "rerank"}
 _MOST_STEPS = 1_000
+ASKED_AT = "asked_at"  # Signal of when a question was asked; seconds since 1970 (UTC)
 _TIMES = (
     "Times are the lengths of the steps that retrieved, reranked and answered; that of a whole trace is "
     "not taken, because it is that of the application, answering included."
@@ -91,6 +92,7 @@ def _question(steps: Sequence[Span], left: Counter[str]) -> _Question | None:
         context_ids=None if documents is None else [document.id for document in documents],
         scores=[document.score for document in documents or ()],
         values=root.scores or {},
+        signals={ASKED_AT: root.start} if root.start is not None else {},
         times=dict(_times({"retrieve": retrievers, "rerank": rerankers, "generate": models})),
         used=_used(steps),
     )

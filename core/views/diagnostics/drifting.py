@@ -1,0 +1,183 @@
+"""Section Drift: whether live traffic still looks as it did, by numbers that need no judgements.
+
+The T measure's paper (recall_t_measure, Limitations) sees T and F_e used where a system is monitored: they
+need the relevance of the passages that were retrieved, and nothing of the rest. Where traces are judged,
+their means stand beside the drift of a proxy, window by window.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+import plotly.graph_objects as go
+import polars as pl
+
+from core.importers.formats.traces.questions import ASKED_AT
+from core.metrics import Measure
+from core.stats.drift import LEAST, drift, windows
+from core.stats.intervals import bootstrap_means
+from core.views import text, theme
+from core.views.keep import keep
+from core.views.what_if.families import Option, available
+from core.views.workspace.scores import at_cutoff, evidence
+from core.views.workspace.view import View
+
+NAME = "drift"
+WORDS, FOUND = "words of the query", "passages found"
+JUDGED = ("T", "F_e")
+"""Measures of the T paper that need no more than the grades of what was retrieved."""
+NOTHING = "No stack here says when its queries were asked."
+WAY_OUT = "Import traces of LangSmith, Phoenix or Langfuse: `python -m core import traces.json`."
+LIMITS = (
+    "A drift says that queries or scores are others than at first, not that retrieval is worse; retrieval "
+    "can get worse without one. Judge some traces of a window: T and F_e then stand beside it."
+)
+HOW = (
+    "Windows follow one another and hold as many queries each; the first is the reference. Shift: difference "
+    "of means with its 95 % bootstrap interval. Drifted: Kolmogorov–Smirnov distance of p < 0.05, corrected "
+    f"for the number of windows (Holm); below {LEAST} queries nothing is compared. Queries are taken as "
+    "independent."
+)
+ABOUT_PROXY = "A number that is known of every query without a judgement."
+
+
+@keep()
+def timed(view: View) -> dict[str, str]:
+    """Return the stacks whose queries say when they were asked: run_id by name."""
+    runs = view.snapshot.runs(view.scope.collection_id).select("run_id", "label")
+    chosen = set(view.table["run_id"]) if view.table.height else set(runs["run_id"])
+    known = set(view.snapshot.signals(runs["run_id"].to_list(), signal=ASKED_AT)["run_id"])
+    return {label: run_id for run_id, label in runs.iter_rows() if run_id in known & chosen}
+
+
+@keep("Reading what is known of every query…", entries=16)
+def proxies(view: View, run_id: str) -> pl.DataFrame:
+    """Return query_id, at (seconds since 1970) and a column per proxy; null = unknown."""
+    asked = view.snapshot.signals([run_id], signal=ASKED_AT).select("query_id", at="value")
+    texts = view.snapshot.queries(view.scope.collection_id).select(
+        "query_id", pl.col("text").str.split(" ").list.len().cast(pl.Float64).alias(WORDS)
+    )
+    ranked = view.snapshot.rankings([run_id], stage="final").group_by("query_id")
+    counts = ranked.agg(pl.len().cast(pl.Float64).alias(FOUND))
+    table = asked.join(texts, on="query_id", how="left").join(counts, on="query_id", how="left")
+    for signal in available(view.snapshot, Option("", run_id, None), view.scope.collection_id):
+        if signal.values:
+            own = pl.DataFrame({"query_id": list(signal.values), signal.label: list(signal.values.values())})
+            table = table.join(own, on="query_id", how="left")
+    return table.sort("at", "query_id")
+
+
+@keep("Comparing windows…", entries=32)
+def drifted(view: View, run_id: str, proxy: str, count: int) -> pl.DataFrame:
+    """Compare windows: `DRIFT`, and mean, low, high and n of T and F_e over the queries that are judged."""
+    table = proxies(view, run_id).drop_nulls(["at", proxy])
+    rows = drift(table[proxy].to_numpy(), table["at"].to_numpy(), count, seed=view.seed)
+    of = windows(table["at"].to_numpy(), count)
+    for name, by_query in _judged(view, run_id).items():
+        values = np.array([by_query.get(query_id, np.nan) for query_id in table["query_id"]])
+        told = [_mean(name, values[of == window - 1]) for window in rows["window"]]
+        rows = rows.hstack(pl.DataFrame(told, schema=_columns(name)))
+    return rows
+
+
+def _columns(name: str) -> dict[str, pl.DataType]:
+    floats: dict[str, pl.DataType] = dict.fromkeys((name, f"{name}_low", f"{name}_high"), pl.Float64())
+    return {**floats, f"{name}_n": pl.Int32()}
+
+
+def _mean(name: str, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> dict[str, float | int | None]:
+    """Return the mean of a measure over the judged queries of a window; null where none is."""
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return {f"{name}_n": 0}
+    low, high = (float(end[0]) for end in bootstrap_means(known[None], whole=None))
+    told: dict[str, float | int | None] = {name: float(known.mean()), f"{name}_n": len(known)}
+    return told | {
+        f"{name}_{end}": None if np.isnan(at) else at for end, at in (("low", low), ("high", high))
+    }
+
+
+def _judged(view: View, run_id: str) -> dict[str, dict[str, float]]:
+    """Return T and F_e at the cutoff of the judged queries; none where there is no golden set."""
+    nothing: dict[str, dict[str, float]] = {name: {} for name in JUDGED}
+    if view.scope.golden_set_id is None:
+        return nothing
+    measures = [Measure(name).at(view.quality.k) for name in JUDGED]
+    graded = evidence(view.snapshot, [run_id], view.scope.golden_set_id, measures)
+    if not graded.query_ids:
+        return nothing
+    found = {measure.name: at_cutoff(graded, measure)[0] for measure in measures}
+    return {
+        name: {key: float(value) for key, value in zip(graded.query_ids, values, strict=True)}
+        for name, values in found.items()
+    }
+
+
+def answer(rows: pl.DataFrame, proxy: str) -> str:
+    """Say which windows drifted from the first, and by how much at most."""
+    compared = rows.drop_nulls("shift")
+    if compared.is_empty():
+        few = f"fewer than {LEAST} queries in the first window or in each later one"
+        return f"Too few to tell a drift of {proxy}: {few}."
+    n = f"n = {int(rows['n'].sum())} queries"
+    gone = compared.filter("drifted").sort(pl.col("distance"), descending=True)
+    windows_of = text.count(compared.height, "window")
+    if gone.is_empty():
+        return f"No drift: {proxy} is distributed as at first in each of {windows_of} ({n})."
+    row = gone.row(0, named=True)
+    ends = f" [{_signed(row['shift_low'])}, {_signed(row['shift_high'])}]"
+    return (
+        f"{gone.height} of {windows_of} drifted: {proxy} moves by {_signed(row['shift'])}{ends} against the "
+        f"first in window {row['window']} ({n})."
+    )
+
+
+def _signed(value: float) -> str:
+    return text.signed(value, "{:.3g}".format)
+
+
+def dated(rows: pl.DataFrame) -> pl.DataFrame:
+    """Add when each window begins and ends, in words (UTC), and whether it drifted."""
+    words = {True: "yes", False: "no", None: ""}
+    return rows.with_columns(
+        pl.Series("from", [_date(at) for at in rows["begin"]], dtype=pl.String),
+        pl.Series("to", [_date(at) for at in rows["end"]], dtype=pl.String),
+        pl.Series("verdict", [words[value] for value in rows["drifted"]], dtype=pl.String),
+    )
+
+
+def _date(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def chart(rows: pl.DataFrame, proxy: str) -> go.Figure:
+    """Draw the mean of a proxy by window with its interval, and the reference's; T and F_e below if known."""
+    known = [name for name in JUDGED if name in rows.columns and rows[name].is_not_null().any()]
+    titles = [text.escape(proxy), *known]
+    panels = theme.Panels(titles, across=1, height=300 * len(titles))
+    for place, name in enumerate(("mean", *known)):
+        low, high = ("low", "high") if name == "mean" else (f"{name}_low", f"{name}_high")
+        some = rows.drop_nulls(name)
+        panels.add(place, _line(some, name, low, high, titles[place]))
+        first = some.filter(window=1)
+        if first.height:
+            line = {"color": theme.NEUTRAL, "width": 1, "dash": "dot"}
+            panels.figure.add_hline(y=float(first[name][0]), line=line, **panels.at(place))
+    return panels.figure
+
+
+def _line(rows: pl.DataFrame, name: str, low: str, high: str, title: str) -> theme.Spec:
+    ends = [rows[column].fill_null(rows[name]).to_numpy() for column in (low, name, high)]
+    gone = [bool(value) and name == "mean" for value in rows["drifted"]]
+    colours = [theme.ACCENT if value else theme.FRONTIER for value in gone]
+    symbols = ["diamond" if value else "circle" for value in gone]
+    hover = [
+        f"window {at}: {value:.4g}, n = {n:,}{', drifted' if moved else ''}"
+        for at, value, n, moved in zip(rows["window"], rows[name], rows["n"], gone, strict=True)
+    ]
+    return theme.scatter(
+        title, [f"{at}" for at in rows["window"]], rows[name].to_numpy(), hover=hover, mode="lines+markers",
+        line={"color": theme.NEUTRAL, "width": 1}, marker={"color": colours, "symbol": symbols, "size": 10},
+        error_y=theme.whiskers(*ends, thickness=1), showlegend=False,
+    )  # fmt: skip

@@ -1,0 +1,67 @@
+"""The section on drift: traces that say when they were asked, with and without judgements."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from core.records import Batch, Origin, Run, Stack
+from core.store import Store
+from core.tables import frame
+from core.views.ask import Given
+from core.views.blocks import Answer, Table
+from core.views.diagnostics import drifting
+from core.views.diagnostics.sections import live
+from core.views.workspace.scope import Latency, Quality
+from core.views.workspace.view import View
+from tests.views.made import BOOK
+from tests.views.what_if import routed
+
+DAY = 86_400.0
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return routed.write(tmp_path_factory.mktemp("drift") / "s", (10,))
+
+
+def view_of(store: Store) -> View:
+    return View(store.read(), routed.ROUTED, quality=Quality("RA-nWG", 3), latency=Latency(), book=BOOK)
+
+
+def test_without_times_it_says_how_to_have_some(store: Store):
+    blocks = list(live.draw(view_of(store), Given()))
+    assert isinstance(blocks[0], Answer)
+    assert blocks[0].sentence == drifting.NOTHING
+
+
+def test_windows_have_proxies_and_t_where_queries_are_judged(tmp_path: Path):
+    store = routed.write(tmp_path / "s", (10,))
+    read = store.read()
+    run_id, names = "live", read.queries("c")["query_id"].to_list()
+    run = Run(
+        run_id=run_id, collection_id="c", stack=Stack({"name": "live"}), label="live", origin=Origin.IMPORT
+    )
+    asked = [
+        {"run_id": run_id, "query_id": name, "signal": drifting.ASKED_AT, "value": at * DAY}
+        for at, name in enumerate(names)
+    ]
+    ranked = read.rankings([read.runs()["run_id"].item()], stage="final").with_columns(run_id=pl.lit(run_id))
+    frames = {"signals": frame("signals", asked), "rankings": frame("rankings", ranked.to_dict())}
+    with store.write("times") as writer:
+        writer.add(Batch(runs=(run,), frames=frames))
+    view = view_of(store)
+    blocks = list(live.draw(view, Given({"wins": ["3"]})))
+    (table,) = [block for block in blocks if isinstance(block, Table)]
+    rows = table.rows
+    assert rows["n"].to_list() == [8, 8, 8]
+    assert rows["from"].to_list() == ["1970-01-01 00:00", "1970-01-09 00:00", "1970-01-17 00:00"]
+    assert rows["T_n"].sum() == rows["F_e_n"].sum() > 0
+    assert rows["shift"].null_count() == 3
+    said = next(block for block in blocks if isinstance(block, Answer)).sentence
+    assert said.startswith("Too few to tell a drift of best score")
+    words = drifting.drifted(view, run_id, drifting.WORDS, 1)
+    texts = read.queries("c").select(pl.col("text").str.split(" ").list.len().mean()).item()
+    assert words["mean"].item() == pytest.approx(texts)
