@@ -208,6 +208,43 @@ def curves(samples: Samples, kind: Kind, keep: pl.Expr) -> list[Curve]:
     ]
 
 
+def ranked_samples(samples: Samples, keep: pl.Expr) -> pl.DataFrame:
+    """Count what was ranked, by run, candidates and relevant passages (recall_t_measure, Table 1).
+
+    Returns:
+        name, candidates (passages that the run ranked for the query, Nc), relevant (Np), k_from and k_to (of
+        the answers), ranked (queries, nr) and n (answers, ng); sorted.
+    """
+    ranked = (samples.found.grades >= 0).sum(axis=2)
+    run, query, _ = samples.places.T
+    rows = samples.rows.with_columns(pl.Series("candidates", ranked[run, query]))
+    return (
+        rows.filter(keep)
+        .group_by("name", "candidates", "relevant")
+        .agg(
+            k_from=pl.col("k").min(), k_to=pl.col("k").max(), ranked=pl.col("query_id").n_unique(), n=pl.len()
+        )
+        .sort("name", "candidates", "relevant")
+    )
+
+
+def graded_samples(samples: Samples, keep: pl.Expr) -> pl.DataFrame:
+    """Count ranked queries and graded answers of every run, narrow and wide (recall_t_measure, Table 2).
+
+    Returns:
+        name, ranked (queries, nr), n (answers, ng), narrow (of them with K < Np) and wide; sorted by name.
+    """
+    return (
+        samples.rows.filter(keep)
+        .group_by("name")
+        .agg(
+            ranked=pl.col("query_id").n_unique(), n=pl.len(),
+            narrow=(pl.col("width") == "narrow").sum(), wide=(pl.col("width") == "wide").sum(),
+        )
+        .sort("name")
+    )  # fmt: skip
+
+
 def differences(
     samples: Samples, kind: Kind, keep: pl.Expr, measures: tuple[str, str], least: int
 ) -> pl.DataFrame:

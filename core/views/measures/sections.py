@@ -102,6 +102,10 @@ def predicting_answers(view: View, ask: Ask) -> Blocks:
     yield Answer(sentence, caveats=chips)
     yield Chart(charts.bars(table, kind), "correlations", sentence)
     yield Table(table, "correlations", COEFFICIENTS)
+    ways = outcome.graded_samples(samples, offered[segment])
+    ranked = outcome.ranked_samples(samples, offered[segment])
+    tables = [Table(ways, "graded_samples", GRADED), Table(ranked, "ranked_samples", RANKED)]
+    yield Fold("What the answers are of", tables)
     yield from _over_alpha(curves, kind)
     yield from _by_ratio(samples, kind, offered[segment], ask)
 
@@ -165,5 +169,22 @@ COEFFICIENTS = (
     *("low", "high", N),
     COLUMNS["queries"].but("queries", ""),
     "note",
+)
+QUERIES = Column("ranked", "queries", "exact", "With graded answers (recall_t_measure, Tables 1, 2: nr).")
+GRADED = (
+    COLUMNS["name"].but(about="Of the stack."),
+    QUERIES,
+    N,
+    Column("narrow", "narrow", "exact", "Answers with K < Np."),
+    Column("wide", "wide", "exact", "Answers with K ≥ Np."),
+)
+RANKED = (
+    COLUMNS["name"].but(about="Of the stack."),
+    Column("candidates", "candidates", "exact", "Passages that the stack ranked for the query (Nc)."),
+    Column("relevant", "relevant", "exact", "Passages that are judged relevant to the query (Np)."),
+    Column("k_from", "smallest K", "exact", "Of the answers."),
+    Column("k_to", "largest K", "exact", "Of the answers."),
+    QUERIES,
+    N,
 )
 SECTIONS = (all_measures, predicting_answers)

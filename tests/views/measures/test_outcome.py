@@ -197,3 +197,19 @@ def test_an_answer_whose_ranking_is_not_there_is_left_out(tmp_path: Path):
     assert found is not None
     assert found.rows.select("run_id", "query_id", "R").rows() == [("r", "q1", 1.0), ("s", "q3", 0.0)]
     assert found.left_out == {"query that the run does not rank": 1}
+
+
+def test_samples_are_counted_as_the_tables_of_the_paper_do(by_recall: Snapshot):
+    found = samples(by_recall, RR)
+    assert found is not None
+    graded, ranked = (of(found, pl.lit(True)) for of in (page.graded_samples, page.ranked_samples))
+    assert graded.select("ranked", "n").rows() == [(60, 180), (60, 180)]
+    assert graded.select(pl.col("narrow") + pl.col("wide")).to_series().to_list() == [180, 180]
+    narrow = found.rows.filter(pl.col("k") < pl.col("relevant"))
+    assert graded["narrow"].sum() == narrow.height > 0
+    assert ranked["relevant"].unique().sort().to_list() == [2, 3, 4, 5, 6]
+    assert set(ranked.select("k_from", "k_to").rows()) == {(2, 8)}
+    assert (ranked["ranked"].sum(), ranked["n"].sum()) == (120, 360)
+    assert set(ranked["candidates"]) == {8}  # what the file says of a ranking: its first passages
+    only = page.graded_samples(found, pl.col("width") == "narrow")
+    assert only["wide"].to_list() == [0, 0]
