@@ -123,14 +123,14 @@ def caveats(table: pl.DataFrame, decision: Decision, asked: View) -> dict[str, s
         if unscored
         else None,
         ONE_PLACE: ONE_KNOWN if one_known(asked.snapshot, asked.scope.golden_set_id) else None,
-        **_unanswerable(asked),
+        **unanswerable(asked),
         "people graded too": _beside(table, asked),
         **{f"no {axis.word} known": words for axis, words in unasked_words(decision).items()},
     }
     return {label: words for label, words in chips.items() if words}
 
 
-def _unanswerable(asked: View) -> dict[str, str]:
+def unanswerable(asked: View) -> dict[str, str]:
     """Say how many judged questions have no answer in the texts, and whether the measure counts them."""
     if asked.scope.golden_set_id is None:
         return {}
@@ -139,8 +139,11 @@ def _unanswerable(asked: View) -> dict[str, str]:
         return {}
     some = text.count(count, "question has", "questions have")
     measure = asked.quality.measure
-    left = measure is not None and bool(measure.info.na)
-    role = "has no value on these, so they are not in n" if left else "counts these where it has a value"
+    role = "counts these where it has a value"
+    if measure is not None and "answers" in measure.info.needs:
+        role = "counts these where their answers are scored"
+    elif measure is not None and measure.info.na:
+        role = "has no value on these, so they are not in n"
     return {
         f"{count} without an answer": f"{some} no answer in the texts (tagged, or nothing of use judged); "
         f"{asked.quality.name} {role}. Readers → refusing shows them."

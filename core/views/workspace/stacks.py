@@ -207,6 +207,8 @@ def _qualities(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Qu
     ranked = runs.filter(pl.col("has_rankings") & pl.lit(measure is not None and golden is not None))
     if measure and measure.name == ANSWER.name:
         single = graded(snapshot, runs["run_id"].to_list(), measure).drop_nulls("correct")
+        if golden is not None:  # answers to questions that nobody judged are averaged as they are
+            single = single.join(snapshot.judgements(golden), on="query_id", how="semi")
         ranked = ranked.filter(pl.col("run_id").is_in(single["run_id"].unique().to_list()))
     parts = [pl.DataFrame(schema={"run_id": pl.String(), **_QUALITY})]
     if measure and golden and not ranked.is_empty():

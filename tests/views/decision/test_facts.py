@@ -9,7 +9,7 @@ from core.errors import UnknownNameError
 from core.report.data import verdict
 from core.stats.intervals import SEED
 from core.views.confidence.hold import CHANCES, joint_sample, shares
-from core.views.decision.facts import caveats, frontier_rows, record, status_rows, warnings
+from core.views.decision.facts import frontier_rows, record, status_rows, unanswerable, warnings
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.view import View
 from tests.stores import Lab
@@ -54,6 +54,7 @@ def test_a_record_says_everything():
     [
         ("RA-nWG", "RA-nWG@2 has no value on these, so they are not in n"),
         ("Harm", "counts these where it has a value"),
+        ("Answer", "counts these where their answers are scored"),
     ],
 )
 def test_questions_without_an_answer_are_counted(tmp_path, measure: str, said: str):
@@ -63,8 +64,7 @@ def test_questions_without_an_answer_are_counted(tmp_path, measure: str, said: s
         lab.run("r", final={name: ["a", "b"] for name in ("q1", "q2", "q3")}).write(tmp_path / "s").read()
     )
     question = asked(quality=Quality(measure, 2), snapshot=snapshot, scope=LAB)
-    found = caveats(TABLE, decide(TABLE, question.constraints, question.rule), question)
-    words = found["2 without an answer"]
+    words = unanswerable(question)["2 without an answer"]
     assert words.startswith("2 questions have no answer in the texts (tagged, or nothing of use judged)")
     assert said in words
 

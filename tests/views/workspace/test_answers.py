@@ -17,7 +17,7 @@ from core.views.link import settings
 from core.views.workspace.answers import MADE_UP, TRIAL, agreed, as_name, as_word
 from core.views.workspace.choices import choices
 from core.views.workspace.scope import Answering, Latency, Quality, Scope
-from core.views.workspace.stacks import UNPROVEN
+from core.views.workspace.stacks import UNPROVEN, stack_table
 from core.views.workspace.view import View
 from tests.prices.test_cost import price
 from tests.stores import Lab
@@ -248,3 +248,15 @@ def test_answers_and_grades_that_are_made_up_carry_no_decision(tmp_path: Path, b
     assert decide(table(data, LAB, Quality("Answer", 2)), Constraints()).chosen is None
     answered = table(data, asked(per="answered query"), Quality("Answer", 2)).row(0, named=True)
     assert answered["cost"] is None
+
+
+def test_answers_to_questions_that_nobody_judged_have_a_quality_too(tmp_path: Path):
+    never = [f"never{place}" for place in range(4)]
+    lab = Lab().judge({"q1": {"a": 5}}).ask(dict.fromkeys(never, "?"), tags=["unanswerable"])
+    lab = lab.run("run", final={name: ["a"] for name in ("q1", *never)})
+    lab.answer("run", dict(zip(never, (1.0, 1.0, 0.0, 1.0), strict=True)), k=1, scorer="right_refusal")
+    snapshot = lab.answer("run", {"q1": 0.5}, k=1).write(tmp_path / "store").read()
+    for scorer, quality, n in (("right_refusal", 0.75, 4), ("f1", 0.5, 1)):
+        asked = Quality(f"Answer(scorer={scorer})", 1)
+        (row,) = stack_table(snapshot, Scope("lab", "gold"), asked, Latency(), BOOK).rows(named=True)
+        assert (row["quality"], row["n"]) == (quality, n)
