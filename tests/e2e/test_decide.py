@@ -77,7 +77,7 @@ def test_a_mangled_link_opens_the_defaults_with_a_notice(server: Server, visit: 
     page = visit(f"{server.url}/?sla=zzz&ws=nope&k=ten&junk=1&stack=%3Cb%3E")
     expect(page.page.get_by_text("Part of this link could not be followed")).to_be_visible()
     assert "Ship" in page.answer
-    assert page.answer == visit(f"{server.url}/?ws=python-docs").answer
+    assert page.answer == visit(f"{server.url}/?ws=docs-search&k=10").answer
 
 
 def test_a_deep_link_may_be_the_first_thing_a_fresh_server_is_asked_for(
