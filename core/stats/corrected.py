@@ -26,8 +26,9 @@ FEW = 10
 """Graded questions below which nothing is corrected."""
 _TINY = 1e-12
 _RARE = (
-    2.0  # Differing grades of usual size, added to those seen: none in 40 does not mean that there is none
+    2.0  # Errors added to those seen: none in 40 does not mean that there is none (ours, see bench.judges)
 )
+_SHIFT = 0.5  # Share of the half width by which the interval moves at most for the skewness
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,8 @@ def correct(one: Scored, other: Scored | None = None, *, level: float = 0.95) ->
 
     Returns:
         Figures in 0..1, of a difference in -1..1; the ends are NaN below `FEW` grades of either stack. The
-        interval is Student's; where all grades are yes or no, Wilson's of as many as it is worth.
+        interval is Student's, moved for the skewness of the disagreements (Hall 1992); of a mean of grades
+        that are all yes or no it is Wilson's of as many as it is worth.
     """
     parts = [(_moments(one), 1.0)] + ([(_moments(other), -1.0)] if other is not None else [])
     alone = sum(sign * part.alone for part, sign in parts)
@@ -91,10 +93,11 @@ def correct(one: Scored, other: Scored | None = None, *, level: float = 0.95) ->
     n = min(part.graded for part, _ in parts)
     plain = _wider(base, n, 0)
     fitted, tuned = _fit(base, levers, n)
-    shares = other is None and _yes_or_no(one.graded)
-    rare = sum(_RARE * float(np.sum(part.base**2)) / max(part.graded, 1) for part, _ in parts)
+    plainly = _yes_or_no(one.graded) and (other is None or _yes_or_no(other.graded))
+    shares = other is None and plainly
+    rare = _unseen([part for part, _ in parts], shares=shares, plainly=plainly)
     ends = _interval(alone, plain, 0.0, n, level, shares=shares)
-    better = _interval(float(alone - shifts @ fitted), tuned, rare, n, level, shares=shares)
+    better = _interval(float(alone - shifts @ fitted), tuned, rare, n, level, shares=shares, skewed=True)
     if not fitted.any() or better[1] - better[0] >= ends[1] - ends[0]:  # the judge is of no use
         fitted, tuned, rare, better = np.zeros_like(fitted), plain, 0.0, ends
     unsure = [float(np.sum(some**2)) + more for some, more in ((plain, 0.0), (tuned, rare))]
@@ -200,6 +203,7 @@ class _Moments:
     levers: Floats  # [Q, J]
     every: Floats  # [Q, J], of the levers what the judge's mean over all questions adds
     shifts: Floats  # [J], a judge's mean over the graded questions less that over all
+    guess: float  # variance that one error of a judge who guesses among the grades adds
     graded: int
     questions: int
 
@@ -221,7 +225,25 @@ def _moments(of: Scored) -> _Moments:
         levers -= every_part
         shifts = of_graded - of_all
     mean = float(np.nanmean(judged[scored])) if every else np.nan
-    return _Moments(alone, mean, np.nan_to_num(base), levers, every_part, shifts, n, every)
+    told = of.graded[known]
+    levels = (
+        np.array([0.0, 1.0])
+        if _yes_or_no(told)
+        else np.unique(np.concatenate([told, judged[scored].ravel()]))
+    )
+    guess = float(np.mean((levels - alone) ** 2)) / n**2 if n else 0.0
+    return _Moments(alone, mean, np.nan_to_num(base), levers, every_part, shifts, guess, n, every)
+
+
+def _unseen(parts: list[_Moments], *, shares: bool, plainly: bool) -> float:
+    """Return the variance of errors of the judge that none of those seen is like.
+
+    Of a mean of yes and no they are as grades that differ by chance; else as of a judge who guesses among the
+    grades, fewer of them where all are yes or no, as the size of an error is known there.
+    """
+    if shares:
+        return _RARE * sum(float(np.sum(part.base**2)) / max(part.graded, 1) for part in parts)
+    return (_RARE / 2 if plainly else _RARE) * sum(part.guess for part in parts)
 
 
 def _left(parts: list[tuple[_Moments, float]], weights: Floats, variance: float) -> float:
@@ -250,11 +272,14 @@ def _yes_or_no(grades: Floats) -> bool:
 
 
 def _interval(
-    value: float, influence: Floats, rare: float, n: int, level: float, *, shares: bool
+    value: float, influence: Floats, rare: float, n: int, level: float, *, shares: bool, skewed: bool = False
 ) -> tuple[float, float]:
     """Return the ends; Student's with as many degrees of freedom as the spread of the influences bears.
 
     Few questions on which judge and people differ tell little of how many there are (Satterthwaite 1946).
+
+    Args:
+        skewed: Whether it is moved to the side on which few and large influences lie (Hall 1992).
     """
     variance, fourth = float(np.sum(influence**2)) + rare, float(np.sum(influence**4)) + rare**2
     more = fourth - variance**2 / max(n, 1)
@@ -262,7 +287,10 @@ def _interval(
     reach = float(stdtrit(max(freedom, 1.0), (1 + level) / 2))
     if not shares:
         spread = np.sqrt(variance)
-        return float(value - reach * spread), float(value + reach * spread)
+        skewness = float(np.sum(influence**3)) / spread**3 if skewed and variance > _TINY else 0.0
+        most = _SHIFT * reach
+        middle = value + spread * float(np.clip(skewness * (1 + 2 * reach**2) / 6, -most, most))
+        return float(middle - reach * spread), float(middle + reach * spread)
     inside = min(max(value, 0.0), 1.0)
     even = inside * (1 - inside)
     worth = even / variance if variance > _TINY and even > _TINY else float(max(n, 1))
