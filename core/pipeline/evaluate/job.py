@@ -44,6 +44,13 @@ class Corpus:
             yield start, self.texts.slice(start, size).to_list()
 
 
+def texts_of(passages: pl.DataFrame) -> pl.DataFrame:
+    """Return passage_id and document (title and text) of the passages that have either."""
+    title, text = (pl.col(name).fill_null("") for name in ("title", "text"))
+    document = pl.concat_str(title, text, separator="\n").str.strip_chars()
+    return passages.select("passage_id", document=document).filter(pl.col("document") != "")
+
+
 def corpus_of(passages: pl.DataFrame, chunking: str | None = None, *, late: Late | None = None) -> Corpus:
     """Return the texts of passages that are searched: their titles and texts.
 
@@ -57,18 +64,14 @@ def corpus_of(passages: pl.DataFrame, chunking: str | None = None, *, late: Late
     Raises:
         InputError: If no passage has text.
     """
-    title, text = (pl.col(name).fill_null("") for name in ("title", "text"))
-    documents = passages.select(
-        "passage_id", document=pl.concat_str(title, text, separator="\n").str.strip_chars()
-    )
-    searched = documents.filter(pl.col("document") != "")
+    searched = texts_of(passages)
     if searched.is_empty():
         raise InputError("No passage has text.", where="passages", do="Import passages with text.")
     ids, texts = searched["passage_id"], searched["document"]
     if late is not None:
         placed = ids.to_frame().join(late.chunks, on="passage_id", how="inner", maintain_order="left")
         late = Late(late.documents, placed)
-    return Corpus(ids, texts, documents.height - searched.height, short_hash(*ids, *texts), chunking, late)
+    return Corpus(ids, texts, passages.height - searched.height, short_hash(*ids, *texts), chunking, late)
 
 
 EMPTY_BOOK = PriceBook("none", ())

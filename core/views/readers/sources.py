@@ -94,13 +94,12 @@ def sent_to(snapshot: Snapshot, scope: Scope, run_id: str) -> pl.DataFrame:
         query_id, rank, passage_id, text and gold (whether its grade is 4 or 5; null where the question has no
         gold passage), of passages with a text.
     """
-    from core.pipeline.evaluate import corpus_of  # noqa: PLC0415 - with the engines, a second
+    from core.pipeline.evaluate.job import texts_of  # noqa: PLC0415 - with the engines, a second
 
     deep = snapshot.answers([run_id])["k"].max() or 0
     ranked = snapshot.rankings([run_id], stage="final").filter(pl.col("rank") <= deep)
     ids = ranked["passage_id"].unique().sort().to_list()
-    corpus = corpus_of(snapshot.passages(snapshot.searched([run_id])[run_id], ids))
-    texts = pl.DataFrame({"passage_id": corpus.passage_ids, "text": corpus.texts}, schema_overrides=_TEXTS)
+    texts = texts_of(snapshot.passages(snapshot.searched([run_id])[run_id], ids)).rename({"document": "text"})
     rows = ranked.select("query_id", "rank", "passage_id").join(texts, on="passage_id")
     graded = pl.DataFrame(schema={"query_id": pl.String, "passage_id": pl.String})
     if scope.golden_set_id is not None:
@@ -110,9 +109,6 @@ def sent_to(snapshot: Snapshot, scope: Scope, run_id: str) -> pl.DataFrame:
     known = pl.col("query_id").is_in(graded["query_id"].unique().to_list())
     gold = pl.when(known).then(pl.col("hit").fill_null(False))
     return marked.with_columns(gold=gold).drop("hit").sort("query_id", "rank")
-
-
-_TEXTS = {"passage_id": pl.String, "text": pl.String}
 
 
 def answers_of(snapshot: Snapshot, scope: Scope, run_id: str) -> pl.DataFrame:

@@ -76,3 +76,15 @@ def test_without_judgements_agreement_is_still_known(snapshot: Snapshot, monkeyp
     assert (row["precision"], row["cited_precision"], row["base"]) == (None, None, None)
     assert row["agree"] == pytest.approx(0.5)
     assert "which passages are gold is not known" in sources.answer(pl.DataFrame([row]), "run")
+
+
+@pytest.mark.parametrize(
+    ("held", "sent"),
+    [({}, []), ({"a": ""}, []), ({"a": "only a"}, [["a\nonly a"]]), ({"b": "b"}, [["b\nb"]])],
+)
+def test_only_passages_with_text_were_sent(tmp_path: Path, held: dict[str, str], sent: list[list[str]]):
+    lab = Lab().ask({"q1": "?"}).judge({"q1": {"a": 5}})
+    lab = (lab.hold(held) if held else lab).run("r", final={"q1": ["a", "b"]})
+    snapshot = lab.answer("r", {"q1": 1.0}, k=2, text="Only a.").write(tmp_path / "store").read()
+    answers = sources.answers_of(snapshot, SCOPE, "r")
+    assert answers["texts"].to_list() == sent
