@@ -80,7 +80,7 @@ def test_without_judgements_agreement_is_still_known(snapshot: Snapshot, monkeyp
 
 @pytest.mark.parametrize(
     ("held", "sent"),
-    [({}, []), ({"a": ""}, []), ({"a": "only a"}, [["a\nonly a"]]), ({"b": "b"}, [["b\nb"]])],
+    [({}, []), ({"a": ""}, []), ({"a": "only a"}, [["only a\nonly a"]]), ({"b": "b"}, [["b\nb"]])],
 )
 def test_only_passages_with_text_were_sent(tmp_path: Path, held: dict[str, str], sent: list[list[str]]):
     lab = Lab().ask({"q1": "?"}).judge({"q1": {"a": 5}})
