@@ -10,7 +10,7 @@ class Spread:
     """Standard deviation of the difference of two stacks in a question's RR@10, the median over pairs."""
 
     sd: float  # 0..1
-    stacks: int = 0  # that it was measured on; 0 = elsewhere
+    stacks: int = 0  # that differ, which it was measured on; 0 = elsewhere
     questions: int = 0
 
 

@@ -114,7 +114,7 @@ def shows(plan: QuestionsPlan) -> str:
     told += "" if plan.count >= plan.needed else f"; for .03 ask {plan.needed:,}"
     spread = plan.spread
     where = (
-        f"{count(spread.stacks, 'stack')} and {count(spread.questions, 'question')} of this collection"
+        f"{count(spread.stacks, 'different stack')} and {count(spread.questions, 'question')} here"
         if spread.stacks
         else "two public collections"
     )

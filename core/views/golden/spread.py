@@ -41,9 +41,10 @@ def spread_of(snapshot: Snapshot, collection_id: str) -> Spread:
     except ClqError:  # stacks of different chunks, judged by passages
         return MEASURED
     values = scored[_MEASURE][:, :, -1]
-    values = values[:, ~np.isnan(values).any(axis=0)]
+    # Stacks that do not differ in a single question are one
+    values = np.unique(values[:, ~np.isnan(values).any(axis=0)], axis=0)
     stacks, questions = values.shape
-    if questions < ENOUGH:
+    if questions < ENOUGH or stacks < 2:
         return MEASURED
-    apart = [sd for one, other in combinations(values, 2) if (sd := np.std(one - other, ddof=1)) > 0]
-    return Spread(float(np.median(apart)), stacks, questions) if apart else MEASURED
+    sds = [np.std(one - other, ddof=1) for one, other in combinations(values, 2)]
+    return Spread(float(np.median(sds)), stacks, questions)
