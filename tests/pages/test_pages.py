@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from core.cli.app import app as command
 from core.store import Store
 from core.ui.show import ROWS_SHOWN
 from core.views.workspace.choices import LACKS, lacking
@@ -72,6 +74,23 @@ def test_the_first_visit_shows_a_trade_off_and_a_hint(open_page: OpenPage, demo_
     assert [named.number_input(key=key).value for key in ("sla", "budget")] == [600.0, 2.5]
     shared = open_page(demo_store, first=True, ws="clq-paper", rev=str(Store.open(demo_store).revision()))
     assert [shared.number_input(key=key).value for key in ("sla", "budget")] == [None, None]
+
+
+@pytest.mark.slow
+def test_the_shipped_demo_is_what_opens_first(open_page: OpenPage, tmp_path: Path):
+    store = tmp_path / "store"
+    assert CliRunner().invoke(command, ["--store", str(store), "demo"]).exit_code == 0
+    app = open_page(store, first=True)
+    assert_sound(app, "Decision")
+    assert {key: app.session_state[key] for key in ("ws", "sla", "budget")} == {
+        "ws": "docs-search", "sla": 5.0, "budget": None,
+    }  # fmt: skip
+    assert answer(app).startswith("Ship BM25")
+    assert any(button.label.startswith("Set SLA 10") for button in app.button), "a better stack is in reach"
+    for page in ("readers", "queries", "golden", "diagnostics", "diagnostics/noise"):
+        shown = open_page(store, page, ws="docs-search")
+        assert_sound(shown)
+        assert "fills" not in [button.key for button in shown.button], f"{page} has something to show"
 
 
 @pytest.mark.parametrize("page", NEEDS_RESULTS)

