@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -25,7 +26,8 @@ def headed(records: Sequence[Sequence[str | None]]) -> tuple[list[str], int] | N
     """
     width = max(map(len, records), default=0)
     rows = [[(cell or "").strip() for cell in record] + [""] * (width - len(record)) for record in records]
-    above = next((at for at, row in enumerate(rows) if sum(map(bool, row)) > 1), len(rows))
+    prose = _prose(records)
+    above = next((at for at, row in enumerate(rows) if at >= prose and sum(map(bool, row)) > 1), len(rows))
     below = rows[above:]
     if width < _NARROW or len(below) < 2:
         return None
@@ -33,6 +35,13 @@ def headed(records: Sequence[Sequence[str | None]]) -> tuple[list[str], int] | N
         return (below[0], above + 1) if above and not _numeric(below[0]) else None
     names, taken = _levels(below)
     return (names, above + taken) if names and len(set(names)) == width else None
+
+
+def _prose(records: Sequence[Sequence[str | None]]) -> int:
+    """Return how many first rows are sentences: a blank follows each of their commas, and none below."""
+    blank = [[(cell or "")[:1] == " " for cell in record[1:] if (cell or "").strip()] for record in records]
+    first = next((at for at, cells in enumerate(blank) if cells and not all(cells)), len(blank))
+    return 0 if any(any(cells) for cells in blank[first:]) else first
 
 
 def _named_below(rows: Sequence[Sequence[str]]) -> bool:
@@ -55,13 +64,21 @@ def headed_lines(lines: Sequence[str], delimiter: str) -> tuple[list[str], int] 
 
 
 def delimiter_below(lines: Sequence[str], delimiters: Sequence[str]) -> str | None:
-    """Return what parts the cells of the rows below a title, equally many in each."""
+    """Return what parts the cells of most rows below a title, equally many in each, header and all."""
     below = [line for line in lines[1:MOST_ROWS] if line.strip()]
+    best: tuple[int, str | None] = (2, None)
     for mark in delimiters:
-        counts = {line.count(mark) for line in below[:4]}
-        if len(below) > 2 and len(counts) == 1 and counts.pop() >= _NARROW - 1:
-            return mark
-    return None
+        counts = Counter(_cells(line, mark) for line in below)
+        width, rows = max(counts.items(), key=lambda pair: (pair[1], pair[0]), default=(0, 0))
+        if width >= _NARROW and rows > best[0]:
+            best = rows, mark
+    return best[1]
+
+
+def _cells(line: str, mark: str) -> int:
+    with suppress(csv.Error):
+        return len(next(csv.reader([line], delimiter=mark, strict=True), ()))
+    return 0
 
 
 def _levels(rows: Sequence[Sequence[str]]) -> tuple[list[str], int]:

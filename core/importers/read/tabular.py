@@ -92,7 +92,9 @@ def kind_of(member: Member) -> str | None:
         return "jsonl"
     counts = {mark: lines[0].count(mark) for mark in _DELIMITERS}
     best = max(_DELIMITERS, key=lambda mark: counts[mark])
-    return best if counts[best] else delimiter_below(lines, _DELIMITERS)
+    below = delimiter_below(lines, _DELIMITERS)
+    titled = below not in (None, best) and counts[best] < lines[1].count(below or best)
+    return below if titled or not counts[best] else best
 
 
 def read_table(member: Member, kind: str | None, rows: int | None = None, *, do: str = "") -> Table:

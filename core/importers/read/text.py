@@ -42,9 +42,13 @@ def place(name: str, line: int | None = None, column: str | None = None) -> str:
 
 def no_column(wanted: str, columns: Sequence[str], name: str, do: str = "") -> InputError:
     """Return the error for a column that is not there; it lists what is."""
-    listed = ", ".join(shown(column, 40) for column in columns[:12])
+    return InputError(f"no column `{shown(wanted)}` in {name}; found: {listed(columns)}.", do=do)
+
+
+def listed(columns: Sequence[str]) -> str:
+    """List names of columns, the first of many."""
     more = f" (+{len(columns) - 12} more)" if len(columns) > 12 else ""
-    return InputError(f"no column `{shown(wanted)}` in {name}; found: {listed}{more}.", do=do)
+    return ", ".join(shown(column, 40) for column in columns[:12]) + more
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Numbers as people write them: decimal commas, separators of thousands, percent and dollar signs.
 
-A column is read in one way. What its cells leave open (``1,200`` is 1200 or 1.2) is for the user to say.
+A column is read in one way; where some cells have a decimal comma and others a point, each says which.
+What cells leave open (``1,200`` is 1200 or 1.2) is for the user to say.
 """
 
 from __future__ import annotations
@@ -22,13 +23,17 @@ Kind = Literal["share", "price", "figure", "plain", "whole"]
 """A column that may be in percent, in dollars, in neither; the last two are no figures, so that a word such
 as NaN is no empty cell, and one of them holds whole numbers only."""
 SAID: Mapping[Reading, str] = {
-    "decimal-comma": "decimal comma", "thousands": "comma between thousands", "percent": "percent"
-}  # fmt: skip
+    "decimal-comma": "decimal comma, point between thousands",
+    "thousands": "decimal point, comma between thousands",
+    "percent": "percent",
+}
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _GROUPS = r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+"  # 1.2, or 1200 in a table with decimal commas
 _COMMA = rf"(?:{_GROUPS}|[+-]?\d*),\d+|{_GROUPS}|[+-]?\d+"
 _THOUSANDS = rf"[+-]?[1-9]\d{{0,2}}(?:,\d{{3}})+(?:\.\d*)?|{_NUMBER}"
 _EITHER = r"[+-]?[1-9]\d{0,2},\d{3}"
+_OPEN = r"[+-]?[1-9]\d{0,2}[.,]\d{3}"  # of which one cell alone does not say what its sign is
+_BY_COMMA = r"[+-]?(?:[1-9]\d{0,2}(?:\.\d{3})+|\d*),\d+|[+-]?[1-9]\d{0,2}(?:\.\d{3}){2,}"
 _BETWEEN = r"(\d)[ \u00a0\u2009\u202f'’_](\d{3})\b"  # 1 200, 1'200
 _DOLLARS, _PERCENT = r"(?i)(?:us)?\$|\busd\b", r"\s*%$"
 _FOREIGN = r"[€£¥₹]|(?i)\b(?:eur|gbp|chf)\b"
@@ -61,6 +66,15 @@ class Open:
     cells: tuple[str, ...]  # its first cells that are open, as they stand
     ways: Mapping[Reading, tuple[str, ...]]  # what these cells would be
 
+    def says(self, way: Reading) -> str:
+        """Say what the signs of these cells are if they are read in one way."""
+        signs = {",": "comma", ".": "point"}
+        decimal = "," if way == "decimal-comma" else "."
+        there = [mark for mark in signs if any(mark in cell for cell in self.cells)]
+        said = [f"decimal {signs[mark]}" if mark == decimal else f"{signs[mark]} between thousands"
+                for mark in there]  # fmt: skip
+        return ", ".join(said)
+
 
 class OpenNumbersError(InputError):
     """Columns can be read in two ways, and nobody has said in which.
@@ -72,7 +86,7 @@ class OpenNumbersError(InputError):
 
     def __init__(self, name: str, where: str, columns: Sequence[Open]) -> None:
         first = columns[0]
-        two = " or ".join(f"{values[0]} ({SAID[way]})" for way, values in first.ways.items())
+        two = " or ".join(f"{values[0]} ({first.says(way)})" for way, values in first.ways.items())
         more = ", ".join(f"`{shown(column.column, 40)}`" for column in columns[1:])
         problem = f"Cannot read {quoted(first.cells[0])}: {two}?{f' Likewise {more}.' if more else ''}"
         ways = " or ".join(f"--numbers '{shown(first.column)}={way}'" for way in first.ways)
@@ -87,6 +101,9 @@ class Way:
     kind: Kind
     commas: Reading | None = None  # what commas and dots are
     percent: bool = False  # whether its numbers are percent
+    mixed: bool = (
+        False  # whether each cell says by itself what its comma or point is; `commas` of those that do not
+    )
 
     def bare(self, cells: pl.Series) -> pl.Series:
         """Return the cells without the signs that the column may have, and blanks between thousands."""
@@ -104,16 +121,21 @@ class Way:
     def plain(self, cells: pl.Series) -> pl.Series:
         """Return the cells as plain numbers; one that does not fit stays as it is, to be refused."""
         bare = self.bare(cells)
-        if self.commas == "decimal-comma":
-            converted = bare.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
-            fits = _COMMA
+        by_comma = bare.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
+        by_point = bare.str.replace_all(",", "", literal=True)
+        if self.mixed:
+            is_open = bare.str.contains(f"^(?:{_OPEN})$")
+            commas = bare.str.contains(f"^(?:{_BY_COMMA})$") & ~is_open
+            points = bare.str.contains(f"^(?:{_THOUSANDS})$") & ~is_open & ~commas
+            commas |= is_open & (self.commas == "decimal-comma")
+            points |= is_open & (self.commas == "thousands")
+        elif self.commas == "decimal-comma":
+            commas, points = bare.str.contains(f"^(?:{_COMMA})$"), bare.is_null()
         else:
-            fits, converted = (
-                _THOUSANDS if self.commas else _NUMBER,
-                bare.str.replace_all(",", "", literal=True),
-            )
-        good = bare.str.contains(f"^(?:{fits})$") | bare.is_null()
-        return pl.select(pl.when(good).then(converted).otherwise(cells)).to_series().alias(cells.name)
+            fits = _THOUSANDS if self.commas else _NUMBER
+            commas, points = bare.is_null(), bare.str.contains(f"^(?:{fits})$")
+        plain = pl.when(bare.is_null()).then(bare).when(commas).then(by_comma).when(points).then(by_point)
+        return pl.select(plain.otherwise(cells)).to_series().alias(cells.name)
 
     def changes(self, cells: pl.Series) -> bool:
         """Tell whether any cell becomes another."""
@@ -167,8 +189,11 @@ def numbers_in(
     ways |= {column: replace(ways[column], commas="decimal-comma") for column in comma - thousands}
     ways |= {column: replace(ways[column], commas="thousands") for column in thousands - comma}
     unsaid = {column: _EITHER for column in ways if column in comma and column in thousands}
-    if any(way.commas == "decimal-comma" for way in ways.values()):  # so that 1.200 may be 1200
-        rest = [column for column in ways if column in asked and column not in comma | thousands]
+    mixed = {column for column in ways if kinds[column] != "whole" and _mixed(bare[column], ways[column])}
+    ways |= {column: replace(ways[column], mixed=True) for column in mixed}
+    unsaid |= {column: _OPEN for column in mixed & asked if _any(bare[column], f"^(?:{_OPEN})$")}
+    if mixed or any(way.commas == "decimal-comma" for way in ways.values()):  # so that 1.200 may be 1200
+        rest = [column for column in ways if column in asked and column not in comma | thousands | mixed]
         grouped = [column for column in rest if _any(bare[column], f"^(?:{_GROUPS})$")]
         unsaid |= {column: _GROUPS for column in grouped if _all(bare[column], rf"{_GROUPS}|\d+")}
     whole = [column for column in unsaid if kinds[column] == "whole"]  # 1,200 and 1.200 can only be 1200
@@ -206,6 +231,14 @@ def _way(table: Table, cells: pl.Series, kind: Kind, said: Reading | None) -> Wa
     return Way(kind, said if said in ("decimal-comma", "thousands") else None, percent)
 
 
+def _mixed(bare: pl.Series, way: Way) -> bool:
+    """Tell whether some cells have a decimal comma and others a point, so that no way fits all."""
+    fits = {"decimal-comma": (_COMMA,), "thousands": (_THOUSANDS,)}.get(
+        way.commas or "", (_COMMA, _THOUSANDS)
+    )
+    return not any(_all(bare, one) for one in fits) and _all(bare, f"{_BY_COMMA}|{_THOUSANDS}")
+
+
 def _all(cells: pl.Series, pattern: str) -> bool:
     return bool(cells.str.contains(f"^(?:{pattern})$").all())
 
@@ -228,6 +261,11 @@ def _open(cells: pl.Series, bare: pl.Series, way: Way, pattern: str) -> Open:
 def _notes(cells: pl.Series, way: Way, name: str) -> list[str]:
     """Say what was done to a column, with an example, as a sentence; nothing of empty words and blanks."""
     bare = way.bare(cells)
+    if way.mixed:
+        marked = [cells.filter(bare.str.contains(mark)) for mark in (",", r"^[^,]*\.[^,]*$")]
+        read = [f"{shown(of[0])} is read as {way.plain(of.head(1))[0]}" for of in marked if len(of)]
+        both = "some cells have a decimal comma, others a point"
+        return [f"{name}: in `{shown(cells.name)}` {both}: {', '.join(read)}."]
     if way.commas:
         example = cells.filter(bare.str.contains("[,.]"))
     else:

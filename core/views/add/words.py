@@ -9,7 +9,7 @@ import polars as pl
 
 from core.importers import ROLES, Import, Preview, Row, TableAs, Value, named, recognised, stacks_of
 from core.importers.read.text import shown
-from core.importers.read.written import SAID, Open, OpenNumbersError, Reading
+from core.importers.read.written import Open, OpenNumbersError, Reading
 from core.importers.runs import STAR
 from core.jobs import State
 from core.store import Snapshot
@@ -108,7 +108,7 @@ def open_numbers(problem: OpenNumbersError) -> str:
 
 def read_as(column: Open, way: Reading) -> str:
     """Name the button that reads a column in one way: its first cells as they would be."""
-    return f"Read as {' · '.join(column.ways[way])} ({SAID[way]})"
+    return f"Read as {' · '.join(column.ways[way])} ({column.says(way)})"
 
 
 def taken(imported: Import) -> pl.DataFrame:
@@ -156,7 +156,7 @@ def adds(imported: Import) -> str:
     lost = [
         f"{loss.count:,} × {loss.reason}" if loss.count > 1 else loss.reason for loss in imported.left_out
     ]
-    more = f" and {len(lost) - _SHOWN} more kinds" if len(lost) > _SHOWN else ""
+    more = f" and {text.count(len(lost) - _SHOWN, 'more kind')}" if len(lost) > _SHOWN else ""
     return f"{adding} Left out: {on_page('; '.join(lost[:_SHOWN]))}{more}." if lost else adding
 
 

@@ -11,6 +11,10 @@ FIGURES = {("BM25", "nDCG", 10, 0.4), ("BM25", "latency_p50", None, 12), ("Dense
 STACKS = {
     "title": "Our comparison,,\n,,\nsystem,nDCG@10,p50 (ms)\nBM25,0.4,12\nDense,0.5,48\n",
     "title without commas": "Our comparison\n\nsystem,nDCG@10,p50 (ms)\nBM25,0.4,12\nDense,0.5,48\n",
+    "title with a comma": "Our comparison, in spring\nsystem,nDCG@10,p50 (ms)\nBM25,0.4,12\nDense,0.5,48\n",
+    "title as wide as the table": "Ours, spring, draft\nsystem,nDCG@10,p50 (ms)\nBM25,0.4,12\nDense,0.5,48\n",
+    "title above mixed signs": "Ours, in spring\nsystem;nDCG@10;p50 (ms)\nBM25;0,4;12,0\nDense;0.5;48\n",
+    "title above quoted cells": 'Ours\nsystem,nDCG@10,p50 (ms)\nBM25,"0,4","12,0"\nDense,0.5,48\n',
     "merged": ",Quality,Speed\nsystem,nDCG@10,p50 (ms)\nBM25,0.4,12\nDense,0.5,48\n",
     "merged names": "system,Quality,Speed\n,nDCG@10,p50 (ms)\nBM25,0.4,12\nDense,0.5,48\n",
     "levels": ",nDCG@10,latency_ms\n,mean,p50\nsystem,,\nBM25,0.4,12\nDense,0.5,48\n",
@@ -47,6 +51,13 @@ def test_a_pivot_of_two_levels_is_a_row_for_each_stack_and_query(text):
 def test_a_mistake_below_a_title_is_told_with_its_line():
     text = "Our comparison,,\nsystem,nDCG@10,p50 (ms)\nBM25,0.4,12\nDense,half,48\n"
     assert "x.csv:4" in str(refusal(up("x.csv", text)))
+
+
+@pytest.mark.parametrize("header", ["stack,foo,bar", "pipeline,embedder,bar"])
+def test_a_table_of_stacks_without_figures_is_told_what_stacks_need(header):
+    problem = str(refusal(up("x.csv", f"{header}\nBM25,x,12\nDense,y,48\n")))
+    assert "A table of stacks needs one, such as nDCG@10" in problem
+    assert "rank" not in problem
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,11 @@ SURE = {
     "a minus sign": ("figure", ["\u22125"], ["-5"]),
     "whole": ("whole", ["1,225", "3"], ["1225", "3"]),
     "a word": ("figure", ["fast", "1,5"], ["fast", "1,5"]),
-    "both": ("figure", ["41,2", "41.5"], ["41,2", "41.5"]),
+    "both": ("figure", ["41,2", "41.5"], ["41.2", "41.5"]),
+    "both in percent": ("share", ["41,2%", "45.5%", "7%"], ["41.2", "45.5", "7"]),
+    "both with thousands": ("figure", ["1.234,5", "1,234.5", "0,412"], ["1234.5", "1234.5", "0.412"]),
+    "both in dollars": ("price", ["$0.0004", "$0,0009"], ["0.0004", "0.0009"]),
+    "both and a word": ("figure", ["41,2", "41.5", "fast"], ["41,2", "41.5", "fast"]),
     "NaN as a score": ("plain", ["nan"], ["nan"]),
     "a dollar of time": ("figure", ["$5"], ["$5"]),
     "percent of time": ("figure", ["5%"], ["5%"]),
@@ -86,6 +90,38 @@ def test_dots_in_a_table_with_decimal_commas_are_asked_too():
     assert caught.value.columns[0].ways == {"thousands": ("1.2",), "decimal-comma": ("1200",)}
     assert found("figure", ["1.200", "340"], other=["0.5", "1.5"])[1] == ["1.200", "340"]
     assert found("whole", ["1.200", "340"], other=["0,5", "1,5"])[1] == ["1200", "340"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "said", "expected"),
+    [
+        (["41,2", "45.5", "1,200"], "thousands", ["41.2", "45.5", "1200"]),
+        (["41,2", "45.5", "1,200"], "decimal-comma", ["41.2", "45.5", "1.200"]),
+        (["41,2", "45.5", "1.200"], "decimal-comma", ["41.2", "45.5", "1200"]),
+        (["41,2", "45.5", "1.200"], "thousands", ["41.2", "45.5", "1.200"]),
+    ],
+)
+def test_between_both_signs_a_cell_that_says_two_things_is_asked(cells, said, expected):
+    with pytest.raises(OpenNumbersError) as caught:
+        found("figure", cells)
+    assert caught.value.columns[0].cells == tuple(cells[2:])
+    read, made = found("figure", cells, said)
+    assert made == expected
+    assert "in `c` some cells have a decimal comma, others a point: 41,2 is read as 41.2" in read.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("cell", "thousands", "comma"),
+    [
+        ("1,200", "comma between thousands", "decimal comma"),
+        ("1.200", "decimal point", "point between thousands"),
+    ],
+)
+def test_a_question_names_the_sign_that_stands_there(cell, thousands, comma):
+    with pytest.raises(OpenNumbersError) as caught:
+        found("figure", [cell], other=["0,5"])
+    (one, *_) = caught.value.columns
+    assert (one.says("thousands"), one.says("decimal-comma")) == (thousands, comma)
 
 
 REFUSED = {

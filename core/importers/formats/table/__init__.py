@@ -21,6 +21,8 @@ from core.importers.formats.table.opened import (
     Opened,
     keyed,
     looked_at,
+    no_figure,
+    of_stacks,
     opened_as,
     recognised,
     stacks_of,
@@ -77,6 +79,8 @@ class TableFormat(Format):
         names = columns(probe.members[0])
         if stacks := self._stacks(probe):
             return str(which_measure(stacks, probe.name))
+        if of_stacks(meaning(names, TableAs(), probe.name)):
+            return str(no_figure(names, probe.name))
         return str(no_column("rank", names, probe.name, f"A table needs {NEEDS}.")) if names else ""
 
     def _stacks(self, probe: Archive) -> list[str]:

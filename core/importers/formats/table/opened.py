@@ -22,14 +22,15 @@ from core.importers.meaning import Meaning, TableAs, meaning
 from core.importers.read.member import Member
 from core.importers.read.rows import identified, refuse
 from core.importers.read.tabular import Table
-from core.importers.read.text import no_column, place, shown
+from core.importers.read.text import listed, no_column, place, shown
 from core.importers.read.written import Numbers, numbers_in
 from core.importers.report import TAKEN, UNKNOWN, FileReport, settled
 
 NEEDS = (
     "query_id and passage_id with rank, score or grade; query_id with an answer, latency or usage; "
-    "or measures per run"
+    "or stacks with a measure, a latency or a price"
 )
+_OF_STACKS = ("run", "n", "measure", "value")
 _MOST_MEASURES = 200  # Of a long table
 
 
@@ -180,9 +181,8 @@ def stacks_of(columns: Sequence[str], rows: pl.DataFrame, name: str) -> list[str
 
 def _incomplete(means: Meaning, table: Table) -> InputError:
     """Return which column is missing for the kind that the table comes nearest to."""
-    if means.row == "stack":
-        problem = "No column is known to hold a measure, a latency or a price."
-        return InputError(problem, where=table.name, do="Say what the columns mean.")
+    if means.row == "stack" or of_stacks(means):
+        return no_figure(table.rows.columns, table.name)
     if stacks := pivot(table, means):
         return which_measure(stacks, table.name)
     has = means.roles.keys()
@@ -190,6 +190,22 @@ def _incomplete(means: Meaning, table: Table) -> InputError:
     roles = ("query_id", "passage_id", "score") if near else ("query_id",)
     missing = next((role for role in roles if role not in has), "query_id")
     return no_column(missing, table.rows.columns, table.name, f"Map the columns. A table needs {NEEDS}.")
+
+
+def of_stacks(means: Meaning) -> bool:
+    """Tell whether the columns that are known are those of stacks, and of no query or passage."""
+    known = means.roles.keys()
+    return bool(means.axes or "run" in known) and known <= set(_OF_STACKS)
+
+
+def no_figure(columns: Sequence[str], name: str) -> InputError:
+    """Return the refusal of a table of stacks of which no figure is known."""
+    return InputError(
+        f"No column is known to hold a measure, a latency or a price; found: {listed(columns)}.",
+        where=name,
+        do="A table of stacks needs one, such as nDCG@10, latency_p95_ms or usd_per_query: rename the column "
+        "or say what it holds (--column 'nDCG@10=…').",
+    )
 
 
 def keyed(opened: Opened, *roles: str) -> pl.DataFrame:
