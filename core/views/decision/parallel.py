@@ -65,7 +65,7 @@ def parallel(
         return None
     _, factor = text.of_many(max(drawn["cost"].drop_nulls().to_list(), default=None))
     per = "1k" if factor == 1 else "1M"
-    drawn = drawn.with_columns(factor * pl.col("cost"))
+    drawn = drawn.with_columns(pl.col("cost") * factor)
     axes = [
         _axis(drawn[name].cast(pl.Float64), title.format(per) or quality.name, missing)
         for name, title, missing in _AXES

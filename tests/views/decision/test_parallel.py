@@ -78,7 +78,7 @@ def test_parallel_axes_have_a_place_for_what_is_missing():
 def test_tiny_costs_are_written_as_on_the_other_charts():
     costs = [0.000002, 0.0000054]
     (trace,) = parallel.parallel(*shown(stacks(quality=[0.5, 0.6], cost=costs)), AT_10).data
-    assert list(trace.dimensions[1].ticktext) == ["0.000002", "0.0000054"]
+    assert (trace.dimensions[1].label, *trace.dimensions[1].ticktext) == ("$ / 1M", "0.002", "0.0054")
 
 
 def test_axes_without_any_value_are_left_out_and_nothing_known_is_no_chart():
