@@ -15,6 +15,7 @@ from core.decide.joint import JointSample, chances
 from core.decide.near import Turn
 from core.decide.pareto import frontier, hypervolume, knee
 from core.decide.rules import Constraints, Decision, Rule
+from core.decide.ties import bands
 from core.metrics import Measure
 from core.stats.intervals import RESAMPLES, SEED, Sample, interval, paired_rows, resampled, weights
 from core.stats.latency import SHARES
@@ -177,6 +178,7 @@ def joint_sample(
         fixed_harm=HARM.read(table),
         robust=_matrix(endured, ids, queries),
         fixed_robust=ROBUST.read(table),
+        band=bands(table, None),
         query_ids=tuple(queries),
     )
 

@@ -10,13 +10,15 @@ import pytest
 from core import extras
 from core.decide.joint import JointSample
 from core.decide.planner import bill
-from core.decide.rules import Constraints, decide
+from core.decide.rules import Constraints, Rule, decide
 from core.pipeline.search.unmeasured import COUNT
 from core.records import stack_label
 from core.store import Store
-from core.views.confidence import charts, words, worth
+from core.views.confidence import charts, data, words, worth
 from core.views.confidence.hold import shares
-from tests.views.made import AT_10, PAPER, stacks, table
+from core.views.workspace.scope import Latency
+from core.views.workspace.view import View
+from tests.views.made import AT_10, BOOK, DEMO, PAPER, stacks, table
 
 RNG = np.random.default_rng(9)
 PER_QUERY = np.clip(RNG.normal([[0.60], [0.61], [0.2]], 0.2, size=(3, 40)), 0, 1)
@@ -246,3 +248,15 @@ def test_parameters_of_own_pipelines_are_axes_that_no_step_leaves():
 def test_stacks_that_state_no_axis_have_none_to_add():
     known = stacks(quality=[0.5, 0.6])
     assert worth.next_rows(known, decide(known, FREE), FREE).is_empty()
+
+
+@pytest.mark.parametrize("rule", ["quality", "cost", "latency"])
+def test_the_look_ahead_begins_with_what_is_decided_today(rule: Rule, demo_store: Path):
+    """The jitter that was measured holds in the simulations too."""
+    view = View(Store.open(demo_store).read(), DEMO, quality=AT_10, latency=Latency(), book=BOOK, rule=rule)
+    known = data.sample(view)
+    assert known is not None
+    assert known.band.tolist() == pytest.approx(view.decision.band.tolist())
+    rows = worth.leading(view.table, view.decision, shares(view.table, known, (FREE, rule)))
+    ahead = worth.plan(view.table, rows, known, (FREE, rule), (10,))
+    assert ahead.rows[ahead.judged.now] == view.decision.chosen
