@@ -291,7 +291,7 @@ class Live {
   say({ best, left, limits }) {
     const total = this.points.quality.length;
     const some = `${left.toLocaleString("en")} of ${total.toLocaleString("en")} stacks`;
-    const who = total === 1 ? (left ? "The only stack" : "No stack") : left === total ? `All ${some.split(" of ")[1]}` : some;
+    const who = total === 1 ? (left ? "The only stack" : "No stack") : left < total ? some : total === 2 ? "Both stacks" : `All ${some.split(" of ")[1]}`;
     const limited = Object.keys(limits).length ? (total === 1 ? "meets the limits" : "meet the limits") : "can be chosen";
     // At rest the heading names the choice, which among equals need not be the highest.
     const name = this.dragging && best && `${this.data.drawing.names[best]}, ${this.points.quality[best].toFixed(3)}`;

@@ -286,11 +286,15 @@ def plan_answer(
     if calm.is_empty():
         last = rows.row(-1, named=True)
         return sentence, (
-            f"{doubt}, after {last['more']:,} more queries still in {text.percent(last['left'])}: the "
-            "leading stacks are too close to separate. Choose among them by cost or latency."
+            f"{doubt}; after {last['more']:,} more queries the choice would still not be the final one in "
+            f"{text.percent(last['left'])}: the leading stacks are too close to separate. Choose among them "
+            "by cost or latency."
         )
     row = calm.row(0, named=True)
-    return sentence, f"{doubt}; after {row['more']:,} more queries in less than {text.percent(CALM)}."
+    return sentence, (
+        f"{doubt}; after {row['more']:,} more queries the choice would not be the final one in less than "
+        f"{text.percent(CALM)}."
+    )
 
 
 ABOUT_WORLDS = (

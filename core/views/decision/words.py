@@ -195,13 +195,12 @@ def _best_of(decision: Decision, quality: Quality) -> str:
     """Say how the chosen stack came to be it."""
     feasible = int(decision.feasible.sum())
     all_of_them = feasible == len(decision.feasible)
-    left = f"all {feasible:,} stacks" if all_of_them else f"{text.count(feasible, 'stack')} within the limits"
+    everyone = "both stacks" if feasible == 2 else f"all {feasible:,} stacks"
+    left = everyone if all_of_them else f"{text.count(feasible, 'stack')} within the limits"
     if len(decision.ties) > 1:  # the note says what decided: "Chosen by fewer candidates."
         by = decision.note.rpartition("Chosen by ")[2].rstrip(".")
-        return (
-            f"{len(decision.ties):,} of {left} tie for the best {quality.name} at like latency; "
-            f"chosen among them by {by}."
-        )
+        among = left.capitalize() if len(decision.ties) == feasible else f"{len(decision.ties):,} of {left}"
+        return f"{among} tie for the best {quality.name} at like latency; chosen among them by {by}."
     return "The only stack within the limits." if feasible == 1 else f"The best {quality.name} of {left}."
 
 
@@ -360,4 +359,5 @@ def _nearest(decision: Decision) -> str:
     if missed.is_empty():
         return "Every stack has an unknown value that the limits need."
     nearest = missed.sort("by").unique("constraint", keep="first", maintain_order=True)
-    return f"Nearest misses: {'; '.join(nearest['reason'])}."
+    word = "Nearest miss" if nearest.height == 1 else "Nearest misses"
+    return f"{word}: {'; '.join(nearest['reason'])}."

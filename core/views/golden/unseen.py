@@ -312,7 +312,10 @@ def scores(view: View, row: Row, known: int, least: int) -> Blocks:
 def answer(row: Row, found: Unseen, depth: int) -> str:
     """Say how much is unseen by an estimate."""
     if row["total"] - found.known < 1:
-        return f"The Top-{depth} of these lists give no sign of relevant passages that nobody judged."
+        most = found.estimates.row(int(found.estimates["missing"].arg_max() or 0), named=True)
+        said = f"The Top-{depth} of these lists give no sign of relevant passages that nobody judged"
+        other = f", by “{row['method']}”; “{most['method']}” gives {text.percent(most['missing'])} unseen"
+        return f"{said}{other if most['missing'] else ''}."
     ends = " to ".join(text.percent(1 - found.known / row[end]) for end in ("total_low", "total_high"))
     return f"About {text.percent(row['missing'])} of the relevant passages ({ends}) have not been judged."
 

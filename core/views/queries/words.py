@@ -56,8 +56,11 @@ def _weakness(scored: pl.DataFrame, among: str, name: str) -> str:
         least, most = (text.score(end) for end in scored["score"].sort().gather([0, -1]))
         return f"{name} scores between {least} and {most} on {among}"
     weak = scored.filter(pl.col("share") < WEAK).height
+    hopeless = int((scored["best"] == 0).sum())
+    nothing = f"; on {hopeless:,} its pool holds nothing that counts" if hopeless else ""
     return (
         f"On {f'{weak:,}' if weak else 'none'} of {among} {name} finds less than half of what its pool holds"
+        f"{nothing}"
     )
 
 
@@ -72,9 +75,7 @@ def _cards(rows: pl.DataFrame, scored: pl.DataFrame, quality: Quality, other: st
     judged = rows.filter("counts").sort("query_id").select("score", "delta").to_numpy().T
     low, high = bootstrap_means(judged[: 1 if other is None else 2])
     bounds = text.interval(low[0], high[0]).strip()
-    hopeless = int((scored["best"] == 0).sum())
-    nothing = f"on {hopeless:,} the pool holds nothing that counts" if hopeless else ""
-    sample = " · ".join(filter(None, (bounds, f"n = {scored.height:,}", nothing)))
+    sample = " · ".join(filter(None, (bounds, f"n = {scored.height:,}")))
     cards = [(f"Mean {quality.name}", text.score(np.nanmean(judged[0])), sample)]
     if other is not None:
         difference, *ends = (text.signed(value) for value in (np.nanmean(judged[1]), low[1], high[1]))
@@ -86,7 +87,9 @@ def _cards(rows: pl.DataFrame, scored: pl.DataFrame, quality: Quality, other: st
         )
     if not scored["holes"].is_null().all():  # scored elsewhere: no passages are known
         unjudged = scored["holes"].to_numpy().mean()
-        cards.append((f"Unjudged of the Top-{quality.k}", f"{unjudged:.1f}", "on average over the queries"))
+        cards.append(
+            (f"Unjudged of the Top-{quality.k}", f"{unjudged:.1f} passages", "on average over the queries")
+        )
     if missing := rows.height - scored.height:
         unranked = rows.filter(pl.col("note") == NOT_RANKED).height
         note = f"{unranked:,} of them not ranked, which averages over all judged queries count as 0"

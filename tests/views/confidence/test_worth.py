@@ -72,9 +72,9 @@ def test_the_rows_begin_with_today_and_carry_n_and_money():
     ("flip", "left", "affordable", "sentence", "details"),
     [
         ([0.0, 0.1, 0.3], [0.4, 0.2, 0.04], 10, "Perhaps: 10 more queries ($2.00) have a 10.0 % chance",
-         "after 20 more queries in less than 5.0 %"),
+         "after 20 more queries the choice would not be the final one in less than 5.0 %"),
         ([0.0, 0.1, 0.3], [0.4, 0.3, 0.2], None, "Perhaps: 20 more queries ($4.00) have a 30.0 % chance",
-         "after 20 more queries still in 20.0 %"),
+         "after 20 more queries the choice would still not be the final one in 20.0 %"),
         ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0], 0, "No: your budget pays for 0 more", "hardly worth their money"),
         ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0], 7, "No: your budget pays for 7 more queries", "stays in 100.0 %"),
     ],
