@@ -163,10 +163,13 @@ class ByRegression(_Learner):
         """Choose the penalty by queries that are left out, then fit all."""
         points, gained = self.points[rows], quality[1:, rows] - quality[0, rows]
 
+        folds = list(_folds(min(len(rows), _FEW)))
+        last: list[Floats | None] = [None] * len(folds)  # a weaker penalty goes on from the stronger one's
+
         def left_out(penalty: float) -> float:
             total = 0.0
-            for inside, outside in _folds(min(len(rows), _FEW)):
-                lines = _fit(points[inside], gained[:, inside], penalty)
+            for part, (inside, outside) in enumerate(folds):
+                lines = last[part] = _fit(points[inside], gained[:, inside], penalty, last[part])
                 total += _won(lines[:, :1] + lines[:, 1:] @ points[outside].T, gained[:, outside])
             return total
 
@@ -245,21 +248,22 @@ def _folds(count: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         yield np.flatnonzero(fold != part), np.flatnonzero(fold == part)
 
 
-def _fit(points: Floats, gained: Floats, penalty: float) -> Floats:
-    """Fit a line per further option: [D − 1, 1 + F]."""
+def _fit(points: Floats, gained: Floats, penalty: float, start: Floats | None = None) -> Floats:
+    """Fit a line per further option, from the start given: [D − 1, 1 + F]."""
     design = np.column_stack([np.ones(len(points)), points])
     ridge = np.full(design.shape[1], penalty)
     ridge[0] = _FREE
-    return np.array([_logistic(design, row, ridge) for row in gained])
+    lines = np.zeros((len(gained), design.shape[1])) if start is None else start
+    return np.array([_logistic(design, row, ridge, line) for row, line in zip(gained, lines, strict=True)])
 
 
-def _logistic(design: Floats, gained: Floats, ridge: Floats) -> Floats:
+def _logistic(design: Floats, gained: Floats, ridge: Floats, line: Floats) -> Floats:
     """Minimise the mean of weight × log loss plus ridge × squares / 2 by Newton's method."""
     stake = np.abs(gained)
-    line = np.zeros(design.shape[1])
     if stake.sum() <= TIE:
-        return line
-    weights, better = stake / stake.sum(), gained > 0
+        return np.zeros(design.shape[1])
+    there = stake > TIE  # a query that both score alike tells nothing
+    design, better, weights = design[there], gained[there] > 0, stake[there] / stake.sum()
     for _ in range(_STEPS):
         odds = 1 / (1 + np.exp(-np.clip(design @ line, -35, 35)))
         slope = design.T @ (weights * (odds - better)) + ridge * line
@@ -267,7 +271,7 @@ def _logistic(design: Floats, gained: Floats, ridge: Floats) -> Floats:
         step = np.linalg.solve(curve, slope)
         length = float(np.abs(step).max())
         line = line - step * min(1.0, 5.0 / length if length else 1.0)
-        if length < 1e-6:
+        if length < 1e-5:
             break
     return line
 

@@ -11,18 +11,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import cache
 from itertools import combinations
-from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
-from threadpoolctl import ThreadpoolController
 
 from core.errors import InputError
 from core.golden.refine.base import TOP, Method, Pair, Refinement, RefineSettings
 from core.records import JsonMap
+from core.stats.threads import one_thread
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -179,15 +177,6 @@ def curvature(scores: Floats, orders: Ints, precision: float) -> Floats:
     return table
 
 
-@cache
-def _blas() -> ThreadpoolController:
-    """Give the libraries whose threads cost far more than 40 unknowns take; those loaded when first asked."""
-    return ThreadpoolController()
-
-
-_SOLVING = Lock()  # their limit is the whole process's, and a judge may be asked by several threads
-
-
 class Map(Refinement):
     """The state of `map` for one query."""
 
@@ -212,14 +201,14 @@ class Map(Refinement):
             from scipy.optimize import minimize  # noqa: PLC0415 - takes long to import
 
             given = (self._orders(), self._centre, self.settings.prior)
-            with _SOLVING, _blas().limit(limits=1):
+            with one_thread():
                 solution = minimize(loss, self._start, given, method="L-BFGS-B", jac=True)
             self._mode, self._solved = solution.x, len(self._told)
         return self._mode
 
     def _covariance(self) -> Floats:
         table = curvature(self._solve(), self._orders(), self.settings.prior)
-        with _SOLVING, _blas().limit(limits=1):
+        with one_thread():
             return np.asarray(np.linalg.inv(table))
 
     def order(self, first: int | None = None) -> list[int]:

@@ -18,6 +18,7 @@ from core.decide.routers import COPIES, ByNeighbours, ByRegression, Regression, 
 from core.decide.routing import Depths, one_hot
 from core.paths import DATA
 from core.records import JsonMap
+from core.stats.threads import one_thread
 from core.views.keep import keep
 from core.views.what_if import data, simulator
 from core.views.what_if.families import Option
@@ -84,11 +85,13 @@ def learned(view: View, plan: Plan) -> Learned | None:
     groups = [group for group in data.groups(view, plan.options[0]) if group.name in plan.groups]
     signs = together(groups, routable.query_ids)
     rules = {name: rule(signs.values, plan.most) for name, rule in METHODS.items()}
-    judged = {name: _judged(routable, rule) for name, rule in rules.items()}
-    compared = [_compared(routable.depths, name, rules[name], rows) for name, (rows, *_) in judged.items()]
+    depths = routable.depths
+    with one_thread():
+        judged = {name: _judged(routable, rule) for name, rule in rules.items()}
+        compared = [_compared(depths, name, rules[name], rows) for name, (rows, *_) in judged.items()]
     rows, scorer, decided = judged[plan.method]
     methods = pl.DataFrame(compared, schema=COMPARED)
-    between = simulator.between(routable.depths)
+    between = simulator.between(depths)
     return Learned(routable, signs, rows, between, methods, scorer, tuple(decided.tolist()))
 
 

@@ -1,0 +1,25 @@
+"""One thread for linear algebra on small matrices, where starting several costs far more than they save."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from threading import RLock
+
+from threadpoolctl import ThreadpoolController
+
+_SOLVING = RLock()  # the limit is the whole process's, and several threads may ask
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """Give the libraries of linear algebra; those that are loaded when first asked."""
+    return ThreadpoolController()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Have linear algebra take one thread meanwhile; others who ask wait."""
+    with _SOLVING, _blas().limit(limits=1):
+        yield
