@@ -27,6 +27,12 @@ def test_intervals_hold_the_truth_and_are_not_wider_than_people_alone(kind: str,
     assert told.widest <= 1.0 + 1e-9
 
 
+def test_errors_that_nobody_has_seen_are_allowed_for():
+    told = simulate(Case("grades 1 to 5", 0.9, 0.95, 40), trials=300)
+    assert told.held >= 0.91  # without them about 85 %
+    assert told.widest <= 1.0 + 1e-9
+
+
 def test_a_good_judge_is_worth_grades_and_a_useless_one_costs_none():
     _, judged, graded = some(60, 600)
     told = correct(Scored(graded, judged))
