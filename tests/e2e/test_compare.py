@@ -15,7 +15,7 @@ pytestmark = pytest.mark.e2e
 Open = Callable[..., Visit]
 
 SPARSE, HYBRID = "BM25, K = 50", "BM25 ⊕ wordllama 256 d, K = 50"
-PAIR = f"compare?k=20&stack={quote(HYBRID)}&vs={quote(SPARSE)}"
+PAIR = f"compare?ws=python-docs&k=20&stack={quote(HYBRID)}&vs={quote(SPARSE)}"
 
 
 def settings(visit: Visit) -> dict[str, list[str]]:

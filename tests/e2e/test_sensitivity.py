@@ -16,7 +16,7 @@ Open = Callable[..., Visit]
 
 
 def test_a_quality_floor_moves_the_choice_cell_by_cell(server: Server, visit: Open) -> None:
-    page = visit(f"{server.url}/sensitivity")
+    page = visit(f"{server.url}/sensitivity?ws=python-docs")
     before = page.answer
     assert "all 24 settings tried" in before
     words = page.page.locator(".js-plotly-plot").first.locator(".heatmap-label")
@@ -33,7 +33,7 @@ def test_a_quality_floor_moves_the_choice_cell_by_cell(server: Server, visit: Op
 
 
 def test_one_stack_is_followed_by_its_name_in_the_link(server: Server, visit: Open) -> None:
-    page = visit(f"{server.url}/sensitivity?stack=BM25%2C%20K%20%3D%2050")
+    page = visit(f"{server.url}/sensitivity?ws=python-docs&stack=BM25%2C%20K%20%3D%2050")
     words = page.page.locator(".js-plotly-plot").nth(1).locator(".heatmap-label")
     expect(words).to_have_count(24)
     expect(words.first).to_contain_text("#")
