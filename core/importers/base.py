@@ -210,6 +210,8 @@ class Look:
     # meaning → column as recognised, where it is a table
     mapping: Mapping[str, str] = field(default_factory=dict)
     row: Row | None = None  # what one of its rows is, where that is known
+    # column → measure and stack, where columns name both
+    grid: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 class Format(ABC):

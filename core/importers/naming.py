@@ -158,6 +158,12 @@ def is_share(value: Value) -> bool:
     return info.unit == "share" if info else value.measure in (*_CLASSICAL, *_QUALITIES)
 
 
+def is_quality(value: Value) -> bool:
+    """Tell whether a measure is a known one of quality."""
+    base = value.measure.partition("(")[0]
+    return base in _QUALITIES or base in _measures().values()
+
+
 def once(name: str) -> bool:
     """Tell whether a name is that of a time that is spent once, such as ``build_time_s``."""
     tokens = set(normal(name).split("_"))

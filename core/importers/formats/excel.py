@@ -9,7 +9,7 @@ from dataclasses import replace
 from core.errors import InputError, UnknownNameError
 from core.importers.base import LIKELY, LOOK_ROWS, RESEMBLES, Import, Look, Options, counted, merged
 from core.importers.formats.table import Opened, TableFormat, opened_as
-from core.importers.formats.table.opened import looked_at
+from core.importers.formats.table.opened import seen
 from core.importers.meaning import TableAs, meaning
 from core.importers.read.member import Archive, Member
 from core.importers.read.tabular import Table, check_cells, check_header
@@ -58,9 +58,7 @@ class Excel(TableFormat):
     def look(self, archive: Archive, options: Options) -> Look:
         member = archive.members[0]
         table = sheet_table(member, _sheet(member, options, asking=False), LOOK_ROWS)
-        columns = table.rows.columns
-        means = looked_at(table, _said_of(columns, options, member.name), member.name)
-        return Look(table.rows, tuple(columns), means.names, means.is_row)
+        return seen(table, _said_of(table.rows.columns, options, member.name), member.name)
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
         imported = super().read(archives, options)

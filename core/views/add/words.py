@@ -229,6 +229,7 @@ def next_steps(snapshot: Snapshot, collection_id: str | None, came: int = 1) -> 
 
 ROWS: Mapping[Row, str] = {"stack": "a stack", "query": "a query", "passage": "a ranked passage"}
 LEFT_OUT = ""
+_OF = " of "
 _STACK = (
     "run", "quality@10", "nDCG@10", "RA-nWG@10", "R@10", "P@10", "RR@10", "F1@10", "latency_p50_ms",
     "latency_p50_s", "latency_p95_ms", "latency_p95_s", "latency_p99_ms", "latency_mean_ms", "usd_per_query",
@@ -267,6 +268,9 @@ def words(meaning: str) -> str:
         return "left out"
     if meaning in ROLES:
         return _ONE.get(meaning, ROLES[meaning].title.split(" (")[0].lower())
+    measure, of, stack = meaning.partition(_OF)
+    if of and named(measure, measure):
+        return f"{words(measure)}{_OF}{stack}"
     value = named(meaning, meaning)
     return _ONE.get(meaning, meaning.replace("_", " ")) if value is None else _of_numbers(value)
 
@@ -287,7 +291,8 @@ def _of_numbers(value: Value) -> str:
 def columns_of(preview: Preview, row: Row | None) -> dict[str, str]:
     """Return column → meaning as recognised, for rows that are this."""
     if row == preview.row:
-        return {column: meaning for meaning, column in preview.mapping.items()}
+        known = {column: meaning for meaning, column in preview.mapping.items()}
+        return known | {column: f"{measure}{_OF}{stack}" for column, (measure, stack) in preview.grid.items()}
     meanings = recognised(preview.columns, preview.rows, TableAs(row=row), preview.name)
     return {column: meaning for meaning, column in meanings.items()}
 
@@ -298,7 +303,7 @@ OF_QUERIES = ("nDCG@10", "RA-nWG@10", "R@10", "P@10", "RR@10", "latency_ms", "la
 
 def stack_columns(preview: Preview, row: Row | None) -> list[str]:
     """Find columns of a table that may hold a result of a stack each; empty where it is no such table."""
-    if row not in (None, "query") or preview.format != "table":
+    if row not in (None, "query") or preview.format != "table" or preview.grid:
         return []
     return stacks_of(preview.columns, preview.rows, preview.name)
 

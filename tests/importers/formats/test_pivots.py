@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.importers import preview
-from core.views.add.words import said, stack_columns
+from core.views.add.words import columns_of, said, stack_columns, words
 from tests.importers.helpers import read, refusal, up
 
 QUERIES = [f"q{place}" for place in range(3)]
@@ -64,6 +64,69 @@ def test_an_empty_cell_is_missing_and_not_0():
 )
 def test_what_is_ambiguous_is_refused_and_says_what_to_do(table, columns, does):
     assert does in refusal(table, columns=columns)
+
+
+GRIDS = {
+    "stack first": "query_id,hybrid_ndcg@10,bm25_ndcg@10,hybrid_latency_ms,bm25_latency_ms",
+    "measure first": "query_id,ndcg@10_hybrid,ndcg@10_bm25,latency_ms_hybrid,latency_ms_bm25",
+    "a dash": "query_id,hybrid-nDCG@10,bm25-nDCG@10,hybrid-latency_ms,bm25-latency_ms",
+    "a blank": "query_id,hybrid nDCG@10,bm25 nDCG@10,hybrid latency_ms,bm25 latency_ms",
+    "underscores": "query_id,hybrid_ndcg_10,bm25_ndcg_10,hybrid_latency_ms,bm25_latency_ms",
+    "levels": "query_id,\"('ndcg@10', 'hybrid')\",\"('ndcg@10', 'bm25')\","
+    "\"('latency_ms', 'hybrid')\",\"('latency_ms', 'bm25')\"",
+}
+
+
+@pytest.mark.parametrize("header", GRIDS.values(), ids=GRIDS)
+def test_columns_that_name_stack_and_measure_are_a_row_for_each_stack_and_query(header):
+    table = lines(header, "0.5", "0.25", "300", "10")
+    found = read(table)
+    names = {run.run_id: run.label for run in found.runs}
+    scores = {(names[row["run_id"]], row["value"], row["k"]) for row in found.frames["signals"].to_dicts()}
+    times = {(names[row["run_id"]], row["ms"]) for row in found.frames["timings"].to_dicts()}
+    assert scores == {("hybrid", 0.5, 10), ("bm25", 0.25, 10)}
+    assert times == {("hybrid", 300.0), ("bm25", 10.0)}
+    (file,) = preview([table])
+    known = columns_of(file, file.row)
+    assert (file.row, len(known), stack_columns(file, file.row)) == ("query", 5, [])
+    assert {words(known[column]) for column in file.columns[3:]} == {
+        "latency, ms of hybrid",
+        "latency, ms of bm25",
+    }
+    assert said(file, file.row, known) is None
+
+
+def test_a_column_of_a_grid_that_is_left_out_is_not_taken():
+    table = lines(GRIDS["stack first"], "0.5", "0.25", "300", "10")
+    (file,) = preview([table])
+    decided = said(file, file.row, columns_of(file, file.row) | {"bm25_latency_ms": ""})
+    found = read(table, tables={file.name: decided})
+    assert [row["ms"] for row in found.frames["timings"].to_dicts()] == [300.0] * 3
+
+
+@pytest.mark.parametrize(
+    ("header", "does"),
+    [
+        ("query_id,hybrid_ndcg@10,bm25_ndcg@10,bm25_latency_ms", "--column 'ndcg@10=*_ndcg@10'"),
+        ("query_id,ndcg@10_hybrid,ndcg@10_bm25,latency_ms_bm25", "--column 'ndcg@10=ndcg@10_*'"),
+        ("query_id,hybrid_ndcg@10,bm25_ndcg@10,latency_ms", "--column 'ndcg@10=*_ndcg@10'"),
+    ],
+)
+def test_columns_of_stacks_with_different_measures_are_asked(header, does):
+    assert does in refusal(lines(header, "0.5", "0.25", "10"))
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "query_id,P_5,P_10,recall_5",
+        "query_id,retrieve_ms,rerank_ms,retrieve_usd_per_query",
+        "query_id,nDCG@10,nDCG@10_std,recall@10",
+        "query_id,nDCG@5,nDCG@10,latency_ms",
+    ],
+)
+def test_measures_cutoffs_stages_and_spreads_of_one_stack_are_no_grid(header):
+    assert len(read(lines(header, "0.5", "0.25", "10")).runs) == 1
 
 
 def test_the_page_asks_once_what_the_cells_hold():

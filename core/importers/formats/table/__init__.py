@@ -25,6 +25,7 @@ from core.importers.formats.table.opened import (
     of_stacks,
     opened_as,
     recognised,
+    seen,
     stacks_of,
 )
 from core.importers.formats.table.pivoted import pivot, which_measure
@@ -104,8 +105,7 @@ class TableFormat(Format):
         if kind is None:
             return super().look(archive, options)
         table = turned(read_table(member, kind, LOOK_ROWS))
-        means = looked_at(table, options.table_as(member.name), member.name)
-        return Look(table.texts, tuple(table.rows.columns), means.names, means.is_row)
+        return seen(table, options.table_as(member.name), member.name)
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
         """Read all tables; those of costs belong to the runs of the same name."""

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 import polars as pl
 
 from core.errors import InputError
-from core.importers.base import LeftOut, Options, counted
+from core.importers.base import LeftOut, Look, Options, counted
+from core.importers.formats.table.gridded import Grid, grid_of, owned_by, refuse_two_ways
 from core.importers.formats.table.pivoted import (
-    levels,
+    by_patterns,
     pivot,
-    refuse_two_ways,
     unpivoted,
     which_measure,
     without_stars,
@@ -64,15 +64,19 @@ class Opened:
 def opened_as(member: Member, table: Table, options: Options) -> Opened:
     """Return a table that was read, with what its columns mean."""
     said, stars = without_stars(options.table_as(member.name), table.rows.columns)
-    stars = stars or levels(table.rows.columns, meaning(table.rows.columns, said, member.name))
+    means = meaning(table.rows.columns, said, member.name)
     if stars:
-        return _unpivoted(member, table, said, stars)
+        return _unpivoted(member, table, said, by_patterns(table, means, stars))
+    if grid := grid_of(table.rows.columns, means, said):
+        return _unpivoted(member, table, said, owned_by(grid))
+    if means.kind in (None, "costs"):
+        refuse_two_ways(table.rows.columns, means, said, member.name)
     return _opened(member, table, said)
 
 
-def _unpivoted(member: Member, table: Table, said: TableAs, stars: Mapping[str, str]) -> Opened:
+def _unpivoted(member: Member, table: Table, said: TableAs, owned: Mapping[str, Mapping[str, str]]) -> Opened:
     """Return a table with a column for each stack as one with a row for each stack and query."""
-    rows, apart = unpivoted(table, meaning(table.rows.columns, said, member.name), stars)
+    rows, apart = unpivoted(table, owned)
     opened = _opened(member, rows, said)
     own = {column: opened.means.ignored.get(column, TAKEN) for column in table.rows.columns}
     return replace(opened, own=own | dict.fromkeys(apart, TAKEN))
@@ -91,8 +95,6 @@ def _opened(member: Member, table: Table, said: TableAs) -> Opened:
     means = suited(means, plain, read.percent)
     if means.kind is None:
         raise _incomplete(means, plain)
-    if means.kind == "costs":
-        refuse_two_ways(means, said, member.name)
     if not table.rows.height:
         raise InputError("The table has no rows.", where=member.name)
     return Opened(member, plain, means, numbers=read)
@@ -159,6 +161,14 @@ def looked_at(table: Table, said: TableAs, name: str, columns: Sequence[str] | N
     return suited(means, read.read(table), read.percent)
 
 
+def seen(table: Table, said: TableAs, name: str) -> Look:
+    """Return what the first rows of a table look like."""
+    columns = tuple(table.rows.columns)
+    means = looked_at(table, said, name)
+    grid = grid_in(columns, said, name)
+    return Look(table.texts, columns, means.names, "query" if grid else means.is_row, grid)
+
+
 def recognised(columns: Sequence[str], rows: pl.DataFrame, said: TableAs, name: str) -> dict[str, str]:
     """Return meaning → column of a table of which the first rows are known.
 
@@ -171,6 +181,12 @@ def recognised(columns: Sequence[str], rows: pl.DataFrame, said: TableAs, name: 
     """
     lines = pl.Series("line", range(2, rows.height + 2), dtype=pl.Int64)
     return looked_at(Table(name, rows, lines), said, name, columns).names
+
+
+def grid_in(columns: Sequence[str], said: TableAs, name: str) -> Grid:
+    """Find the columns of a table that name a stack and a measure each."""
+    said, stars = without_stars(said, columns)
+    return {} if stars else grid_of(columns, meaning(columns, said, name), said)
 
 
 def stacks_of(columns: Sequence[str], rows: pl.DataFrame, name: str) -> list[str]:

@@ -13,16 +13,14 @@ from dataclasses import replace
 import polars as pl
 
 from core.errors import InputError
+from core.importers.formats.table.gridded import ticked
 from core.importers.formats.table.suited import DIGITS
 from core.importers.meaning import Meaning, TableAs
-from core.importers.naming import FLATTENED, USD_PER_1K, named
 from core.importers.read.tabular import Table
 from core.importers.read.text import no_column, shown
 from core.importers.report import UNKNOWN
-from core.metrics.measure import REGISTRY
 
 STAR, STACK = "*", "stack"
-_NAMED = 3  # Columns that a message names
 
 
 def without_stars(said: TableAs, columns: Sequence[str]) -> tuple[TableAs, dict[str, str]]:
@@ -36,28 +34,8 @@ def without_stars(said: TableAs, columns: Sequence[str]) -> tuple[TableAs, dict[
     return (replace(said, columns=plain) if stars else said), stars
 
 
-def levels(columns: Sequence[str], means: Meaning) -> dict[str, str]:
-    """Return patterns by meaning of a header with two levels, measures and stacks, where rows are queries."""
-    if "query_id" not in means.roles or means.roles.keys() & {"run", "passage_id", "answer"}:
-        return {}
-    pairs = [match for column in columns if (match := FLATTENED.fullmatch(column.strip()))]
-    for measure, stack in (("first", "second"), ("second", "first")):
-        measures = {match[measure]: match for match in pairs}
-        stacks = {match[stack] for match in pairs}
-        if len(stacks) > 1 and all(named(name, name) for name in measures) and not any(map(_named, stacks)):
-            return {
-                name: f"{match.string[: match.start(stack)]}{STAR}{match.string[match.end(stack) :]}"
-                for name, match in measures.items()
-            }
-    return {}
-
-
-def _named(stack: str) -> bool:
-    return named(stack, stack) is not None
-
-
-def unpivoted(table: Table, means: Meaning, stars: Mapping[str, str]) -> tuple[Table, list[str]]:
-    """Return a table with a row for each stack and query, and the columns of it that were taken apart.
+def by_patterns(table: Table, means: Meaning, stars: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Return of every meaning that a pattern gives to columns the column of each stack.
 
     Args:
         means: What the columns mean without the patterns.
@@ -71,7 +49,15 @@ def unpivoted(table: Table, means: Meaning, stars: Mapping[str, str]) -> tuple[T
     if "run" in means.roles:
         problem = f"The column {shown(means.roles['run'])!r} names stacks, and so would the header."
         raise InputError(problem, where=table.name, do="Leave that column out, or say no pattern.")
-    owned = {meant: _matched(table, means, pattern) for meant, pattern in stars.items()}
+    return {meant: _matched(table, means, pattern) for meant, pattern in stars.items()}
+
+
+def unpivoted(table: Table, owned: Mapping[str, Mapping[str, str]]) -> tuple[Table, list[str]]:
+    """Return a table with a row for each stack and query, and the columns of it that were taken apart.
+
+    Args:
+        owned: Of every measure the column of each stack.
+    """
     apart = list(dict.fromkeys(column for columns in owned.values() for column in columns.values()))
     kept = [column for column in table.rows.columns if column not in apart]
     stacks = list(dict.fromkeys(stack for columns in owned.values() for stack in columns))
@@ -129,37 +115,7 @@ def pivot(table: Table, means: Meaning) -> list[str]:
 def which_measure(columns: Sequence[str], name: str) -> InputError:
     """Return the refusal of a table whose columns may be stacks: what its cells hold is not said."""
     return InputError(
-        f"The columns {_listed(columns)} may hold a result of a stack each, but not which measure.",
+        f"The columns {ticked(columns)} may hold a result of a stack each, but not which measure.",
         where=name,
         do="Say once what all of them hold (--column 'nDCG@10=*', or 'latency_ms=*').",
     )
-
-
-def refuse_two_ways(means: Meaning, said: TableAs, name: str) -> None:
-    """Refuse columns such as `hybrid nDCG@10` and `bm25 nDCG@10`: one measure of two stacks, or two of one.
-
-    Raises:
-        InputError: There are such columns, nobody said what they mean, and no column names the stacks.
-    """
-    if "run" in means.roles:
-        return
-    tails: dict[str, list[str]] = {}
-    for value in means.scores:
-        head, _, tail = value.column.strip().rpartition(" ")
-        known = named(tail, value.column) if head else None
-        if known and (known.measure in REGISTRY or known.measure == USD_PER_1K):
-            tails.setdefault(tail, []).append(value.column)
-    for tail, columns in tails.items():
-        if len(columns) > 1 and not set(columns) & set(said.columns.values()):
-            raise InputError(
-                f"The columns {_listed(columns)} may be {shown(tail)} of {len(columns)} stacks, or "
-                f"{len(columns)} measures of one.",
-                where=name,
-                do=f"Of stacks: --column '{shown(tail)}=* {shown(tail)}'. Of one: --column "
-                f"'{shown(columns[0])}={shown(columns[0])}'.",
-            )
-
-
-def _listed(columns: Sequence[str]) -> str:
-    names = ", ".join(f"`{shown(column)}`" for column in columns[:_NAMED])
-    return f"{names}{f' (+{len(columns) - _NAMED} more)' if columns[_NAMED:] else ''}"
