@@ -27,6 +27,7 @@ from core.views.blocks import (
 from core.views.columns import COLUMNS, Columns
 from core.views.confidence import charts, data, weights, words, worth
 from core.views.confidence.hold import BEST, excluded_rows, front, share_rows, tie_rows
+from core.views.confidence.kinds import kinds_of_question
 from core.views.confidence.noise import Noise, noise_words, noisy_rows, redecided, refusal
 from core.views.confidence.weights import Grid
 from core.views.decision.chart import identical, merged
@@ -373,4 +374,4 @@ NEIGHBOURS = (
     COLUMNS["spread"].but("±", "Standard error of the guess."),
     COLUMNS["chance"].but("beats the choice", "Chance of a higher quality than today's choice."),
 )
-SECTIONS = (would_it_hold, what_flips_it, other_weights, worth_measuring_more)
+SECTIONS = (would_it_hold, what_flips_it, kinds_of_question, other_weights, worth_measuring_more)

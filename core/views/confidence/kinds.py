@@ -1,0 +1,202 @@
+"""Whether a kind of question would want another stack: the best within the limits by tag and length."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+import polars as pl
+
+from core.decide.axes import Floats
+from core.decide.rules import Constraints, Mask
+from core.stats.intervals import LEAST, SEED, bootstrap_means
+from core.views import text, theme
+from core.views.ask import Ask
+from core.views.blocks import Answer, Blocks, Cards, Chart, Table, section
+from core.views.columns import COLUMNS, Columns
+from core.views.confidence import data
+from core.views.keep import keep
+from core.views.workspace.unanswerable import with_slice
+from core.views.workspace.view import View
+
+STAYS, OPEN, OTHER = "the best there", "no significant difference", "another is better"
+FOLDS = 5
+_EQUAL = 1e-12
+ROWS = pl.Schema(
+    {
+        "tag": pl.String,
+        "n": pl.Int64,
+        "stack": pl.String,
+        "is": pl.String,
+        **dict.fromkeys(("quality", "quality_low", "quality_high", "today"), pl.Float64),
+        **dict.fromkeys(("difference", "low", "high"), pl.Float64),
+    }
+)
+"""Columns of `kinds`: the best stack there, how today's choice stands to it, and the gain over it."""
+_LOOKS = {
+    STAYS: (theme.OKABE_ITO[4], "circle"),
+    OPEN: (theme.NEUTRAL, "circle-open"),
+    OTHER: (theme.ACCENT, "diamond"),
+}
+"""Colour and mark of what becomes of today's choice."""
+_HOW = (
+    "The best stack is that of the highest quality within the limits on the queries of the kind alone; "
+    "latency, cost and harm are over all queries. The gain is measured on queries that the stack was not "
+    "picked on, a fifth in turn, so that the best of many does not flatter itself. Kinds of fewer than "
+    f"{LEAST} queries are left out. Where no stack differs, six of a hundred kinds still look as if one did."
+)
+TABLE: Columns = (
+    COLUMNS["tag"].but("questions with", width=220),
+    COLUMNS["n"].but(about="Queries with the tag that have a score."),
+    COLUMNS["stack"].but("best there", "Highest quality within the limits on these queries."),
+    COLUMNS["is"].but("today's choice", "Against the best there, by the interval of the gain.", width=170),
+    *("quality", "quality_low", "quality_high"),
+    COLUMNS["quality"].but("today's", "Quality of today's choice on these queries.", name="today"),
+    COLUMNS["difference"].but("gain", "Over today's choice, on queries that the stack was not picked on."),
+    *(
+        COLUMNS[end].but(form="signed", about="95 % interval of the gain, query by query.")
+        for end in ("low", "high")
+    ),
+)
+
+
+def tagged(view: View, query_ids: tuple[str, ...]) -> dict[str, Mask]:
+    """Return which queries are of each kind, a mask over the given ones: by tag, and by their length.
+
+    Kinds that hold all queries, or fewer than `LEAST`, are left out.
+    """
+    asked = with_slice(view.snapshot.queries(view.scope.collection_id), view.snapshot, view.scope)
+    here = pl.DataFrame({"query_id": query_ids}).join(asked, on="query_id", how="left", maintain_order="left")
+    words = here["text"].str.split(" ").list.len()
+    known = words.drop_nulls().to_numpy()
+    middle = int(np.median(known)) if len(known) else 0
+    masks = {
+        tag: here["tags"].list.contains(tag).fill_null(value=False).to_numpy()
+        for tag in sorted(here["tags"].explode().drop_nulls().unique())
+    }
+    masks[f"length: up to {text.count(middle, 'word')}"] = (words <= middle).fill_null(value=False).to_numpy()
+    masks[f"length: over {text.count(middle, 'word')}"] = (words > middle).fill_null(value=False).to_numpy()
+    return {kind: mask for kind, mask in masks.items() if LEAST <= mask.sum() < len(query_ids)}
+
+
+@keep("Looking at each kind of question…", entries=32)
+def kinds(view: View, constraints: Constraints) -> pl.DataFrame:
+    """Look for the best stack within the limits on the queries of each kind alone.
+
+    Returns:
+        `ROWS`, those that another stack is better for first, then by tag; empty where nothing is known query
+        by query or nothing is chosen.
+    """
+    known, decision = data.sample(view), data.decided(view.but(constraints=constraints), view.rule)
+    if known is None or decision.chosen is None:
+        return pl.DataFrame(schema=ROWS)
+    offered = np.flatnonzero(decision.feasible & known.quality_varies)
+    if decision.chosen not in offered:
+        return pl.DataFrame(schema=ROWS)
+    names, today = view.table["name"].to_list(), int(np.flatnonzero(offered == decision.chosen)[0])
+    sign = 1.0 if view.quality.higher_is_better else -1.0
+    rows = []
+    for kind, mask in tagged(view, known.query_ids).items():
+        values = known.quality[np.ix_(offered, np.flatnonzero(mask))]
+        values = values[:, ~np.isnan(values[today])]
+        if values.shape[1] >= LEAST:
+            best = _best(values, today, sign)
+            low, high = bootstrap_means(values[[best]])
+            gain, ends = gained(values, today, sign)
+            rows.append({
+                "tag": kind, "n": values.shape[1], "stack": names[offered[best]],
+                "is": STAYS if best == today else OTHER if min(sign * end for end in ends) > 0 else OPEN,
+                "quality": float(np.nanmean(values[best])), "quality_low": low[0], "quality_high": high[0],
+                "today": float(values[today].mean()), "difference": gain, "low": ends[0], "high": ends[1],
+            })  # fmt: skip
+    order = [pl.col("is") != OTHER, pl.col("is") != OPEN, pl.col("tag")]
+    return pl.DataFrame(rows, schema=ROWS).sort(order)
+
+
+def _best(values: Floats, today: int, sign: float) -> int:
+    """Return the best row by its mean; today's choice where that is as good."""
+    known = ~np.isnan(values).all(axis=1)
+    means = np.full(len(values), -np.inf)
+    means[known] = sign * np.nanmean(values[known], axis=1)
+    return today if means[today] >= means.max() - _EQUAL else int(means.argmax())
+
+
+def gained(values: Floats, today: int, sign: float) -> tuple[float, tuple[float, float]]:
+    """Average what a choice for these queries gains over today's, on queries that it was not made on.
+
+    Args:
+        values: [S, Q], the quality of every stack within the limits; of today's choice it is known.
+        today: Row of today's choice.
+        sign: 1 where higher is better, else −1.
+
+    Returns:
+        The mean over queries, each a fifth held out in turn, and its 95 % interval.
+    """
+    fold = np.random.default_rng(SEED).permutation(values.shape[1]) % FOLDS
+    gain = np.zeros(values.shape[1])
+    for held in range(FOLDS):
+        best = _best(values[:, fold != held], today, sign)
+        gain[fold == held] = values[best, fold == held] - values[today, fold == held]
+    low, high = bootstrap_means(gain[None])
+    return float(np.nanmean(gain)), (float(low[0]), float(high[0]))
+
+
+@section("kinds of question", "Would a kind of question want another stack?")
+def kinds_of_question(view: View, ask: Ask) -> Blocks:
+    """Yield what the limits would choose on the queries of each tag, beside today's choice."""
+    del ask
+    rows = kinds(view, view.constraints)
+    if rows.is_empty():
+        yield Answer(
+            "Kinds of question cannot be told apart here.",
+            "That takes results per query of a stack that is chosen, and tags or lengths of at least "
+            f"{LEAST} queries.",
+        )
+        return
+    yield Answer(answer(rows), caveats={"how it is measured": _HOW})
+    counts = dict(rows["is"].value_counts().iter_rows())
+    among = f"of {text.count(rows.height, 'kind')} of question"
+    yield Cards([(word.capitalize(), f"{counts.get(word, 0)}", among) for word in _LOOKS])
+    drawn = figure(rows, f"Δ {view.quality.name} over today's choice")
+    yield Chart(drawn, "kinds", "What each kind of question would gain by its own choice")
+    yield Table(rows, "kinds", TABLE)
+
+
+def figure(rows: pl.DataFrame, title: str) -> go.Figure:
+    """Draw the gain of each kind's own choice over today's, with its interval."""
+    y = np.arange(rows.height)[::-1]
+    marks = []
+    for word, (colour, symbol) in _LOOKS.items():
+        at = np.flatnonzero(rows["is"] == word)
+        part = rows[at]
+        x, low, high = (part[name].to_numpy() for name in ("difference", "low", "high"))
+        hover = [
+            f"{text.escape(tag)}: {text.escape(name)}"
+            for tag, name in part.select("tag", "stack").iter_rows()
+        ]
+        marker = {"color": colour, "symbol": symbol, "size": 11, "line": {"width": 2, "color": colour}}
+        bars = theme.whiskers(low, x, high, thickness=1.5, width=4, color=colour)
+        marks.append(theme.scatter(word, x, y[at], hover=hover, marker=marker, error_x=bars, mode="markers"))
+    layout = theme.layout(x=title, height=110 + 26 * rows.height)
+    labels = [
+        f"{text.escape(text.shorten(tag, 36))} (n = {n})" for tag, n in rows.select("tag", "n").iter_rows()
+    ]
+    layout["yaxis"] |= {
+        "range": [-0.6, rows.height - 0.4],
+        "showgrid": False,
+        "tickvals": y,
+        "ticktext": labels,
+    }
+    return theme.finished(marks, layout)
+
+
+def answer(rows: pl.DataFrame) -> str:
+    """Say which kinds would want another stack."""
+    apart, among = rows.filter(pl.col("is") == OTHER), text.count(rows.height, "kind")
+    if apart.is_empty():
+        return f"No: for none of {among} of question is another stack surely better than today's choice."
+    first = apart.sort(pl.col("difference").abs(), descending=True).row(0, named=True)
+    gain = f"{text.signed(first['difference'])} [{text.signed(first['low'])}, {text.signed(first['high'])}]"
+    return (
+        f"For {apart.height} of {among}: with {first['tag']} {first['stack']} is better by {gain}, "
+        f"{text.sample(first['n'])}."
+    )

@@ -1,0 +1,60 @@
+"""Which kinds of question would want another stack, on values made by hand and on the demo."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.decide.rules import Constraints
+from core.stats.intervals import bootstrap_means
+from core.store import Store
+from core.views.ask import Given
+from core.views.blocks import Answer, Chart, Table
+from core.views.confidence import kinds
+from core.views.workspace.scope import Latency
+from core.views.workspace.view import View
+from tests.views.made import AT_10, BOOK, DEMO
+
+RNG = np.random.default_rng(5)
+NOISE = np.clip(RNG.normal(0.5, 0.2, size=(80, 20)), 0, 1)
+
+
+@pytest.mark.parametrize(("ahead", "sign", "surely"), [
+    (0.3, 1.0, True), (0.0, 1.0, False), (-0.3, 1.0, False), (-0.3, -1.0, True), (0.3, -1.0, False),
+])  # fmt: skip
+def test_a_gain_is_that_of_a_stack_picked_on_other_queries(ahead: float, sign: float, surely: bool):
+    values = np.vstack([NOISE[0], NOISE[0] + ahead])
+    gain, ends = kinds.gained(values, 0, sign)
+    assert gain == pytest.approx(ahead if surely else 0.0)
+    assert (min(sign * end for end in ends) > 0) is surely
+
+
+def test_the_best_of_many_alike_does_not_flatter_itself():
+    """Of 40 stacks that differ by chance alone the best seldom looks better than today's choice."""
+    worlds = np.clip(RNG.normal(0.5, 0.2, size=(100, 40, 20)), 0, 1)
+    held_out = [kinds.gained(values, 0, 1.0)[1][0] > 0 for values in worlds]
+    own = [
+        bootstrap_means((values[kinds._best(values, 0, 1.0)] - values[0])[None])[0][0] > 0
+        for values in worlds
+    ]
+    assert np.mean(held_out) < 0.15 < np.mean(own)
+
+
+def test_unknown_values_pick_nothing():
+    values = np.vstack([NOISE[0], np.full(20, np.nan)])
+    assert kinds._best(values, 0, 1.0) == 0
+
+
+def test_the_section_on_real_runs(demo_store: Path):
+    view = View(Store.open(demo_store).read(), DEMO, quality=AT_10, latency=Latency(), book=BOOK)
+    blocks = list(kinds.kinds_of_question.draw(view, Given({})))
+    assert {type(block) for block in blocks} >= {Answer, Chart, Table}
+    rows = next(block for block in blocks if isinstance(block, Table)).rows
+    lengths = [tag for tag in rows["tag"] if tag.startswith("length: ")]
+    assert len(lengths) == 2
+    assert "package=numpy" in rows["tag"]
+    assert (rows["n"] >= kinds.LEAST).all()
+    same = rows.filter(rows["is"] == kinds.STAYS)
+    assert (same["quality"] == same["today"]).all()
+    fitting = kinds.kinds(view, Constraints(sla_ms=0.0001))
+    assert fitting.is_empty()
