@@ -13,7 +13,8 @@ from core.pipeline.evaluate.cluster.nodes import CONFIGURED, configured
 from core.pipeline.own.version import refuse_code
 from core.pipeline.sweep import load
 from core.pipeline.sweep.plan import Plan
-from core.pipeline.sweep.problems import Problem, SpecError
+from core.pipeline.sweep.problems import Problem
+from core.pipeline.sweep.read import NO_QUESTIONS
 from core.store import Snapshot
 from core.ui import cache, door, show, work
 from core.ui.pages import pick_section, way
@@ -214,7 +215,8 @@ def tables(planned: Plan) -> None:
 
 def finish(one: Known, bar: DeltaGenerator) -> None:
     """The way to the workspace that an evaluation fills."""
-    if one.status.runs_done and bar.button("See the decision", key=f"show_{one.name}"):
+    here = one.status.collection_id in cache.workspaces(cache.snapshot(None))
+    if here and one.status.runs_done and bar.button("See the decision", key=f"show_{one.name}"):
         go_to_workspace(one.status.collection_id)
         st.switch_page("pages/decision.py", query_params={})  # None would refuse what widgets hold
 
@@ -260,11 +262,14 @@ def new_evaluation() -> None:
         return
     planned = work.planned(text, "run", partial(plan_of, cache.snapshot(None)))
     if planned is not None:
-        point_out(planned.problems, *((filled, places) if text == written else (None, {})))
-    if isinstance(planned, SpecError) and any(
-        "There are no questions" in str(one) for one in planned.problems
-    ):
-        way(PAGES["golden"], asked.MAKE, "questions", **{asked.ASKED_OF: filled.documents})
+        problems = planned.problems
+        lacking = [one for one in problems if NO_QUESTIONS in str(one)]
+        if lacking and text == written:  # a field that is still empty is no mistake
+            places["queries"].caption("Type the path of the questions, or make some below.")
+            problems = tuple(one for one in problems if one not in lacking)
+        point_out(problems, *((filled, places) if text == written else (None, {})))
+        if lacking:
+            way(PAGES["golden"], asked.MAKE, "questions", **{asked.ASKED_OF: filled.documents})
     if isinstance(planned, Plan):
         options = where()
         evaluate = partial(EVALUATION.begin, text, cache.store().path, options)

@@ -130,7 +130,9 @@ def ran(
     with _telling(quiet=quiet) as tell, asked_to_stop() as stop:
         work = into.work_of(store)
         outcome = EVALUATION.run(
-            store, job, Site(work=work, shared=work, progress=tell, cancelled=stop.is_set)
+            store,
+            job,
+            Site(work=work, shared=work, progress=tell, cancelled=stop.is_set, store=store.path.name),
         )
     notes = (*into.sentences(outcome, job), *map(str, planned.problems))
     return Measured(str(outcome.status.state), into.rows(outcome), outcome.status.usd or 0.0, notes)

@@ -46,7 +46,9 @@ def missing(spec: JsonMap, kind: str) -> list[str]:
     return parts
 
 
-_DENSE = {"embedder": "wordllama", "index": "flat"}
+FLAT = "flat"
+"""The index that searches every vector."""
+_DENSE = {"embedder": "wordllama", "index": FLAT}
 _WRITTEN = {"name", "mode", "sparse", "bm25", "dim", "fusion", "candidates", "chunks_sent", *_DENSE}
 """What an adapter does, or says; an axis that is new is named as missing until one does it."""
 _NOTHING: tuple[object, ...] = (None, "", "none", "cosine", {})

@@ -21,7 +21,7 @@ from core.views.confidence.hold import joint_sample, shares
 from core.views.confidence.noise import Noise, noise, noisy_rows, redecided, with_noise
 from core.views.decision import words as decision_words
 from core.views.decision.facts import record, soundness, status_rows
-from core.views.decision.ship import shipping
+from core.views.decision.ship import handed
 from core.views.headroom import limiting
 from core.views.workspace.choices import choices
 from core.views.workspace.comparable import environment
@@ -155,7 +155,7 @@ def record_data(
         "environment": environment(verdict.table),
         "workspace": workspace(view.snapshot, view.scope),
         "stack": None if chosen is None else _stack(chosen),
-        "ship": None if chosen is None else asdict(shipping(view.snapshot, chosen)),
+        "ship": None if chosen is None else asdict(handed(view, verdict.table, verdict.decision)),
         "runs": _runs(view.snapshot, view.scope),
         "revision_made": revision_made(view.snapshot),
         "price_book": {

@@ -18,6 +18,7 @@ from core.ui.pick import ASKED, KEPT, pick_asked, still_offered
 from core.ui.settings import answering, compared, generation, judge_noise, parameters
 from core.ui.state import LATEST, SETTINGS, back_to_defaults, bound, changed, forget_defaults, linked
 from core.ui.view import Frame, Lacking, current_page
+from core.views.text import plain
 from core.views.workspace.answers import agreed
 from core.views.workspace.choices import ALL, Choices
 from core.views.workspace.scope import Latency, LatencyScope, Percentile, Quality, Scope
@@ -81,6 +82,9 @@ def _view(top: DeltaGenerator, rooms: DeltaGenerator, frame: Frame) -> View | No
         raise Lacking(Place(snapshot, Scope(collection)), need)
     with rest:
         scope, offered = _scope(snapshot, collection, workspaces[collection])
+    if (sets := len(workspaces[collection])) > 1:
+        about = "Settings chooses another."
+        top.caption(plain(f"Golden set {scope.golden_set_id}, one of {sets}"), help=about)
     with measure:
         quality = _quality(offered)
         quality, asked_of = agreed(quality, answering(offered))

@@ -86,7 +86,7 @@ def test_from_a_folder_to_a_decision(folder: Path, empty_server: Server, visit: 
         page.keyboard.press("54321"[number % 5])
     expect(page.get_by_text("is written")).to_be_visible(timeout=60_000)
     seen.settle()
-    newcomer.click(page.get_by_role("link", name="See the decision"))
+    newcomer.click(page.get_by_role("button", name="See the decision"))
     assert seen.answer.startswith("Ship ")
     assert newcomer.clicks <= MOST_CLICKS
     snapshot = Store.open(folder / "store").read()

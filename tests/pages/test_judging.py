@@ -58,6 +58,10 @@ def test_a_queue_from_its_start_to_its_golden_set(open_page: OpenPage, store: Pa
     rows = Store.open(store).read().judgements("lab-Anne")
     assert sorted(rows["grade"]) == [2, 4, 5]
     assert set(rows["judge"]) == {"Anne"}
+    there = open_page(store, "golden/judge", queue=queue.queue_id)
+    next(each for each in there.button if each.label == "See the decision").click().run()
+    assert_sound(there, "Decision")
+    assert "Golden set lab-Anne, one of 2" in everything(there)
 
 
 @pytest.mark.slow

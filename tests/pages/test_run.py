@@ -106,6 +106,19 @@ def test_what_is_searched_is_asked_for_and_may_be_a_path(open_page: OpenPage, em
     assert "path/to/corpus" in app.error[0].value
 
 
+def test_an_empty_field_is_asked_for_and_no_mistake(open_page: OpenPage, empty_store: Path, tmp_path: Path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("Wings lift.")
+    app = open_page(empty_store, "run")
+    documents = next(each for each in app.text_input if each.label == "Documents")
+    documents.set_value(str(tmp_path / "docs")).run()
+    assert_sound(app, "Run")
+    assert not app.error
+    assert "Type the path of the questions" in everything(app)
+    app.text_area[0].set_value(app.text_area[0].value + "\n").run()
+    assert "There are no questions" in app.error[0].value, "of a text that was edited its names are said"
+
+
 def test_a_preset_runs_on_the_open_workspace(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "run", ws="python-docs")
     next(group for group in app.button_group if group.label == "Start from").set_value("quick-local").run()

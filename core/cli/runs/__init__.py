@@ -69,11 +69,21 @@ def carried_out(context: Context, folder: str, kept: str, do: Callable[[Site], R
     """
     from core.pipeline.evaluate.session import Site  # noqa: PLC0415
 
-    work = context.store().path.absolute().parent / folder
+    store = context.store().path.absolute()
+    work = store.parent / folder
     with working(kept) as (tell, cancelled):
         shared = work_of(context)
-        site = Site(work=work, shared=shared, progress=tell, cancelled=cancelled, on=on, on_wait=waiting)
-        return do(site)
+        return do(
+            Site(
+                work=work,
+                shared=shared,
+                progress=tell,
+                cancelled=cancelled,
+                on=on,
+                on_wait=waiting,
+                store=store.name,
+            )
+        )
 
 
 def leave_if_cancelled(result: Result) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -38,6 +38,9 @@ class Status(jobs.Status):
     runs_done: int = 0  # stacks whose results have landed
     runs_total: int = 0  # stacks in all
     on: str = ""  # the cluster that does it, where a word names it; its address is nowhere
+    stores: Sequence[
+        str
+    ] = ()  # names of the stores beside the folder that it was run into; none = not on record
 
 
 Progress = Callable[[Status], None]  # Told about every unit of work, and once more at the end

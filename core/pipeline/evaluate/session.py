@@ -79,6 +79,7 @@ class Site:
     keys: Keys | None = None  # Where keys of providers are looked up
     on: str = ""  # The cluster that does it: "ray" for one that is started here, or its address; empty = none
     on_wait: Callable[[float], None] | None = None  # Told while another process writes to the store
+    store: str = ""  # Name of the store's folder, beside that of the work; empty = it is not noted
 
     @property
     def replies(self) -> Path:
@@ -128,7 +129,10 @@ def begun(order: Order, site: Site) -> Iterator[Session]:
         budget = Budget(order.book, order.budget_usd, receipts)
         budget.require_prices(order.billed)
         models = Models(order.models, shared=journals[0], own=journals[-1], meter=budget, keys=site.keys)
+        before = folder.status()
+        stores = {*(before.stores if before else ()), *filter(None, [site.store])}
         status = Status(
+            stores=sorted(stores),
             evaluation_id=order.work_id,
             name=order.name,
             collection_id=order.collection_id,

@@ -40,6 +40,7 @@ from core.prices import PriceBook, load_books
 from core.records import Batch, GoldenSet, JsonMap, Stack, canonical_json, part_id, short_hash
 
 _GRADED = ("judgements", "spans")
+NO_QUESTIONS = "There are no questions."
 _LISTED = 5  # Questions named in a message
 
 
@@ -197,9 +198,7 @@ class _Material:
         elif "queries" in self._frames:
             queries = self._frames["queries"]
         else:
-            raise InputError(
-                "There are no questions.", where="queries", do='Name them: queries = "questions.jsonl".'
-            )
+            raise InputError(NO_QUESTIONS, where="queries", do='Name them: queries = "questions.jsonl".')
         judged = [rows.select("query_id") for name, rows in _frames(golden).items() if name in _GRADED]
         return chosen(queries, pl.concat(judged) if judged else None, source.limit, source.seed)
 

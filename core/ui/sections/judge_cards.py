@@ -16,6 +16,7 @@ from core.golden.by_hand import CORRECTNESS, OF_FIVE, RUBRIC, set_of
 from core.store import Snapshot
 from core.ui import cache, door, show
 from core.ui.cache import cached
+from core.ui.pages import way
 from core.views.golden import judging, soundness
 from core.views.golden.judging import Card, Opinion
 from core.views.pages import PAGES, SECTION
@@ -26,6 +27,7 @@ from core.written import upright
 Change = Callable[[float | None], object]  # What a keystroke does, given the seconds spent on the card
 LEAVING, NEXT = "_queue_left", "_next_queue"
 _SINCE, _PICKED = "_card_since", "_picked"
+_WRITTEN = "_golden_written"  # Slot of the session: the queue that was written last, and its golden set
 _SCRIPT = """{
   const card = document.querySelector(".st-key-card");
   if (card && (innerWidth < 641 || card.getBoundingClientRect().top < 0)) card.scrollIntoView();
@@ -96,9 +98,11 @@ def _next(data: Snapshot, queue: Queue) -> None:
     said = judging.far(progress) if progress.done < progress.total else judging.judged_by_hand(progress)
     st.progress(progress.done / max(progress.total, 1), plain(f"{queue.judge} · {said}"))
     door.outcome()
-    if queue.mode != "answers" and judging.written_by(data, queue):
-        decision = PAGES["decision"]
-        st.page_link(decision.file, label="See the decision", icon=decision.icon)
+    of, written = st.session_state.get(_WRITTEN, ("", ""))
+    if of != queue.queue_id:
+        written = judging.written_by(data, queue) if queue.mode in ("grade", "order") else ""
+    if written:
+        way(PAGES["decision"], "See the decision", gs=written)
     place = None if item is None else item.place
     since = st.session_state.get(_SINCE)
     if since is None or since[:2] != (queue.queue_id, place):
@@ -292,7 +296,9 @@ def land(queue: Queue, into: str = "") -> None:
     def write() -> str:
         if queue.mode == "answers":
             return judging.scored(queue.judge, judging.land_answers(cache.store(), book(), queue))
-        return judging.written(judging.land(cache.store(), book(), queue, into))
+        golden = judging.land(cache.store(), book(), queue, into)
+        st.session_state[_WRITTEN] = (queue.queue_id, golden.golden_set_id)
+        return judging.written(golden)
 
     st.session_state[LEAVING] = door.act(write)
 

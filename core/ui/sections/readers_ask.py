@@ -70,7 +70,8 @@ def ask() -> None:
 
 def _finish(one: Known, bar: DeltaGenerator) -> None:
     """Draw the way to the answers."""
-    if one.status.runs_done and bar.button("See the answers", key=f"answers_{one.name}"):
+    here = one.status.collection_id in cache.workspaces(cache.snapshot(None))
+    if here and one.status.runs_done and bar.button("See the answers", key=f"answers_{one.name}"):
         go_to_workspace(one.status.collection_id)
         st.switch_page("pages/readers.py", query_params={})  # None would refuse what widgets hold
 

@@ -29,7 +29,7 @@ from core.views.decision.near import (
     promising_rows,
 )
 from core.views.decision.parallel import parallel
-from core.views.decision.ship import shipping
+from core.views.decision.ship import handed
 from core.views.keep import keep
 from core.views.text import count
 from core.views.workspace.comparable import environment
@@ -108,7 +108,7 @@ def choice(view: View) -> Blocks:
 def ship_it(view: View) -> Blocks:
     """Yield what hands the chosen stack back as something that runs, or why nothing does."""
     if view.decision.chosen is not None:
-        how = shipping(view.snapshot, view.table.row(view.decision.chosen, named=True))
+        how = handed(view, view.table, view.decision)
         command = [Text(how.command, "code")] if how.command else []
         yield Fold("Ship it", [Text(how.sentence), *command])
 

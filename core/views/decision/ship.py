@@ -5,13 +5,23 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import polars as pl
+
+from core.decide.rules import Decision
 from core.paths import PROGRAM
 from core.pipeline.own.config import OWN
-from core.pipeline.shippable import KINDS, missing
+from core.pipeline.shippable import FLAT, KINDS, missing
 from core.store import Snapshot
+from core.views.decision import words
+from core.views.workspace.view import View
+
+WRITTEN = (
+    "Written can be: BM25, WordLlama with index flat, or both fused by RRF, without a reranker, over "
+    "passages as imported."
+)
 
 
 @dataclass(frozen=True)
@@ -23,10 +33,15 @@ class Shipping:
     sentence: str
 
 
+def is_own(spec: str) -> bool:
+    """Tell whether a stack's specification (JSON) is of a pipeline of one's own."""
+    return bool(json.loads(spec).get("mode") == OWN)
+
+
 def shipping(snapshot: Snapshot, row: Mapping[str, Any]) -> Shipping:
     """Say how the stack of a run is handed back; takes a row of the stack table."""
     spec = json.loads(row["spec"])
-    if spec.get("mode") == OWN:
+    if is_own(row["spec"]):
         place = spec.get("call") or spec.get("url")
         settings = f" with {row['params']}" if row.get("params") else ""
         return Shipping(None, (), f"It is your own pipeline and runs already: {place}{settings}.")
@@ -45,3 +60,31 @@ def shipping(snapshot: Snapshot, row: Mapping[str, Any]) -> Shipping:
         sentence = f"As a folder that runs without this program{others}."
         return Shipping(f"{PROGRAM} {command}", kinds, sentence)
     return Shipping(None, (), f"It cannot be written as something that runs by itself: {why}.")
+
+
+def handed(view: View, table: pl.DataFrame, decision: Decision) -> Shipping:
+    """Say how the chosen stack is handed back, or one that would do in its place, or what could be.
+
+    Those that tie with it come first, then its twin with an index that searches every vector.
+    """
+    chosen = decision.chosen or 0
+    how = shipping(view.snapshot, table.row(chosen, named=True))
+    if how.command or is_own(table["spec"][chosen]):
+        return how
+    twins = [place for place in _twins(table, chosen) if decision.feasible[place]]
+    for place in dict.fromkeys([*decision.ties, *twins]):
+        row = table.row(place, named=True)
+        other = shipping(view.snapshot, row)
+        if other.command:
+            which = "ties with it" if place in decision.ties else "searches every vector instead"
+            numbers = words.numbers(row, view.quality)
+            return replace(other, sentence=f"{how.sentence} {row['name']}, which {which}, can: {numbers}.")
+    return replace(how, sentence=f"{how.sentence} {WRITTEN}")
+
+
+def _twins(table: pl.DataFrame, chosen: int) -> list[int]:
+    """Find the stacks that differ from one in their index alone, which is exact."""
+    specs = [json.loads(spec) for spec in table["spec"]]
+    wanted = {**specs[chosen], "index": FLAT}
+    same = table["chunking"].eq_missing(table["chunking"][chosen])
+    return [place for place, spec in enumerate(specs) if spec == wanted and same[place]]

@@ -298,10 +298,10 @@ def progress(items: Sequence[Item], mode: Mode) -> Progress:
     return Progress(done // size, skipped // size, len(items) // size, median(spent) if spent else None)
 
 
-def written_by(snapshot: Snapshot, queue: Queue) -> bool:
-    """Tell whether the golden set of a queue's judge stands in the store."""
+def written_by(snapshot: Snapshot, queue: Queue) -> str:
+    """Return the golden set of a queue's judge; empty until it stands in the store."""
     name = set_of(whole_of(snapshot, queue.collection_id), queue.judge)
-    return name in snapshot.golden_sets()["golden_set_id"]
+    return name if name in snapshot.golden_sets()["golden_set_id"] else ""
 
 
 def land(store: Store, book: Book, queue: Queue, into: str = "") -> GoldenSet:

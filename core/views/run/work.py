@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -83,6 +84,7 @@ class Work(Generic[J, P, R]):
     size_of: Callable[[P], str]  # What will be done, in words
     costs: Callable[[P], str]  # What that costs, in words; empty where `size_of` says it
     button: Callable[[P], str]  # Names the button that begins one
+    lands: bool = True  # Whether what it yields stands in the store, in its collection
     progress: Callable[[Status], str] = paid.progress  # How far one is, in words
     ended: Callable[[Status], str]  # How one ended, in words
     table: Callable[[Sequence[tuple[str, Status]]], pl.DataFrame]  # All of them, by name
@@ -118,11 +120,16 @@ class Work(Generic[J, P, R]):
         self._start(launch, one.status.name, store, (*self.resumes, one.name, *where))
 
     def _start(self, launch: Path, name: str, store: Path, command: Sequence[str]) -> None:
-        jobs.begin(launch, name, ["--store", str(store.absolute()), *command])
+        whole = store.absolute()
+        jobs.begin(launch, name, ["--store", str(whole), *command], arguments=[whole.name])
 
     def known(self, store: Path) -> list[Known]:
-        """Return all that were begun, newest first; a process that has none yet begins, or failed before."""
-        work = self.work_of(store)
+        """Return all that were begun for a store, newest first; a process without a folder begins, or failed.
+
+        Another store in the same folder has its own. Work of an earlier release, which noted no store, counts
+        unless what it filled is not here.
+        """
+        work, name = self.work_of(store), store.absolute().name
         begun = [
             Known(folder.path.name, status, folder)
             for folder in folders(work)
@@ -132,9 +139,30 @@ class Work(Generic[J, P, R]):
         early = [
             Known(job.folder.name, _early(job_status), None)
             for job in jobs.jobs(work / _LAUNCHED)
+            if job.arguments in ((), (name,))
             if job.pid not in pids and (job_status := job.status()).state is not State.KILLED
         ]
-        return sorted([*early, *begun], key=lambda one: one.status.started_at, reverse=True)
+        mine = [one for one in begun if self._fills(store, one.status)]
+        return sorted([*early, *mine], key=lambda one: one.status.started_at, reverse=True)
+
+    def _fills(self, store: Path, status: Status) -> bool:
+        """Tell whether work was begun for a store; one that was renamed since is known by what it holds."""
+        store = store.absolute()
+        if store.name in status.stores:
+            return True
+        if any((store.parent / name).is_dir() for name in status.stores):
+            return False
+        landed = status.collection_id if status.runs_done and self.lands else ""
+        return not landed or landed in _held(store, Store(store).revision())
+
+
+@lru_cache(16)
+def _held(store: Path, revision: int) -> frozenset[str]:
+    """Return the collections of a store, deleted ones too."""
+    snapshot = Store(store).read(revision)
+    return frozenset(
+        [*snapshot.collections()["collection_id"], *snapshot.collections(removed=True)["collection_id"]]
+    )
 
 
 def _early(status: jobs.Status) -> Status:

@@ -168,6 +168,7 @@ QUESTIONS: Work[QuestionsJob, QuestionsPlan, Result] = Work(
     begins=("golden", "questions", "--yes", "--spec"),
     resumes=("golden", "questions-resume"),
     model=QuestionsSpec,
+    lands=False,
     read=questions.read,
     plan=lambda job, problems: questions_planned.plan(job, problems=problems),
     run=_ask,

@@ -6,10 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
+from core.decide.rules import Constraints, decide
 from core.store import Store
-from core.views.decision.ship import shipping
+from core.views.decision.ship import WRITTEN, handed, shipping
+from core.views.workspace.scope import Latency
+from core.views.workspace.view import View
+from tests.views.made import AT_10, BOOK, DEMO, stacks
 
 SPARSE = {"mode": "sparse", "sparse": "bm25", "reranker": "none", "candidates": 20}
 DENSE = {"mode": "dense", "embedder": "wordllama", "index": "flat", "dim": 64, "candidates": 20}
@@ -40,3 +45,40 @@ def test_what_the_store_lacks(changes: dict[str, str], words: str, demo_store: P
     row = {"run_id": "r", "spec": json.dumps(SPARSE), "chunking": None, "collection_id": "python-docs"}
     how = shipping(Store.open(demo_store).read(), {**row, **changes})
     assert (how.command, words in how.sentence) == (None, True)
+
+
+OF_INT8 = "cannot be written as something that runs by itself: index int8. "
+
+
+@pytest.mark.parametrize(
+    ("others", "fast", "sla", "says"),
+    [
+        (
+            [SPARSE, {**DENSE, "index": "flat"}],
+            1.0,
+            None,
+            ("r1", f"{OF_INT8}stack 1, which ties with it, can"),
+        ),
+        ([{**DENSE, "reranker": "cohere"}, SPARSE], 1.0, None, ("r2", "stack 2, which ties with it, can")),
+        ([{**DENSE, "dim": 128}, DENSE], 90.0, None, ("r2", "stack 2, which searches every vector instead")),
+        ([DENSE, {**DENSE, "dim": 128}], 90.0, 50, (None, f"{OF_INT8}{WRITTEN}")),
+        ([{**DENSE, "reranker": "cohere"}, {**SPARSE, "reranker": "cohere"}], 1.0, None, (None, WRITTEN)),
+    ],
+    ids=["a tie", "the second of a tie", "its twin", "a twin beyond the SLA", "none"],
+)
+def test_what_would_do_in_place_of_one_that_cannot_be_written(
+    others: list[dict[str, Any]],
+    fast: float,
+    sla: float | None,
+    says: tuple[str | None, str],
+    demo_store: Path,
+):
+    run_id, words = says
+    specs = [json.dumps(spec) for spec in ({**DENSE, "index": "int8"}, *others)]
+    table = stacks(spec=specs, quality=[0.8] * 3, latency_ms=[1.0, fast, fast], cost=[1.0, 2.0, 3.0])
+    table = table.with_columns(collection_id=pl.lit("python-docs"), chunking=pl.lit(None, pl.String))
+    limits = Constraints(sla_ms=sla, jitter_ms=0.5)
+    view = View(Store.open(demo_store).read(), DEMO, quality=AT_10, latency=Latency(), book=BOOK)
+    how = handed(view, table, decide(table, limits))
+    command = run_id and f"python -m core export stack {run_id} --as python"
+    assert (how.command, words in how.sentence) == (command, True)

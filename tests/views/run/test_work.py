@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from core.errors import InputError
+from core.files import write_json
+from core.jobs import Tracker
 from core.pipeline.evaluate import State
-from core.pipeline.evaluate.folder import Status
+from core.pipeline.evaluate.folder import Folder, Status
 from core.store import Store
 from core.views.run.work import Known
 from core.views.run.works import EVALUATION
@@ -52,10 +54,12 @@ def test_it_runs_by_itself_and_lands_in_the_store(store: Path):
     EVALUATION.begin(SPEC, store)
     (begun,) = EVALUATION.known(store)
     assert (begun.status.name, begun.status.state) == ("launched", State.RUNNING)
+    assert EVALUATION.known(store.parent / "other") == [], "another store in the same folder"
     done = wait(store, State.FINISHED, State.FAILED)
     assert (done.status.state, done.status.message) == (State.FINISHED, "")
     assert Store.open(store).read().runs("lab").height == done.status.runs_total == 2
     assert len(EVALUATION.known(store)) == 1
+    assert (done.status.stores, EVALUATION.known(store.parent / "other")) == ([store.name], [])
     EVALUATION.resume(done, store)  # there is nothing left to do
     assert wait(store, State.FINISHED).name == done.name
 
@@ -74,7 +78,30 @@ def test_what_cannot_begin_says_why(store: Path):
 @pytest.mark.parametrize(("on", "options"), [("", ()), ("ray", ("--on", "ray"))])
 def test_it_goes_on_where_it_ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on: str, options: object):
     begun: list[tuple[str, ...]] = []
-    monkeypatch.setattr("core.jobs.begin", lambda _folder, _name, command: begun.append(tuple(command)))
+    monkeypatch.setattr("core.jobs.begin", lambda _folder, _name, command, **_: begun.append(tuple(command)))
     stopped = Status(name="swept", state=State.CANCELLED, on=on)
     EVALUATION.resume(Known("swept-1", stopped, None), tmp_path / "store")
     assert begun[0][-len(("resume", "swept-1", *options)) :] == ("resume", "swept-1", *options)
+
+
+@pytest.mark.parametrize(
+    ("status", "mine"),
+    [
+        (Status(name="noted", stores=["store"], runs_done=2, collection_id="gone"), True),
+        (Status(name="noted of both", stores=["other", "store"]), True),
+        (Status(name="another's", stores=["other"], runs_done=2, collection_id="lab"), False),
+        (Status(name="before the store was renamed", stores=["old"], runs_done=2, collection_id="lab"), True),
+        (Status(name="moved away", stores=["old"], runs_done=2, collection_id="elsewhere"), False),
+        (Status(name="of an earlier release", runs_done=2, collection_id="lab"), True),
+        (Status(name="another's, of an earlier release", runs_done=2, collection_id="elsewhere"), False),
+        (Status(name="failed early, of an earlier release", collection_id="elsewhere"), True),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_work_of_another_store_in_the_same_folder_is_not_listed(store: Path, status: Status, *, mine: bool):
+    (store.parent / "other").mkdir()
+    folder = Folder(EVALUATION.work_of(store) / "swept-1")
+    folder.path.mkdir(parents=True)
+    write_json(folder.spec, {})
+    Tracker(status, path=folder.status_file).close(State.FINISHED)
+    assert [one.status.name for one in EVALUATION.known(store)] == [status.name] * mine
