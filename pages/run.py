@@ -25,7 +25,7 @@ from core.ui.workspace import go_to_workspace
 from core.views.pages import PAGES
 from core.views.run import form as asked
 from core.views.run import plan as plan_words
-from core.views.run.form import AXES, LEVELS, Form
+from core.views.run.form import AXES, LEVELS, Form, Ran
 from core.views.run.paid import line_rows
 from core.views.run.plan import (
     dollars,
@@ -85,6 +85,9 @@ def fill_in(start: str, begun: Form) -> tuple[Form, str, Places]:
     places: Places = {key: cell.container() for key, cell in zip(keys, cells, strict=True)}
 
     documents = work.chosen(places["collection"], "Documents", begun.documents, collections, key=start)
+    same = documents == begun.documents
+    if same and begun.note:
+        places["collection"].caption(plain(begun.note))
     own = [name for name, of in golden_sets.items() if of == documents]
     place, key = places["golden_set"], f"{start} {documents}"
     judgements = work.chosen(place, "Judgements", begun.judgements, own, key=key, empty=OF_DOCUMENTS)
@@ -138,6 +141,7 @@ def fill_in(start: str, begun: Form) -> tuple[Form, str, Places]:
         trials=trials,
         repeats=repeats,
         budget=budget,
+        chunkers=begun.chunkers if same else (),
     )
     return filled, asked.specification(filled, collections, golden_sets), places
 
@@ -164,6 +168,12 @@ def splits_of(path: str, changed: int) -> tuple[str, ...]:
     """The splits of a path, looked at once until it changes."""
     del changed  # part of the key
     return asked.splits(Path(path))
+
+
+@cache.cached(entries=8)
+def ran(snapshot: Snapshot, collection_id: str) -> Ran | None:
+    """What the latest evaluation searched, looked up once per revision."""
+    return asked.ran(snapshot, collection_id)
 
 
 @cache.cached("Reading the corpus and counting…", entries=8)
@@ -244,7 +254,10 @@ def where() -> tuple[str, ...]:
 def new_evaluation() -> None:
     """The form, the same as text, what is wrong with it, and its plan with the button."""
     view = find_place()
-    offered = asked.starts(None if view is None else view.scope, *asked.stored(cache.snapshot(None)))
+    snapshot = cache.snapshot(None)
+    scope = None if view is None else view.scope
+    before = None if scope is None else ran(snapshot, scope.collection_id)
+    offered = asked.starts(scope, *asked.stored(snapshot), before)
     if made := st.session_state.get(asked.MADE):
         offered = asked.with_questions(offered, Path(made))
     begin = st.segmented_control(

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import polars as pl
+
 from core.errors import ClqError
 from core.importers import preview
 from core.metrics.robust import PERTURBATIONS
 from core.pipeline.sweep import presets
 from core.pipeline.sweep.known import Known
+from core.pipeline.sweep.model import CollectionSource
 from core.pipeline.sweep.problems import Problem
+from core.records import JsonMap, Origin, canonical_json
 from core.store import Snapshot
 from core.views.workspace.scope import Scope
 from core.written import toml_text
@@ -68,13 +73,35 @@ class Form:
     prompts: tuple[str, ...] = ("short",)  # how they are asked
     sent: tuple[str, ...] = ("1", "5", "10")  # how many passages they are sent
     modes: tuple[str, ...] = ("top_k", "none")  # which passages they are sent
+    chunkers: tuple[JsonMap, ...] = ()  # how the documents are cut; none = as is usual for them
+    note: str = ""  # what there is to say of the documents
     judges: tuple[str, ...] = ()  # models that score the answers, too
     judged_by: tuple[str, ...] = ()  # by what they score; none = the usual
     runs: tuple[str, ...] = ()  # stored runs that are read instead of new ones
 
 
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """Documents that were searched in pieces."""
+
+    documents: str  # a stored collection, or a path
+    questions: str  # a path; empty = those of the documents
+    chunkers: tuple[JsonMap, ...]  # how they were cut; none = they cannot be cut so again
+
+    @property
+    def words(self) -> str:
+        """Say how they are cut, or that they are not."""
+        if not self.chunkers:
+            return "The files of the latest run are not there: the stored documents are searched whole."
+        said = (" ".join(str(cut[key]) for key in ("method", "size") if key in cut) for cut in self.chunkers)
+        return f"Cut as in the latest run: {', '.join(dict.fromkeys(said))}."
+
+
 def starts(
-    scope: Scope | None, collections: Sequence[str], golden_sets: Mapping[str, str]
+    scope: Scope | None,
+    collections: Sequence[str],
+    golden_sets: Mapping[str, str],
+    before: Ran | None = None,
 ) -> dict[str, Form]:
     """Return forms to start from by name: the workspace that is open, then the presets.
 
@@ -82,18 +109,31 @@ def starts(
         scope: The workspace; None while there is none.
         collections: Those that have passages; another has nothing to be searched.
         golden_sets: The collection of each.
+        before: What the latest evaluation of the workspace searched, where it cut documents (`ran`).
     """
     opened, judged = ("", "") if scope is None else (scope.collection_id, scope.golden_set_id or "")
     documents = opened if opened in collections else ""
     judgements = judged if documents and golden_sets.get(judged) == documents else ""
     names = sorted(presets(), key=lambda name: (*(name != first for first in _FIRST), name))
-    forms = {name: replace(_preset(name), documents=documents, judgements=judgements) for name in names}
+    before = before if documents else None
+
+    def placed(form: Form) -> Form:
+        form = replace(form, documents=documents, judgements=judgements)
+        if before is None:
+            return form
+        return replace(
+            form,
+            documents=before.documents,
+            questions=before.questions,
+            chunkers=before.chunkers,
+            note=before.words,
+        )
+
+    forms = {name: placed(_preset(name)) for name in names}
     if not judged:
         return forms
     here = Form(
         name=f"{opened} again",
-        documents=documents,
-        judgements=judgements,
         axes={
             "mode": _MODES,
             "embedder": ("wordllama",),
@@ -104,7 +144,31 @@ def starts(
             "rewrite": ("none",),
         },
     )
-    return {WORKSPACE: here, **forms}
+    return {WORKSPACE: placed(here), **forms}
+
+
+def ran(snapshot: Snapshot, collection_id: str) -> Ran | None:
+    """Return what the latest evaluation of a collection searched, where it cut documents; else None.
+
+    The store has their texts without what chunkers cut by: to be cut alike they are read where they were.
+    """
+    runs = snapshot.runs(collection_id).filter(pl.col("origin") == Origin.RUN.value)
+    of = pl.col("manifest").str.json_path_match("$.evaluation.id")
+    latest = runs.sort("created_at", "run_id").filter(of.eq_missing(of.last()))
+    if latest["chunking"].is_null().all():
+        return None
+    said: JsonMap = json.loads(latest["manifest"][-1]).get("sweep") or {}
+    documents, questions = ({**(said.get(name) or {})} for name in ("collection", "queries"))
+    specs = (json.loads(spec).get("chunker") for spec in latest["spec"])
+    cut = tuple({canonical_json(chunker): chunker for chunker in specs if chunker}.values())
+    if documents.get("stored"):
+        return Ran(str(documents["stored"]), "", cut)
+    place, asked = str(documents.get("path") or ""), str(questions.get("path") or "")
+    usual = CollectionSource(path=Path(place)).model_dump(mode="json")
+    same = documents == {**usual, "path": documents.get("path")} and not questions.get("columns")
+    if place and same and all(Path(path).exists() for path in (place, asked) if path):
+        return Ran(place, asked, cut)
+    return Ran(collection_id, "", ())
 
 
 def with_questions(forms: Mapping[str, Form], folder: Path) -> dict[str, Form]:
@@ -211,7 +275,7 @@ def specification(form: Form, collections: Container[str], golden_sets: Containe
     method = "search" if form.trials else None
     search = {"trials": form.trials}
     reader = _reader(form) if form.readers else {}
-    axes_of = {"method": method, **axes}
+    axes_of = {"method": method, **axes, "chunker": [dict(chunker) for chunker in form.chunkers] or None}
     return toml_text(("", head), ("axes", axes_of), ("search", search), ("reader", reader))
 
 

@@ -15,10 +15,11 @@ from core.store import Snapshot
 from core.tables import remembered
 from core.views import text
 from core.views.workspace.answers import taken
-from core.views.workspace.scope import Latency
+from core.views.workspace.scope import Apart, Latency
 
 _NO_MODEL = "generation was not timed: give its speed in Settings"
 _MODELLED = "retrieval measured, generation modelled"
+_NONE_APART = Apart()
 COLUMNS = ("latency_ms", "latency_low", "latency_high", "latency_n", "latency_basis", "latency_note")
 
 
@@ -230,15 +231,18 @@ _LOCAL = ("cpu_ms", "gpu_ms")  # Units of stages that ask no other machine
 _ASSUMED = "the paper's for published and remote stacks, and where no pass was repeated (CLQ paper §3.2)"
 
 
-def jitters(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:
+def jitters(
+    snapshot: Snapshot, runs: pl.DataFrame, latency: Latency, apart: Apart = _NONE_APART
+) -> pl.DataFrame:
     """Return the jitter band of every run.
 
     Measured for runs that were timed here, on this machine alone, in several passes: one band for all such
-    runs of the collection, shown or not, the 95th percentile of the differences of the p50 between the passes
-    of a run. For the others it is the paper's.
+    runs of the collection, shown or not, but those set apart, which do not compare: the 95th percentile of
+    the differences of the p50 between the passes of a run. For the others it is the paper's.
     """
     held = snapshot.runs(runs["collection_id"][0]) if runs.height else runs
-    timed = held.filter(pl.col("origin") == Origin.RUN.value)
+    compared = ~pl.col("run_id").is_in(list(apart.run_ids))
+    timed = held.filter(pl.col("origin") == Origin.RUN.value, compared)
     here = timed["run_id"].to_list()
     called = timed.filter(pl.col("spec").str.json_path_match("$.call").is_not_null())["run_id"].to_list()
     remote = _remote(snapshot, here, called, latency)

@@ -194,7 +194,7 @@ def stack_table(
         _robust(snapshot, runs, scope, quality),
         latencies(snapshot, runs, latency),
         costs(snapshot, runs, book, (scope, quality.k)),
-        jitters(snapshot, runs, latency),
+        jitters(snapshot, runs, latency, scope.apart),
         prompts(snapshot, runs),
         _calls(snapshot, runs),
     ):

@@ -8,7 +8,7 @@ from core.decide.rules import Constraints, decide
 from core.records import Origin
 from core.views.workspace.latencies import jitter_words
 from core.views.workspace.query_sets import paired
-from core.views.workspace.scope import Latency, Quality, Scope
+from core.views.workspace.scope import Apart, Latency, Quality, Scope
 from core.views.workspace.stacks import runs_in, stack_table
 from tests.stores import Lab
 from tests.views.made import AT_10, BOOK, DEMO, LAB, PAPER
@@ -58,6 +58,12 @@ def test_only_what_was_timed_here_in_several_passes_is_measured(store):
 def test_the_band_does_not_depend_on_which_stacks_are_shown(store):
     one = bands(store, Scope("lab", "gold", ("also",)))
     assert one["also"] == bands(store)["also"]
+
+
+def test_the_band_does_not_depend_on_stacks_set_apart(store):
+    alone = bands(store, Scope("lab", "gold", apart=Apart.of(["also", "answers"])))
+    assert alone["here"] == pytest.approx(np.quantile([10.0, 1.0, 9.0], 0.95))
+    assert bands(store)["here"] > alone["here"]
 
 
 def test_the_store_is_read_as_often_for_many_stacks_as_for_few(tmp_path, monkeypatch):
