@@ -7,7 +7,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -38,9 +38,8 @@ class Status(jobs.Status):
     runs_done: int = 0  # stacks whose results have landed
     runs_total: int = 0  # stacks in all
     on: str = ""  # the cluster that does it, where a word names it; its address is nowhere
-    stores: Sequence[
-        str
-    ] = ()  # names of the stores beside the folder that it was run into; none = not on record
+    # Names of the stores beside the folder that it was run into; none = not on record
+    stores: Sequence[str] = field(default_factory=list)
 
 
 Progress = Callable[[Status], None]  # Told about every unit of work, and once more at the end

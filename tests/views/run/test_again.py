@@ -59,6 +59,7 @@ def files(tmp_path: Path) -> dict[str, str]:
     return {"docs": str(tmp_path / "docs"), "queries": str(tmp_path / "q.jsonl")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", ["", SMALL], ids=["as is usual", "as was said"])
 def test_the_form_starts_from_what_was_run(files: dict[str, str], cut: str):
     first = read(FIRST.format(**files, cut=cut))
