@@ -45,11 +45,12 @@ def test_a_measure_is_its_family_a_line_of_the_registry_its_example_and_its_case
     family = {path for path in sources("core") if path.startswith("core/metrics/")}
     example = {"core/views/measures/worked.py"}
     foretelling = {"core/views/measures/outcome.py"}
+    planning = {"core/views/golden/spread.py"}
     declared = naming(rf'(MeasureInfo\(\s*|\bname=)"{re.escape(name)}"', "core/metrics")
     assert len(declared) == 1
     assert declared <= family
     named = naming(rf'Measure\(\s*"{re.escape(name)}"|parse\(\s*f?"{re.escape(name)}[@("]', "core", "pages")
-    assert named <= family | example | foretelling
+    assert named <= family | example | foretelling | planning
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -152,7 +152,7 @@ def kinds_of_question(view: View, ask: Ask) -> Blocks:
             f"{LEAST} queries.",
         )
         return
-    yield Answer(answer(rows), caveats={"how it is measured": _HOW})
+    yield Answer(answer(rows, view.quality.name), caveats={"how it is measured": _HOW})
     counts = dict(rows["is"].value_counts().iter_rows())
     among = f"of {text.count(rows.height, 'kind')} of question"
     yield Cards([(word.capitalize(), f"{counts.get(word, 0)}", among) for word in _LOOKS])
@@ -189,14 +189,14 @@ def figure(rows: pl.DataFrame, title: str) -> go.Figure:
     return theme.finished(marks, layout)
 
 
-def answer(rows: pl.DataFrame) -> str:
-    """Say which kinds would want another stack."""
+def answer(rows: pl.DataFrame, measure: str) -> str:
+    """Say which kinds would want another stack by a measure."""
     apart, among = rows.filter(pl.col("is") == OTHER), text.count(rows.height, "kind")
     if apart.is_empty():
-        return f"No: for none of {among} of question is another stack surely better than today's choice."
+        return f"No: for none of {among} of question another stack is surely better than today's ({measure})."
     first = apart.sort(pl.col("difference").abs(), descending=True).row(0, named=True)
     gain = f"{text.signed(first['difference'])} [{text.signed(first['low'])}, {text.signed(first['high'])}]"
     return (
-        f"For {apart.height} of {among}: with {first['tag']} {first['stack']} is better by {gain}, "
+        f"For {apart.height} of {among}: with {first['tag']} {first['stack']} is better in {measure} by {gain}, "
         f"{text.sample(first['n'])}."
     )
