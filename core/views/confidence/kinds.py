@@ -193,10 +193,11 @@ def answer(rows: pl.DataFrame, measure: str) -> str:
     """Say which kinds would want another stack by a measure."""
     apart, among = rows.filter(pl.col("is") == OTHER), text.count(rows.height, "kind")
     if apart.is_empty():
-        return f"No: for none of {among} of question another stack is surely better than today's ({measure})."
+        here = f"{measure}, n = {rows['n'].min()} to {rows['n'].max()}"
+        return f"No: for none of {among} of question another stack is surely better than today's ({here})."
     first = apart.sort(pl.col("difference").abs(), descending=True).row(0, named=True)
     gain = f"{text.signed(first['difference'])} [{text.signed(first['low'])}, {text.signed(first['high'])}]"
     return (
-        f"For {apart.height} of {among}: with {first['tag']} {first['stack']} is better in {measure} by {gain}, "
-        f"{text.sample(first['n'])}."
+        f"For {apart.height} of {among}: with {first['tag']} {first['stack']} is better in {measure} by "
+        f"{gain}, {text.sample(first['n'])}."
     )
