@@ -193,7 +193,8 @@ def answer(rows: pl.DataFrame, measure: str) -> str:
     """Say which kinds would want another stack by a measure."""
     apart, among = rows.filter(pl.col("is") == OTHER), text.count(rows.height, "kind")
     if apart.is_empty():
-        here = f"{measure}, n = {rows['n'].min()} to {rows['n'].max()}"
+        sizes = rows["n"].to_list()
+        here = f"{measure}, n = {min(sizes)} to {max(sizes)}"
         return f"No: for none of {among} of question another stack is surely better than today's ({here})."
     first = apart.sort(pl.col("difference").abs(), descending=True).row(0, named=True)
     gain = f"{text.signed(first['difference'])} [{text.signed(first['low'])}, {text.signed(first['high'])}]"
