@@ -93,7 +93,8 @@ def soundness(row: dict[str, Any], runner_up: dict[str, Any] | None, quality: Qu
         timed = f", n = {row['latency_n']}" if row["latency_n"] is not None else ""
         note = f" ({row['latency_note']})" if row["latency_note"] else ""
         words = f"Latency is {row['latency_basis']}{timed}{note}."
-        findings.append(Finding(row["latency_basis"] == "measured", words))
+        timed_singly = row["latency_basis"] == "imported" and row["latency_low"] is not None
+        findings.append(Finding(timed_singly or row["latency_basis"] == "measured", words))
     if row["hole"] is not None:
         words = f"{text.percent(row['hole'])} of the Top-{quality.k} is unjudged"
         bound = "(unjudged counts as 0, so the score is a lower bound)"

@@ -33,7 +33,7 @@ from core.views.decision.ship import handed
 from core.views.keep import keep
 from core.views.text import count
 from core.views.workspace.comparable import environment
-from core.views.workspace.latencies import jitter_words
+from core.views.workspace.latencies import assumed, jitter_words
 from core.views.workspace.view import View
 
 Row = Mapping[str, Any]
@@ -92,6 +92,8 @@ def choice(view: View) -> Blocks:
     firm = words.firmness(view.table, view.decision)
     doubts = caveats(view.table, view.decision, view)
     notes = [note for note in (row["latency_note"], row["cost_note"], environment(view.table)) if note]
+    if said := assumed(view.table, view.decision, view.constraints):
+        notes.append(said)
     sentences = [*doubts.values(), *([view.decision.note] if view.decision.note else [])]
 
     def written() -> Blocks:

@@ -24,6 +24,7 @@ from core.stats.latency import (
 )
 from core.store import Snapshot
 from core.views.workspace.comparable import at_machine
+from core.views.workspace.costs import basis
 from core.views.workspace.latencies import latencies, sample
 from core.views.workspace.scope import Latency, Percentile, Scope
 from core.views.workspace.stacks import runs_in
@@ -114,8 +115,9 @@ def stage_table(snapshot: Snapshot, runs: pl.DataFrame, samples: pl.DataFrame) -
     whole = summarise(samples.filter(pl.col("stage") == TOTAL).with_columns(repeat=pl.lit(1)))
     guessed = samples.group_by("run_id", "stage").agg(pl.col("modelled").any())
     stages = pl.concat([measured, whole]).join(guessed, on=["run_id", "stage"], how="left")
-    basis = pl.when("modelled").then(pl.lit("modelled")).otherwise(pl.lit("measured"))
-    stages = stages.with_columns(basis=basis).drop("modelled")
+    stages = stages.join(runs.select("run_id", basis()), on="run_id", how="left")
+    stages = stages.with_columns(basis=pl.when("modelled").then(pl.lit("modelled")).otherwise("basis"))
+    stages = stages.drop("modelled")
     reported = _reported(snapshot, runs).join(stages, on=["run_id", "stage"], how="anti")
     return (
         pl.concat([stages, reported], how="diagonal_relaxed")
@@ -136,8 +138,7 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
         "measure", index=["run_id", "stage"], values="value", aggregate_function="first"
     )
     counts = rows.group_by("run_id", "stage").agg(pl.col("n").min().cast(pl.Int64))
-    origin = runs.select("run_id", pl.col("origin").replace("import", "imported").alias("basis"))
-    figures = wide.join(counts, on=["run_id", "stage"]).join(origin, on="run_id")
+    figures = wide.join(counts, on=["run_id", "stage"]).join(runs.select("run_id", basis()), on="run_id")
     return pl.concat([empty, figures], how="diagonal_relaxed").with_columns(
         pl.when(pl.col("p95").is_null()).then(pl.lit("not reported")).alias("p95_reason"),
         pl.when(pl.col("p99").is_null()).then(pl.lit("not reported")).alias("p99_reason"),

@@ -15,10 +15,11 @@ from core.store import Snapshot
 from core.tables import remembered
 from core.views import text
 from core.views.workspace.answers import taken
+from core.views.workspace.costs import basis
 from core.views.workspace.scope import Apart, Latency
 
 _NO_MODEL = "generation was not timed: give its speed in Settings"
-_MODELLED = "retrieval measured, generation modelled"
+_MODELLED = "retrieval {}, generation modelled"
 _NONE_APART = Apart()
 COLUMNS = ("latency_ms", "latency_low", "latency_high", "latency_n", "latency_basis", "latency_note")
 
@@ -68,6 +69,7 @@ def _measured(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.Da
     rows = sample(snapshot, runs, latency)
     whole = rows.select("run_id", "query_id", pl.lit(TOTAL).alias("stage"), pl.lit(1).alias("repeat"), "ms")
     table = summarise(whole).join(rows.group_by("run_id").agg(pl.col("modelled").any()), on="run_id")
+    table = table.join(runs.select("run_id", basis()), on="run_id")
     modelled = pl.col("modelled")
     reason = pl.col(f"{p}_reason") if p != "p50" else pl.lit(None, dtype=pl.String)
     return table.select(
@@ -76,8 +78,8 @@ def _measured(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.Da
         pl.col(f"{p}_low").alias("latency_low"),
         pl.col(f"{p}_high").alias("latency_high"),
         pl.col("n").cast(pl.Int32).alias("latency_n"),
-        pl.when(modelled).then(pl.lit("modelled")).otherwise(pl.lit("measured")).alias("latency_basis"),
-        pl.coalesce(reason, pl.when(modelled).then(pl.lit(_MODELLED))).alias("latency_note"),
+        pl.when(modelled).then(pl.lit("modelled")).otherwise("basis").alias("latency_basis"),
+        pl.coalesce(reason, pl.when(modelled).then(pl.format(_MODELLED, "basis"))).alias("latency_note"),
     )
 
 
@@ -287,6 +289,19 @@ def jitter_words(table: pl.DataFrame, decision: Decision, constraints: Constrain
     if words is None:
         return _band(JITTER_MS, _ASSUMED)
     return _band(table.item(decision.chosen or 0, "jitter_ms"), words)
+
+
+def assumed(table: pl.DataFrame, decision: Decision, constraints: Constraints) -> str:
+    """Say that a tie rests on a jitter band that nobody measured, and what replaces it; or nothing."""
+    if constraints.jitter_ms is not None or decision.chosen is None or "jitter_note" not in table.columns:
+        return ""
+    tied = table[list(decision.ties)]
+    if tied["latency_ms"].n_unique() < 2 or table.item(decision.chosen, "jitter_note") != _ASSUMED:
+        return ""
+    return (
+        f"Latencies less than {decision.jitter_ms:.3g} ms apart count as alike here: assumed, not measured "
+        "(CLQ paper §3.2); the setting Jitter replaces it."
+    )
 
 
 def _band(ms: float, words: str) -> str:

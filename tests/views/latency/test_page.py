@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from core.decide.rules import Constraints, decide
-from core.records import Batch
+from core.records import Batch, Origin
 from core.stats.latency import TOTAL, Generation, Speed
 from core.store import Snapshot, Store
 from core.tables import frame
@@ -37,8 +37,9 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     made = Lab().judge({query: {"a": 5} for query in queries})
     good, bad = {query: ["a"] for query in queries}, {query: ["b"] for query in queries}
     ms = np.arange(1.0, N + 1)
-    made.run("fast", final=bad, ms={"embed": [1.0] * N, "retrieve": ms.tolist(), "strange": [0.5] * N})
-    made.run("slow", final=good, ms={"retrieve": (100 + ms[:20]).tolist()})
+    own = {"embed": [1.0] * N, "retrieve": ms.tolist(), "strange": [0.5] * N}
+    made.run("fast", final=bad, origin=Origin.RUN, ms=own)
+    made.run("slow", final=good, origin=Origin.RUN, ms={"retrieve": (100 + ms[:20]).tolist()})
     figures = [{"measure": "latency_p50", "stage": stage, "value": 7.0, "n": 9} for stage in
                ("total", "retrieve")]  # fmt: skip
     made.run("told", final=bad, figures=figures)

@@ -6,7 +6,7 @@ import pytest
 
 from core.decide.rules import Constraints, decide
 from core.records import Origin
-from core.views.workspace.latencies import jitter_words
+from core.views.workspace.latencies import assumed, jitter_words
 from core.views.workspace.query_sets import paired
 from core.views.workspace.scope import Apart, Latency, Quality, Scope
 from core.views.workspace.stacks import runs_in, stack_table
@@ -152,3 +152,21 @@ def test_the_answer_of_a_workspace_uses_the_results_per_query(tmp_path):
     assert table["run_id"][decide(table, Constraints(), paired=pairs).chosen] == "all"
     assert paired(snapshot, table, Scope("lab"), Quality("RR", 10)) is None
     assert paired(snapshot, table, LAB, Quality("ERR", 10)) is None
+
+
+@pytest.mark.parametrize(
+    ("origin", "passes", "limits", "said"),
+    [
+        (Origin.IMPORT, 1, Constraints(), "Latencies less than 75 ms apart count as alike here: assumed"),
+        (Origin.IMPORT, 1, Constraints(jitter_ms=75.0), ""),
+        (Origin.RUN, 2, Constraints(), ""),
+    ],
+)
+def test_a_tie_by_a_band_that_nobody_measured_says_so(tmp_path, origin, passes, limits, said):
+    lab = Lab().judge({"q1": {"p": 5}})
+    timed(lab, "fast", [[10.0] * 3, [40.0] * 3][:passes], origin=origin)
+    timed(lab, "slow", [[30.0] * 3, [60.0] * 3][:passes], origin=origin)
+    table = stack_table(lab.write(tmp_path / "s").read(), LAB, AT_10, Latency(), BOOK)
+    decision = decide(table, limits)
+    assert len(decision.ties) == 2
+    assert assumed(table, decision, limits).partition(",")[0] == said

@@ -108,16 +108,27 @@ def test_a_stack_of_unknown_mode_without_figures_has_no_timings(tmp_path: Path):
 
 
 def test_measured_times_win_over_reported_ones(tmp_path: Path):
-    row = one(
-        tmp_path, spec=DENSE, ms={"embed": [1.0] * 9, "retrieve": [2.0] * 9}, figures=[stage("total", 99.0)]
-    )
+    times = {"embed": [1.0] * 9, "retrieve": [2.0] * 9}
+    row = one(tmp_path, spec=DENSE, origin=Origin.RUN, ms=times, figures=[stage("total", 99.0)])
     assert (row["latency_ms"], row["latency_basis"], row["latency_n"]) == (3.0, "measured", 9)
     assert row["latency_low"] == row["latency_high"] == 3.0
 
 
+@pytest.mark.parametrize(
+    ("origin", "basis"),
+    [(Origin.RUN, "measured"), (Origin.IMPORT, "imported"), (Origin.PUBLISHED, "published")],
+)
+def test_times_of_single_queries_are_measured_only_where_the_stack_ran_here(
+    tmp_path: Path, origin: Origin, basis: str
+):
+    row = one(tmp_path, spec=DENSE, origin=origin, ms={"retrieve": [2.0] * 9})
+    assert row["latency_basis"] == basis
+
+
 @pytest.mark.parametrize(("n", "known"), [(59, False), (60, True)])
 def test_a_p95_needs_sixty_queries(tmp_path: Path, n: int, known: bool):
-    row = one(tmp_path, Latency("p95"), spec=DENSE, ms={"retrieve": [float(ms) for ms in range(1, n + 1)]})
+    times = {"retrieve": [float(ms) for ms in range(1, n + 1)]}
+    row = one(tmp_path, Latency("p95"), spec=DENSE, origin=Origin.RUN, ms=times)
     assert (row["latency_ms"] is not None) is known
     assert (row["latency_basis"] == "measured") is known
     if not known:
@@ -150,7 +161,7 @@ BOTH = Latency("p50", "end-to-end", generation=MODEL)
 
 def test_end_to_end_adds_the_timed_generator(tmp_path: Path):
     times = {"retrieve": [1.0, 2.0, 3.0], "generate": [10.0, 20.0, 30.0], "first_token": [1.0] * 3}
-    row = one(tmp_path, BOTH, spec=DENSE, ms=times)
+    row = one(tmp_path, BOTH, spec=DENSE, origin=Origin.RUN, ms=times)
     assert (row["latency_ms"], row["latency_basis"], row["latency_note"]) == (22.0, "measured", None)
 
 
@@ -167,7 +178,7 @@ def test_end_to_end_models_a_generator_that_was_not_timed(
 ):
     row = one(tmp_path, BOTH, **{"spec": DENSE, "ms": {"retrieve": [1.0, 2.0, 3.0]}, **run})
     assert (row["latency_ms"], row["latency_basis"]) == (2 + added, "modelled")
-    assert row["latency_note"] == "retrieval measured, generation modelled"
+    assert row["latency_note"] == "retrieval imported, generation modelled"
 
 
 def test_end_to_end_adds_to_reported_figures(tmp_path: Path):
