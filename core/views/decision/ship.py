@@ -48,10 +48,10 @@ def shipping(snapshot: Snapshot, row: Mapping[str, Any]) -> Shipping:
     lacking = {kind: missing(spec, kind) for kind in KINDS}
     kinds = tuple(kind for kind, parts in lacking.items() if not parts)
     held = dict(snapshot.collections().select("collection_id", "passages").iter_rows())
-    if not kinds:
-        why = ", ".join(next(iter(lacking.values())))
-    elif row["chunking"] is not None:
+    if row["chunking"] is not None:
         why = "it searches chunks of documents"
+    elif not kinds:
+        why = ", ".join(next(iter(lacking.values())))
     elif not held.get(row["collection_id"]):
         why = "the store has no passages of its collection"
     else:

@@ -39,10 +39,15 @@ def test_a_command_or_the_reason(name: str, demo_store: Path):
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"), [({"chunking": "c"}, "chunks"), ({"collection_id": "clq-paper"}, "no passages")]
+    ("changes", "words"),
+    [
+        ({"chunking": "c"}, ": it searches chunks of documents."),
+        ({"collection_id": "clq-paper"}, "no passages"),
+    ],
 )
 def test_what_the_store_lacks(changes: dict[str, str], words: str, demo_store: Path):
-    row = {"run_id": "r", "spec": json.dumps(SPARSE), "chunking": None, "collection_id": "python-docs"}
+    spec = {**SPARSE, **({"chunker": {"method": "sentence"}} if "chunking" in changes else {})}
+    row = {"run_id": "r", "spec": json.dumps(spec), "chunking": None, "collection_id": "python-docs"}
     how = shipping(Store.open(demo_store).read(), {**row, **changes})
     assert (how.command, words in how.sentence) == (None, True)
 
