@@ -304,14 +304,14 @@ def _once_each(means: Meaning, values: list[Value]) -> list[Value]:
         and all(value.stage for value in values)
     ):
         column = means.roles.pop("score")
-        values.insert(0, Value(column, "score", assumed="does not say its cutoff"))
+        values.insert(0, Value(column, "score", assumed="gives no K"))
     cutoffs = {value.k for value in values if value.k}
     common = cutoffs.pop() if len(cutoffs) == 1 else _USUAL_K
     seen: dict[tuple[str, str | None, int | None], str] = {}
     kept = []
     for given in values:
         bare = given.k is None and given.stage is None
-        value = replace(given, k=common, assumed=f"{given.assumed}: taken as @{common}") if bare else given
+        value = replace(given, k=common, assumed=f"{given.assumed}: {common} assumed") if bare else given
         key = (value.measure, value.stage, value.k)
         if key in seen:
             means.ignored[value.column] = f"the same as `{seen[key]}`, which is taken"

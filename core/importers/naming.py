@@ -182,7 +182,7 @@ def _measure(name: str, column: str) -> Value | None:
         return Value(column, measure, k=int(matched["k"]), factor=factor)
     key = normal(plain)
     if known := _known(key):
-        return Value(column, known, factor=factor, assumed="does not say its cutoff")
+        return Value(column, known, factor=factor, assumed="gives no K")
     spelled = _SPELLED.fullmatch(key)
     if spelled and (known := _known(spelled["name"])):
         return Value(column, known, k=int(spelled["k"]), factor=factor)

@@ -30,14 +30,16 @@ def bar(imported: Import, names: Sequence[str], unmatched: Unmatched, waiting: S
         changes = () if waiting else settle(cache.snapshot(None), imported).changes
         choice = decision([str(change) for change in changes]) if changes else None
         said, button = st.columns([3, 2], vertical_alignment="center")
-        waits = f" {', '.join(waiting)} waits for you." if waiting else ""
+        waits = words.waits(waiting, changed=bool(changes) and choice is None)
         said.markdown(plain(words.adds(imported) + waits))
-        open_ = bool(waiting) or (bool(changes) and choice is None)
+        open_ = bool(waits)
         label = f"Add {words.things(imported)}"
         pressed = button.button(label, key="add_now", type="primary", disabled=open_, width="stretch")
         lacks = words.missing_parts(cache.snapshot(None), imported, imports.collection_of(imported) or "")
         if lacks:
             st.caption(plain(f"Still missing: {'; '.join(lacks)}."))
+        if assumed := words.assumptions(imported):
+            st.caption(plain(assumed))
         with st.expander("What is taken, left out and decided"):
             _details(imported)
     if pressed:

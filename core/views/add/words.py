@@ -79,6 +79,7 @@ _FIELDS = {
 """Option of the command → what the page calls it."""
 _OPTION = re.compile(r"\(--([a-z-]+)[^)]*\)")
 _QUOTED = re.compile(r"`([^`]*)`")
+_ASSUMED = re.compile(r"\bassumed\b|: taken as ")
 _SHOWN = 3
 
 
@@ -158,6 +159,21 @@ def adds(imported: Import) -> str:
     ]
     more = f" and {text.count(len(lost) - _SHOWN, 'more kind')}" if len(lost) > _SHOWN else ""
     return f"{adding} Left out: {on_page('; '.join(lost[:_SHOWN]))}{more}." if lost else adding
+
+
+def assumptions(imported: Import) -> str:
+    """Say what the files leave open and was assumed, in the notes' words; empty where nothing was."""
+    notes = [note for note in imported.notes if _ASSUMED.search(note)]
+    more = f" And {text.count(len(notes) - _SHOWN, 'more assumption')}." if len(notes) > _SHOWN else ""
+    return on_page(" ".join(notes[:_SHOWN])) + more
+
+
+def waits(files: Sequence[str], *, changed: bool) -> str:
+    """Say which question has to be answered before anything can be added; empty where none is open."""
+    if files:
+        verb = "wait" if len(files) > 1 else "waits"
+        return f" {', '.join(files)} {verb} for you."
+    return " First say what becomes of what the store has already." if changed else ""
 
 
 def summary(imported: Import) -> list[str]:

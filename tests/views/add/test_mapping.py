@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.importers import ROLES, Options, TableAs, Upload, named, preview
+from core.importers import ROLES, Options, TableAs, Upload, load, named, preview
 from core.views.add import words
 
 NATURAL = b"stack,quality,latency,price,note\nA,47,0.34,1.9,x\nB,41,0.2,1,y\n"
@@ -51,3 +51,23 @@ def test_only_what_differs_is_said(name):
 def test_a_meaning_that_two_columns_have():
     assert words.twice({"a": "run", "b": "run", "c": "", "d": ""}) == ["name of the stack"]
     assert words.twice({"a": "run", "b": ""}) == []
+
+
+def test_what_was_assumed_is_said_once():
+    assumed = load([Upload("t.csv", b"stack,quality,latency_p50_ms\nA,0.5,3\nB,0.4,2\n")])
+    assert words.assumptions(assumed) == "t.csv: “quality” gives no K: 10 assumed."
+    sure = load([Upload("t.csv", b"stack,nDCG@5,latency_p50_ms\nA,0.5,3\nB,0.4,2\n")])
+    assert words.assumptions(sure) == ""
+
+
+@pytest.mark.parametrize(
+    ("files", "changed", "said"),
+    [
+        ([], False, ""),
+        (["a.csv"], True, " a.csv waits for you."),
+        (["a.csv", "b.csv"], False, " a.csv, b.csv wait for you."),
+        ([], True, " First say what becomes of what the store has already."),
+    ],
+)
+def test_a_grey_button_says_which_question_waits(files, changed, said):
+    assert words.waits(files, changed=changed) == said
