@@ -87,6 +87,7 @@ class Ran:
     documents: str  # a stored collection, or a path
     questions: str  # a path; empty = those of the documents
     chunkers: tuple[JsonMap, ...]  # how they were cut; none = they cannot be cut so again
+    name: str = ""  # of the evaluation: under it stacks are added to those that it has
 
     @property
     def words(self) -> str:
@@ -133,7 +134,7 @@ def starts(
     if not judged:
         return forms
     here = Form(
-        name=f"{opened} again",
+        name=(before.name if before else "") or f"{opened} again",
         axes={
             "mode": _MODES,
             "embedder": ("wordllama",),
@@ -162,12 +163,12 @@ def ran(snapshot: Snapshot, collection_id: str) -> Ran | None:
     specs = (json.loads(spec).get("chunker") for spec in latest["spec"])
     cut = tuple({canonical_json(chunker): chunker for chunker in specs if chunker}.values())
     if documents.get("stored"):
-        return Ran(str(documents["stored"]), "", cut)
+        return Ran(str(documents["stored"]), "", cut, str(said.get("name", "")))
     place, asked = str(documents.get("path") or ""), str(questions.get("path") or "")
     usual = CollectionSource(path=Path(place)).model_dump(mode="json")
     same = documents == {**usual, "path": documents.get("path")} and not questions.get("columns")
     if place and same and all(Path(path).exists() for path in (place, asked) if path):
-        return Ran(place, asked, cut)
+        return Ran(place, asked, cut, str(said.get("name", "")))
     return Ran(collection_id, "", ())
 
 

@@ -73,6 +73,8 @@ def test_the_form_starts_from_what_was_run(files: dict[str, str], cut: str):
         assert [corpus.hash for corpus in again.corpora.values()] == [
             corpus.hash for corpus in first.corpora.values()
         ]
+        if name == form.WORKSPACE:
+            assert again.evaluation_id == first.evaluation_id, "stacks are added to those that ran"
         assert first.stacks[0].spec["chunker"] in [stack.spec["chunker"] for stack in again.stacks]
 
 
@@ -83,8 +85,8 @@ def test_only_what_can_be_read_alike_is_read_again(files: dict[str, str]):
     kept = {**source, "path": None, "stored": "docs"}
     cases = {
         "searched whole": (ran(stored(job), stored(job, 2, None)), None),
-        "cut again": (ran(stored(job, 1, None), stored(job, 2)), form.Ran(*files.values(), cut)),
-        "of the store": (ran(stored(job, collection=kept)), form.Ran("docs", "", cut)),
+        "cut again": (ran(stored(job, 1, None), stored(job, 2)), form.Ran(*files.values(), cut, "first")),
+        "of the store": (ran(stored(job, collection=kept)), form.Ran("docs", "", cut, "first")),
         "gone": (ran(stored(job, collection={**source, "path": "/gone"})), form.Ran("docs", "", ())),
         "columns": (ran(stored(job, queries={"columns": {"a": "b"}})), form.Ran("docs", "", ())),
         "another language": (
