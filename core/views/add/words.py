@@ -246,6 +246,7 @@ def next_steps(snapshot: Snapshot, collection_id: str | None, came: int = 1) -> 
 ROWS: Mapping[Row, str] = {"stack": "a stack", "query": "a query", "passage": "a ranked passage"}
 LEFT_OUT = ""
 _OF = " of "
+_QUALITY = "quality: "
 _STACK = (
     "run", "quality@10", "nDCG@10", "RA-nWG@10", "R@10", "P@10", "RR@10", "F1@10", "latency_p50_ms",
     "latency_p50_s", "latency_p95_ms", "latency_p95_s", "latency_p99_ms", "latency_mean_ms", "usd_per_query",
@@ -286,7 +287,7 @@ def words(meaning: str) -> str:
         return _ONE.get(meaning, ROLES[meaning].title.split(" (")[0].lower())
     measure, of, stack = meaning.partition(_OF)
     if of and named(measure, measure):
-        return f"{words(measure)}{_OF}{stack}"
+        return f"{words(measure).removeprefix(_QUALITY)}{_OF}{stack}"
     value = named(meaning, meaning)
     return _ONE.get(meaning, meaning.replace("_", " ")) if value is None else _of_numbers(value)
 
@@ -299,9 +300,7 @@ def _of_numbers(value: Value) -> str:
     if value.measure == "usd_per_1k":
         return f"{stage}$ per {_PER[value.factor]}"
     name = value.name.removesuffix(" %")
-    return (
-        f"{'' if name.startswith('quality') else 'quality: '}{name}{', percent' if value.factor != 1 else ''}"
-    )
+    return f"{'' if name.startswith('quality') else _QUALITY}{name}{', percent' if value.factor != 1 else ''}"
 
 
 def columns_of(preview: Preview, row: Row | None) -> dict[str, str]:
