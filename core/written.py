@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date
 
 CONTROLS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
@@ -96,8 +96,16 @@ def tiny(value: float | None) -> bool:
     return value is not None and 0 < abs(value) < TINY
 
 
+def tiny_among(values: Iterable[float | None]) -> bool:
+    """Tell whether dollars per 1,000 that stand together are said per million: one is tiny, none large."""
+    amounts = [abs(value) for value in values if value and known(value)]
+    return bool(amounts) and tiny(min(amounts)) and max(amounts) < READABLE
+
+
 TINY = 0.001
 """Dollars per 1,000 below which they are said per million."""
+READABLE = 0.1
+"""Dollars per 1,000 from which they are said so even beside tiny ones."""
 
 
 def usd(value: float | None, per: str = "1k") -> str:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from core.written import tiny
+from core.written import tiny_among
 
 Form = Literal["text", "score", "signed", "change", "share", "usd", "number", "exact", "list", "date", "time"]
 """How values are written. score: 0..1, three decimals. signed: with its sign and `digits` decimals. change:
@@ -501,9 +501,9 @@ _OF_THOUSAND = re.compile(r"/ (?:1k|1,000)(?! ans| corr)")
 
 
 def of_million(label: str, dollars: pl.Series) -> str:
-    """Label a column of dollars per 1,000 as one per million where it holds none to be read; else empty."""
-    most = dollars.abs().max() if _OF_THOUSAND.search(label) else None
-    return _OF_THOUSAND.sub("/ 1M", label) if isinstance(most, float) and tiny(most) else ""
+    """Label a column of dollars per 1,000 as one per million where some are too few to read; else empty."""
+    small = _OF_THOUSAND.search(label) and tiny_among(dollars.cast(pl.Float64).to_list())
+    return _OF_THOUSAND.sub("/ 1M", label) if small else ""
 
 
 def in_millions(rows: pl.DataFrame, shown: Sequence[Column]) -> tuple[pl.DataFrame, tuple[Column, ...]]:

@@ -17,7 +17,19 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from core.written import CONTROLS, MINUS, NOT_APPLICABLE, UNKNOWN, isolated, known, ms, score, tiny, usd
+from core.written import (
+    CONTROLS,
+    MINUS,
+    NOT_APPLICABLE,
+    UNKNOWN,
+    isolated,
+    known,
+    ms,
+    score,
+    tiny,
+    tiny_among,
+    usd,
+)
 
 __all__ = ("MINUS", "NOT_APPLICABLE", "UNKNOWN", "known", "ms", "score", "tiny", "usd")
 
@@ -65,8 +77,8 @@ def of_many(usd_per_1k: float | None) -> tuple[str, int]:
 
 
 def of_many_all(usd_per_1k: Iterable[float | None]) -> tuple[str, int]:
-    """Return `of_many` of costs that share a column or an axis: per million where the largest is tiny."""
-    return of_many(max((usd for usd in usd_per_1k if usd is not None and known(usd)), default=None))
+    """Return `of_many` of costs that share a column or an axis; see `core.written.tiny_among`."""
+    return ("million", 1000) if tiny_among(usd_per_1k) else ("1,000", 1)
 
 
 def usd_of_many(usd_per_1k: float | None) -> tuple[str, str]:

@@ -173,3 +173,13 @@ def test_a_calm_label_is_read_out_as_it_is(name: str):
 )  # fmt: skip
 def test_any_other_label_is_escaped(name: str):
     assert text.label(name) == text.plain(name)
+
+
+@pytest.mark.parametrize(("costs", "many"), [
+    ([0.0000012, 0.0133], "million"), ([0.0000012, 1.9], "1,000"), ([0.5, 1.9], "1,000"), ([], "1,000"),
+    ([None, float("nan"), 0.0], "1,000"), ([None, 0.0005], "million"), ([0.02, 0.05], "1,000"),
+])  # fmt: skip
+def test_costs_that_stand_together_share_a_unit_in_which_all_can_be_read(
+    costs: list[float | None], many: str
+):
+    assert text.of_many_all(costs)[0] == many

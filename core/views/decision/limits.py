@@ -12,7 +12,7 @@ import polars as pl
 
 from core.decide.axes import COST, HARM, LATENCY, QUALITY, ROBUST, Axis, Floats, axes
 from core.tables import remembered
-from core.views.text import of_many
+from core.views.text import of_many_all
 from core.views.workspace.robust import robust_measure
 from core.views.workspace.scope import Latency, Quality
 from core.views.workspace.stacks import harm_measure
@@ -103,7 +103,7 @@ def _limit(axis: Axis, table: pl.DataFrame, quality: Quality, latency: Latency) 
         bottom = _round(numbers.min(), up=False) if log else 0.0
         top = _round(numbers.max(), up=True)
     side = "least" if axis.higher_is_better else "most"
-    many, factor = of_many(top if axis.key == COST.key else None)
+    many, factor = of_many_all(numbers.tolist() if axis.key == COST.key else ())
     names = {
         LATENCY.key: f"SLA, {latency.percentile} (ms)",
         COST.key: f"Budget ({axis.unit.replace('1k', many)})",

@@ -139,7 +139,7 @@ def _shades(drawn: pl.DataFrame, colour: str) -> tuple[np.ndarray, dict[str, Any
     """
     if colour == "cost":
         cost = drawn["cost"].cast(pl.Float64).to_numpy()
-        many, factor = text.of_many(max(cost[~np.isnan(cost)].tolist(), default=None))
+        many, factor = text.of_many_all(cost.tolist())
         cost = factor * cost
         known = cost[~np.isnan(cost)]
         low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)

@@ -156,7 +156,7 @@ def axes(layout: theme.Spec, drawn: pl.DataFrame, bars: pl.DataFrame, across: Ax
     layout["xaxis"] |= {"range": list(ends), "exponentformat": "none"}
     if log:
         layout["xaxis"] |= {"type": "log", **_log_ticks(ends, across)}
-    _, factor = text.of_many(float(known.max()) if across.key == COST.key and len(known) else None)
+    _, factor = text.of_many_all(known.tolist() if across.key == COST.key else ())
     if factor > 1:
         layout["xaxis"] |= _per_million(layout["xaxis"], ends, factor, log=log)
     bounds = np.concatenate([bars["quality_low"].to_numpy(), bars["quality_high"].to_numpy()])

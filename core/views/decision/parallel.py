@@ -63,7 +63,7 @@ def parallel(
     drawn = named.filter(pl.col("quality").is_not_null()).sort("fate", maintain_order=True)
     if drawn.is_empty():
         return None
-    _, factor = text.of_many(max(drawn["cost"].drop_nulls().to_list(), default=None))
+    _, factor = text.of_many_all(drawn["cost"])
     per = "1k" if factor == 1 else "1M"
     drawn = drawn.with_columns(pl.col("cost") * factor)
     axes = [
