@@ -211,9 +211,9 @@ def test_time_outs(patient: bool, divisible: bool, sent: int, timeout_s: float):
 def test_pools_that_time_out_are_halved(
     vendors: Vendors, tmp_path: Path, own: bool, monkeypatch: pytest.MonkeyPatch
 ):
-    limits = Limits(timeout_s=0.6, concurrency=1)
+    limits = Limits(timeout_s=1.5, concurrency=1)
     config = ModelConfig(provider="cohere", model="r", base_url=vendors.cohere, limits=limits, key_env="")
-    late = Step("timeout", seconds=0.7)
+    late = Step("timeout", seconds=1.8)
     vendors.script("cohere/rerank", late)
     if not own:
         monkeypatch.setattr("core.providers.rerank.remote.RemoteReranker.too_much", lambda *_: None)
