@@ -161,7 +161,7 @@ def depth_answer(depths: pl.DataFrame, family: str, quality: Quality, gap: str =
         )
     )
     if not any(differs for _, differs in (quality_of, ms_of, cost_of)):
-        return f"Deepening {span} leaves {family} as it is: {about} {text.score(last['quality'])}."
+        return f"{span} changes nothing for {family}: {about} {text.score(last['quality'])}."
     real = f" ({gap})" if gap and quality_of[1] else ""
     return f"Deepening {span} takes {family} {quality_of[0]} in {about}{real}, {ms_of[0]}, and {cost_of[0]}."
 

@@ -185,7 +185,7 @@ def answer(rows: pl.DataFrame, language: str) -> str:
         return f"{head}."
     if near >= 0:
         return f"{head}, and near-identical wrong names do not pass for it."
-    return f"{head}, and a near-identical wrong name takes {-near:.0f} % of its lead (names get confused)."
+    return f"{head}, and a wrong name a few letters off closes {-near:.0f} % of its lead: names get confused."
 
 
 def cards(rows: pl.DataFrame, language: str) -> list[tuple[str, str, str]]:

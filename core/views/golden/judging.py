@@ -361,7 +361,7 @@ TWO_JUDGES = (
 )
 BY_HAND = (
     "Judge passages yourself, blind to stacks, ranks and other grades.",
-    "One golden set per judge; grades of answers are scores.",
+    "Each judge's grades become a golden set of their own; grades of answers become scores.",
 )
 HEADS: Mapping[Mode, str] = {
     "grade": "How well does the passage answer the question?",

@@ -142,7 +142,7 @@ def index_loss(view: View, ask: Ask) -> Blocks:
     by_kind = kinds(marked)
     said = answer(by_kind, view.quality.name, bearable)
     yield Answer(said, caveats={"how to read": HOW})
-    safe = f"surely lose {bearable:g} % at most"
+    safe = f"surely keep {100 - bearable:g} % or more"
     yield Cards(
         [
             (
@@ -177,11 +177,11 @@ def kinds(marked: pl.DataFrame) -> pl.DataFrame:
 
 def answer(by_kind: pl.DataFrame, quality: str, bearable: float) -> str:
     """Say how much each kind keeps, and how many stacks are safe."""
-    kept = ", ".join(f"{row['index']} {row['percent']:.1f} %" for row in by_kind.iter_rows(named=True))
+    kept = ", ".join(f"{row['percent']:.1f} % by {row['index']}" for row in by_kind.iter_rows(named=True))
     safe, every = int(by_kind["passing"].sum()), int(by_kind["stacks"].sum())
     return (
-        f"Of a flat index's {quality}, on average: {kept}; {safe} of {text.count(every, 'stack')} surely "
-        f"{'loses' if safe == 1 else 'lose'} {bearable:g} % at most."
+        f"Of a flat index's {quality}, {kept} is kept on average; {safe} of {text.count(every, 'stack')} "
+        f"surely {'keeps' if safe == 1 else 'keep'} {100 - bearable:g} % or more."
     )
 
 

@@ -424,11 +424,11 @@ def of_matrix(depths: pl.DataFrame, scorer: str) -> str:
         for axis, other in (("reader", "name"), ("stack", "label"))
     }
     worth = [
-        f"the {axis} moves it by {points(max(values) - min(values))}"
+        f"another {axis} by up to {points(max(values) - min(values))}"
         for axis, values in spread.items()
         if len(values) > 1
     ]
-    tail = f"; {' and '.join(worth)} points" if worth else ""
+    tail = f"; it falls with {' and with '.join(worth)} points" if worth else ""
     at = f"{points(best['best'])} at k = {best['k_star']}"
     return f"{best['label']} on {best['name']} has the best {scorer}: {at}{tail}."
 
