@@ -97,6 +97,7 @@ def resolves(words: list[str]) -> None:
     command.make_context(words[0], [each for each in rest if each != "--help"], resilient_parsing=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", GUIDE, ids=name)
 def test_every_command_is_one(page: Path):
     inner = [words for each in blocks(page) if each.kind == "sh" for words in commands(each)]
@@ -245,6 +246,7 @@ def test_the_local_sweep_takes_no_key(folder: Path):
 WORDS = {3: "three", 4: "four", 5: "five", 6: "six", 7: "seven"}
 
 
+@pytest.mark.slow
 def test_the_tour_names_what_is_there(published_store: Path):
     text = " ".join(README.read_text(encoding="utf-8").split())
     published = [*published_batch().collections, *published_readers().collections]

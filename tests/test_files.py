@@ -76,6 +76,7 @@ def _hold(path: Path, held: object, release: object) -> None:
         release.wait(30)
 
 
+@pytest.mark.slow
 def test_a_lock_ends_with_its_process(tmp_path: Path):
     context = multiprocessing.get_context("spawn")  # the server of `tests.warm` would import everything
     held, release = context.Event(), context.Event()

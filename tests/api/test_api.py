@@ -51,6 +51,7 @@ def printed(store: Path, *words: str) -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [make for _, make in FRAMES], ids=[name for name, _ in FRAMES])
 def test_a_frame_is_a_table(tmp_path: Path, make: Callable[[], Any]):
     results = clq.open(tmp_path / "store")

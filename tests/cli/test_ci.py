@@ -36,6 +36,7 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "record.json"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("today", "options", "code", "cause", "changed"),
     [

@@ -60,6 +60,7 @@ def counts(rows: list[dict[str, object]], status: str) -> dict[object, object]:
     return {row["what"]: row["count"] for row in rows if row["status"] == status and row["count"] is not None}
 
 
+@pytest.mark.slow
 def test_import_says_what_it_took_and_a_second_time_that_it_is_known(cli):
     run, qrels = cli.file("r.txt", RUN), cli.file("g.txt", QRELS)
     expected = {"collections": 1, "golden sets": 1, "runs": 1, "judgements": 2, "rankings": 2}
@@ -72,6 +73,7 @@ def test_import_says_what_it_took_and_a_second_time_that_it_is_known(cli):
     assert any("ordered by its rank column" in str(row["detail"]) for row in again)
 
 
+@pytest.mark.slow
 def test_options_of_import_reach_the_importer(cli):
     table = cli.file("t.csv", "frage,absatz,wert\nq1,a,1\n")
     columns = ["--column", "query_id=frage", "--column", "passage_id=absatz", "--column", "score=wert"]
@@ -185,6 +187,7 @@ def test_lists_in_three_formats(cli):
     assert [each["collection_id"] for each in cli.rows("list", "collections", "--collection", "c")] == ["c"]
 
 
+@pytest.mark.slow
 def test_delete_and_restore_by_id_or_label(cli):
     cli("import", cli.file("r", RUN + RUN.replace("bm25", "dense")), "--collection", "c")
     first = cli.rows("list", "runs")[0]["run_id"]

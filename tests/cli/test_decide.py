@@ -41,6 +41,7 @@ def test_the_paper_within_an_sla_and_a_budget(cli):
     assert (found["collection"], found["seed"], found["prices"]) == ("clq-paper", 20251112, "list")
 
 
+@pytest.mark.slow
 def test_table_and_csv(cli):
     shown = cli("--sla-ms", "520", "--prices", "clq-paper", "--origin", "published")
     assert shown.stdout.startswith("Ship voyage-3.5 512 d + rerank-2.5, K = 50 within 520 ms (p50): ")

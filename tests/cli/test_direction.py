@@ -37,6 +37,7 @@ def decided(store, *words):
     return json.loads(call(store, "decide", "--format", "json", *words))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("measure", "words", "chosen", "excluded"),
     [

@@ -58,6 +58,7 @@ def record(tmp_path, before):
     return Path(shutil.copy(before / "record.json", tmp_path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("today", "options", "checks"),
     [

@@ -32,6 +32,7 @@ def call(store: Path, *words: str, code: int = 0) -> Result:
     return result
 
 
+@pytest.mark.slow
 def test_what_was_measured_is_kept_and_shown(tmp_path: Path):
     kinds = ("--kinds", "flat,hnsw-f32(M=4,efConstruction=8)")
     told = call(tmp_path, "bench", *kinds, *SMALL, "--format", "json", "--usd-per-hour", "1")

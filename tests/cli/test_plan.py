@@ -147,6 +147,7 @@ def test_refusals_tell_all_problems(cli: Cli):
     assert "There is no such file" in cli("none.toml", code=1).stderr
 
 
+@pytest.mark.slow
 def test_the_schema(cli: Cli):
     schema = json.loads(cli("--schema").stdout)
     jsonschema.Draft202012Validator.check_schema(schema)

@@ -26,6 +26,7 @@ def table(store: Path, *words: str) -> pl.DataFrame:
     return pl.DataFrame(json.loads(call(store, *words, "--format", "json")[0]), infer_schema_length=None)
 
 
+@pytest.mark.slow
 def test_points_with_the_figures_of_their_curve(answered_store: Path):
     rows = table(answered_store, "--scorer", "f1")
     assert set(ASKED) <= set(rows.columns)
@@ -41,6 +42,7 @@ def test_points_with_the_figures_of_their_curve(answered_store: Path):
     assert (sent.select(pl.sum_horizontal("with_gold_n", "without_gold_n")).to_series() == sent["n"]).all()
 
 
+@pytest.mark.slow
 def test_one_run_is_that_run_only(answered_store: Path):
     every = table(answered_store, "--scorer", "f1")
     run = every["run_id"][0]

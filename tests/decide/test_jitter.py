@@ -53,6 +53,7 @@ def test_the_jitter_is_a_percentile_of_all_pairs_of_passes():
     assert jitter(pl.Series([], dtype=pl.Float64)) is None
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(
         st.sampled_from("abc"),

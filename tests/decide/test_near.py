@@ -149,6 +149,7 @@ def without_one_limit(table, limits, rule):
     return expected
 
 
+@pytest.mark.slow
 @given(st.lists(rows, min_size=1, max_size=12), limits, st.sampled_from(["quality", "cost", "latency"]))
 def test_near_misses_against_dropping_each_limit(listed, limits, rule):
     table = stacks(*listed)

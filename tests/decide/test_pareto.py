@@ -24,6 +24,7 @@ values = st.one_of(st.integers(0, 4).map(float), st.floats(-1e6, 1e6), st.just(f
 rows = st.lists(st.tuples(values, values, values), max_size=40)
 
 
+@pytest.mark.slow
 @given(rows=rows, weak=st.booleans())
 def test_equals_the_oracle_in_three_axes(rows, weak):
     cost, latency, quality = np.array(rows, dtype=float).reshape(-1, 3).T
@@ -31,6 +32,7 @@ def test_equals_the_oracle_in_three_axes(rows, weak):
     assert (undominated([cost, latency, -quality], weak=weak) == expected).all()
 
 
+@pytest.mark.slow
 @given(rows=rows, weak=st.booleans(), use_cost=st.booleans())
 def test_equals_the_oracle_in_two_axes(rows, weak, use_cost):
     cost, latency, quality = np.array(rows, dtype=float).reshape(-1, 3).T
@@ -39,6 +41,7 @@ def test_equals_the_oracle_in_two_axes(rows, weak, use_cost):
     assert (undominated([paid, -quality], weak=weak) == expected).all()
 
 
+@pytest.mark.slow
 @given(rows=rows)
 def test_weak_form_keeps_at_least_as_much(rows):
     cost, latency, quality = np.array(rows, dtype=float).reshape(-1, 3).T

@@ -129,6 +129,7 @@ def test_nothing_feasible_today_may_become_feasible():
 levels = st.sampled_from([0.1, 0.2, 0.3, 0.35])
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     rows=st.lists(
@@ -164,6 +165,7 @@ def test_with_nothing_added_it_is_the_rule_itself(rows, rule, sla):
     assert found.now == decide(table, limits, rule).chosen
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 10_000),

@@ -36,6 +36,7 @@ def naive(rows, limits, rule, sign):
     return feasible, promising, (max if sign > 0 else min)(among, default=None)
 
 
+@pytest.mark.slow
 @given(rows=st.lists(four, min_size=1, max_size=20), limits=four, higher=st.booleans(), data=st.data())
 def test_equals_a_naive_oracle_in_both_directions(rows, limits, higher, data):
     rule = data.draw(st.sampled_from(["quality", "cost", "latency"]))
@@ -52,6 +53,7 @@ def test_equals_a_naive_oracle_in_both_directions(rows, limits, higher, data):
     assert not found.unknown[found.feasible].any()
 
 
+@pytest.mark.slow
 @given(rows=st.lists(four, min_size=1, max_size=20), higher=st.booleans(), weak=st.booleans(), sla=known)
 def test_the_frontier_equals_comparing_every_pair(rows, higher, weak, sla):
     named = [(f"r{n}", q, None, None, ms, usd, 1) for n, (q, ms, usd, _) in enumerate(rows)]

@@ -118,6 +118,7 @@ def test_a_run_keeps_scores_that_fall(batch: Batch):
     assert replaced == 4
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.lists(
@@ -191,6 +192,7 @@ def test_several_golden_sets_become_splits(batch: Batch, tmp_path: Path):
     assert sorted(file.name for file in (tmp_path / "out" / "qrels").iterdir()) == ["g.tsv", "h.tsv"]
 
 
+@pytest.mark.slow
 def test_the_own_format_holds_the_store(demo_store: Path, tmp_path: Path):
     before = batch_of(Store.open(demo_store).read(), collection_id="clq-paper")
     written = write(before, tmp_path / "out.zip", "own")

@@ -216,6 +216,7 @@ def test_what_is_told_of_a_store(tmp_path: Path):
     assert mine.tags["clq.run_id"] == "r"
 
 
+@pytest.mark.slow
 def test_the_published_figures_are_told_too(published_store: Path, server: Tracking):
     from typer.testing import CliRunner
 

@@ -128,6 +128,7 @@ def test_a_file_of_a_newer_release_is_left_alone(tmp_path: Path):
         Book(path).queues()
 
 
+@pytest.mark.slow
 def test_many_hands_at_once(tmp_path: Path):
     path = tmp_path / "judging.sqlite"
     pairs = [("q", f"p{place}") for place in range(60)]

@@ -50,6 +50,7 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_plain_copy_of_the_open_file_holds_every_grade(tmp_path: Path):
     book = judged(tmp_path / FILE)
     shutil.copyfile(tmp_path / FILE, tmp_path / "copy.sqlite")  # the book stays open

@@ -64,6 +64,7 @@ def test_each_run_goes_to_the_collection_that_judges_it(files, given):
     assert "2 test collections" in made.notes[0]
 
 
+@pytest.mark.slow
 def test_they_come_into_a_store_apart_and_once(tmp_path):
     store, files = Store.open(tmp_path / "store"), [up("both.zip", zipped(CASES["numbers in both"]))]
     assert bring(store, load(files), "files")[0]

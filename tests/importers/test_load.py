@@ -96,6 +96,7 @@ def test_the_same_file_twice_is_refused():
     assert "Two files make the same run" in refusal(up("x", RUN), up("x", RUN))
 
 
+@pytest.mark.slow
 def test_reimport_into_a_store_changes_nothing_and_a_changed_file_makes_a_new_run(tmp_path):
     store = Store.open(tmp_path / "store")
     for _ in range(2):
@@ -234,6 +235,7 @@ def test_a_folder_of_nothing_readable_says_what_is_broken():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bad", ["7", "99999", "x y", ""])
 def test_one_bad_file_of_many_names_the_way_to_the_others(bad):
     files = {f"judge{n}.csv": f"query_id,passage_id,grade\nq1,a,1\nq1,b,{n % 2}\n" for n in range(33)}

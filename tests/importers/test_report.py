@@ -243,6 +243,7 @@ def essence(made: Import) -> tuple[object, ...]:
     return tables, runs, made.golden_sets, made.collections, sorted(map(repr, kept))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", by_name(UNPACKED))
 def test_what_is_said_is_so(name):
     """Without a part that is left out the same is brought; without one that is taken it is not."""

@@ -81,6 +81,7 @@ def foreign(name: str, rows: Sequence[Any]) -> Iterator[Any]:
     yield from (emptied(row, at) for at in some(name, len(row), CELLS))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", by_name())
 def test_no_row_vanishes(name):
     found = groups_of(name)
@@ -104,6 +105,7 @@ def test_no_row_vanishes(name):
             assert twice != whole, (file, group.where, rows[at], "twice")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", by_name())
 def test_no_foreign_row_vanishes(name):
     for file, group in groups_of(name):

@@ -78,6 +78,7 @@ def test_scores_of_tied_data_agree_with_trec_eval(scores: list[list[float]]) -> 
 TABLE = "query_id,passage_id,rank,score\nq1,d1,1,1.0\nq1,d2,2,1.0\n"
 
 
+@pytest.mark.slow
 def test_tables_and_commands_know_the_order(cli: Cli) -> None:
     made = load([up("a.csv", TABLE)], Options(collection_id="c", tie_order="trec_eval"))
     assert order(made) == ["d2", "d1"]

@@ -192,6 +192,7 @@ def test_a_deep_ranking_is_counted_beyond_sixteen_bits():
         assert last == pytest.approx(20_000 if name == "T" else 1), name
 
 
+@pytest.mark.slow
 def test_blocks_of_runs_and_queries_equal_the_whole(monkeypatch):
     rng = np.random.default_rng(1)
     grades = rng.integers(-1, 6, (5, 7, 11)).astype(np.int8)

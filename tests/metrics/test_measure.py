@@ -31,6 +31,7 @@ def measures(draw):
     return Measure(info.name, draw(st.none() | st.integers(1, 10_000)), values)
 
 
+@pytest.mark.slow
 @given(measures())
 def test_text_round_trip(measure):
     again = Measure.parse(str(measure))

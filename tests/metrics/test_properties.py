@@ -44,6 +44,7 @@ def test_every_measure_equals_the_oracle_at_every_k(world, values):
         np.testing.assert_allclose(got, expect, rtol=0, atol=1e-12, err_msg=str(measure))
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(st.integers(0, 20_000), min_size=5, max_size=5), min_size=1), weighting_values)
 def test_weights_equal_the_oracle_for_large_pools(rows, values):
     known = {name: values[name] for name in oracle.WEIGHTING}
@@ -199,6 +200,7 @@ def test_one_cutoff_equals_that_column_of_all_cutoffs(world, k):
         np.testing.assert_array_equal(at_k[measure][:, k - 1], deep[measure][:, k - 1], err_msg=str(measure))
 
 
+@pytest.mark.slow
 @given(worlds())
 @FEWER
 def test_counted_candidates_stand_for_their_pool(world):

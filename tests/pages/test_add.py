@@ -50,6 +50,7 @@ def test_a_run_with_judgements_is_previewed_taken_and_shown(open_page: OpenPage,
     assert_sound(open_page(store, "queries"))
 
 
+@pytest.mark.slow
 def test_the_same_files_again_change_nothing(open_page: OpenPage, tmp_path: Path):
     store = tmp_path / "store"
     for expected in ("Added as revision 1", "in the store already"):
@@ -78,6 +79,7 @@ def test_a_broken_file_is_an_error_that_names_it_and_writes_nothing(
     assert Store.open(store).revision() == 0
 
 
+@pytest.mark.slow
 def test_the_way_on_leads_to_the_new_workspace(open_page: OpenPage, tmp_path: Path):
     app = upload(open_page(tmp_path / "store", "add"), mine_trec=RUN, gold_qrels=QRELS)
     app.button(key="add_now").click().run()
@@ -103,6 +105,7 @@ def import_now(app: AppTest) -> AppTest:
     return app.button(key="add_now").click().run()
 
 
+@pytest.mark.slow
 def test_the_plainest_table_goes_to_its_answer(open_page: OpenPage, tmp_path: Path):
     store = tmp_path / "store"
     app = upload(open_page(store, "add"), stacks_csv=NATURAL)
@@ -123,6 +126,7 @@ def test_the_plainest_table_goes_to_its_answer(open_page: OpenPage, tmp_path: Pa
     assert "hybrid" in answer(open_page(store, "decision"))
 
 
+@pytest.mark.slow
 def test_what_columns_mean_is_said_under_them(open_page: OpenPage, tmp_path: Path):
     store = tmp_path / "store"
     app = upload(open_page(store, "add"), stacks_csv=NATURAL)
@@ -136,6 +140,7 @@ def test_what_columns_mean_is_said_under_them(open_page: OpenPage, tmp_path: Pat
     assert figures(store) == {("nDCG", 10): [0.41, 0.47], ("latency_p95", None): [12.0, 340.0]}
 
 
+@pytest.mark.slow
 def test_a_table_that_nothing_is_known_of_is_mapped(open_page: OpenPage, tmp_path: Path):
     store = tmp_path / "store"
     app = upload(open_page(store, "add"), t_csv=b"variante,guete,dauer\nA,0.5,120\nB,0.4,30\n")
@@ -150,6 +155,7 @@ def test_a_table_that_nothing_is_known_of_is_mapped(open_page: OpenPage, tmp_pat
     assert figures(store) == {("nDCG", 10): [0.4, 0.5], ("latency_p50", None): [30.0, 120.0]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", TEMPLATES)
 def test_a_template_is_imported_as_it_is(open_page: OpenPage, tmp_path: Path, row: str):
     store = tmp_path / "store"
@@ -174,6 +180,7 @@ def held(store: Path) -> None:
     bring(Store.open(store), load(uploads, Options(collection_id="c")), "")
 
 
+@pytest.mark.slow
 def test_a_run_goes_into_the_open_workspace_where_its_ids_match(open_page: OpenPage, tmp_path: Path):
     store = tmp_path / "store"
     held(store)
@@ -188,6 +195,7 @@ def goes_into(app: AppTest) -> Any:
     return next(box for box in app.selectbox if box.label == "Import into")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("choice", "collection", "passages"),
     [
@@ -215,6 +223,7 @@ def test_a_run_of_foreign_ids_is_refused_until_somebody_says_what_to_do(
     assert set(snapshot.rankings(snapshot.runs()["run_id"].to_list())["passage_id"]) == passages
 
 
+@pytest.mark.slow
 def test_a_new_workspace_is_named_by_the_file_and_a_button_strips_the_ids_into_the_open_one(
     open_page: OpenPage, tmp_path: Path
 ):
@@ -233,6 +242,7 @@ def test_a_new_workspace_is_named_by_the_file_and_a_button_strips_the_ids_into_t
     assert Store.open(store).read().runs()["collection_id"].to_list() == ["c"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("choice", "collections"),
     [("strip0", ["c", "c"]), ("own0", ["c", "c theirs"]), ("without0", ["c"])],
@@ -255,6 +265,7 @@ def test_of_several_files_the_one_with_foreign_ids_waits(
     assert sorted(Store.open(store).read().runs()["collection_id"]) == collections
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("way", "latency"), [("thousands0", 1200.0), ("decimal-comma0", 1.2)])
 def test_numbers_that_say_two_things_are_asked_with_their_first_cells(
     open_page: OpenPage, tmp_path: Path, way: str, latency: float

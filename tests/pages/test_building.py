@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from core.golden.spec import GoldenSpec
 from core.pipeline.sweep import parse_as
 from core.store import Store
@@ -11,6 +13,7 @@ from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything
 
 
+@pytest.mark.slow
 def test_the_plan_follows_the_form(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "golden", ws="python-docs", sec="build")
     assert_sound(app, "Golden sets")
@@ -30,6 +33,7 @@ def test_the_plan_follows_the_form(open_page: OpenPage, demo_store: Path):
     assert "64 questions" in everything(app)
 
 
+@pytest.mark.slow
 def test_a_judge_without_a_key_can_be_planned_but_not_begun(
     open_page: OpenPage, demo_store: Path, monkeypatch
 ):

@@ -166,6 +166,7 @@ def test_the_marks_of_queries_carry_their_rows(open_page: OpenPage, demo_store: 
     assert counts == {named[outcome]: number for outcome, number in outcomes.items()}
 
 
+@pytest.mark.slow
 def test_a_change_is_compared_over_all_of_its_pairs(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "compare", change="BM25 leg: without BM25 → with BM25")
     assert_sound(app)
@@ -179,6 +180,7 @@ def test_a_change_is_compared_over_all_of_its_pairs(open_page: OpenPage, demo_st
     assert "index: flat → hnsw-f32 moves" in everything(app)
 
 
+@pytest.mark.slow
 def test_a_single_stack_gets_a_second_one(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "compare", stack=HYBRID)
     assert_sound(app)
@@ -216,6 +218,7 @@ def test_published_figures_are_compared_by_their_averages(open_page: OpenPage, p
     assert not app.get("plotly_chart")
 
 
+@pytest.mark.slow
 def test_a_choice_of_another_workspace_does_not_carry_over(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "compare", stack=SPARSE, vs=HYBRID)
     app.selectbox(key="ws").set_value("clq-paper").run()
@@ -226,6 +229,7 @@ def test_a_choice_of_another_workspace_does_not_carry_over(open_page: OpenPage, 
     assert "n = 64" in answer(app)
 
 
+@pytest.mark.slow
 def test_identical_stacks_are_said(open_page: OpenPage, tmp_path: Path):
     lab = Lab().judge({"q1": {"a": 5}, "q2": {"a": 4, "b": 5}}).ask({"q1": "one", "q2": "two"})
     lab.run("one", final={"q1": "ab", "q2": "ab"}).run("twin", final={"q1": "ab", "q2": "ab"})

@@ -42,6 +42,7 @@ def names(app: object) -> set[str]:
     return set(rows(app)["name"])  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_only_what_compares_is_in_the_table(open_page: OpenPage, mixed: Path):
     app = open_page(mixed, "decision")
     assert_sound(app, "Decision")
@@ -142,6 +143,7 @@ def test_figures_of_another_cutoff_or_measure_never_share_an_axis(open_page: Ope
         assert ([] if not apart else rows(app, 0)["name"].to_list()) == apart
 
 
+@pytest.mark.slow
 def test_over_all_queries_a_single_query_that_is_not_ranked_is_unknown(open_page: OpenPage, mixed: Path):
     app = open_page(mixed, "compare", k="2", cq="all queries", cmp=["usual", "half"])
     assert_sound(app, "Compare")

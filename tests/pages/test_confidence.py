@@ -13,6 +13,7 @@ from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything, rows
 
 
+@pytest.mark.slow
 def test_the_rule_of_the_link_decides(open_page: OpenPage, demo_store: Path):
     by_quality = open_page(demo_store, "confidence")
     by_cost = open_page(demo_store, "confidence", rule="lowest cost", floor="0.1", noise="off")
@@ -32,6 +33,7 @@ def test_the_rule_of_the_link_decides(open_page: OpenPage, demo_store: Path):
     )
 
 
+@pytest.mark.slow
 def test_what_the_limits_exclude_is_listed_with_by_how_much(open_page: OpenPage, published_store: Path):
     app = open_page(published_store, "confidence", ws="clq-paper", sla="500")
     assert answer(app).startswith("How often ")
@@ -91,6 +93,7 @@ def test_what_to_judge_next_is_handed_over_and_what_others_judged_stands_beside(
     ]
 
 
+@pytest.mark.slow
 def test_the_first_page_says_whether_judge_noise_is_in(open_page: OpenPage, demo_store: Path):
     for asked, label in (({}, "Confidence, with judge noise"), ({"noise": "off"}, "Confidence")):
         app = open_page(demo_store, "decision", ws="python-docs", **asked)

@@ -31,6 +31,7 @@ def test_the_corpus_is_part_of_the_bill(open_page: OpenPage, published_store: Pa
     assert list(stages["stage"]) == ["embed", "rerank", "embed-corpus", "index", "storage"]
 
 
+@pytest.mark.slow
 def test_a_book_of_ones_own_can_be_chosen_and_is_read_anew(
     open_page: OpenPage, published_store: Path, tmp_path: Path, monkeypatch
 ):
@@ -120,6 +121,7 @@ def test_a_link_brings_its_prices_and_nothing_else(open_page: OpenPage, publishe
     assert "could not be followed" in everything(app)
 
 
+@pytest.mark.slow
 def test_prices_that_are_tried_outlive_the_page_and_say_what_would_be_chosen(
     open_page: OpenPage, published_store: Path
 ):

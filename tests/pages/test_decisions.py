@@ -163,6 +163,7 @@ def test_a_link_that_pins_the_revision_restores_the_view(open_page: OpenPage, de
     assert again.session_state["colour"] == "mode"
 
 
+@pytest.mark.slow
 def test_another_workspace_forgets_the_settings_of_the_last(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "decision", k="25", floor="0.3", sla="0.01")
     assert app.session_state["sla"] == 0.01
@@ -196,6 +197,7 @@ def test_a_choice_of_runs_narrows_every_number(open_page: OpenPage, demo_store: 
     assert stacks(app)["stack"].to_list() == [f"{names[0]} (+1 equal)"]
 
 
+@pytest.mark.slow
 def test_a_click_on_a_mark_selects_its_stack(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "decision")
     traces = [trace for trace in figure(app)["data"] if "customdata" in trace]

@@ -40,6 +40,7 @@ def test_a_cap_on_harm_moves_the_choice_table_and_link(open_page: OpenPage, tmp_
     assert (feasible["sound"], feasible["mixed"], feasible["untimed"]) == (100.0, 0.0, None)  # percent
 
 
+@pytest.mark.slow
 def test_the_quality_can_be_better_the_lower(open_page: OpenPage, tmp_path: Path):
     store = harmful(tmp_path)
     app = open_page(store, "decision", m="Harm", k="2")

@@ -73,6 +73,7 @@ def test_a_second_stack_turns_scores_into_differences(open_page: OpenPage, demo_
     assert known["delta"].to_list() == pytest.approx((known["score"] - known["other"]).to_list())
 
 
+@pytest.mark.slow
 def test_search_and_tag_narrow_the_queries(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "queries")
     whole = rows(app)

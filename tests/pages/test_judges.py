@@ -38,6 +38,7 @@ def test_two_judges_are_compared_and_merged(open_page: OpenPage, tmp_path: Path)
     assert "There is a golden set 'anne' already" in app.error[0].value.replace("\\", "")
 
 
+@pytest.mark.slow
 def test_one_judge_says_what_is_missing(open_page: OpenPage, tmp_path: Path):
     Lab().judge(ANNE, "anne").run("r", final={query: ["a", "b"] for query in ANNE}).write(tmp_path / "store")
     app = open_page(tmp_path / "store", "golden/judges")

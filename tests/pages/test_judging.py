@@ -148,6 +148,7 @@ def test_two_judges_are_settled(open_page: OpenPage, store: Path):
     )
 
 
+@pytest.mark.slow
 def test_a_list_of_others_is_taken_by_one_person(open_page: OpenPage, store: Path):
     book = Book(judging.book_path(Store.open(store)))
     rows = Store.open(store).read().judgements("gold").head(2)
@@ -164,6 +165,7 @@ def test_a_list_of_others_is_taken_by_one_person(open_page: OpenPage, store: Pat
     assert "Judge passages yourself" in answer(other), "nobody goes on in another's queue"
 
 
+@pytest.mark.slow
 def test_another_judges_queue_asks_first(open_page: OpenPage, store: Path):
     started(open_page(store, "golden/judge"), "Anne")
     app = started(open_page(store, "golden/judge"), "Ben")
@@ -176,6 +178,7 @@ def test_another_judges_queue_asks_first(open_page: OpenPage, store: Path):
     assert_sound(app, "Golden sets")
 
 
+@pytest.mark.slow
 def test_a_press_that_was_meant_for_another_card_does_nothing(open_page: OpenPage, store: Path):
     app = started(open_page(store, "golden/judge"), "Anne")
     book = Book(judging.book_path(Store.open(store)))

@@ -11,6 +11,7 @@ SPEED = {"lat": "end-to-end", "gbase": "100", "gin": "50", "gout": "1", "gchunk"
          "gprompt": "0", "gans": "100"}  # fmt: skip
 
 
+@pytest.mark.slow
 def test_stages_are_drawn_and_percentiles_told(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "latency", shape="box")
     assert_sound(app)
@@ -21,6 +22,7 @@ def test_stages_are_drawn_and_percentiles_told(open_page: OpenPage, demo_store: 
     assert "give the generator's speed" in everything(open_page(demo_store, "latency/generator"))
 
 
+@pytest.mark.slow
 def test_end_to_end_is_unknown_until_a_speed_is_given(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "latency", lat="end-to-end")
     assert_sound(app)

@@ -25,6 +25,7 @@ def ticked(app: AppTest, table: str, *rows: int) -> AppTest:
     return app.run()
 
 
+@pytest.mark.slow
 def test_deleting_asks_first_and_restoring_brings_back(open_page: OpenPage, store: Path):
     app = open_page(store, "library")
     assert_sound(app, "Library")
@@ -52,6 +53,7 @@ def test_deleting_asks_first_and_restoring_brings_back(open_page: OpenPage, stor
     assert Store.open(store).read().runs().height == 2
 
 
+@pytest.mark.slow
 def test_a_golden_set_is_deleted_and_restored(open_page: OpenPage, store: Path):
     app = open_page(store, "library")
     app.button_group(key="kind").set_value("Golden sets").run()
@@ -71,6 +73,7 @@ def test_a_golden_set_is_deleted_and_restored(open_page: OpenPage, store: Path):
     assert "Nothing is deleted." in everything(app)
 
 
+@pytest.mark.slow
 def test_the_only_collection_is_deleted_with_what_it_holds_and_restored(open_page: OpenPage, store: Path):
     app = open_page(store, "library")
     app.button_group(key="kind").set_value("Collections").run()
@@ -129,6 +132,7 @@ def test_a_pinned_revision_keeps_showing_what_was_deleted(open_page: OpenPage, s
     assert "No runs are here" in everything(app)
 
 
+@pytest.mark.slow
 def test_an_export_is_prepared_and_offered(open_page: OpenPage, store: Path):
     app = open_page(store, "library")
     app.selectbox(key="exported_as").set_value("TREC runs and qrels").run()

@@ -109,6 +109,7 @@ def test_pages_that_need_no_results_work_on_an_empty_store(open_page: OpenPage, 
     assert answer(app)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["decision"])
 def test_rankings_without_judgements_have_no_quality(open_page: OpenPage, tmp_path: Path, page: str):
     Lab().ask({"q1": "one"}).run("a", final={"q1": ["p1"]}).write(tmp_path / "store")
@@ -128,6 +129,7 @@ EVIDENCE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", EVIDENCE)
 def test_nothing_is_decided_without_evidence(open_page: OpenPage, tmp_path: Path, case: str):
     grades, judge, undecided = EVIDENCE[case]
@@ -139,6 +141,7 @@ def test_nothing_is_decided_without_evidence(open_page: OpenPage, tmp_path: Path
     assert ("0.000" in everything(app)) is False
 
 
+@pytest.mark.slow
 def test_ten_thousand_stacks_are_drawn_as_a_density(open_page: OpenPage, many_store: Path):
     app = open_page(many_store, "decision")
     assert_sound(app, "Decision")

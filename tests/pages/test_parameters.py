@@ -47,6 +47,7 @@ def test_every_page_shows_the_measure_with_its_parameters(open_page: OpenPage, d
     assert "RA-nWG@10(alpha=0.5)" in opening(app)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("measure", "drawn"),
     [

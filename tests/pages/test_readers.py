@@ -54,6 +54,7 @@ def test_without_answers_it_is_dimmed_and_leads_on(open_page: OpenPage, demo_sto
     assert LACKS["answers"] in links["readers"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("label", "leads"),
     [
@@ -81,6 +82,7 @@ def test_the_other_sections_answer(open_page: OpenPage, answered_store: Path, se
     assert shown in answer(app)
 
 
+@pytest.mark.slow
 def test_a_stack_is_chosen_by_dollars_per_correct_answer(open_page: OpenPage, answered_store: Path):
     app = open_page(answered_store, "decision", m="Answer", k="5", costper="correct answer", correct="0.2")
     assert_sound(app, "Decision")
@@ -89,6 +91,7 @@ def test_a_stack_is_chosen_by_dollars_per_correct_answer(open_page: OpenPage, an
     assert next(widget for widget in app.number_input if widget.key == "correct").value == 0.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sec", ["by depth", "with and without gold", "matrix", "joint k"])
 def test_answers_of_an_unknown_number_of_passages_lead_to_generators(
     open_page: OpenPage, tmp_path: Path, sec: str

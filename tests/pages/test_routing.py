@@ -21,6 +21,7 @@ def all_columns(app):
     return rows(app)
 
 
+@pytest.mark.slow
 def test_without_a_reranker_it_begins_with_two_stacks(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "what_if/routing")
     assert_sound(app)
@@ -32,6 +33,7 @@ def test_without_a_reranker_it_begins_with_two_stacks(open_page: OpenPage, demo_
     assert len(figures(app)) == 1
 
 
+@pytest.mark.slow
 def test_depths_of_one_stack_at_a_cutoff_below_them(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "what_if/routing", k="50")
     assert app.selectbox(key="fam").value != OF_MY_CHOICE
@@ -65,6 +67,7 @@ def test_replays_a_threshold_of_ones_own_and_an_axis(open_page: OpenPage, rerank
     assert rows(app).row(4) != before
 
 
+@pytest.mark.slow
 def test_three_depths_and_a_tag(open_page: OpenPage, reranked: Path):
     app = open_page(
         reranked,

@@ -43,6 +43,7 @@ def test_the_plan_and_the_text_follow_the_form(open_page: OpenPage, demo_store: 
     assert 'mode = ["sparse"]' in app.text_area[0].value
 
 
+@pytest.mark.slow
 def test_readers_are_asked_for_and_planned_with_the_stacks(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "run", ws="python-docs")
     assert "[reader]" not in app.text_area[0].value
@@ -153,6 +154,7 @@ key_env = "MY_KEY"
     assert app.button(key="run_now").disabled
 
 
+@pytest.mark.slow
 def test_of_a_folder_with_several_splits_one_is_asked_for(
     open_page: OpenPage, empty_store: Path, tmp_path: Path
 ):

@@ -36,6 +36,7 @@ def test_a_limit_changes_the_choice_in_the_cells(open_page: OpenPage, demo_store
     assert "– = none" in everything(app)
 
 
+@pytest.mark.slow
 def test_a_measure_without_weights_is_replaced_and_named(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "confidence/other weights", m="N-Recall4+", k="20")
     assert_sound(app)
@@ -43,6 +44,7 @@ def test_a_measure_without_weights_is_replaced_and_named(open_page: OpenPage, de
     assert "N-Recall4+@20 has no such weights" in everything(app)
 
 
+@pytest.mark.slow
 def test_one_stack_can_be_followed(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "confidence/other weights", stack="BM25, K = 50")
     assert_sound(app)

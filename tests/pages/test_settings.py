@@ -13,6 +13,7 @@ def labels(app: AppTest) -> list[str]:
     return [popover.proto.popover.label for popover in app.get("popover")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("address", "label"),
     [

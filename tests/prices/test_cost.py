@@ -129,6 +129,7 @@ def test_one_query_without_an_amount_makes_the_stage_unknown():
 AMOUNTS = st.one_of(st.none(), st.floats(0.01, 9))
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(st.sampled_from(["embed", "rerank", "generate"]), AMOUNTS),
     st.one_of(st.none(), st.lists(st.sampled_from(["embed", "rerank"]), unique=True)),

@@ -48,6 +48,7 @@ def test_calls_settle_between_quick_and_slow(tokens_per_s: float):
     assert took >= QUICK_S / 2 or sent[-1] == 300_000
 
 
+@pytest.mark.slow
 @given(
     most=st.none() | st.floats(1, 1e6),
     told=st.lists(st.tuples(st.sampled_from(["took", "most"]), st.floats(1, 1e6), st.floats(0, 600))),

@@ -60,6 +60,7 @@ def test_a_vocabulary_that_is_not_at_hand():
         counter("gpt2-medium")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["cl100k_base", "o200k_base"])
 def test_tiktoken_counts_from_its_cache_and_agrees(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

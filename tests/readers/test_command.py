@@ -35,6 +35,7 @@ def test_a_plan_and_a_dry_run_write_nothing(spec: Path):
     assert sorted(spec.parent.rglob("*")) == before
 
 
+@pytest.mark.slow
 def test_it_runs_goes_on_and_tells_how_far_it_is(spec: Path):
     assert json.loads(call(spec, "status", "--format", "json")) == []
     rows = json.loads(call(spec, "run", str(spec), "--format", "json"))

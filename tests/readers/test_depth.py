@@ -114,6 +114,7 @@ def test_what_is_no_curve_is_refused(ks, values):
         depth_of(ks, values)
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(st.integers(1, 60), st.floats(0, 100), min_size=1, max_size=9),
     st.none() | st.floats(0, 100),

@@ -80,6 +80,7 @@ def planted(queries: int, loss: float, seed: int) -> pl.DataFrame:
     return pl.DataFrame({"query_id": names.astype(str), "group": names, **flat})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", [0.0, 2.0])
 def test_a_planted_loss_is_found_and_covered(loss: float):
     """The interval covers it in 19 of 20 draws; chance leaves 16 of 20 or fewer once in 100."""

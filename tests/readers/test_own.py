@@ -53,6 +53,7 @@ def store(tmp_path: Path) -> Store:
     return one
 
 
+@pytest.mark.slow
 def test_it_stands_among_the_readers_and_where_answers_count(store: Store):
     snapshot, scope = store.read(), Scope("c", "g")
     known = answered(snapshot, scope, BOOK)

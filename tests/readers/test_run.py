@@ -40,6 +40,7 @@ def sent(vendors: Vendors) -> list[tuple[str, str]]:
     return [tuple(str(each["content"]) for each in request["messages"]) for request in vendors.state.requests]
 
 
+@pytest.mark.slow
 def test_each_run_reader_and_k_is_answered_and_equal_prompts_are_paid_once(tmp_path: Path, vendors: Vendors):
     store = asked.store_of(tmp_path)
     job = asked.job(store, vendors.url)
@@ -63,6 +64,7 @@ def test_each_run_reader_and_k_is_answered_and_equal_prompts_are_paid_once(tmp_p
     assert best["value"].to_list() == [0.0]  # "the mean of rows, text number 1"
 
 
+@pytest.mark.slow
 def test_what_answers_take_is_no_part_of_what_a_query_costs(tmp_path: Path, vendors: Vendors):
     store = asked.store_of(tmp_path)
     asked.ask(store, asked.job(store, vendors.url), vendors.url)
@@ -71,6 +73,7 @@ def test_what_answers_take_is_no_part_of_what_a_query_costs(tmp_path: Path, vend
     assert read.usage(["r-a"]).is_empty()
 
 
+@pytest.mark.slow
 def test_done_again_nothing_is_paid_and_nothing_written(tmp_path: Path, vendors: Vendors):
     store = asked.store_of(tmp_path)
     asked.ask(store, asked.job(store, vendors.url), vendors.url)
@@ -155,6 +158,7 @@ def test_two_temperatures_prompts_and_passes_are_kept_apart(tmp_path: Path, vend
     assert calls(vendors) == 12 * 12
 
 
+@pytest.mark.slow
 def test_what_differs_from_the_store_is_left_out_and_said(tmp_path: Path):
     store = asked.store_of(tmp_path)
     text = asked.SPEC.replace('"reader"', '"fake"') + 'modes = "no_gold"\n'
@@ -193,6 +197,7 @@ def test_only_the_passages_are_cut_and_it_is_counted(tmp_path: Path, vendors: Ve
     assert all(any(question in user for user in told) for question in asked.built.QUESTIONS.values())
 
 
+@pytest.mark.slow
 def test_a_judge_scores_each_different_answer_once(tmp_path: Path, vendors: Vendors):
     store = asked.store_of(tmp_path)
     four = '["correctness", "similarity", "faithfulness", "precision"]'
@@ -280,6 +285,7 @@ def test_citations_count_against_the_passages_that_fitted(tmp_path: Path, vendor
     assert set(cut["value"]) == {1.0}, "the only passage that fits is gold, and cited"
 
 
+@pytest.mark.slow
 def test_the_budget_stops_hard_and_what_is_whole_has_landed(tmp_path: Path, vendors: Vendors):
     store = asked.store_of(tmp_path)
     whole = plan(asked.job(store, vendors.url)).usd
@@ -296,6 +302,7 @@ def test_the_budget_stops_hard_and_what_is_whole_has_landed(tmp_path: Path, vend
     assert outcome.status.usd <= whole
 
 
+@pytest.mark.slow
 def test_a_cancelled_job_goes_on(tmp_path: Path, vendors: Vendors):
     vendors.state.delay_s = 0.05
     store = asked.store_of(tmp_path)
@@ -317,6 +324,7 @@ def test_instructions_in_passages_stand_between_marks(tmp_path: Path, vendors: V
             assert not text or user.count(text) == user.count(f">\n{text}\n</passage ")
 
 
+@pytest.mark.slow
 def test_faults_lose_nothing(tmp_path: Path):
     with serve(chat=asked.answer) as server:
         faults = (Step.error(429, retry_after="0"), Step.error(500), Step("malformed"), Step("drop"))

@@ -31,6 +31,7 @@ def case(tmp_path: Path) -> View:
     return View(snapshot, LAB, quality=RANK, latency=Latency(), book=BOOK)
 
 
+@pytest.mark.slow
 def test_what_is_usual_needs_no_words(case: View):
     found = narrow(case.snapshot, LAB, RANK, Latency(), BOOK)
     usual = replace(case, scope=found.scope, latency=found.latency, compared=found.compared)

@@ -155,6 +155,7 @@ def test_the_link_pins_the_data_and_every_limit(demo_store: Path):
     )
 
 
+@pytest.mark.slow
 def test_what_does_not_compare_is_said_first(published_store: Path):
     case = replace(
         case_of(published_store, *LIMITS["paper"]), compared=Comparability(("Not <all> of it compares.",))
@@ -224,6 +225,7 @@ def test_where_a_record_is_not_written(published_store: Path, tmp_path: Path, na
     assert (tmp_path / "there.md").read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_a_record_may_replace_a_file(published_store: Path, tmp_path: Path):
     path = tmp_path / "there.md"
     path.write_text("mine")
@@ -231,6 +233,7 @@ def test_a_record_may_replace_a_file(published_store: Path, tmp_path: Path):
     assert path.read_text().startswith("# Decision record\n\n**Ship ")
 
 
+@pytest.mark.slow
 def test_the_stacks_of_the_json_are_those_that_decide_lists(published_store: Path, tmp_path: Path):
     call(published_store, "record", str(tmp_path / "r.json"), "--sla-ms", "520")
     data = json.loads((tmp_path / "r.json").read_text())

@@ -55,6 +55,7 @@ def test_names_stay_text(hostile_store: Path):
         assert "<img" not in json.dumps(json.loads(figure.string))
 
 
+@pytest.mark.slow
 def test_a_workspace_without_scores(tmp_path: Path):
     Lab().ask({"q1": "one"}).run("a", final={"q1": ["p1"]}).run("b", final={"q1": ["p2"]}).write(
         tmp_path / "s"

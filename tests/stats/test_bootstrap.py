@@ -166,6 +166,7 @@ def test_weights_are_kept_and_cannot_be_changed():
         weights(7, 50)[0, 0] = 1.0
 
 
+@pytest.mark.slow
 @given(st.integers(1, 40), st.integers(0, 2**32 - 1), st.floats(0.01, 100), st.floats(-10, 10))
 def test_intervals_move_with_the_scale(queries, seed, scale, shift):
     values = np.random.default_rng(seed).random((2, queries))

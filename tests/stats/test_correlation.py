@@ -16,6 +16,7 @@ SCIPY = {
 SAMPLES = st.lists(st.tuples(st.integers(0, 6), st.integers(1, 5)), min_size=3, max_size=40)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @given(samples=SAMPLES)
 def test_it_agrees_with_scipy(kind, samples):

@@ -108,6 +108,7 @@ def test_few_queries_have_an_interval_that_needs_no_resampling(values, expected)
     assert (low[0], high[0]) == pytest.approx(expected, abs=1e-9, nan_ok=True)
 
 
+@pytest.mark.slow
 def test_intervals_of_few_queries_cover():
     rng = np.random.default_rng(3)
     for n in (2, 5, 9):

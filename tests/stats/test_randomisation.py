@@ -110,6 +110,7 @@ def test_the_level_holds_where_nothing_differs():
     assert np.mean(p) == pytest.approx(0.5, abs=0.05)
 
 
+@pytest.mark.slow
 @given(
     st.integers(1, EXACT_UP_TO + 6).flatmap(
         lambda n: st.tuples(

@@ -60,6 +60,7 @@ def test_a_copy_made_while_others_write_is_some_revision(store: Store, tmp_path:
     assert runs(copy) == runs(store)[: copy.revision() + 1]
 
 
+@pytest.mark.slow
 def test_a_restore_mends_and_goes_back_only_when_told(filled: Store, tmp_path: Path) -> None:
     upkeep.backup(filled, tmp_path / "copy")
     grow(filled, "c")
@@ -85,6 +86,7 @@ def test_a_damaged_backup_restores_nothing(filled: Store, tmp_path: Path, damage
     assert target.revision() == 0
 
 
+@pytest.mark.slow
 def test_what_is_no_copy_is_refused(filled: Store, tmp_path: Path) -> None:
     other = Store.open(tmp_path / "other")
     add(other, material.small())

@@ -82,6 +82,7 @@ def test_what_is_tied_to_passages_judges_all_alike(cut: Store) -> None:
     assert found.grades.tolist() == [[[3, 0]], [[0, 0]]]
 
 
+@pytest.mark.slow
 def test_an_earlier_revision_has_no_later_parts(store: Store) -> None:
     whole = chunked.batch()
     with store.write("fill") as writer:
@@ -101,6 +102,7 @@ def test_an_earlier_revision_has_no_later_parts(store: Store) -> None:
     assert store.read().judging(["p"], "gold") == {"p": "gold@pages"}
 
 
+@pytest.mark.slow
 def test_doctor_knows_parts(cut: Store) -> None:
     report = doctor.examine(cut)
     assert report.sound
@@ -115,6 +117,7 @@ def test_doctor_knows_parts(cut: Store) -> None:
     assert "1 collection with no passages, so their texts cannot be shown: 'corpus@bare'." in said
 
 
+@pytest.mark.slow
 def test_doctor_finds_strays_of_parts(store: Store) -> None:
     whole = chunked.batch()
     rows = whole.frames["passages"].filter(whole.frames["passages"]["passage_id"] != "h1")

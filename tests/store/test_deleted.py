@@ -51,6 +51,7 @@ def held(snapshot: Snapshot, **which: bool) -> tuple[list[str], list[str], list[
     )
 
 
+@pytest.mark.slow
 def test_a_deleted_golden_set_goes_with_its_parts(cut: Store) -> None:
     before = held(cut.read())
     after = remove(cut, "golden_set", "gold")
@@ -66,6 +67,7 @@ def test_a_deleted_golden_set_goes_with_its_parts(cut: Store) -> None:
     assert doctor.examine(cut).sound
 
 
+@pytest.mark.slow
 def test_a_deleted_collection_hides_all_of_it_and_restoring_brings_back_just_that(cut: Store) -> None:
     other = GoldenSet(golden_set_id="spare", collection_id="corpus", name="Spare")
     add(
@@ -158,6 +160,7 @@ def test_what_is_hidden_is_restored_with_what_hides_it(filled: Store) -> None:
             turned(filled, "golden_set", "gold")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("batch", "message"),
     [
@@ -236,6 +239,7 @@ _RECORDS = [
 ]
 
 
+@pytest.mark.slow
 @given(gone=st.sets(st.sampled_from([record[:2] for record in _RECORDS if "@" not in record[1]])))
 def test_what_is_hidden_against_the_plain_rule(gone: set[tuple[str, str]]) -> None:
     """A record is hidden while its whole is deleted, or its collection, or the whole of that."""

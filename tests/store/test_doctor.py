@@ -35,6 +35,7 @@ def test_whole_store(filled: Store) -> None:
     assert report.schema == report.newest_schema
 
 
+@pytest.mark.slow
 def test_what_is_missing(filled: Store) -> None:
     other = Collection(collection_id="other", name="Other")
     gold = [GoldenSet(golden_set_id=name, collection_id="corpus", name=name) for name in ("stray", "bare")]

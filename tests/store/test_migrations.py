@@ -58,6 +58,7 @@ def test_upgrade_keeps_what_was_there(filled: Store, monkeypatch: pytest.MonkeyP
     assert doctor.examine(filled).sound
 
 
+@pytest.mark.slow
 def test_a_store_of_the_first_release_opens(tmp_path: Path) -> None:
     """`first_light.zip` was written by the first release: `material.small` of then, and run b removed."""
     shutil.unpack_archive(Path(__file__).with_name("first_light.zip"), tmp_path / "store")

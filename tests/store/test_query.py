@@ -42,6 +42,7 @@ def test_live_rows_are_there_under_their_names(store: Store):
     assert query(store, "FROM scores").is_empty()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sql",
     [
@@ -78,6 +79,7 @@ def test_what_does_more_than_read_the_store_is_refused(store: Store, sql: str):
     assert {path: path.stat().st_mtime_ns for path in store.path.rglob("*")} == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sql", ["SELECT count(*) FROM range(100000000000) AS a, range(1000) AS b", "SELECT pg_sleep(60)"]
 )
@@ -86,6 +88,7 @@ def test_it_ends(store: Store, sql: str):
         query(store, sql, seconds=0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sql",
     [
@@ -121,6 +124,7 @@ def test_types_that_no_table_holds_are_named(store: Store):
             query(store, sql)
 
 
+@pytest.mark.slow
 def test_nothing_beside_the_parts_is_in_reach(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """DuckDB allows its folder for what does not fit in memory, .tmp where it was begun."""
     monkeypatch.chdir(tmp_path)
@@ -149,6 +153,7 @@ def test_an_empty_store_has_empty_tables(tmp_path: Path):
     assert query(nothing, "FROM answers").is_empty()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sql", QUESTIONS)
 def test_the_documented_questions(demo_store: Path, sql: str):
     found = query(Store.open(demo_store), sql)

@@ -96,6 +96,7 @@ def test_every_form_gives_the_same_lots(tmp_path: Path, form: str) -> None:
     assert pl.concat(map(pl.read_parquet, files)).sort(key).equals(ranked().sort(key))
 
 
+@pytest.mark.slow
 def test_lots_read_as_one_part_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cut = brought(tmp_path / "cut", ranked())
     assert len(list(cut.path.rglob("rankings-*.codes.arrow"))) == 4
@@ -112,6 +113,7 @@ def test_lots_read_as_one_part_does(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert np.array_equal(ours.unjudged_queries, theirs.unjudged_queries)
 
 
+@pytest.mark.slow
 def test_lots_are_there_already(tmp_path: Path) -> None:
     store = brought(tmp_path, ranked())
     assert material.add(store, batch(offered(ranked())["mixed pieces"])) == 1

@@ -192,6 +192,7 @@ def test_pinned_revision_shows_what_was(filled: Store) -> None:
             filled.read(revision)
 
 
+@pytest.mark.slow
 def test_a_snapshot_stays_what_it_is(filled: Store) -> None:
     before = filled.read()
     for number in range(KEPT_CATALOGUES + 6):

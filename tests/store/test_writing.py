@@ -27,6 +27,7 @@ def test_remove_and_restore_twice_in_one_transaction(filled: Store) -> None:
         writer.remove("run", ["nope"])
 
 
+@pytest.mark.slow
 def test_adding_again_is_nothing_new(filled: Store) -> None:
     before = files(filled)
     again = material.small()
@@ -53,6 +54,7 @@ def test_only_what_is_new_is_taken(filled: Store) -> None:
     assert filled.read().rankings(["a", "c"]).height == 9
 
 
+@pytest.mark.slow
 def test_adding_a_removed_run_restores_it(filled: Store) -> None:
     with filled.write("delete") as writer:
         writer.remove("run", ["a"])
@@ -107,6 +109,7 @@ def replaced(table: str, rows: pl.DataFrame) -> Batch:
 _RANKINGS = material.small().frames["rankings"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("batch", "message"),
     [

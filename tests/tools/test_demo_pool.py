@@ -38,6 +38,7 @@ def test_a_sheet_shows_question_title_and_the_start_of_the_text():
     assert "x" * demo_pool.SHOWN_CHARACTERS + " […]" in made
 
 
+@pytest.mark.slow
 def test_only_pairs_without_a_grade_are_written_on_request(corpus, tmp_path, monkeypatch, capsys):
     asked = queries(["csv file", "sort rows"])
     first, second = asked["query_id"]

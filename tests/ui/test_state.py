@@ -18,6 +18,7 @@ def asked(link: str) -> dict[str, list[str]]:
     return parse_qs(urlsplit(link).query, keep_blank_values=True)
 
 
+@pytest.mark.slow
 @given(st.dictionaries(KEYS, VALUES), st.integers(0, 10**6))
 def test_a_link_is_followed_where_the_values_are_the_same(values: dict[str, object], revision: int):
     found = asked(pinned(HERE, values, revision))

@@ -49,6 +49,7 @@ def test_nested_values_become_json():
     assert [row["s"] for row in made] == ['{"k": 1}', '{"k": null}', ""]
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(), min_size=1))
 def test_text_survives_the_file_but_for_the_apostrophe(values: list[str]):
     file = io.StringIO(to_csv(pl.DataFrame({"text": values})).decode(), newline="")

@@ -65,6 +65,7 @@ def rows_of(batch: Batch):
     return batch.frames["diagnostics"].lazy().collect()
 
 
+@pytest.mark.slow
 def test_every_text_is_paid_once_as_planned(tmp_path: Path, vendors: Vendors):
     asked = job(vendors)
     foreseen = plan(asked)
@@ -85,6 +86,7 @@ def test_every_text_is_paid_once_as_planned(tmp_path: Path, vendors: Vendors):
     assert set(sent.values()) == {1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "step",
     [Step.error(429, retry_after="0"), Step.error(500), Step("drop"), Step("malformed"), Step("partial")],
@@ -110,6 +112,7 @@ def test_what_failed_goes_on(tmp_path: Path, vendors: Vendors):
     assert set(vendors.state.texts[ENDPOINT].values()) == {1}
 
 
+@pytest.mark.slow
 def test_a_budget_ends_it_and_more_goes_on(tmp_path: Path, vendors: Vendors):
     whole = plan(job(vendors)).usd
     assert whole is not None

@@ -92,6 +92,7 @@ def test_every_kind_is_written_with_its_quotes_model_prompt_and_dollars(
     assert len((home / QUOTES).read_text().splitlines()) > len(made.asked) - 1
 
 
+@pytest.mark.slow
 def test_again_nothing_is_paid_and_the_set_is_the_same(folder: Path, tmp_path: Path, vendors: Vendors):
     spec = spec_of(folder, vendors.url, twins=True)
     _, made = make(spec, tmp_path, vendors.url)
@@ -163,6 +164,7 @@ def test_what_a_model_makes_up_is_thrown_out_and_counted(
     assert result.status.facts["thrown_out"] == {reason: 3}
 
 
+@pytest.mark.slow
 def test_what_the_model_knows_without_the_text_is_thrown_out(folder: Path, tmp_path: Path):
     def knows(body: Mapping[str, Any]) -> str:
         system = str(body["messages"][0]["content"])

@@ -22,6 +22,7 @@ def naive_loss(scores: np.ndarray, orders: list[list[int]], centre: np.ndarray, 
     return float(value)
 
 
+@pytest.mark.slow
 @given(
     orders=st.lists(st.permutations(range(6)).map(lambda order: order[:4]), max_size=5),
     scores=st.lists(st.floats(-4, 4), min_size=6, max_size=6),

@@ -177,6 +177,7 @@ def test_dollars_of_a_call():
 GRADES = {f"q{query}": [5] * 4 + [4] * 8 + [3] * 12 + [2] * 8 + [1] * 4 for query in range(10)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("noise", "recommended"),
     [

@@ -173,6 +173,7 @@ def test_times_are_milliseconds_and_answers_have_grades():
     assert used == [(None, "gpt-4o-mini", "output_tokens", 120.5)]
 
 
+@pytest.mark.slow
 def test_it_goes_into_a_store_and_again_is_the_same(tmp_path):
     folder = tmp_path / "rag"
     for name, content in project().items():
@@ -267,6 +268,7 @@ def test_halves_of_characters_do_not_reach_the_manifest():
     assert made.runs[1].stack.spec["embedder"] == "?"
 
 
+@pytest.mark.slow
 @needs(PROJECTS)
 def test_the_real_project_is_counted_as_its_files_are():
     made = read(REAL)

@@ -35,6 +35,7 @@ def offer(value: object):
     return up("run.json", json.dumps(value))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrapped", [False, True])
 def test_a_run_brings_rankings_answers_times_and_measures(wrapped, tmp_path):
     made = read(offer({"testRunData": RUN} if wrapped else RUN), collection_id="c")

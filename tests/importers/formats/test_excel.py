@@ -40,6 +40,7 @@ def changed(data: bytes, part: str, *changes: tuple[bytes, bytes]) -> bytes:
 SHEET = "xl/worksheets/sheet1.xml"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("top", [0, 3])
 def test_a_sheet_is_a_table(top):
     made = read(up("bm25.xlsx", book(top=top)))
@@ -51,6 +52,7 @@ def test_a_sheet_is_a_table(top):
     assert made.runs[0].label == "bm25"
 
 
+@pytest.mark.slow
 def test_the_line_of_an_error_is_the_row_of_the_sheet():
     cells = [*ROWS[:2], [], ["q1", "x", "high"]]
     message = refusal(up("x.xlsx", book({"Run": cells}, top=2)))
@@ -79,6 +81,7 @@ def test_columns_are_mapped():
     assert read(up("x.xlsx", data), columns=columns).taken["rankings"] == 1
 
 
+@pytest.mark.slow
 def test_formulas_count_as_saved_and_errors_are_empty():
     buffer = io.BytesIO()
     made = xlsxwriter.Workbook(buffer)
@@ -122,6 +125,7 @@ def test_a_text_that_is_used_a_million_times(monkeypatch):
     assert "more than 100,000 bytes of text" in refusal(up("y.xlsx", data), format="excel")
 
 
+@pytest.mark.slow
 def test_other_files_with_such_names():
     assert "no .xlsx workbook" in refusal(up("x.xlsx", b"q1 0 a 1\n"), format="excel")
     old = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600
@@ -131,6 +135,7 @@ def test_other_files_with_such_names():
     assert "'qid' occurs twice" in refusal(up("x.xlsx", book({"Run": [["qid", "qid"], ["a", "b"]]})))
 
 
+@pytest.mark.slow
 def test_stacks_of_a_sheet():
     cells = [["stack", "nDCG@10", "rerank_p50_s"], ["A", 0.5, 0.25], ["B", None, 0.5]]
     made = read(up("x.xlsx", book({"Results": cells})))

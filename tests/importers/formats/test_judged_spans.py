@@ -142,6 +142,7 @@ def test_a_missing_column_is_named():
     assert "no column `source`" in refusal(up("s.csv", "query_id,quote,grade\nq,Zebras,1\n"))
 
 
+@pytest.mark.slow
 def test_two_sheets_of_spans_are_asked_about():
     sheet = [TABLE.columns, *TABLE.rows()]
     data = book({"One": sheet, "Two": sheet})

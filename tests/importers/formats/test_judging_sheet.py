@@ -106,6 +106,7 @@ def test_several_sheets_and_judges():
     assert "p1" in refusal(up("a", CSV), up("b", CSV.replace("Anne-1", "Anne-2")))
 
 
+@pytest.mark.slow
 def test_what_is_written_is_read_again_and_nothing_runs(tmp_path: Path):
     pairs = [(f"q{place}", text) for place, text in enumerate(HOSTILE)] + [("=q", "@p"), ("-q", "'p")]
     queue = Queue(queue_id="Anne-1", collection_id="lab", judge="Anne")

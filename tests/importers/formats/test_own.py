@@ -62,6 +62,7 @@ def test_export_and_import_give_the_same_store(tmp_path, name):
         assert getattr(one, snapshot_table)().equals(getattr(other, snapshot_table)())
 
 
+@pytest.mark.slow
 def test_parts_come_with_their_whole(tmp_path):
     store = Store.open(tmp_path / "store")
     with store.write("fill") as writer:

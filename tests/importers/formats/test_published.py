@@ -208,6 +208,7 @@ def test_high_k_discontinuity_is_noted():
     assert all("+ rerank-2.5, K = " in label for label in noted)
 
 
+@pytest.mark.slow
 def test_the_folder_is_imported_as_any_other(tmp_path):
     made = read(DEFAULT_PATH.parent)
     assert {run.run_id for run in made.runs} == {run.run_id for run in BATCH.runs}

@@ -168,6 +168,7 @@ def test_the_pool_is_as_deep_as_the_manifest_says(tmp_path):
     assert equal.runs[2].stack.spec["fusion"] == {"method": "rrf", "depth": 2}
 
 
+@pytest.mark.slow
 @needs(REAL)
 def test_real_run():
     """Counts and lists equal to those of a plain reader of the same files."""

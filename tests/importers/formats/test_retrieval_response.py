@@ -76,6 +76,7 @@ def test_graded_answers_alone_are_enough():
     assert any("without a text" in each.reason for each in lost(made))
 
 
+@pytest.mark.slow
 def test_a_zip_of_them_is_the_same_and_goes_into_a_store(tmp_path):
     made = read(up("rr.zip", zipped(FILES)), collection_id="rr")
     assert made.taken == read(*UPLOADS, collection_id="rr").taken

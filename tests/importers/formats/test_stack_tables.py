@@ -330,6 +330,7 @@ def test_numbers_as_people_write_them_are_read_and_said():
     assert any("1.340,5 is read as 1340.5" in note for note in made.notes)
 
 
+@pytest.mark.slow
 def test_texts_of_workbooks_and_parquet_are_numbers_too():
     lines = [line.split(";") for line in EUROPEAN.splitlines()]
     frame = pl.DataFrame(lines[1:], schema=lines[0], orient="row")

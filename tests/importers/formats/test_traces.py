@@ -314,6 +314,7 @@ def test_refused(tool, change, message):
     assert "No trace holds a question" in refusal(up("x.jsonl", as_lines(entries[-1:])), format=tool)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [1e300, [[]], {"a": {}}])
 def test_odd_values_anywhere(value):
     for tool, entries in SOURCES.items():

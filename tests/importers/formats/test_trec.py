@@ -244,6 +244,7 @@ LISTS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(LISTS, st.integers(0, 9), st.sampled_from((None, 0, 2, 7, "as it is")))
 def test_rows_that_are_in_order_are_taken_as_they_stand(lists, place, rank):

@@ -64,6 +64,7 @@ def run_of(cut: Chunked, query: str) -> tuple[Run, pl.DataFrame]:
     return run, frame("rankings", rows)
 
 
+@pytest.mark.slow
 def test_three_chunkers_on_one_golden_set(documents, tmp_path):
     whole = Collection(collection_id="air", name="Air")
     gold = read_spans(tmp_path / "gold.csv", documents, Options(collection_id="air", golden_set_id="gold"))

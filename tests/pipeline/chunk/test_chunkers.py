@@ -36,6 +36,7 @@ ROUNDED = f"a? lift lift boundary-layer na\xefve e\u0301. {_ODD} a "
 """Its last two sentences fit by their sum, and not by their parts, of which each is rounded up."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", CUTTING)
 @given(document=contents(), given_size=SIZES, metadata=METADATA, tokenizer=TOKENIZERS)
 @example(Content(ROUNDED, "Doc", (), (0, 0)), (22, 9), "breadcrumb", "estimate")

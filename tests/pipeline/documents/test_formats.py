@@ -117,6 +117,7 @@ def test_html_of_any_kind_is_read(markup):
     assert found.text == found.text.strip(" \n") or "pre" in markup
 
 
+@pytest.mark.slow
 def test_pdf_pages():
     found = read_pdf(member(pdf("First (page).", "", "Third é.", title="A title")))
     assert found.text == "First (page).\n\nThird é."

@@ -71,6 +71,7 @@ def test_clean_steps_keep_their_identity_and_perturbed_ones_are_shared():
     assert noisy.pool.typed["noise"] == 2
 
 
+@pytest.mark.slow
 def test_what_is_typed_is_what_is_searched_and_nothing_is_added_to_the_time(tmp_path: Path):
     stacks = grid(AXES)
     _, sunk = run(tmp_path, job(stacks, protocol=protocol(repeats=1)))

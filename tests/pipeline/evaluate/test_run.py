@@ -120,6 +120,7 @@ def test_what_an_approximate_index_finds_is_recorded_for_every_query(made: tuple
         assert told["ann_recall"] == pytest.approx(rows["value"].mean())
 
 
+@pytest.mark.slow
 def test_stacks_that_differ_in_ef_share_one_index_and_find_what_they_would_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

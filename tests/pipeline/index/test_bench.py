@@ -19,6 +19,7 @@ VECTORS, QUERIES = unit_vectors(300, 16, seed=1), unit_vectors(20, 16, seed=2)
 GRID = Grid(ks=(5, 20), efforts=(8, 64), clients=(1, 3), seconds=0)
 
 
+@pytest.mark.slow
 def test_every_point_of_the_grid_is_measured(tmp_path: Path):
     points = list(bench([("flat", {}), ("hnsw-f32", {"M": 4})], VECTORS, QUERIES, grid=GRID, folder=tmp_path))
     assert [(p.index, p.effort, p.k, p.clients) for p in points] == [

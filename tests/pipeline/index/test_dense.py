@@ -85,6 +85,7 @@ def test_flat_ranks_the_whole_corpus(how: str, k: int):
     np.testing.assert_allclose(expected[found.passages], np.sort(expected)[::-1][:k], atol=1e-6)
 
 
+@pytest.mark.slow
 @given(
     arrays.arrays(np.int8, st.tuples(st.integers(1, 60), st.just(3)), elements=st.integers(-2, 2)),
     arrays.arrays(np.int8, st.tuples(st.integers(1, 30), st.just(3)), elements=st.integers(-2, 2)),
@@ -97,6 +98,7 @@ def test_ties_follow_the_corpus_however_many(vectors: np.ndarray, queries: np.nd
         assert found.passages.tolist() == exact(how, vectors, query, k)
 
 
+@pytest.mark.slow
 @given(
     arrays.arrays(np.int8, st.tuples(st.integers(1, 30), st.just(4)), elements=st.integers(-3, 3)),
     st.integers(1, 35),

@@ -100,6 +100,7 @@ def test_whatever_can_be_called_is_asked(name: str, tmp_path: Path):
     assert one.begun == 1
 
 
+@pytest.mark.slow
 def test_parameters_are_keyword_arguments_or_build_it(tmp_path: Path):
     one = worker(tmp_path, "plain")
     assert one.ask("cats", 1, {"alpha": 0.5})["hits"][0][1] == 0.5
@@ -189,6 +190,7 @@ def test_a_process_that_ended_is_begun_again(faulty: Worker):
         assert faulty.ask("fine", 5, {})["hits"][0][0] == ["fine"]
 
 
+@pytest.mark.slow
 def test_it_is_begun_again_a_bounded_number_of_times(tmp_path: Path):
     one = worker(tmp_path, "faulty", restarts=1)
     for _ in range(2):
@@ -219,6 +221,7 @@ def test_an_import_error_names_the_line_of_their_code(tmp_path: Path):
         Worker(OwnStack(name="bad", call="bad:find", path=tmp_path)).ready()
 
 
+@pytest.mark.slow
 def test_a_worker_ends_with_whoever_began_it(tmp_path: Path):
     """Also in the middle of a call: here its parent is killed while it hangs."""
     import os

@@ -43,6 +43,7 @@ def test_what_is_written_ranks_as_it_was_measured(spec: JsonMap, tmp_path: Path)
     assert found.height == len(ASKED)
 
 
+@pytest.mark.slow
 def test_a_difference_is_told_by_question_and_place(tmp_path: Path):
     texts = passages(["cats purr", "dogs bark"])
     ship(SPARSE, "python", corpus_of(texts), tmp_path / "out", ABOUT)

@@ -80,6 +80,7 @@ def ranked(sunk: Sunk, stage: str = "final") -> dict[str, list[str]]:
     }
 
 
+@pytest.mark.slow
 def test_it_is_one_more_stack_of_the_evaluation(tmp_path: Path):
     """An exception costs its query's row; what matches nothing or stands twice is counted and named."""
     outcome, sunk = measured(tmp_path, own(tmp_path))
@@ -103,6 +104,7 @@ def test_it_is_one_more_stack_of_the_evaluation(tmp_path: Path):
     assert dollars.filter(pl.col("amount") > 0)["amount"].to_list() == [0.5]
 
 
+@pytest.mark.slow
 def test_an_answer_that_comes_along_is_one_of_a_reader_of_its_name(tmp_path: Path):
     _, sunk = measured(tmp_path, own(tmp_path, "answering"))
     (first, *_, last) = sorted(sunk.table("timings")["query_id"].unique())
@@ -121,6 +123,7 @@ def test_passages_are_known_by_their_text(tmp_path: Path):
     assert outcome.runs[0].manifest["own"]["by_text"] == 2
 
 
+@pytest.mark.slow
 def test_it_goes_on_and_asks_nothing_twice(tmp_path: Path):
     measured(tmp_path, own(tmp_path))
     asked = (tmp_path / "calls.txt").read_text().count("cats")
@@ -130,6 +133,7 @@ def test_it_goes_on_and_asks_nothing_twice(tmp_path: Path):
     assert again.runs[0].manifest["own"]["failed"] == 1
 
 
+@pytest.mark.slow
 def test_parameters_are_stacks_that_share_a_process(tmp_path: Path):
     outcome, sunk = measured(tmp_path, own(tmp_path, params={"first": ["p000", "p003"]}), asked=["cats"])
     tops = sunk.table("rankings").filter(rank=1)["passage_id"].to_list()
@@ -172,6 +176,7 @@ def test_what_fails_on_all_questions_is_no_stack_and_is_asked_again_once_mended(
     assert len(ranked(sunk)) == 3
 
 
+@pytest.mark.slow
 def test_what_always_fails_ends_it(tmp_path: Path):
     asked = [f"cats {n}" for n in range(30)]
     with pytest.raises(
@@ -180,6 +185,7 @@ def test_what_always_fails_ends_it(tmp_path: Path):
         measured(tmp_path, own(tmp_path, "broken"), asked=asked)
 
 
+@pytest.mark.slow
 def test_a_budget_is_kept_or_refused(tmp_path: Path):
     with pytest.raises(BudgetError, match="ends here"):
         measured(tmp_path, own(tmp_path, usd_per_query=1.0), budget_usd=2.0)

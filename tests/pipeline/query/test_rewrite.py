@@ -152,6 +152,7 @@ def test_whatever_a_model_says_something_can_be_searched(answer: str, query: str
         assert reply.value == hygiene(query)
 
 
+@pytest.mark.slow
 def test_through_the_real_client(tmp_path: Path):
     def write(body: dict) -> str:
         """A model that follows the rules, as far as our own rules can."""

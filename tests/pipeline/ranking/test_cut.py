@@ -126,6 +126,7 @@ def test_scores_that_are_no_ranking_are_refused(scores: list[float]):
 GRADES = st.lists(st.integers(-1, 5), min_size=6, max_size=6)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(GRADES, st.integers(0, 6), st.integers(0, 4)), min_size=1, max_size=8))
 def test_the_report_equals_a_count_by_hand(queries: list[tuple[list[int], int, int]]):
     grades = np.array([each for each, _, _ in queries], dtype=np.int8)

@@ -138,6 +138,7 @@ def test_a_sparse_stack_has_no_vectors_to_compare(swept: tuple[list[Any], Snapsh
         require(check(parse(alone, "toml", folder=tmp_path)))
 
 
+@pytest.mark.slow
 def test_a_sweep_shows_what_suppression_does(swept):
     runs, snapshot = swept
     by_method = {}
@@ -174,6 +175,7 @@ def test_what_was_dropped_is_counted_per_query(swept):
     assert "without copies (minhash" in run.label
 
 
+@pytest.mark.slow
 def test_nothing_is_suppressed_where_nothing_is_alike(tmp_path: Path):
     folder = tmp_path
     (folder / "passages.csv").write_text("passage_id,text\na,one cat\nb,two dogs cat\nc,three fish cat\n")

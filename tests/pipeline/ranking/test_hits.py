@@ -36,6 +36,7 @@ ROW = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(ROW, min_size=1, max_size=6), st.integers(1, 14), st.booleans())
 def test_rows_of_any_order_equal_a_full_sort(rows: list[list[tuple[int, float]]], k: int, ordered: bool):
     width = max(len(row) for row in rows)

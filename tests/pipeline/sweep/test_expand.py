@@ -169,6 +169,7 @@ def test_one_factor_takes_another_models_own_dimension():
 names = st.lists(st.sampled_from(["none", "a", "b"]), min_size=1, max_size=3)
 
 
+@pytest.mark.slow
 @given(
     mode=st.lists(st.sampled_from(["sparse", "dense", "hybrid"]), min_size=1, max_size=3),
     dim=st.lists(st.sampled_from([64, 128, 256]), max_size=3),

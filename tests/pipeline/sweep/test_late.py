@@ -49,6 +49,7 @@ def specification(late: str, embedder: str = "tiny") -> str:
     """
 
 
+@pytest.mark.slow
 def test_the_vectors_of_chunks_come_from_whole_documents(folder: Path, tmp_path: Path):
     spec = parse(specification("true"), folder=folder)
     job, _ = read_job(spec)

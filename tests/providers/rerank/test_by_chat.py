@@ -253,6 +253,7 @@ def test_a_partial_answer_is_used_as_far_as_it_goes(
     assert len(chat.asked) == 2
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(max_size=60), min_size=2, max_size=4))
 def test_whatever_the_model_says_every_passage_is_kept_or_discarded(answers: list[str]):
     for kind in BY_CHAT.values():

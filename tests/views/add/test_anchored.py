@@ -72,6 +72,7 @@ def grades(store: Store, golden: str) -> pl.DataFrame:
     return store.read().judgements(golden).select("query_id", "passage_id", "grade")
 
 
+@pytest.mark.slow
 def test_the_chunks_of_every_chunking_are_graded_as_an_evaluation_would(store: Store):
     made, fresh, said = offer(store)
     assert fresh
@@ -86,6 +87,7 @@ def test_the_chunks_of_every_chunking_are_graded_as_an_evaluation_would(store: S
     assert not offer(store)[1], "the same again is nothing new"
 
 
+@pytest.mark.slow
 def test_runs_of_the_chunks_are_judged_and_the_page_shows_them(store: Store):
     offer(store)
     name = cut(SIZES[0]).name
@@ -102,6 +104,7 @@ def test_runs_of_the_chunks_are_judged_and_the_page_shows_them(store: Store):
     assert [part.name for part in data.parts(snapshot, scope)] == [name, data.SPANS]
 
 
+@pytest.mark.slow
 def test_a_chunking_that_came_later_is_graded_when_the_file_is_offered_again(store: Store):
     offer(store)
     later = add(store, SIZES[1])

@@ -53,6 +53,7 @@ def test_a_problem_is_part_of_the_plan(tmp_path: Path, content: bytes):
     assert "bad.run" in str(plan.problem)
 
 
+@pytest.mark.slow
 def test_bringing_writes_once(files: list[Path], tmp_path: Path):
     store = Store(tmp_path / "store")
     made = planned(files).made
@@ -95,6 +96,7 @@ def test_latencies_that_were_reported_are_not_missing(tmp_path: Path):
     ]
 
 
+@pytest.mark.slow
 def test_where_to_look_depends_on_what_is_there(files: list[Path], tmp_path: Path):
     store = Store(tmp_path / "store")
     run, both = planned(files[:1]).made, planned(files).made

@@ -159,6 +159,7 @@ def test_a_beginning_or_end_to_take_off_is_found_and_taken_off(
         assert made.runs[0].run_id != run(store, text).runs[0].run_id
 
 
+@pytest.mark.slow
 @given(st.text(max_size=4), st.text(max_size=4), st.lists(st.text(min_size=1), min_size=1, unique=True))
 def test_what_was_put_around_ids_is_taken_off_again(begin: str, end: str, ids: list[str]) -> None:
     if "*" in begin + end:
@@ -187,6 +188,7 @@ def test_patterns_that_do_not_fit_are_refused(store: Store, strip: dict[str, str
         read(store, {"new.trec": trec()}, collection_id="whole", strip=strip)
 
 
+@pytest.mark.slow
 def test_files_go_into_the_open_workspace_where_their_ids_are_its_ids(store: Store) -> None:
     snapshot = store.read()
     options = Options(known_collections=frozenset(snapshot.collections()["collection_id"]))
@@ -203,6 +205,7 @@ def test_files_go_into_the_open_workspace_where_their_ids_are_its_ids(store: Sto
     assert [(each.collection_id, each.known) for each in seen.apart] == [("whole", 10), ("whole", 0)]
 
 
+@pytest.mark.slow
 def test_the_stored_collection_that_fits_best_is_suggested(store: Store) -> None:
     snapshot = store.read()
     for text, expected in (
@@ -230,6 +233,7 @@ def test_judgements_that_come_along_say_nothing_of_a_collection_that_knows_no_id
     assert {run.collection_id for run in placed.runs} != {"averages"}
 
 
+@pytest.mark.slow
 def test_a_collection_of_its_own_has_a_free_name(tmp_path: Path, store: Store) -> None:
     own = Store(tmp_path / "own")
     bring(own, read(own, {"corpus.jsonl": CORPUS, "queries.jsonl": QUERIES}, collection_id="whole"), "")
@@ -245,6 +249,7 @@ def test_a_collection_of_its_own_has_a_free_name(tmp_path: Path, store: Store) -
     assert own.read().runs("whole").is_empty()
 
 
+@pytest.mark.slow
 def test_of_what_is_larger_than_memory_a_sample_is_looked_at_and_said_to_be_one(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -275,6 +280,7 @@ def test_existing_reads_what_is_asked(store: Store) -> None:
             snapshot.existing(table, [owner], column)
 
 
+@pytest.mark.slow
 def test_taken_all_the_same_where_that_is_said(tmp_path: Path) -> None:
     own = Store(tmp_path / "own")
     bring(own, read(own, {"corpus.jsonl": CORPUS, "queries.jsonl": QUERIES}, collection_id="whole"), "")
@@ -345,6 +351,7 @@ def test_a_table_of_queries_goes_where_its_ids_are(
     assert bool(told) is (expected not in (workspace, "new"))
 
 
+@pytest.mark.slow
 def test_texts_of_what_the_open_workspace_uses_go_there(tmp_path: Path):
     own = Store(tmp_path / "own")
     bring(own, read(own, {"s.csv": export()}, collection_id="scored"), "scored")

@@ -92,6 +92,7 @@ def test_a_changed_corpus_takes_runs_and_judgements_with_it_to_its_new_version(s
     assert store.read().passages("c")["text"].to_list() == ["one"]
 
 
+@pytest.mark.slow
 def test_what_the_store_lacks_is_added_without_a_question(store: Store) -> None:
     assert offer(store, run=RUN)
     assert offer(store, corpus=CORPUS)

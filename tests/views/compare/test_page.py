@@ -108,6 +108,7 @@ def gaps(snapshot: Snapshot, *names: str, quality: Quality = AT_2, setup: Setup 
     return sides(snapshot, runs, names, rows, latency=Latency(), jitter=0.0)
 
 
+@pytest.mark.slow
 def test_two_stacks_in_words(snapshot: Snapshot):
     found = gaps(snapshot, "GOOD", "POOR")
     said = words.answer(found, AT_2)
@@ -158,6 +159,7 @@ def timed(path: Path, slower: list[float], **environment: str) -> Snapshot:
     return made.write(path).read()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("slower", "jitter", "verdict", "said"),
     [
@@ -231,6 +233,7 @@ def test_averages_are_compared(tmp_path: Path, one, two, differences, verdicts, 
     assert words.answer(found, AT_2) == said
 
 
+@pytest.mark.slow
 def test_a_measure_that_applies_nowhere(tmp_path: Path):
     made = Lab().judge({"q1": {"a": 1}}).run("one", final={"q1": "a"}).run("other", final={"q1": "b"})
     snapshot = made.write(tmp_path / "store").read()
@@ -252,6 +255,7 @@ def test_p_values(p: float | None, said: str):
     assert words.p_value(p) == said
 
 
+@pytest.mark.slow
 def test_the_queries_that_flip_come_first(snapshot: Snapshot):
     looked = closer(snapshot, "good", "poor")
     rows = looked.queries
@@ -285,6 +289,7 @@ def test_tags_are_compared_by_themselves(snapshot: Snapshot):
     assert tags["losses"].to_list() == [3, 0]
 
 
+@pytest.mark.slow
 def test_agreement_of_the_rankings(snapshot: Snapshot):
     looked = closer(snapshot, "good", "fair")
     by_id = dict(looked.queries.select("query_id", "overlap").iter_rows())
@@ -312,6 +317,7 @@ def test_differently_cut_passages_are_not_counted_as_shared(snapshot: Snapshot):
     assert compare.alike_means(None) == (None, None)
 
 
+@pytest.mark.slow
 def test_where_a_difference_comes_from(tmp_path: Path):
     """Same pool, other order: only the share that is brought up changes."""
     ids = [f"q{n}" for n in range(1, 7)]

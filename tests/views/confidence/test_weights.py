@@ -185,6 +185,7 @@ def test_one_stack_has_no_orders():
     assert words.weighed(grid, ["A", "A"], found)[0].startswith("No: however the grades are weighed, A stays")
 
 
+@pytest.mark.slow
 def test_the_limits_choose_in_every_cell(snapshot: Snapshot):
     grid = grid_of(snapshot)
     rows = table(snapshot, LAB, AT_1).with_columns(name=pl.col("run_id").str.to_uppercase())

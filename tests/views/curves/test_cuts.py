@@ -133,6 +133,7 @@ def test_the_vocabulary_of_a_generator(generator: str | None, counts: str):
     assert (vocabulary(generator, BOOK) == counts) or generator == "claude"
 
 
+@pytest.mark.slow
 def test_tokens_sent_equal_counting_by_hand(demo: Snapshot):
     runs = runs_in(demo, DEMO).head(2)
     table = tokens_sent(demo, runs, "gpt-5", BOOK, depth=20)

@@ -169,6 +169,7 @@ def test_chances_of_measured_stacks(tmp_path):
     assert again.chances.equals(found.chances)
 
 
+@pytest.mark.slow
 def test_without_results_per_query_nothing_is_resampled(tmp_path):
     snapshot = lab(tmp_path)
     question = asked(quality=AT_1, snapshot=snapshot, scope=LAB)

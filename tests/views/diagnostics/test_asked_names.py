@@ -106,6 +106,7 @@ def test_without_such_runs_there_is_nothing(tmp_path: Path):
     assert asked_names.side_by_side(found, asked_names.known_margins(snapshot, LAB, found)).is_empty()
 
 
+@pytest.mark.slow
 def test_the_command_keeps_the_margins_for_the_page(store: Path):
     command = ["--store", str(store), "diagnose", "questions", "--measure", "N-Recall4+@1"]
     made = CliRunner().invoke(app, [*command, "--dry-run"])

@@ -43,6 +43,7 @@ def test_figures_come_back_and_later_ones_take_their_place(store: Store):
     assert store.read().collections().height == 1
 
 
+@pytest.mark.slow
 def test_one_of_several_that_were_written_together_is_replaced(tmp_path: Path):
     store = Store.open(tmp_path / "store")
     landing.land(store, made(5, language=["en", "fr"]))

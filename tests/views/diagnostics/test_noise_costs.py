@@ -89,6 +89,7 @@ def test_equal_lines_are_drawn_once_and_stacks_share_their_scale():
     assert [trace.y for trace in chart(rows(CLEAN, NOISY, *other), QUALITY).data] == [(0.6, 0.4)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("way", "noisy_of_a", "said"),
     [

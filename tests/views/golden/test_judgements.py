@@ -108,6 +108,7 @@ def test_the_queries_behind_each_weakness(tmp_path: Path):
     }
 
 
+@pytest.mark.slow
 def test_too_few_or_too_many_runs_give_no_bias(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     lab = Lab().judge({"q1": {"a": 5}}).run("one", final={"q1": ["a"]})
     snapshot = lab.write(tmp_path / "store").read()
@@ -119,6 +120,7 @@ def test_too_few_or_too_many_runs_give_no_bias(tmp_path: Path, monkeypatch: pyte
     assert data.pool_bias(snapshot, LAB, AT_10).is_empty()
 
 
+@pytest.mark.slow
 def test_the_demo_page(demo_store: Path):
     snapshot = Store.open(demo_store).read()
     found = data.judged(snapshot, DEMO)

@@ -119,6 +119,7 @@ def test_the_mean_rounds_halves_down(tmp_path: Path, given: tuple[int, ...], mea
     assert rows["grade"].to_list() == [mean]
 
 
+@pytest.mark.slow
 def test_merging_writes_one_golden_set_in_one_revision(tmp_path: Path):
     store = (
         Lab().judge(ANNE, "anne").judge(BEN, "ben").run("r", final={"q1": ["a"]}).write(tmp_path / "store")
@@ -141,6 +142,7 @@ def test_merging_writes_one_golden_set_in_one_revision(tmp_path: Path):
     assert store.revision() == before + 1
 
 
+@pytest.mark.slow
 def test_what_cannot_be_compared_is_said(store: Store, tmp_path: Path):
     snapshot = store.read()
     with pytest.raises(InputError, match="1 golden set named"):

@@ -79,6 +79,7 @@ def test_any_name_is_one_persons(store: Store, book: Book, name: str):
     assert store.read().judgements(golden.golden_set_id)["judge"].to_list() == [name]
 
 
+@pytest.mark.slow
 def test_landing_makes_one_golden_set_per_judge_and_goes_on(store: Store, book: Book):
     first, other = start(store, book, "Anne"), start(store, book, "Ben")
     for place in range(3):
@@ -105,6 +106,7 @@ def test_landing_makes_one_golden_set_per_judge_and_goes_on(store: Store, book: 
     assert snapshot.judgements("gold").height == 24
 
 
+@pytest.mark.slow
 def test_landing_keeps_what_the_book_lacks(store: Store, book: Book, tmp_path: Path):
     queue = start(store, book)
     book.grade(queue.queue_id, 0, 4, 2.0)
@@ -217,6 +219,7 @@ def answering(path: Path) -> tuple[Store, Book]:
     return store, Book(judging.book_path(store))
 
 
+@pytest.mark.slow
 def test_answers_are_drawn_graded_and_written_once(tmp_path: Path):
     store, book = answering(tmp_path / "store")
     assert judging.answering(store.read(), SCOPE) == {"r": "r", "s": "s"}

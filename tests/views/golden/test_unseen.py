@@ -26,6 +26,7 @@ def view(tmp_path: Path, **runs: tuple[dict[str, object], list[str]]) -> View:
     return asked(quality=Quality("RA-nWG", 3), snapshot=snapshot, scope=LAB)
 
 
+@pytest.mark.slow
 def test_two_lists_tell_what_both_lack(tmp_path: Path):
     page = view(tmp_path, bm=(SPARSE, ["a", "b", "x", "d"]), de=(DENSE, ["c", "y", "a"]))
     given = Given({"listk": ["3"]})
@@ -42,6 +43,7 @@ def test_two_lists_tell_what_both_lack(tmp_path: Path):
     assert "give no sign" in next(block for block in blocks if isinstance(block, Answer)).sentence
 
 
+@pytest.mark.slow
 def test_what_is_unseen_lowers_what_the_scores_can_be(tmp_path: Path):
     page = view(tmp_path, bm=(SPARSE, ["a", "b"]), de=(DENSE, ["c", "d"]))
     blocks = list(is_unseen.draw(page, Given({"listk": ["2"]})))

@@ -66,6 +66,7 @@ def test_the_section_on_real_runs(demo_store: Path):
     assert table["percent"].is_between(50, 150).all()
 
 
+@pytest.mark.slow
 def test_the_command_names_the_setting_to_take(demo_store: Path):
     asked = ["--store", str(demo_store), "indexes", "tune", "--collection", "python-docs", "--format", "json"]
     done = CliRunner().invoke(app, [*asked, "--bearable", "50"])

@@ -77,6 +77,7 @@ def test_stages_in_their_order_with_the_total_last(lab: Snapshot):
     assert rows.filter(pl.col("name") == "told")["p95_reason"].to_list() == ["not reported"] * 2
 
 
+@pytest.mark.slow
 def test_a_modelled_total_is_not_called_measured(lab: Snapshot):
     runs = table(lab, LAB).filter(pl.col("name") == "slow")
     both = Latency("p50", "end-to-end", generation=GENERATED)
@@ -112,6 +113,7 @@ def test_the_answer_is_about_the_stack_to_ship(lab: Snapshot):
     assert more["jumps with K"] == ""
 
 
+@pytest.mark.slow
 def test_no_latency_at_all_says_why(tmp_path: Path):
     lab = Lab().judge({"q1": {"a": 5}}).run("a", final={"q1": ["a"]}).write(tmp_path / "s").read()
     told = page.unknown(percentile_table(lab, table(lab, LAB), Latency()), AT_10)
@@ -121,6 +123,7 @@ def test_no_latency_at_all_says_why(tmp_path: Path):
     assert "imported files" in told.details
 
 
+@pytest.mark.slow
 def test_the_discontinuity_of_the_paper_is_said_drawn_and_listed(published_store: Path):
     snapshot = Store.open(published_store).read()
     depths = latency_by_depth(snapshot, PAPER)

@@ -97,6 +97,7 @@ def test_alpha_curves_peak_where_the_grade_was_built(by_recall: Snapshot):
     assert said == "F: best at alpha = 0 with 1.000 on the same answers (optimistic), 1.000 across folds."
 
 
+@pytest.mark.slow
 def test_the_headline_is_the_tables_best_row_and_knows_the_chosen_alpha(by_recall: Snapshot):
     found = samples(by_recall, RR)
     assert found is not None
@@ -180,6 +181,7 @@ def test_without_answers_there_is_nothing(tmp_path: Path):
     assert samples(snapshot, Scope("lab")) is None
 
 
+@pytest.mark.slow
 def test_an_answer_whose_ranking_is_not_there_is_left_out(tmp_path: Path):
     """q2 is not ranked: no measure is known; q3 was timed and nothing was found: every measure is 0."""
     lab = Lab().judge({f"q{number}": {"p": 5} for number in range(1, 4)})

@@ -73,6 +73,7 @@ def test_against_a_second_stack(snapshot: Snapshot) -> None:
     assert cards["Without a score"][1].startswith("1 of them not ranked")
 
 
+@pytest.mark.slow
 def test_agrees_with_the_stack_table(snapshot: Snapshot) -> None:
     book = next(iter(load_books(PRICES).values()))
     for row in stack_table(snapshot, SCOPE, AT_2, Latency(), book).iter_rows(named=True):
@@ -199,6 +200,7 @@ def test_a_measure_that_is_not_computed_here(snapshot: Snapshot) -> None:
     assert found.sides[0].gain == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_found_nothing_is_0_and_never_asked_is_unknown(tmp_path: Path) -> None:
     """Timed without a ranking: asked. Candidates without a ranking: asked. Neither: not known."""
     lab = Lab().judge({f"q{number}": {"p": 5} for number in range(1, 5)})

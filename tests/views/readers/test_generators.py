@@ -109,6 +109,7 @@ def test_totals_and_differences_are_of_the_questions_that_every_judge_scored(tmp
     assert found.filter(label="a", judge="j1")["value"].to_list() == pytest.approx([50])
 
 
+@pytest.mark.slow
 def test_published_totals_of_the_thesis(tmp_path: Path):
     """Table 7.8: GPT-5 Mini with P1 has the highest total; Table 7.9: O4 Mini with P2 is +33.34."""
     store = Store.open(tmp_path / "store")

@@ -50,6 +50,7 @@ def test_nothing_correct_and_nothing_scored(snapshot: Snapshot):
     assert retrieval_of(Quality("Answer", 3)).bare == "RA-nWG"
 
 
+@pytest.mark.slow
 def test_score_and_share_are_of_the_queries_that_count(tmp_path: Path):
     lab = Lab().judge({query: {"a": 5} for query in ("q1", "q2")})
     lab.run("both", final={"q1": ["a"], "q2": ["a"]}).run("one", final={"q1": ["a"]})

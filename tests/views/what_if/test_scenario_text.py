@@ -19,6 +19,7 @@ scenarios = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(scenarios, max_size=4, unique_by=lambda each: each.name))
 def test_what_is_written_reads_back(given_ones: list[Scenario]):
     assert parse(written(given_ones)) == given_ones

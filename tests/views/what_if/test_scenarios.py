@@ -29,6 +29,7 @@ def paper(published_store: Path):
     return Store.open(published_store).read()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("book", ["list", "clq-paper"])
 def test_table_8_exactly(paper, book):
     whole = table(paper, PAPER, book=load_books()[book])

@@ -69,6 +69,7 @@ def test_ones_own_scenario_takes_the_place_of_one_of_the_same_name():
     ]
 
 
+@pytest.mark.slow
 def test_the_matrix_of_a_measured_workspace_has_n_and_interval(demo_store: Path):
     snapshot = Store.open(demo_store).read()
     whole = table(snapshot, DEMO)

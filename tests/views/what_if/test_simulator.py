@@ -47,6 +47,7 @@ def rows_of(snapshot: Snapshot, scope: Scope = routed.ROUTED, quality: Quality =
     return table(snapshot, scope, quality)
 
 
+@pytest.mark.slow
 def test_a_replay_equals_the_run_of_its_own(store: Snapshot):
     rows = rows_of(store)
     (family,) = families(rows)
@@ -66,6 +67,7 @@ def test_a_replay_equals_the_run_of_its_own(store: Snapshot):
     assert any("modelled from the run at K = 20" in note for note in again.notes)
 
 
+@pytest.mark.slow
 def test_depths_without_a_latency_of_their_own_are_modelled(deepest: Snapshot):
     rows = rows_of(deepest)
     (family,) = families(rows)
@@ -144,6 +146,7 @@ def test_a_signal_known_late_makes_a_deeper_query_wait(store: Snapshot):
     assert probes["search"][1] > probes["listwise"][1] > probes["rerank"][1] == 0
 
 
+@pytest.mark.slow
 def test_any_stacks_can_be_routed_between(demo_store: Path):
     snapshot = Store.open(demo_store).read()
     rows = rows_of(snapshot, DEMO, AT_10)
@@ -163,6 +166,7 @@ def test_any_stacks_can_be_routed_between(demo_store: Path):
     assert drawable(made.rows) == ["p50", "p95", "mean_ms", "cost"]
 
 
+@pytest.mark.slow
 def test_without_a_reranker_a_deeper_pool_changes_nothing_and_the_page_says_so(demo_store: Path):
     snapshot = Store.open(demo_store).read()
     rows = rows_of(snapshot, DEMO, AT_10).filter((pl.col("mode") == "dense") & (pl.col("index") == "flat"))

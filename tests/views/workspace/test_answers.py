@@ -95,6 +95,7 @@ def test_costs_are_those_of_queries_of_answers_or_of_correct_answers(snapshot: S
         assert cost(found, "cost_least")["mute"] == pytest.approx(0.5)
 
 
+@pytest.mark.slow
 def test_what_readers_took_here_is_no_cost_of_a_query(snapshot: Snapshot, tmp_path: Path):
     lab = Lab().judge({"q1": {"a": 5}}).run("run", final={"q1": ["a"]}, origin=Origin.RUN)
     used = {"run_id": "run", "query_id": "q1", "unit": "input_tokens", "amount": 1000.0, "basis": "measured"}
@@ -106,6 +107,7 @@ def test_what_readers_took_here_is_no_cost_of_a_query(snapshot: Snapshot, tmp_pa
         assert cost(table(store.read(), asked(per=per), book=BOOK))["run"] == expect
 
 
+@pytest.mark.slow
 def test_the_cheapest_correct_answer_is_another_stack_than_the_cheapest_query(snapshot: Snapshot):
     for per, expect in (("query", "mute"), ("answered query", "bad"), ("correct answer", "good")):
         found = table(snapshot, asked(per=per), Quality("RA-nWG", 2), book=BOOK)
@@ -119,6 +121,7 @@ def test_the_cheapest_correct_answer_is_another_stack_than_the_cheapest_query(sn
         )
 
 
+@pytest.mark.slow
 def test_the_score_of_answers_is_a_quality(snapshot: Snapshot):
     quality, answering = agreed(Quality("Answer", 2), Answering(reader=as_word(ODD)))
     found = {
@@ -134,6 +137,7 @@ def test_the_score_of_answers_is_a_quality(snapshot: Snapshot):
     assert (link["m"], link["ansby"]) == ("Answer", ODD)
 
 
+@pytest.mark.slow
 def test_end_to_end_latency_has_the_answers_from_as_many_passages(snapshot: Snapshot):
     for k, expect in ((2, 500.0), (1, None)):
         latency = Latency(scope="end-to-end", answers=Answering().measure(k))
@@ -141,6 +145,7 @@ def test_end_to_end_latency_has_the_answers_from_as_many_passages(snapshot: Snap
         assert cost(found, "latency_ms") == {"good": expect, "bad": expect, "mute": None}
 
 
+@pytest.mark.slow
 def test_means_that_came_without_answers_are_a_quality_too(tmp_path: Path):
     store = Lab().run("paper").write(tmp_path / "store")
     told = {"run_id": "paper", "reader": "FlanT5", "mode": "top_k", "pass": 1, "scale": "0-100", "n": 100}
@@ -175,6 +180,7 @@ def test_retrieval_of_which_nothing_is_recorded_is_unknown_once_there_are_answer
         assert _told(store, per)["run"][0] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("book", "expect"),
     [
@@ -203,6 +209,7 @@ def _answered(folder: Path, lab: Lab, spec: dict, origin: Origin, *figures: dict
     return store.read()
 
 
+@pytest.mark.slow
 def test_a_judged_correctness_comes_before_f1_given_a_hit(tmp_path: Path):
     store = Lab().judge({"q1": {"a": 5}}).run("one", final={"q1": ["a"]}).write(tmp_path / "store")
     key = {"run_id": "one", "query_id": "q1", "reader": "gpt", "mode": "top_k", "k": 1, "pass": 1}
@@ -225,6 +232,7 @@ def test_a_judged_correctness_comes_before_f1_given_a_hit(tmp_path: Path):
     assert agreed(Quality("Acc|Hit", 1), Answering())[0] == Quality("Acc|Hit", 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["reader", "judge"])
 def test_answers_and_grades_that_are_made_up_carry_no_decision(tmp_path: Path, by: str):
     lab = Lab().judge({query: {"a": 5} for query in QUERIES})

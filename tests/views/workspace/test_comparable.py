@@ -70,6 +70,7 @@ def test_latencies_of_another_machine_are_unknown_with_the_reason():
     assert rows["name"].to_list() == ["stack 0", "stack 1", "stack 2"]
 
 
+@pytest.mark.slow
 def test_the_table_of_one_machine(tmp_path: Path):
     lab = Lab().judge({"q1": {"p1": 5}})
     for run_id, environment in (("a", {"cpu": "Big"}), ("b", {"cpu": "Small"})):

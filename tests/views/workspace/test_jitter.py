@@ -66,6 +66,7 @@ def test_the_band_does_not_depend_on_stacks_set_apart(store):
     assert bands(store)["here"] > alone["here"]
 
 
+@pytest.mark.slow
 def test_the_store_is_read_as_often_for_many_stacks_as_for_few(tmp_path, monkeypatch):
     from core.store.engine import Catalogue
 

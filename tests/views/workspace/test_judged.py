@@ -71,6 +71,7 @@ def test_what_is_offered_and_left(uneven: Snapshot):
     assert "everything is judged in every stack: n = 11. They are no random sample" in said[1]
 
 
+@pytest.mark.slow
 def test_scores_on_them(uneven: Snapshot):
     whole = table(uneven, LAB, AT_2).select("run_id", "quality", "n").rows()
     assert whole == [("a", 1.0, 30), ("b", pytest.approx((12 + 8 / 2) / 30), 30)]
@@ -106,6 +107,7 @@ def test_deciding_on_them(uneven: Snapshot):
         narrow(uneven, Scope("lab", "other"), AT_2, Latency(), BOOK, choices=Choices(judging(AT_2, "half")))
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.lists(st.lists(st.integers(-1, 5), min_size=4, max_size=4), min_size=3, max_size=3), min_size=1

@@ -20,6 +20,7 @@ def test_where_all_match_nothing_is_narrowed(demo_store: Path, scope: Scope):
     assert found.compared.apart.is_empty()
 
 
+@pytest.mark.slow
 def test_what_differs_is_narrowed_and_told(tmp_path: Path):
     lab = Lab().judge({query: {f"p-{query}": 5} for query in ALL})
     lab.run("a", final=RIGHT, ms={"sparse": [9.0] * 20}, environment={"cpu": "Big"})
@@ -44,6 +45,7 @@ def test_what_differs_is_narrowed_and_told(tmp_path: Path):
     assert rows.select("run_id", "n", "latency_ms").rows() == [("a", 11, 9.0), ("b", 11, None)]
 
 
+@pytest.mark.slow
 def test_stacks_that_searched_other_texts_do_not_compare(tmp_path: Path):
     lab = Lab().judge({query: {f"p-{query}": 5} for query in ALL})
     for name, texts in {"a": "11", "b": "11", "c": "22", "d": None}.items():

@@ -62,6 +62,7 @@ def test_what_runs_were_asked(tmp_path: Path, runs: dict[str, list[str]], shared
     assert kept == frozenset.intersection(*(frozenset(q) for n, q in runs.items() if n not in apart))
 
 
+@pytest.mark.slow
 def test_shared_queries_score_as_if_the_others_were_not_there(tmp_path: Path):
     a, b = ranked(ALL, 2), ranked(ALL[6:20], 3)
     snapshot = lab(tmp_path, a=a, b=b)

@@ -121,6 +121,7 @@ def test_figures_that_are_no_mean_of_the_queries_have_none_of_their_scores(snaps
         assert query_scores(snapshot, ids, other) is None
 
 
+@pytest.mark.slow
 def test_scores_made_here_and_elsewhere_are_not_paired(tmp_path: Path):
     ranking = {"q1": ["p1"], "q2": ["p1"]}
     lab = Lab("x").judge({"q1": {"p1": 5}, "q2": {"p1": 1}})

@@ -115,6 +115,7 @@ def test_a_cutoff_is_needed(snapshot: Snapshot):
         at_cutoff(evidence(snapshot, ["one"], "gold"), Measure("RA-nWG"))
 
 
+@pytest.mark.slow
 def test_measures_are_offered_where_what_they_need_is_there(tmp_path: Path):
     shelves = {
         "both": (True, True),
