@@ -57,7 +57,7 @@ def _weakness(scored: pl.DataFrame, among: str, name: str) -> str:
         return f"{name} scores between {least} and {most} on {among}"
     weak = scored.filter(pl.col("share") < WEAK).height
     hopeless = int((scored["best"] == 0).sum())
-    nothing = f"; on {hopeless:,} its pool holds nothing that counts" if hopeless else ""
+    nothing = f"; on {hopeless:,} it holds nothing that counts" if hopeless else ""
     return (
         f"On {f'{weak:,}' if weak else 'none'} of {among} {name} finds less than half of what its pool holds"
         f"{nothing}"

@@ -143,7 +143,7 @@ def test_answer_of_one_stack(snapshot: Snapshot) -> None:
     assert said.cards[0][:2] == ("Mean RA-nWG@2", "0.600")
     assert said.cards[1] == ("Worst", "0.000", "q6")
     zeros = queries.query_table(snapshot, SCOPE, AT_2, "b", as_zero=True)
-    assert "on 1 its pool holds nothing" in words.answer(zeros, 6, AT_2, "B").sentence
+    assert "on 1 it holds nothing" in words.answer(zeros, 6, AT_2, "B").sentence
     part = queries.narrowed(table, ["type=broad"], "")
     said = words.answer(part, table.height, AT_2, "B")
     assert said.sentence.startswith(
