@@ -188,7 +188,7 @@ def why(table: pl.DataFrame, decision: Decision, quality: Quality, other: Substi
     if lacks := lacking(table, decision):
         return lacks
     apart = other is not None and len(decision.ties) > 1 and other.row not in decision.ties
-    return f"{_best_of(decision, quality)} {'Beside the tie, ' * apart}{would_do(table, other)}".strip()
+    return f"{_best_of(decision, quality)} {'Beside them, ' * apart}{would_do(table, other)}".strip()
 
 
 def _best_of(decision: Decision, quality: Quality) -> str:
@@ -200,7 +200,7 @@ def _best_of(decision: Decision, quality: Quality) -> str:
     if len(decision.ties) > 1:  # the note says what decided: "Chosen by fewer candidates."
         by = decision.note.rpartition("Chosen by ")[2].rstrip(".")
         among = left.capitalize() if len(decision.ties) == feasible else f"{len(decision.ties):,} of {left}"
-        return f"{among} tie for the best {quality.name} at like latency; chosen among them by {by}."
+        return f"{among} tie for the best {quality.name}; chosen by {by}."
     return "The only stack within the limits." if feasible == 1 else f"The best {quality.name} of {left}."
 
 
