@@ -39,13 +39,13 @@ def run(
     view, ask = question.on_page(ctx.obj), Given(choices_of(choose or ()))
     plan = router.asked(view, ask)
     ask.unasked()
-    found = plan if isinstance(plan, str) else router.learnt(view, plan)
-    if isinstance(plan, str) or isinstance(found, str):
-        raise InputError(str(found))
-    written = learned.files(router.told(view, plan, found))
+    rule = plan if isinstance(plan, str) else router.learnt(view, plan)
+    if isinstance(plan, str) or isinstance(rule, str):
+        raise InputError(str(rule))
+    written = learned.files(router.told(view, plan, rule))
     folder.mkdir(parents=True)
     for name, text in written.items():
         write_text(folder / name, text)
-    complain(router.sentence(view, plan, found))
+    complain(router.sentence(view, plan, rule))
     complain(f"written: {', '.join(str(folder / name) for name in written)}")
-    emit(found.methods, form)
+    emit(rule.methods, form)

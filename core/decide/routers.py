@@ -144,8 +144,8 @@ class _Learner:
         means = np.where(known, self.signs, 0.0).sum(axis=0) / count
         spread = np.sqrt((np.where(known, self.signs - means, 0.0) ** 2).sum(axis=0) / count)
         scales = np.where(spread > TIE, spread, 1.0)
-        made = {"means": means, "scales": scales, "points": standard(self.signs, means, scales)}
-        for name, value in made.items():
+        standardised = {"means": means, "scales": scales, "points": standard(self.signs, means, scales)}
+        for name, value in standardised.items():
             object.__setattr__(self, name, value)
 
     def _limit(self, gains: Floats) -> float:
@@ -238,8 +238,8 @@ def _won(gains: Floats, gained: Floats) -> float:
 
 def _best(values: Sequence[Any], worth: Callable[[Any], float]) -> Any:  # noqa: ANN401
     """Return the value of the greatest worth, ties to the first."""
-    found = [worth(value) for value in values]
-    return values[next(place for place, one in enumerate(found) if one >= max(found) - TIE)]
+    worths = [worth(value) for value in values]
+    return values[next(place for place, one in enumerate(worths) if one >= max(worths) - TIE)]
 
 
 def _folds(count: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:

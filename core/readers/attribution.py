@@ -42,16 +42,16 @@ def statements(answer: str, language: str = "en") -> list[Statement]:
         answer[boundary["start_index"] : boundary["end_index"]]
         for boundary in sentencex.get_sentence_boundaries(language, answer)
     ]
-    found: list[Statement] = []
+    sentences: list[Statement] = []
     for part in cut:
         leading = _LEADING.match(part)
-        if leading and found:
-            found[-1] = found[-1]._replace(cited=found[-1].cited | cited(leading.group()))
-        rest = part[leading.end() :] if leading and found else part
+        if leading and sentences:
+            sentences[-1] = sentences[-1]._replace(cited=sentences[-1].cited | cited(leading.group()))
+        rest = part[leading.end() :] if leading and sentences else part
         text = " ".join(_CITING.sub("", rest).split())
         if _WORD.search(text):
-            found.append(Statement(text, cited(rest)))
-    return found
+            sentences.append(Statement(text, cited(rest)))
+    return sentences
 
 
 KINDS = {

@@ -88,7 +88,7 @@ def _against(part: Floats, reference: Floats, seed: int) -> dict[str, float]:
     random = np.random.default_rng(seed)
     means = [random.choice(some, (RESAMPLES, len(some))).mean(axis=1) for some in (part, reference)]
     low, high = np.quantile(means[0] - means[1], (0.025, 0.975))
-    found = ks_2samp(part, reference)
+    tested = ks_2samp(part, reference)
     shift = float(part.mean() - reference.mean())
     ends = {"shift": shift, "shift_low": float(low), "shift_high": float(high)}
-    return {**ends, "distance": float(found.statistic), "p": float(found.pvalue)}
+    return {**ends, "distance": float(tested.statistic), "p": float(tested.pvalue)}

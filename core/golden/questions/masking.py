@@ -173,10 +173,10 @@ def _people(texts: Sequence[str], model: str) -> Iterator[list[tuple[int, int]]]
 def _hidden(
     texts: Sequence[str], places: Sequence[Sequence[tuple[int, int]]], mark: str
 ) -> tuple[list[str], int]:
-    made = []
+    masked = []
     for text, found in zip(texts, places, strict=True):
         said = text
         for start, end in reversed(found):
             said = f"{said[:start]}{mark}{said[end:]}"
-        made.append(said)
-    return made, sum(map(len, places))
+        masked.append(said)
+    return masked, sum(map(len, places))

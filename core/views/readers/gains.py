@@ -75,7 +75,7 @@ def gain_table(table: pl.DataFrame, depths: pl.DataFrame, over_k: pl.DataFrame) 
     """
     top = table.filter(pl.col("mode") == TOP_K, pl.col("k") > 0, pl.col("gain").is_not_null()).sort("k")
     by_curve = top.group_by(CURVE, maintain_order=True).agg("k", above="gain", low="gain_low")
-    told = [
+    gains = [
         {
             "better_than_closed_book": which(ks, [gain > 0 for gain in above]),
             "surely": None if None in low else which(ks, [end > 0 for end in low]),
@@ -83,7 +83,7 @@ def gain_table(table: pl.DataFrame, depths: pl.DataFrame, over_k: pl.DataFrame) 
         for ks, above, low in by_curve.select("k", "above", "low").iter_rows()
     ]
     kinds = {"better_than_closed_book": pl.String, "surely": pl.String}
-    verdicts = pl.concat([by_curve.select(CURVE), pl.DataFrame(told, schema=kinds)], how="horizontal")
+    verdicts = pl.concat([by_curve.select(CURVE), pl.DataFrame(gains, schema=kinds)], how="horizontal")
     named = {"mean": "gain_mean", "mean_low": "gain_mean_low", "mean_high": "gain_mean_high"}
     means = over_k.select(*CURVE, *(pl.col(old).alias(new) for old, new in named.items()))
     rows = depths
