@@ -42,6 +42,8 @@ def test_a_link_shows_the_same_with_every_control_set(server: Server, visit: Ope
     other = visit(seen.copy_link() if PAGES[place.partition("/")[0]].settings else seen.address)
     unfold(other)
     for _ in range(_TRIES):  # what the browser itself draws comes last
+        for page in (seen, other):  # a fold, too, may come late
+            unfold(page)
         if not (apart := differences(seen, other)):
             break
         other.page.wait_for_timeout(500)
