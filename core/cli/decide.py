@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import polars as pl
 import typer
 
-from core.cli.context import Format, FormatOption, complain, emit
+from core.cli.context import Format, FormatOption, complain, emit, lay
 from core.cli.deciding import Question, deciding
 from core.cli.gate import compared
 from core.files import write_text
@@ -52,7 +52,6 @@ def hold(ctx: typer.Context, path: Path, question: Question, *, share: float, fo
         raise typer.Exit(FAILED)
 
 
-_SHOWN = 20  # Rows of a table; JSON and CSV have all
 _LINE = 2000
 
 
@@ -87,19 +86,20 @@ def run(
         whole = decision_data(view, outcome)
         typer.echo(escaped(json.dumps(whole, ensure_ascii=False, indent=2, allow_nan=False)))
         return
-    rows = status_rows(outcome.sure_table, outcome.decision)
     if form is Format.CSV:
-        emit(rows, form)
+        emit(status_rows(outcome.sure_table, outcome.decision), form)
     else:
-        _print(view, outcome, rows)
+        _print(view, outcome)
 
 
-def _print(view: View, outcome: Verdict, rows: pl.DataFrame) -> None:
+def _print(view: View, outcome: Verdict) -> None:
     from core.decide.near import near_misses  # noqa: PLC0415
     from core.report.data import judge_noise  # noqa: PLC0415
+    from core.report.plain import pieces  # noqa: PLC0415
     from core.report.words import noise_words  # noqa: PLC0415
     from core.views.confidence.noise import refusal  # noqa: PLC0415
-    from core.views.decision.facts import CHANCES, warnings  # noqa: PLC0415
+    from core.views.confidence.sections import every_stack  # noqa: PLC0415
+    from core.views.decision.facts import warnings  # noqa: PLC0415
     from core.views.decision.near import HEADING, near_rows, sentence, way_in  # noqa: PLC0415
     from core.views.decision.words import answer  # noqa: PLC0415
     from core.views.workspace.latencies import jitter_words  # noqa: PLC0415
@@ -114,20 +114,18 @@ def _print(view: View, outcome: Verdict, rows: pl.DataFrame) -> None:
         typer.echo(shown(words, _LINE))
     jitter = jitter_words(outcome.table, outcome.decision, asked.constraints)
     typer.echo(shown(f"Latencies count as alike within {jitter}.", _LINE))
-    blank = {
-        name for name in (*CHANCES, "cost_missing") if name in rows.columns and rows[name].is_null().all()
-    }
-    known = [name for name in rows.columns if name not in {*blank, "cost_least"}]
-    emit(rows.select(known).head(_SHOWN), Format.TABLE, empty="No stacks.")
-    if rows.height > _SHOWN:
-        typer.echo(f"{rows.height - _SHOWN:,} more with --format json or csv.")
-    if "p_best" not in known:
+    lay(
+        pieces(
+            [every_stack(view, outcome.decision, outcome.sure_table)], more="; --format json or csv has all"
+        )
+    )
+    if outcome.chances["p_best"].is_null().all():
         typer.echo("How sure this is, is unknown: there are no results per query.")
     else:
         drawn = judge_noise(view, outcome)
         resamples = RESAMPLES if outcome.noise is None else outcome.noise.means.shape[1]
         typer.echo(
-            f"p_…: shares of {resamples:,} resamples of the queries, seed {view.seed}; p_best without ties."
+            f"P(…): shares of {resamples:,} resamples of the queries, seed {view.seed}; P(best) without ties."
         )
         typer.echo(shown(f"Judge noise {noise_words(drawn, asked.quality.name)}.", _LINE))
     if asked.noise is not None and outcome.noise is None:

@@ -439,7 +439,7 @@ _EVERY = (
     _share(
         "p_best",
         "P(best)",
-        "Share of the resamples it wins; equal bests share one, and each of equal stacks has this.",
+        "Share of the resamples it wins, with the stacks equal to it that the row stands for.",
     ),
     _share("p_feasible", "P(feasible)", "Meets every limit."),
     _share("p_frontier", "P(frontier)", "In cost, latency and quality, limits or not."),

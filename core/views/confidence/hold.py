@@ -229,6 +229,12 @@ def share_rows(table: pl.DataFrame, decision: Decision, chances: pl.DataFrame) -
     )
 
 
+def likeliest(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return merged rows with the chance of all that each stands for to be the best, the likeliest first."""
+    together = rows.with_columns(pl.col("p_best") * (1 + pl.col("alike")))
+    return together.sort("p_best", descending=True, nulls_last=True, maintain_order=True)
+
+
 def tie_rows(
     table: pl.DataFrame, decision: Decision, sample: JointSample | None, *, seed: int = SEED
 ) -> pl.DataFrame:

@@ -26,12 +26,15 @@ from core.views.blocks import (
 )
 from core.views.columns import COLUMNS, Columns
 from core.views.confidence import charts, data, weights, words, worth
-from core.views.confidence.hold import BEST, excluded_rows, front, share_rows, tie_rows
+from core.views.confidence.hold import BEST, excluded_rows, front, likeliest, share_rows, tie_rows
 from core.views.confidence.kinds import kinds_of_question
 from core.views.confidence.noise import Noise, noise_words, noisy_rows, redecided, refusal
 from core.views.confidence.weights import Grid
-from core.views.decision.chart import identical, merged
-from core.views.decision.facts import warnings
+from core.views.decision.chart import identical, kept, merged
+from core.views.decision.facts import CHANCES as SHARES
+from core.views.decision.facts import marked, ordered, warnings
+from core.views.decision.sections import stack_columns
+from core.views.decision.words import listed
 from core.views.golden.value import USUAL, next_words
 from core.views.link import RULES
 from core.views.queries.sections import queries
@@ -79,7 +82,7 @@ def would_it_hold(view: View, ask: Ask) -> Blocks:
     rows = share_rows(view.table, decision, counted)
     rows = rows.join(noisy_rows(rows, noisy), on="run_id", maintain_order="left")
     ours = pl.col("status").is_in(["chosen", "runner-up"])
-    grouped = merged(rows, ours, identical(rows, SAME_CHANCES))
+    grouped = likeliest(merged(rows, ours, identical(rows, SAME_CHANCES)))
     if (figure := charts.chances(grouped.with_columns(name="stack"))) is not None:
         yield Chart(figure, "chances", sentence)
     drawn = noisy is not None
@@ -99,6 +102,18 @@ def would_it_hold(view: View, ask: Ask) -> Blocks:
         best = (pl.col("row") == decision.chosen) | (pl.col("reading") == BEST)
         groups = merged(tied, best, identical(tied, SAME_GAP))
         yield Table(groups, "ties", TIES, (*INTERVAL, "gap_ms"), whole=tied)
+
+
+def every_stack(view: View, decision: Decision, sure_table: pl.DataFrame) -> Table:
+    """Return every stack with what became of it and its chances; equal ones are one row.
+
+    Args:
+        sure_table: The stack table with its chances.
+    """
+    rows = ordered(marked(sure_table, decision), decision)
+    rows = merged(rows, kept(decision.chosen), identical(sure_table)[rows["row"]])
+    rows = listed(rows).with_columns(pl.col("p_best") * (1 + pl.col("alike")))
+    return Table(rows, "stacks", stack_columns(view), ("quality_low", "quality_high", *SHARES))
 
 
 def caveats(

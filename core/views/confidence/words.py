@@ -19,6 +19,7 @@ from core.views.confidence.hold import SLIGHT, Front
 from core.views.confidence.noise import Noise, as_written, noisy_rows
 from core.views.confidence.weights import Grid, letters
 from core.views.confidence.worth import REPEATS, Plan
+from core.views.decision.chart import identical
 from core.views.decision.words import limits
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.view import View
@@ -41,15 +42,28 @@ def held(table: pl.DataFrame, decision: Decision, asked: View, chances: pl.DataF
     if best[decision.chosen] is None:
         reason = str(chances["reason"][decision.chosen]).partition(":")[0]
         return f"How often {name} would hold is unknown: {reason}."
-    alone = text.percent(best[decision.chosen])
-    if len(decision.ties) < 2:
-        return f"{name} is best in {alone} of resamples; no other stack ties with it."
+    with_equals, equals = best_with_equals(table, decision.chosen, chances)
+    alone = f"it alone in {text.percent(with_equals)}"
+    if equals:
+        name, alone = f"{name} (+{equals} equal)", f"these {equals + 1} in {text.percent(with_equals)}"
+    if len(decision.ties) < 2 + equals:
+        return f"{name} is best in {text.percent(with_equals)} of resamples; no other stack ties with it."
     together = float(best.gather(list(decision.ties)).fill_null(0.0).sum())
-    others = len(decision.ties) - 1
+    others = len(decision.ties) - 1 - equals
     rivals = "the one tied with it" if others == 1 else f"one of the {others:,} tied with it"
-    return (
-        f"{name} or {rivals} is best in {text.percent(min(together, 1.0))} of resamples; it alone in {alone}."
-    )
+    return f"{name} or {rivals} is best in {text.percent(min(together, 1.0))} of resamples; {alone}."
+
+
+def best_with_equals(table: pl.DataFrame, row: int, chances: pl.DataFrame) -> tuple[float | None, int]:
+    """Return the chance that a stack, or one equal to it in every number, is the best, and how many equal it.
+
+    Args:
+        row: Of the stack, in both tables.
+        chances: From `core.views.confidence.hold.shares` on the same rows.
+    """
+    group = identical(table)
+    same = chances["p_best"].filter(pl.Series(group == group[row]))
+    return None if chances["p_best"][row] is None else float(same.sum()), same.len() - 1
 
 
 def held_cards(
@@ -76,8 +90,11 @@ def held_cards(
         resamples += ", with judge noise"
         held = noisy_rows(table, noisy).row(decision.chosen, named=True)
         quality = (*quality[:2], f"{quality[2]}; with judge noise {as_written(held)}")
+    best, equals = best_with_equals(table, decision.chosen, chances)
+    if equals:
+        resamples = f"it or {text.count(equals, 'equal stack')}; {resamples}"
     return [
-        ("Best", text.percent(row["p_best"]), resamples),
+        ("Best", text.percent(best), resamples),
         ("Feasible", text.percent(row["p_feasible"]), within),
         ("On the frontier", text.percent(row["p_frontier"]), "limits or not"),
         quality,

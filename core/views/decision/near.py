@@ -22,6 +22,7 @@ from core.views.workspace.scope import Latency, Quality
 Data = Mapping[str, Any]
 HEADING = "Near misses, and the next better stacks"
 NEAR = 0.1  # Share of a limit within which what breaks it is a near miss (metrics.md §9)
+_MANY = 10  # From this many limits beyond one, their number is said in place of a percentage
 _NEAR = ("stack", "kind", "quality", "gain_of", "latency_ms", "cost", "out_by", "let_in_by")
 _LACKING = (
     "stack",
@@ -88,8 +89,12 @@ def broken(row: Data) -> str:
     edge = ", at the edge: less than the jitter" if row["edge"] else ""
     axis = _axis(row)
     limit = row["value"] + row["over"] if axis.higher_is_better else row["value"] - row["over"]
-    far = "" if row["near"] or limit <= 0 else f" ({text.percent(row['over'] / limit)} beyond)"
+    far = "" if row["near"] or limit <= 0 else f" ({_beyond(row['over'] / limit)})"
     return f"{axis.written(row['over'])} {axis.beyond}{far}{edge}"
+
+
+def _beyond(share: float) -> str:
+    return f"{text.percent(share)} beyond" if share < _MANY else f"{share + 1:,.0f} times the limit"
 
 
 def way_in(row: Data) -> str:

@@ -205,17 +205,20 @@ def every_stack(view: View, marked: ParetoView) -> Control:
     """Return the stacks as a table, to be ticked for a comparison."""
     alike = identical(view.table)[marked.rows["row"]]
     rows = words.listed(merged(marked.rows, kept(view.decision.chosen), alike))
-    per = words.costed(view.table)
-    shown: tuple[Column, ...] = (
+    table = Table(rows, "stacks", stack_columns(view), MORE, whole=marked.rows)
+    return Control("stacks", {"table": table}, lambda: iter([table]))
+
+
+def stack_columns(view: View) -> tuple[Column, ...]:
+    """Return the columns of a list of stacks."""
+    return (
         COLUMNS["stack"].but(width=360),
         COLUMNS["quality"].but(view.quality.name),
         COLUMNS["latency_ms"].but(f"{view.latency.percentile} ms", view.latency.name),
-        PER_1K.but("$ / 1,000", f"Per 1,000 {per}."),
+        PER_1K.but("$ / 1,000", f"Per 1,000 {words.costed(view.table)}."),
         COLUMNS["n"].but(about="Queries that the mean rests on."),
         COLUMNS["outcome"].but("status", width=260),
     )
-    table = Table(rows, "stacks", shown, MORE, whole=marked.rows)
-    return Control("stacks", {"table": table}, lambda: iter([table]))
 
 
 SECTIONS = (which_to_ship,)
