@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 import streamlit as st
 
