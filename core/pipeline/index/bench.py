@@ -21,6 +21,7 @@ import polars as pl
 from core.errors import InputError
 from core.pipeline.environment import threads
 from core.pipeline.index import (
+    INDEXES,
     DenseIndex,
     Outside,
     Place,
@@ -167,8 +168,8 @@ def effort_of(name: str, options: JsonMap) -> str:
     """Return the option by which a search of an index looks at more; empty where there is none."""
     if not is_ann(name, options):
         return ""
-    if name in ("hnsw-f32", "hnsw-int8"):
-        return "efSearch"
+    if name in INDEXES:
+        return INDEXES[name].effort
     by_lists = options.get("method") in ("ivfflat", "ivf_pq")
     own = "probes" if by_lists else "ef_search"
     return own if own in options and options.get("method") != "none" else ""

@@ -191,10 +191,14 @@ class DenseIndex:
         return [Hits(hit.passages, -np.sqrt(np.maximum(-hit.scores, 0.0))) for hit in hits]
 
     def _search_parameters(self, depth: int) -> faiss.SearchParameters | None:
-        if self._kind.graph and depth not in self._of_depth:
-            # A search cannot return more than it looks at. The stubs of faiss lack this class.
-            looked_at = max(whole(self._options, "efSearch"), depth)
-            self._of_depth[depth] = faiss.SearchParametersHNSW(efSearch=looked_at)  # type: ignore[attr-defined]
+        effort = self._kind.effort
+        if effort and depth not in self._of_depth:
+            looked_at = whole(self._options, effort)
+            if effort == "nprobe":
+                told = faiss.SearchParametersIVF(nprobe=looked_at)  # type: ignore[call-arg]  # a wrong stub
+            else:  # a walk cannot return more than it looks at; the stubs lack its class
+                told = faiss.SearchParametersHNSW(efSearch=max(looked_at, depth))  # type: ignore[attr-defined]
+            self._of_depth[depth] = told
         return self._of_depth.get(depth)
 
 

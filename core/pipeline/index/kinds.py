@@ -125,12 +125,12 @@ class Kind(Method):
     vector_bytes: Callable[[int, Options], float]  # bytes per vector of a dimension
     training: Training = Training.NONE  # what it learns first
     exact: bool = False  # whether it compares every vector as it was given
-    graph: bool = False  # whether a search walks a graph, so that efSearch applies
+    effort: str = ""  # the option that says how much a search looks at; empty where all is looked at
 
     @property
     def searching(self) -> tuple[str, ...]:
         """Options that change a search and not what is built."""
-        return ("efSearch",) if self.graph else ()
+        return (self.effort,) if self.effort else ()
 
     def read(
         self, given: JsonMap | None = None, *, dim: int | None = None, passages: int | None = None
@@ -138,8 +138,10 @@ class Kind(Method):
         """Check what can be checked before anything is built, and fill in the defaults."""
         read = read_options(self.options, given, where=f"index {self.name}")
         if self.training is Training.SAMPLE:
-            if dim is not None:
+            if dim is not None and "m" in read:
                 read["m"] = _parts(whole(read, "m"), dim, self.name)
+            if passages is not None and "lists" in read and "lists" not in (given or {}):
+                read["lists"] = min(whole(read, "lists"), max(passages // POINTS_PER_CENTROID, 1))
             _check_sample(read, passages, self.name)
         return read
 
@@ -151,7 +153,7 @@ class Kind(Method):
     def expected_bytes(self, given: JsonMap | None, *, dim: int, passages: int) -> int:
         """Return about how many bytes an index will take, without building it."""
         read = self.read(given, dim=dim, passages=passages)
-        learned = 4 * dim << whole(read, "nbits") if self.training is Training.SAMPLE else 8 * dim
+        learned = 4 * dim * sum(_centroids(read).values()) or 8 * dim
         rotation = 4 * dim * dim if self.name == "opq" else 0
         return int(passages * self.vector_bytes(dim, read)) + learned + rotation
 
@@ -173,6 +175,24 @@ def _opq(dim: int, metric: int, options: Options) -> faiss.Index:
     rotation.pq = quantiser
     rotation.referenced_objects = [quantiser]  # type: ignore[attr-defined]
     return faiss.IndexPreTransform(rotation, _pq(dim, metric, options))
+
+
+def _ivf(dim: int, metric: int, options: Options) -> faiss.Index:
+    return _lists(faiss.IndexIVFFlat(_coarse(dim, metric), dim, whole(options, "lists"), metric))
+
+
+def _ivf_pq(dim: int, metric: int, options: Options) -> faiss.Index:
+    lists, parts, bits = (whole(options, name) for name in ("lists", "m", "nbits"))
+    return _lists(faiss.IndexIVFPQ(_coarse(dim, metric), dim, lists, parts, bits, metric))
+
+
+def _coarse(dim: int, metric: int) -> faiss.Index:
+    return faiss.IndexFlat(dim, metric)
+
+
+def _lists(index: faiss.IndexIVF) -> faiss.Index:
+    index.cp.min_points_per_centroid = 1  # what is too few was refused before, and one list needs none
+    return index
 
 
 def _links(options: Options) -> float:
@@ -201,6 +221,11 @@ _GRAPH = (
         text="Candidates looked at per search; raised to the depth asked for when that is larger.",
     ),
 )
+_ID = 8
+"""Bytes by which a list names each of its vectors."""
+_TRAIN = Param(
+    name="train", default=65_536, low=1, high=10_000_000, text="Vectors to learn from, a seeded sample."
+)
 _CODES = (
     Param(
         name="m",
@@ -210,8 +235,23 @@ _CODES = (
         text="Parts of a vector, each one code; 0: a quarter of the dimensions, or the next divisor below.",
     ),
     Param(name="nbits", default=8, low=4, high=12, text="Bits of a code: 2^nbits centroids for each part."),
+    _TRAIN,
+)
+_LISTS = (
     Param(
-        name="train", default=65_536, low=1, high=10_000_000, text="Vectors to learn from, a seeded sample."
+        name="lists",
+        default=64,
+        low=1,
+        high=1_000_000,
+        text="Lists that vectors fall into by their nearest centroid; unless said, as many fewer as leave 39"
+        " passages to each.",
+    ),
+    Param(
+        name="nprobe",
+        default=8,
+        low=1,
+        high=1_000_000,
+        text="Lists looked at per search, the nearest first; as many as there are find what flat finds.",
     ),
 )
 _ROUNDS = Param(name="rounds", default=10, low=1, high=100, text="Rounds of learning the rotation.")
@@ -232,7 +272,7 @@ KINDS = (
         ),
         vector_bytes=lambda dim, options: 4.0 * dim + _links(options),
         options=_GRAPH,
-        graph=True,
+        effort="efSearch",
     ),
     Kind(
         name="hnsw-int8",
@@ -244,7 +284,7 @@ KINDS = (
         vector_bytes=lambda dim, options: dim + _links(options),
         options=_GRAPH,
         training=Training.RANGE,
-        graph=True,
+        effort="efSearch",
     ),
     Kind(
         name="int8",
@@ -269,6 +309,24 @@ KINDS = (
         options=(*_CODES, _ROUNDS),
         training=Training.SAMPLE,
     ),
+    Kind(
+        name="ivf-flat",
+        text="Compares the vectors of the nearest lists, in float32 (Sivic and Zisserman, ICCV 2003).",
+        make=_ivf,
+        vector_bytes=lambda dim, _: 4.0 * dim + _ID,
+        options=(*_LISTS, _TRAIN),
+        training=Training.SAMPLE,
+        effort="nprobe",
+    ),
+    Kind(
+        name="ivf-pq",
+        text="The same lists, of codes of what a vector adds to its centroid (Jégou et al., TPAMI 2011).",
+        make=_ivf_pq,
+        vector_bytes=lambda dim, options: _codes(dim, options) + _ID,
+        options=(*_LISTS, *_CODES),
+        training=Training.SAMPLE,
+        effort="nprobe",
+    ),
 )
 INDEXES: Mapping[str, Kind] = MappingProxyType({kind.name: kind for kind in KINDS})
 
@@ -286,21 +344,29 @@ def _parts(asked: int, dim: int, name: str) -> int:
     return asked
 
 
+def _centroids(options: Options) -> dict[str, int]:
+    """Return how many centroids are learned for each part and for the lists, by the option that says so."""
+    bits = {"nbits": 1 << whole(options, "nbits")} if "nbits" in options else {}
+    return bits | ({"lists": whole(options, "lists")} if "lists" in options else {})
+
+
 def _check_sample(options: Options, passages: int | None, name: str) -> None:
-    needed = POINTS_PER_CENTROID << whole(options, "nbits")
     offered = {"train": whole(options, "train")} | ({} if passages is None else {"passages": passages})
     short = min(offered, key=lambda key: offered[key])
-    if offered[short] >= needed:
-        return
-    centroids = f"2^{whole(options, 'nbits')} centroids"
-    bits = (offered[short] // POINTS_PER_CENTROID).bit_length() - 1
-    smaller = f"nbits={bits}, or " if bits >= 4 else ""
-    raise InputError(
-        f"{offered[short]:,} vectors ({short}) are too few to learn from: {centroids} need"
-        f" {POINTS_PER_CENTROID} each, {needed:,}.",
-        where=f"index {name}",
-        do=f"Choose {smaller}a kind that learns nothing (flat, int8, hnsw-f32).",
-    )
+    for option, centroids in _centroids(options).items():
+        needed = POINTS_PER_CENTROID * centroids
+        if offered[short] >= needed or centroids == 1:
+            continue
+        most = offered[short] // POINTS_PER_CENTROID
+        fitting = most.bit_length() - 1 if option == "nbits" else most
+        smaller = f"{option}={fitting}, or " if fitting >= (4 if option == "nbits" else 1) else ""
+        said = f"2^{whole(options, 'nbits')}" if option == "nbits" else f"{centroids:,}"
+        raise InputError(
+            f"{offered[short]:,} vectors ({short}) are too few to learn from: {said} centroids need"
+            f" {POINTS_PER_CENTROID} each, {needed:,}.",
+            where=f"index {name}",
+            do=f"Choose {smaller}a kind that learns nothing (flat, int8, hnsw-f32).",
+        )
 
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -25,6 +25,8 @@ NUMBERS_PER_S: Mapping[str, float] = MappingProxyType(
         "hnsw-int8": 1.7e5,
         "pq": 7e7,
         "opq": 7e7,
+        "ivf-flat": 2.2e8,
+        "ivf-pq": 2.6e7,
         "pgvector": 1.4e5,
         "lancedb": 5.9e4,
         "qdrant": 1e5,
@@ -38,11 +40,22 @@ Measured here on random vectors of 64 dimensions (`bench.index_scale`), seconds 
 (M = 16, efConstruction = 64) on one thread beside other work 527.5 for two million, 239.9 for one and 14.9
 for 100,000 (11.4 alone); earlier, with faiss's own number of threads, 351 for a million and 23.9. hnsw-int8
 11.5 for 100,000. With the same options pgvector 724 for a million, LanceDB 21.9 for 100,000 and 383 for a
-million; flat, int8: two million. qdrant, elasticsearch and opensearch: assumptions.
+million; flat, int8: two million; ivf-flat and ivf-pq: see `PER_LIST`. qdrant, elasticsearch and
+opensearch: assumptions.
 """
 BY_LISTS: Mapping[str, float] = MappingProxyType({"pgvector": 4e5, "lancedb": 4.3e6})
 """The same where vectors fall into lists (ivfflat, ivf_pq): a million such vectors, 1,000 lists."""
-LEARNING_S: Mapping[str, float] = MappingProxyType({"pq": 4.4, "opq": 16.0, "lancedb": 29.0})
+PER_LIST, LEARNT_PER_LIST = 2.4e10, 4.2e7
+"""What lists of ivf-flat and ivf-pq add: numbers × lists compared, and vectors learnt from × lists, a second.
+
+Of 100,000 and a million such vectors ivf-flat took 0.15 and 0.57 seconds with 64 lists, 1.86 and 4.57 with
+1,000; ivf-pq (16 parts) 2.51 and 4.87, 4.46 and 8.71.
+"""
+_OF_LIST = 256
+"""Vectors that k-means looks at for each list, at most."""
+LEARNING_S: Mapping[str, float] = MappingProxyType(
+    {"pq": 4.4, "opq": 16.0, "ivf-flat": 0.08, "ivf-pq": 2.2, "lancedb": 29.0}
+)
 """Seconds by which codes and lists are learnt from a sample, whose size does not grow with the passages.
 
 At `DIM` dimensions; that they go by the dimensions is an assumption, and that LanceDB's 1,000 lists stand
@@ -107,7 +120,11 @@ def build_seconds(name: str, *, dim: int, passages: int, options: JsonMap | None
     if method == "none" or chosen.get("table"):
         return 0.0 if chosen.get("table") else passages * dim / NUMBERS_PER_S["flat"]
     seconds = passages * dim / rate
-    if method.startswith("ivf") or name in ("pq", "opq"):
+    if name.startswith("ivf"):
+        lists = float(chosen["lists"])
+        learnt_from = min(float(chosen["train"]), _OF_LIST * lists)
+        seconds += passages * dim * lists / PER_LIST + learnt_from * lists / LEARNT_PER_LIST * dim / DIM
+    if method.startswith("ivf") or name in ("pq", "opq", "ivf-flat", "ivf-pq"):
         return seconds + LEARNING_S.get(name, 0.0) * dim / DIM
     key = next((key for key in _EFFORTS if key in usual), None)
     if key is None:

@@ -21,6 +21,7 @@ from core.views.workspace.view import View
 FLAT = "flat"
 EFFORTS = ("efSearch", "ef_search", "nprobe", "probes", "num_candidates", "rescore", "oversample")
 """Options of indexes that say how much a search looks at."""
+_IN_MEMORY = ("efSearch", "nprobe")  # of kinds of which a run tells all options
 NOTHING = "No stack here differs from one with a flat index in its index alone, so nothing is lost or kept."
 NEEDS = 'Run the same stacks with index = ["flat", "hnsw-f32", …]; a flat index compares every vector.'
 ABOUT = "Percent of the flat index's quality that may be lost at the worse end of the 95 % interval."
@@ -61,11 +62,17 @@ def family_of(spec: Mapping[str, Any]) -> str:
     return json.dumps(rest, sort_keys=True)
 
 
-def effort_of(spec: Mapping[str, Any]) -> float | None:
-    """Return how much a search of the index looks at; None where it is left to the engine."""
-    options = spec.get("index_params") or {}
-    told = [options[name] for name in EFFORTS if isinstance(options.get(name), int | float)]
-    return float(told[0]) if told else None
+def effort_of(spec: Mapping[str, Any], told: Mapping[str, Any] | None = None) -> float | None:
+    """Return how much a search of the index looks at; None where it is left to the engine.
+
+    Args:
+        spec: Of the stack.
+        told: What the run said of its indexes, by kind: defaults that the stack leaves out.
+    """
+    usual = (told or {}).get(spec.get("index"), {})
+    options = {name: usual.get(name) for name in _IN_MEMORY} | (spec.get("index_params") or {})
+    known = [options[name] for name in EFFORTS if isinstance(options.get(name), int | float)]
+    return float(known[0]) if known else None
 
 
 def percent(own: Floats, flat: Floats, seed: int) -> tuple[float, float, float, int]:
@@ -92,6 +99,8 @@ def losses(view: View) -> pl.DataFrame:
     if paired is None:
         return pl.DataFrame(schema=ROWS)
     at = {run: place for place, run in enumerate(paired.run_ids)}
+    indexes = pl.col("manifest").str.json_path_match("$.indexes")
+    told = dict(view.snapshot.runs(view.scope.collection_id).select("run_id", indexes).iter_rows())
     families: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {}
     for row in table.iter_rows(named=True):
         spec = json.loads(row["spec"])
@@ -105,7 +114,8 @@ def losses(view: View) -> pl.DataFrame:
                 one, other = (paired.values[at[each["run_id"]]] for each in (row, exact))
                 share, low, high, n = percent(one, other, view.seed)
                 own = {"family": exact["name"], "name": row["name"], "index": spec["index"], "n": n}
-                figures = {"percent": share, "low": low, "high": high, "effort": effort_of(spec)}
+                figures = {"percent": share, "low": low, "high": high}
+                figures["effort"] = effort_of(spec, json.loads(told.get(row["run_id"]) or "{}"))
                 sides = {"quality": row["quality"], "flat": exact["quality"]}
                 sides |= {"pct_proc": row["pct_proc"], "flat_proc": exact["pct_proc"]}
                 sides |= {"latency_ms": row["latency_ms"], "flat_ms": exact["latency_ms"]}

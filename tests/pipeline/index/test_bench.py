@@ -55,6 +55,7 @@ def test_an_index_searched_with_more_effort_is_the_same_index(metric: str):
         ("flat", {}, ""),
         ("int8", {}, ""),
         ("hnsw-int8", {}, "efSearch"),
+        ("ivf-flat", {"lists": 8}, "nprobe"),
         ("pgvector", {"method": "hnsw", "ef_search": 40, "probes": 10}, "ef_search"),
         ("pgvector", {"method": "ivfflat", "ef_search": 40, "probes": 10}, "probes"),
         ("pgvector", {"method": "none", "ef_search": 40}, ""),

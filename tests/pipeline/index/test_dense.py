@@ -30,7 +30,11 @@ from tests.pipeline.corpora import hits, unit_vectors
 
 VECTORS = unit_vectors(1300, 32, seed=1)
 QUERIES = unit_vectors(40, 32, seed=2)
-SMALL: dict[str, dict[str, Any]] = {"pq": {"m": 16, "nbits": 5}, "opq": {"m": 16, "nbits": 5, "rounds": 1}}
+SMALL: dict[str, dict[str, Any]] = {
+    "pq": {"m": 16, "nbits": 5},
+    "opq": {"m": 16, "nbits": 5, "rounds": 1},
+    "ivf-pq": {"m": 16, "nbits": 5},
+}
 KINDS = list(INDEXES)
 UNTRAINED = [name for name in KINDS if name not in SMALL]
 
@@ -143,8 +147,12 @@ def test_a_batch_gives_what_single_searches_give(name: str, how: str):
 @pytest.mark.parametrize("k", [10, 100])
 @pytest.mark.parametrize("how", METRICS)
 @pytest.mark.parametrize(
-    ("name", "floor"), [("hnsw-f32", 0.95), ("hnsw-int8", 0.9), ("int8", 0.95), ("pq", 0.4), ("opq", 0.4)]
-)
+    ("name", "floor"),
+    [
+        ("hnsw-f32", 0.95), ("hnsw-int8", 0.9), ("int8", 0.95), ("pq", 0.4), ("opq", 0.4), ("ivf-flat", 0.4),
+        ("ivf-pq", 0.3),
+    ],
+)  # fmt: skip
 def test_the_approximate_kinds_find_most(name: str, floor: float, how: str, k: int):
     found = built(name, how).search_batch(QUERIES, k)
     recalls = [
@@ -165,7 +173,7 @@ def test_what_every_kind_promises(name: str, how: str):
     assert found.scores.dtype == np.float64
     assert (index.name, index.metric, len(index), index.dim) == (name, how, 1300, 32)
     assert index.build_s > 0
-    assert index.parameters == {"metric": how, **index_options(name, SMALL.get(name), dim=32)}
+    assert index.parameters == {"metric": how, **index_options(name, SMALL.get(name), dim=32, passages=1300)}
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -253,6 +261,10 @@ def test_eight_bits_learn_from_extremes_what_they_learn_from_all():
         ("pq", {}, {"passages": 1400}, r"1,400 vectors \(passages\).*9,984.*nbits=5, or"),
         ("opq", {}, {"passages": 100}, r"100 vectors.*Choose a kind"),
         ("pq", {"train": 5000}, {"passages": 10**6}, r"5,000 vectors \(train\).*nbits=7"),
+        ("ivf-flat", {"lists": 64}, {"passages": 1300}, r"1,300 vectors.*64 centroids.*2,496.*lists=33, or"),
+        ("ivf-flat", {"lists": 2}, {"passages": 20}, r"20 vectors.*78.*Choose a kind"),
+        ("ivf-flat", {"efSearch": 2}, {}, r"No option 'efSearch'.*lists, nprobe, train"),
+        ("ivf-pq", {}, {"passages": 1300}, r"1,300 vectors.*2\^8.*nbits=5, or"),
     ],
 )
 def test_options_that_cannot_work(name: str, options: dict[str, Any], facts: dict[str, int], says: str):
@@ -264,6 +276,29 @@ def test_options_are_filled_in():
     assert index_options("hnsw-f32", {"M": 16}) == {"M": 16, "efConstruction": 200, "efSearch": 128}
     for dim, parts in ((256, 64), (30, 6), (7, 1), (2, 1)):
         assert index_options("pq", {}, dim=dim)["m"] == parts
+
+
+@pytest.mark.parametrize(("passages", "lists"), [(None, 64), (10**6, 64), (1300, 33), (77, 1), (1, 1)])
+def test_lists_are_fewer_where_passages_are_few(passages: int | None, lists: int):
+    assert index_options("ivf-flat", {}, passages=passages)["lists"] == lists
+
+
+@pytest.mark.parametrize("how", METRICS)
+def test_lists_looked_at_find_more_and_all_of_them_what_flat_finds(how: str):
+    index, flat = built("ivf-flat", how), built("flat", how).search_batch(QUERIES, 20)
+    assert index.parameters["lists"] == 33
+    recalls = []
+    for nprobe in (1, 4, 33, 100):
+        found = index.with_options({"nprobe": nprobe}).search_batch(QUERIES, 20)
+        pairs = zip(found, flat, strict=True)
+        recalls.append(np.mean([ann_recall(one, other, 20) for one, other in pairs]))
+    assert recalls[0] < recalls[1] < recalls[2] == recalls[3] == 1
+
+
+def test_one_list_holds_no_more_than_it_has():
+    few = built("ivf-flat").with_options({"nprobe": 1}).search(QUERIES[0], 1300)
+    assert 0 < len(few.passages) < 300
+    assert (few.passages >= 0).all()
 
 
 LONG = VECTORS * np.linspace(0.5, 3, len(VECTORS), dtype=np.float32)[:, np.newaxis]

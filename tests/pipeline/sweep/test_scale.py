@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from core.errors import InputError
-from core.pipeline.index import INDEX_NAMES, expected_bytes
-from core.pipeline.sweep.scale import LEARNING_S, at_scale, build_seconds
+from core.pipeline.index import INDEX_NAMES, INDEXES, expected_bytes
+from core.pipeline.index.kinds import Training
+from core.pipeline.sweep.scale import at_scale, build_seconds
 from core.prices import PriceBook, load_books
 
 BOOK = load_books()["list"]
@@ -31,7 +32,8 @@ def test_every_kind_is_foreseen_the_sweeps_own_first():
 
 @pytest.mark.parametrize("name", INDEX_NAMES)
 def test_time_grows_at_least_with_the_passages_but_for_what_is_learnt_from_a_sample(name: str):
-    learnt = LEARNING_S[name] if name in ("pq", "opq") else 0
+    learnt = build_seconds(name, dim=64, passages=0)
+    assert (learnt > 0) == (name in INDEXES and INDEXES[name].training is Training.SAMPLE)
     one, two = (build_seconds(name, dim=64, passages=n) - learnt for n in (1_000_000, 2_000_000))
     assert 2 <= two / one * (1 + 1e-9) < 2.3
 
@@ -51,6 +53,12 @@ def test_time_grows_at_least_with_the_passages_but_for_what_is_learnt_from_a_sam
         ("lancedb", {"m": 16, "ef_construction": 64}, 1_000_000, 382.6),
         ("pq", {}, 1_000_000, 5.3),
         ("opq", {}, 1_000_000, 16.9),
+        ("ivf-flat", {}, 100_000, 0.15),
+        ("ivf-flat", {}, 1_000_000, 0.57),
+        ("ivf-flat", {"lists": 1000}, 100_000, 1.86),
+        ("ivf-flat", {"lists": 1000}, 1_000_000, 4.57),
+        ("ivf-pq", {"m": 16}, 1_000_000, 4.87),
+        ("ivf-pq", {"lists": 1000, "m": 16}, 1_000_000, 8.71),
     ],
 )
 def test_an_index_takes_the_time_that_was_measured_here(
@@ -71,6 +79,8 @@ def test_an_index_takes_the_time_that_was_measured_here(
         ("lancedb", {"m": 16}, 1_000_000, 498_322_672),
         ("pq", {}, 1_000_000, 16_065_622),
         ("opq", {}, 1_000_000, 16_082_077),
+        ("ivf-flat", {"lists": 1000}, 1_000_000, 264_264_139),
+        ("ivf-pq", {"lists": 1000, "m": 16}, 1_000_000, 24_329_716),
     ],
 )
 def test_an_index_takes_the_bytes_that_were_measured_here(

@@ -31,11 +31,24 @@ def test_percent_of_flat_is_a_ratio_of_means_over_shared_queries():
     assert np.isnan(percent(own, 0 * own, 1)[0])
 
 
-@pytest.mark.parametrize(("options", "effort"), [
-    ({"efSearch": 64}, 64), ({"nprobe": 8, "lists": 100}, 8), ({"M": 32}, None), (None, None),
-])  # fmt: skip
-def test_what_a_search_looks_at(options: dict[str, int] | None, effort: float | None):
-    assert effort_of({"index_params": options}) == effort
+@pytest.mark.parametrize(
+    ("index", "options", "effort"),
+    [
+        ("hnsw-f32", {"efSearch": 64}, 64),
+        ("hnsw-f32", {"M": 32}, 128),
+        ("ivf-flat", {"nprobe": 4, "lists": 100}, 4),
+        ("ivf-flat", None, 8),
+        ("int8", None, None),
+        ("pgvector", {"probes": 3}, 3),
+        ("pgvector", {}, None),
+    ],
+)
+def test_what_a_search_looks_at(index: str, options: dict[str, int] | None, effort: float | None):
+    told = {"hnsw-f32": {"M": 32, "efSearch": 128}, "ivf-flat": {"lists": 64, "nprobe": 8},
+            "pgvector": {"ef_search": 40, "probes": 10}}  # fmt: skip
+    assert effort_of({"index": index, "index_params": options}, told) == effort
+    if index == "ivf-flat" and options is None:
+        assert effort_of({"index": index}) is None
 
 
 def test_the_least_effort_that_is_surely_bearable_is_taken():
