@@ -69,7 +69,7 @@ def effort_of(spec: Mapping[str, Any], told: Mapping[str, Any] | None = None) ->
         spec: Of the stack.
         told: What the run said of its indexes, by kind: defaults that the stack leaves out.
     """
-    usual = (told or {}).get(spec.get("index"), {})
+    usual = (told or {}).get(str(spec.get("index")), {})
     options = {name: usual.get(name) for name in _IN_MEMORY} | (spec.get("index_params") or {})
     known = [options[name] for name in EFFORTS if isinstance(options.get(name), int | float)]
     return float(known[0]) if known else None
@@ -114,8 +114,8 @@ def losses(view: View) -> pl.DataFrame:
                 one, other = (paired.values[at[each["run_id"]]] for each in (row, exact))
                 share, low, high, n = percent(one, other, view.seed)
                 own = {"family": exact["name"], "name": row["name"], "index": spec["index"], "n": n}
-                figures = {"percent": share, "low": low, "high": high}
-                figures["effort"] = effort_of(spec, json.loads(told.get(row["run_id"]) or "{}"))
+                effort = effort_of(spec, json.loads(told.get(row["run_id"]) or "{}"))
+                figures = {"percent": share, "low": low, "high": high, "effort": effort}
                 sides = {"quality": row["quality"], "flat": exact["quality"]}
                 sides |= {"pct_proc": row["pct_proc"], "flat_proc": exact["pct_proc"]}
                 sides |= {"latency_ms": row["latency_ms"], "flat_ms": exact["latency_ms"]}
