@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -12,17 +14,21 @@ import numpy as np
 import polars as pl
 import typer
 
-from core.cli.context import Context, Format, FormatOption, complain, emit
+from core.cli import runs
+from core.cli.context import Context, DryRunOption, Format, FormatOption, YesOption, complain, emit
 from core.cli.deciding import Question, deciding
+from core.cli.runs import plan as planning
 from core.errors import InputError
 from core.importers.read.text import shown
-from core.records import Batch, Collection, JsonMap, canonical_json, now
+from core.records import Batch, Collection, JsonMap, Stack, canonical_json, now
 from core.views.latency.indexes import dollars, figures, measured
+from core.views.run.plan import size_of
 
 if TYPE_CHECKING:
     from core.pipeline.evaluate import Job
     from core.pipeline.sweep.known import Known
     from core.providers.embed import Vectors
+    from core.views.workspace.view import View
 
 app = typer.Typer(
     help="Indexes: recall, latency and queries per second of kinds of index.",
@@ -137,6 +143,7 @@ def show(
 
 
 @app.command("tune")
+@runs.coded
 @deciding
 def tune(
     ctx: typer.Context,
@@ -145,18 +152,106 @@ def tune(
     bearable: Annotated[
         float, typer.Option(min=0, max=50, help="Percent of a flat index's quality that may be lost.")
     ] = 2.0,
+    kinds: Annotated[
+        str | None,
+        typer.Option(
+            help="Run these kinds of index around one stack first: hnsw-f32,ivf-flat(lists=32).",
+            show_default=False,
+        ),
+    ] = None,
+    ef: Annotated[
+        str | None,
+        typer.Option(
+            help="What a search looks at, 50,100,200; by default doubling steps.", show_default=False
+        ),
+    ] = None,
+    stack: Annotated[
+        str | None,
+        typer.Option(help="That stack, by id or name; by default the best with vectors.", show_default=False),
+    ] = None,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
     form: FormatOption = Format.TABLE,
 ) -> None:
-    """Name, per stack, the index setting that looks at least and surely loses little against flat."""
+    """Name, per stack, the index setting that looks at least and surely loses little against flat.
+
+    With --kinds it first runs what is missing, with the texts, vectors and indexes that are there, and names
+    the setting per kind.
+    """
     from core.views.latency.index_loss import TUNED, losses, passing  # noqa: PLC0415 - draws charts, too
 
     view = question.on_page(ctx.obj)
-    marked = passing(losses(view), bearable, higher_is_better=view.quality.higher_is_better)
-    none = marked.filter(~pl.col("taken").any().over("family"))["family"].unique(maintain_order=True)
-    for family in none:
-        complain(f"No setting is surely within {bearable:g} % of {shown(family, 200)}.")
-    empty = "No setting passes." if marked.height else "No stack has a flat twin."
-    emit(marked.filter("taken").select(TUNED), form, empty=empty)
+    if kinds is None:
+        if dry_run or ef or stack:
+            raise typer.BadParameter("They are about a sweep: name its --kinds.", param_hint="--ef, --stack")
+        higher = view.quality.higher_is_better
+        marked = passing(losses(view), bearable, higher_is_better=higher)
+        none = marked.filter(~pl.col("taken").any().over("family"))["family"].unique(maintain_order=True)
+        for family in none:
+            complain(f"No setting is surely within {bearable:g} % of {shown(family, 200)}.")
+        empty = "No setting passes." if marked.height else "No stack has a flat twin."
+        emit(marked.filter("taken").select(TUNED), form, empty=empty)
+        return
+    asked, efforts = _kinds(kinds), _numbers(ef, "--ef") if ef else ()
+    tried = _sweep(ctx.obj, view, asked, efforts, stack=stack, dry_run=dry_run, yes=yes, form=form)
+    if not dry_run:
+        _answer(question.on_page(ctx.obj), tried, bearable, form)
+
+
+def _sweep(
+    context: Context,
+    view: View,
+    kinds: Sequence[tuple[str, JsonMap]],
+    efforts: Sequence[int],
+    *,
+    stack: str | None,
+    dry_run: bool,
+    yes: bool,
+    form: Format,
+) -> list[Stack]:
+    """Run the stacks that are missing, or plan them; returns all, the flat one first."""
+    from core.pipeline.sweep import parse  # noqa: PLC0415 - as above
+    from core.pipeline.sweep.plan import plan  # noqa: PLC0415
+    from core.views.run import into, tuning  # noqa: PLC0415
+    from core.views.run.works import EVALUATION as WORK  # noqa: PLC0415
+
+    base = tuning.around(view, stack)
+    tried = tuning.settings(base, kinds, efforts, tuning.passages(base, view))
+    missing = tuning.missing(tried, view)
+    there = f", {len(tried) - len(missing)} of them there already" if len(missing) < len(tried) else ""
+    complain(f"around {shown(Stack(base.spec).label, 200)}: {len(tried)} settings{there}")
+    if not missing:
+        return tried
+    spec = parse(json.dumps(tuning.specification(base, missing, view)), "json", name="indexes tune")
+    job, problems = planning.read(context, spec, to_run=not dry_run)
+    made = plan(job, problems=problems)
+    complain(f"{len(made.stacks) * made.queries * made.asked:,} searches: {size_of(made)}")
+    if dry_run:
+        planning.show(made, form)
+        return tried
+    runs.warn(made.problems)
+    if not runs.agreed(made.usd, yes=yes):
+        raise typer.Exit(1)
+    work = partial(WORK.run, context.store(), job)
+    outcome = runs.carried_out(context, WORK.folder, WORK.kept, work)
+    for words in into.sentences(outcome, job):
+        complain(words)
+    runs.leave_if_cancelled(outcome)
+    return tried
+
+
+def _answer(view: View, tried: Sequence[Stack], bearable: float, form: Format) -> None:
+    """Name the setting to take per kind, and print what all of them lose."""
+    from core.views.latency.index_loss import TUNED, losses, passing, taken_words  # noqa: PLC0415 - as above
+
+    ids = {stack.stack_id for stack in tried}
+    names = view.table.filter(pl.col("stack_id").is_in(ids))["name"].to_list()
+    rows = losses(view).filter(pl.col("name").is_in(names)).sort("index", "effort", nulls_last=True)
+    by_kind = rows.with_columns(family="index")
+    marked = passing(by_kind, bearable, higher_is_better=view.quality.higher_is_better)
+    for words in taken_words(marked, bearable):
+        complain(shown(words, 400))
+    emit(marked.select(*TUNED[1:], "passes", "taken"), form, empty="No stack has a flat twin.")
 
 
 def _numbers(text: str, option: str) -> list[int]:

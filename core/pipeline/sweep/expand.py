@@ -105,6 +105,13 @@ def expand(spec: SweepSpec, known: Known | None = None) -> list[Stack]:
     return _stacks([*specs, *own])
 
 
+def point(spec: JsonMap) -> dict[str, Any]:
+    """Return a stack as a specification lists it, so that `expand` makes it again."""
+    index = {"name": spec["index"], **spec.get("index_params", {})} if "index" in spec else None
+    given = {**spec, **spec.get("perturb", {}), "index": index}
+    return {axis: given[axis] for axis in _VARIED if given.get(axis) is not None}
+
+
 def count(spec: SweepSpec) -> int:
     """Return how many combinations a specification asks for at most, without making them."""
     own = sum(math.prod(map(len, pipeline.params.values())) for pipeline in spec.own)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ EFFORTS = ("efSearch", "ef_search", "nprobe", "probes", "num_candidates", "resco
 """Options of indexes that say how much a search looks at."""
 _IN_MEMORY = ("efSearch", "nprobe")  # of kinds of which a run tells all options
 NOTHING = "No stack here differs from one with a flat index in its index alone, so nothing is lost or kept."
-NEEDS = 'Run the same stacks with index = ["flat", "hnsw-f32", …]; a flat index compares every vector.'
+NEEDS = "`python -m core indexes tune --kinds hnsw-f32,ivf-flat` runs others beside a flat one."
 ABOUT = "Percent of the flat index's quality that may be lost at the worse end of the 95 % interval."
 HOW = (
     "Percent of flat: mean quality over that of the same stack on a flat index, on the same queries; paired "
@@ -138,6 +138,22 @@ def passing(rows: pl.DataFrame, bearable: float, *, higher_is_better: bool = Tru
     )
     joined = marked.join(best, on="family", how="left", maintain_order="left")
     return joined.with_columns(taken=(pl.col("taken") == pl.col("name")).fill_null(value=False))
+
+
+def taken_words(marked: pl.DataFrame, bearable: float) -> Iterator[str]:
+    """Say per family which setting is taken, with what it keeps, or that none is."""
+    for (family,), part in marked.group_by("family", maintain_order=True):
+        taken = part.filter("taken")
+        if taken.is_empty():
+            some = text.count(part.height, "setting")
+            yield f"{family}: none of {some} surely keeps {100 - bearable:g} % of flat."
+            continue
+        row = taken.row(0, named=True)
+        at = "" if row["effort"] is None else f"looking at {row['effort']:g} "
+        yield (
+            f"{family}: {at}surely keeps {100 - bearable:g} %: {row['percent']:.1f} %{ends(row)} of flat, "
+            f"{text.sample(row['n'])}; %PROC {row['pct_proc']:.3f}, flat {row['flat_proc']:.3f}."
+        )
 
 
 @section("index loss", "How much quality does an approximate index lose, and which setting is safe?")
