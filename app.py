@@ -1,6 +1,6 @@
 """CLQ Explorer: which retrieval stack to ship, for this latency target and this budget, and how sure.
 
-The server reads this file for its app, which is served behind a door once everything is imported; every
+The server reads this file for its app, which is served behind a door while everything is imported; every
 session runs it as its script.
 """
 
@@ -9,14 +9,15 @@ from starlette.middleware import Middleware
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from core.ui.door import ROUTE, Door
-from core.ui.pages import open_page
-from core.ui.serving import TURNS, ready
-from core.ui.shell import ICON, shell
+from core.ui.serving import IMPORTS, TURNS, ready
 
 
 def dashboard() -> None:
     """Draw the page that the address names."""
-    with TURNS.take():
+    with IMPORTS.halted(), TURNS.take():
+        from core.ui.pages import open_page  # noqa: PLC0415 - seconds, in which a browser loads its part
+        from core.ui.shell import ICON, shell  # noqa: PLC0415
+
         page, script = open_page()
         st.set_page_config(f"{page.title} · CLQ Explorer", ICON, layout="wide", initial_sidebar_state=232)
         with shell(page):

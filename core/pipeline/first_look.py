@@ -63,20 +63,24 @@ def later() -> pl.DataFrame:
     return frame("judgements", rows.select(list(TABLES["judgements"])).to_dict())
 
 
-def shipped() -> tuple[Batch, Batch]:
-    """Return the whole workspace (texts, questions, grades, right answers, results), and figures of names."""
-    here, measured = pl.lit(COLLECTION_ID), load([RESULTS])
+def texts() -> Batch:
+    """Return the collection with its texts, questions, grades and right answers, without results."""
+    here = pl.lit(COLLECTION_ID)
     graded = {GOLDEN_SET_ID: demo.judgements(), SECOND_SET_ID: demo.judgements(second=True)}
     given = [rows.with_columns(golden_set_id=pl.lit(name)) for name, rows in graded.items()]
-    frames = dict(measured.frames)
-    names = {table: frames.pop(table) for table in ("diagnostics",) if table in frames}
-    texts = {
+    frames = {
         "passages": demo.passages().with_columns(collection_id=here),
         "queries": demo.queries().with_columns(collection_id=here),
         "gold_answers": demo.gold_answers().with_columns(collection_id=here),
         "judgements": pl.concat([*given, later()]),
     }
-    workspace = Batch(
-        collections=(collection(),), golden_sets=golden_sets(), runs=measured.runs, frames={**texts, **frames}
-    )
+    return Batch(collections=(collection(),), golden_sets=golden_sets(), frames=frames)
+
+
+def shipped() -> tuple[Batch, Batch]:
+    """Return the whole workspace (what `texts` returns, and results), and figures of names."""
+    held, measured = texts(), load([RESULTS])
+    frames = dict(measured.frames)
+    names = {table: frames.pop(table) for table in ("diagnostics",) if table in frames}
+    workspace = replace(held, runs=measured.runs, frames={**held.frames, **frames})
     return workspace, Batch(collections=measured.collections, frames=names)

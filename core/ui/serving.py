@@ -11,10 +11,10 @@ import socket
 import stat
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from threading import Condition, Lock
+from threading import Condition, Lock, Thread
 from typing import Any
 
 import streamlit as st
@@ -43,29 +43,88 @@ _MANY = 65_536
 _OWN_HANDLES = 128
 _LEAST, _MOST = 4, 128
 _EACH = 8
+_PATIENCE_S = 1.0  # that imports let one visitor after another go before
 
 
-def import_everything() -> None:
-    """Import all that a page may need, which takes seconds."""
-    for name in _LIBRARIES:
-        if installed(name.partition(".")[0]):
-            importlib.import_module(name)
+def everything() -> Iterator[str]:
+    """Yield the names of all modules that a page may need, those of the frame first: seconds in all."""
+    yield "core.ui.shell"
+    yield from (name for name in _LIBRARIES if installed(name.partition(".")[0]))
     for package in _PACKAGES:
         for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
-            importlib.import_module(module.name)
-    Image.preinit()
+            yield module.name
+
+
+class Imports:
+    """Imports modules in a thread of its own, one after another, and lets visitors go before.
+
+    Libraries whose modules need each other are handed out half imported where two threads import them at
+    once. So scripts and imports take turns until all is there, which a browser's first second hides.
+    """
+
+    def __init__(self) -> None:
+        self._free = Condition()
+        self._busy, self._waiting, self._done = False, 0, True
+
+    def begin(self, names: Iterable[str]) -> Thread:
+        """Import modules from now on; the thread ends when all are there or one has failed."""
+        self._done = False
+        thread = Thread(target=self._run, args=(iter(names),), name="imports", daemon=True)
+        thread.start()
+        return thread
+
+    @contextmanager
+    def halted(self) -> Iterator[None]:
+        """Import nothing else meanwhile, and let no other script do so."""
+        if self._done:
+            yield
+            return
+        with self._free:
+            self._waiting += 1
+            self._free.wait_for(lambda: not self._busy)
+            self._waiting -= 1
+            self._busy = True
+        try:
+            yield
+        finally:
+            self._leave()
+
+    def _run(self, names: Iterator[str]) -> None:
+        name: str | None = __name__
+        try:
+            while name is not None:
+                with self._free:
+                    self._free.wait_for(lambda: not self._waiting, _PATIENCE_S)
+                    self._free.wait_for(lambda: not self._busy)
+                    self._busy = True
+                try:
+                    importlib.import_module(name)
+                    name = next(names, None)
+                finally:
+                    self._leave()
+        finally:
+            self._done = True
+
+    def _leave(self) -> None:
+        with self._free:
+            self._busy = False
+            self._free.notify_all()
+
+
+IMPORTS = Imports()
+"""Of the process."""
 
 
 @asynccontextmanager
 async def ready(_app: st.App) -> AsyncIterator[None]:
-    """Import everything before the first session, and leave finding the pages to `st.navigation`.
+    """Begin to import everything, and leave finding the pages to `st.navigation`.
 
-    Libraries whose modules need each other are handed out half imported when sessions import them at once.
     Until a session has run `st.navigation`, Streamlit takes the files in pages/ for pages of the older kind:
     the first visitor of a server would get a deep link without app.py around it.
     """
     PagesManager.uses_pages_directory = False
-    import_everything()
+    Image.preinit()
+    IMPORTS.begin(everything())
     send_at_once()
     yield
 

@@ -121,7 +121,8 @@ class Runner:
 
 
 GH = """
-import json, pathlib, sys
+import json, os, pathlib, sys
+assert os.environ["GH_HOST"] == "git.example" and os.environ["GH_ENTERPRISE_TOKEN"] == "token"
 kept = pathlib.Path("{kept}")
 comments = json.loads(kept.read_text()) if kept.exists() else []
 words = sys.argv[1:]
@@ -164,6 +165,7 @@ def acted(runner: Runner, given: dict[str, str]) -> tuple[int, dict[str, str], s
             own = {key: text.replace(f"${{{{ inputs.{name} }}}}", value) for key, text in own.items()}
         done = runner.run(
             step["run"], GITHUB_ACTION_PATH="/action", GITHUB_REPOSITORY="o/r",
+            GITHUB_SERVER_URL="https://git.example",
             RUNNER_TEMP=str(runner.folder), **{name: str(file) for name, file in files.items()}, **own,
         )  # fmt: skip
         code = done.returncode
@@ -176,7 +178,7 @@ def acted(runner: Runner, given: dict[str, str]) -> tuple[int, dict[str, str], s
 def test_the_steps_of_the_action(runner: Runner):
     backup = runner.folder / "backup"
     assert call(store(runner.folder / "old", **BEFORE), "store", "backup", backup).exit_code == 0
-    given = {"record": "decisions/search.json", "backup": str(backup), "comment": "true"}
+    given = {"record": "decisions/search.json", "backup": str(backup), "comment": "true", "token": "token"}
     code, outputs, summary = acted(runner, given)
     assert (code, outputs["holds"], outputs["cause"]) == (0, "true", "")
     assert summary.startswith("# Decision gate: holds")

@@ -19,7 +19,7 @@ def test_what_is_shipped_is_loaded_and_spans_three_orders_of_magnitude(tmp_path:
     assert done.exit_code == 0, done.output
     snapshot = Store.open(tmp_path / "store").read()
     runs = snapshot.runs(first_look.COLLECTION_ID)
-    assert runs.height == 36
+    assert runs.height == 42
     rankings = snapshot.rankings(runs["run_id"].to_list()).filter(stage="final")
     asked = rankings.group_by("run_id").agg(pl.col("query_id").n_unique()).join(runs, on="run_id")
     fewer = asked.filter(pl.col("query_id") < 64)
@@ -29,7 +29,7 @@ def test_what_is_shipped_is_loaded_and_spans_three_orders_of_magnitude(tmp_path:
     timings = snapshot.timings(runs["run_id"].to_list())
     whole = timings.group_by("run_id", "query_id", "repeat").agg(pl.col("ms").sum())
     times = whole.group_by("run_id").agg(pl.col("ms").median())["ms"]
-    assert times.max() > 1000 * times.min() > 0
+    assert times.max() > 10_000 * times.min() > 0
     assert snapshot.answers(runs["run_id"].to_list())["reader"].unique().to_list() == ["fake"]
     assert snapshot.sizes("diagnostics").height == 4, "names in embedders"
     assert "python-docs" not in snapshot.collections()["collection_id"], "nothing was measured"
@@ -48,6 +48,6 @@ def test_grades_of_later_candidates_name_their_judge_and_repeat_none():
     graded = judged.filter(golden_set_id=first_look.GOLDEN_SET_ID)
     assert not graded.select("query_id", "passage_id").is_duplicated().any()
     counts = dict(graded.group_by("judge").len().iter_rows())
-    assert counts == {first_look.LATER_JUDGE: 305, demo.golden_set().judge: demo.judgements().height}
+    assert counts == {first_look.LATER_JUDGE: 483, demo.golden_set().judge: demo.judgements().height}
     readme = (demo.DEMO / "README.md").read_text(encoding="utf-8")
-    assert "305 more grades" in readme
+    assert "483 more grades" in readme

