@@ -49,11 +49,14 @@ _REFERS = re.compile(
     rf"\b(?:according to|as (?:stated|described|mentioned) in|based on|in|from) "
     rf"(?:the|this|that|your)(?: (?:above|following|provided|given))? (?:{_EN})\b(?! \w*\d)"
     rf"|\bthis (?:{_EN})\b|\bthe (?:{_EN})s? (?:above|below|says?|states?|mentions?|describes?)\b"
-    r"|\b(?:mentioned|described|shown|listed|stated) (?:above|below)\b|\b(?:the|this) author\b"
+    r"|\b(?:mentioned|described|shown|listed|stated) (?:above|below)\b"
+    rf"|\b(?:the|this) author\b(?! of (?!(?:the|this|that) (?:{_EN})\b))"
     rf"|\b(?:selon|d['’]après|dans) ?(?:l['’]|le |la |ce |cet |cette |ces )?(?:{_FR})\b"
     rf"(?! (?:de loi|du code|\w*\d))|\b(?:ce|cet|cette) (?:{_FR})\b"
     rf"|\b(?:le|la|l['’]) ?(?:{_FR}) (?:dit|indique|mentionne|décrit|précise)\b"
-    r"|\b(?:mentionnée?s?|décrite?s?|indiquée?s?) (?:ci-desso?us|plus haut|dans le)\b|\bl['’]auteur\b",
+    r"|\b(?:mentionnée?s?|décrite?s?|indiquée?s?) (?:ci-desso?us|plus haut|dans le)\b"
+    rf"|\b(?:dit|pense|écrit|selon|d['’]après) l['’]auteur\b"
+    rf"|\bl['’]auteur\b(?! (?:de |du |d['’])(?!(?:l['’])?(?:{_FR})\b))",
     re.IGNORECASE,
 )
 

@@ -135,5 +135,13 @@ def _of_model(form: Form, place: DeltaGenerator) -> Form:
         help="A second set: whether the choice rests on shared words.",
     )  # fmt: skip
     budget = work.budget(right, "questions_budget", "written")
+    address = ""
+    if form.method not in models():
+        address = place.text_input(
+            "Address of the model", key="questions_address", placeholder="http://localhost:11434/v1",
+            help="Of a service that speaks OpenAI's language (Ollama, vLLM). With a key: Text.",
+        )  # fmt: skip
     chosen = tuple(kinds) or KINDS[:1]
-    return replace(form, kinds=chosen, closed_book=closed, twins=twins, budget=budget)
+    return replace(
+        form, kinds=chosen, closed_book=closed, twins=twins, address=address.strip(), budget=budget
+    )

@@ -9,6 +9,7 @@ from typing import Literal
 import streamlit as st
 
 from core.golden.questions.folder import read
+from core.records import short_hash
 from core.ui import door
 from core.views.golden import reviewing
 from core.views.text import plain
@@ -17,6 +18,8 @@ from core.written import upright
 _SINCE = "_review_since"
 _ACTS = {"accept": ("Accept", "a"), "reject": ("Reject", "x"), "skip": ("Later", "l"), "undo": ("Undo", "u")}
 """Act → its word and its key; R and C are Streamlit's own."""
+_TO_KEYS = "if (document.activeElement?.matches('input')) document.activeElement.blur();"
+"""Leaves the field of the name, where keys would be letters of it, when a card comes."""
 
 
 @st.fragment
@@ -39,7 +42,8 @@ def review(folder: Path) -> None:
         st.session_state[_SINCE] = (at, time.monotonic())
     with st.container(border=True):
         st.markdown(f"#### {plain(entry.draft.text)}")
-        st.caption(plain(f"{entry.query_id} · {entry.draft.kind} · {entry.draft.answer}".rstrip(" ·")))
+        answer = f" · answer: {entry.draft.answer}" if entry.draft.answer else ""
+        st.caption(plain(f"{entry.query_id} · {entry.draft.kind}{answer}"))
         for quote in entry.draft.quotes:
             st.caption(plain(quote.source))
             st.text(upright(quote.text))
@@ -52,6 +56,8 @@ def review(folder: Path) -> None:
             _keep(folder, name, entry.query_id, "edit", text or "")
             st.rerun(scope="fragment")
     st.caption("Keys: A accept, X reject, L later, U undo; edit the text and press Enter.")
+    card = short_hash(name, entry.query_id)
+    st.html(f"<script data-card='{card}'>{_TO_KEYS}</script>", unsafe_allow_javascript=True)
 
 
 def _button(folder: Path, name: str, query_id: str, act: str) -> None:

@@ -15,7 +15,7 @@ from core.views.golden.spread import spread_of
 from core.views.library.export import StoreShelf
 from core.views.run.paid import closing, dollars, fact, listed, now, press
 from core.views.text import count, score
-from core.written import toml_text
+from core.written import toml, toml_text
 
 if TYPE_CHECKING:  # the engines take a second to load
     from core.golden.questions.folder import QuestionSet
@@ -63,6 +63,7 @@ class Form:
     names: str = ""
     twins: bool = False
     closed_book: bool = True
+    address: str = ""  # of a model that no catalogue has
     budget: float | None = None
 
 
@@ -81,7 +82,8 @@ def specification(form: Form) -> str:
         f"log.{'stored' if form.log_stored else 'path'}": form.log if form.method == "log" else None,
         **{f"log.{key}": getattr(form, key) for key in ("column", "mask", "names") if form.method == "log"},
     }
-    return toml_text(("", head))
+    own = {"provider": "openai", "base_url": form.address} if by_model and form.address else {}
+    return toml_text(("", head), (f"models.{toml(form.method)}", own))
 
 
 def read(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,11 @@ from core.golden.questions.rules import (
     refers_to_text,
     screen,
 )
+from core.golden.questions.spec import QuestionsSpec
 from core.golden.questions.writing import holds
 from core.pipeline.index.terms import Analyzer
+from core.pipeline.sweep import parse_as
+from core.views.golden.asking import Form, specification
 from tests.golden.questions import texts
 
 SHOWN = Quote(
@@ -56,6 +60,12 @@ def test_several_questions_in_one(question: str, several: bool):
         ("D'après ce document, combien coûte un colis ?", True),
         ("Que dit l'auteur des remboursements ?", True),
         ("Quels frais sont mentionnés ci-dessus ?", True),
+        ("Where was the author of this article born?", True),
+        ("Que pense l'auteur du remboursement ?", True),
+        ("Où est né l'auteur de l'article ?", True),
+        ("Which illness did the author of Emma have?", False),
+        ("De quoi souffrait l'auteur du pari ?", False),
+        ("Où est né l'auteur d'Ubu roi ?", False),
         ("When is the refund paid?", False),
         ("What does article 12 of the statute forbid?", False),
         ("Que prévoit l'article 12 du code civil ?", False),
@@ -65,6 +75,13 @@ def test_several_questions_in_one(question: str, several: bool):
 )
 def test_refers_to_the_document(question: str, refers: bool):
     assert refers_to_text(question) is refers
+
+
+def test_a_model_of_ones_own_stands_in_the_specification_with_its_address():
+    form = Form(name="a", documents="/texts", method="qwen 3:4b", address="http://localhost:11434/v1")
+    asked = parse_as(QuestionsSpec, specification(form), "toml")
+    assert asked.models[asked.model].base_url == "http://localhost:11434/v1"
+    assert parse_as(QuestionsSpec, specification(replace(form, method="headings")), "toml").models == {}
 
 
 @pytest.mark.parametrize(
