@@ -55,6 +55,12 @@ def everything() -> Iterator[str]:
             yield module.name
 
 
+def import_everything() -> None:
+    """Import all that a page may need, here and now."""
+    for name in everything():
+        importlib.import_module(name)
+
+
 class Imports:
     """Imports modules in a thread of its own, one after another, and lets visitors go before.
 
