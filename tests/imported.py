@@ -10,10 +10,12 @@ import requests  # noqa: F401
 import streamlit.web.cli  # noqa: F401
 import tokenizers  # noqa: F401
 import wordllama  # noqa: F401
+from typer.main import get_command
 
-import core.cli.app  # noqa: F401
+from core.cli.app import app
 from core.ui.serving import import_everything
 from tests.pipeline.evaluate import paid  # noqa: F401
 from tests.store import flips, kills  # noqa: F401
 
 import_everything()
+dict(get_command(app).commands)  # loaded when they are asked for

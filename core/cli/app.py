@@ -7,71 +7,102 @@ the cause. Results go to standard output, everything else to standard error.
 
 from __future__ import annotations
 
+import importlib
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+from typer.main import get_command, get_group
 
-from core.cli import (
-    cost,
-    decide,
-    diagnose,
-    export,
-    gate,
-    golden,
-    import_,
-    mcp,
-    page,
-    prices,
-    readers,
-    router,
-    score,
-    sql,
-    store,
-    ui,
-)
-from core.cli.context import Context, complain
-from core.cli.runs import indexes, measure, plan
-from core.cli.runs import run as run_command
+from core.cli.base import Context, complain
 from core.errors import ClqError, refusal
 
-# One line per command: its name and its function.
-COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
-    ("ui", ui.run),
-    ("import", import_.run),
-    ("formats", import_.formats),
-    ("list", store.list_),
-    ("score", score.run),
-    ("measures", score.listed),
-    ("decide", decide.run),
-    ("gate", gate.run),
-    ("next", decide.evaluate_next),
-    ("record", decide.record),
-    ("snapshot", decide.snapshot),
-    ("page", page.run),
-    ("router", router.run),
-    ("cost", cost.run),
-    ("delete", store.delete),
-    ("restore", store.restore),
-    ("export", export.run),
-    ("demo", run_command.demo),
-    ("plan", plan.run),
-    ("run", run_command.run),
-    ("measure", measure.measure),
-    ("resume", run_command.resume),
-    ("search", run_command.search),
-    ("manifest", plan.manifest),
-    ("doctor", store.doctor),
-    ("sql", sql.run),
-    ("mcp", mcp.run),
+# One line per command: its name, and the module of this package and the function that do it.
+COMMANDS: tuple[tuple[str, str], ...] = (
+    ("ui", "ui:run"),
+    ("import", "import_:run"),
+    ("formats", "import_:formats"),
+    ("list", "store:list_"),
+    ("score", "score:run"),
+    ("measures", "score:listed"),
+    ("decide", "decide:run"),
+    ("gate", "gate:run"),
+    ("next", "decide:evaluate_next"),
+    ("record", "decide:record"),
+    ("snapshot", "decide:snapshot"),
+    ("page", "page:run"),
+    ("router", "router:run"),
+    ("cost", "cost:run"),
+    ("delete", "store:delete"),
+    ("restore", "store:restore"),
+    ("export", "export:run"),
+    ("demo", "runs.run:demo"),
+    ("plan", "runs.plan:run"),
+    ("run", "runs.run:run"),
+    ("measure", "runs.measure:measure"),
+    ("resume", "runs.run:resume"),
+    ("search", "runs.run:search"),
+    ("manifest", "runs.plan:manifest"),
+    ("doctor", "store:doctor"),
+    ("sql", "sql:run"),
+    ("mcp", "mcp:run"),
 )
+GROUPS: tuple[tuple[str, str], ...] = (
+    ("prices", "prices:app"),
+    ("judges", "golden:judging"),
+    ("golden", "golden:app"),
+    ("diagnose", "diagnose:app"),
+    ("readers", "readers:app"),
+    ("indexes", "runs.indexes:app"),
+    ("store", "store:app"),
+)
+
+
+class _Commands(Mapping[str, Any]):
+    """Commands by name, each loaded when it is asked for: all of them take two seconds."""
+
+    def __init__(self) -> None:
+        self._places = dict((*COMMANDS, *GROUPS))
+        self._made: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - typer's own types are private
+        if name not in self._made:
+            module, _, attribute = self._places[name].partition(":")
+            self._made[name] = _made(
+                name, getattr(importlib.import_module(f".{module}", __package__), attribute)
+            )
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+def _made(name: str, found: Any) -> Any:  # noqa: ANN401
+    if isinstance(found, typer.Typer):
+        command: Any = get_group(found)
+    else:
+        alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+        alone.command(name)(found)
+        command = get_command(alone)
+    command.name = name
+    return command
 
 
 class _Group(TyperGroup):
     """Turns the errors that a user can meet into a line on standard error and exit code 1."""
+
+    def __init__(self, **given: Any) -> None:  # noqa: ANN401
+        super().__init__(**given)
+        self.commands: Any = _Commands()
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401, ARG002
+        return list(self.commands)
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401
         try:
@@ -113,15 +144,3 @@ def main(
     ctx.obj = Context(store)
     if verify:
         ctx.obj.verify()
-
-
-for _name, _command in COMMANDS:
-    app.command(_name)(_command)
-app.add_typer(prices.app, name="prices")
-app.add_typer(golden.judging, name="judges")
-app.add_typer(golden.app, name="golden")
-app.add_typer(diagnose.app, name="diagnose")
-app.add_typer(readers.app, name="readers")
-app.add_typer(indexes.app, name="indexes")
-store.app.command("views")(sql.views)
-app.add_typer(store.app, name="store")

@@ -1,4 +1,4 @@
-"""The parts that commands share: the store, writing that says when it waits, names of runs, shared options.
+"""The parts that commands share: printing, shared options.
 
 How commands print: a table for people, JSON or CSV for programs; messages go to standard error.
 """
@@ -9,8 +9,6 @@ import json
 import math
 import sys
 from collections.abc import Iterable
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -21,14 +19,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from core.errors import StoreDamagedError, UnknownNameError
 from core.importers.read.text import shown
-from core.paths import PRICES
-from core.prices import PriceBook, load_books, own_folder
-from core.store import Store, Writer
-from core.store.doctor import Level, examine
 from core.views.text import ruled, to_csv
-from core.written import escaped, upright
+from core.written import escaped
 
 _CELL = 200  # Characters of a cell on a terminal
 _WHOLE = 1 << 20  # Characters of a cell, and of a line, that is piped: nothing of it is cut or folded
@@ -57,11 +50,6 @@ def emit(rows: pl.DataFrame, form: Format, *, empty: str = "Nothing.") -> None:
         typer.echo(empty)
     else:
         _table(rows)
-
-
-def complain(message: str) -> None:
-    """Say something on standard error."""
-    typer.echo(upright(message), err=True)
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401
@@ -110,41 +98,3 @@ RunsOption = Annotated[
     list[str] | None, typer.Option("--run", help="A run by id or label; may be repeated. Default: all.")
 ]
 CollectionOption = Annotated[str | None, typer.Option(help="Only runs of this collection.")]
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """The global options."""
-
-    path: Path | None  # folder of the store; None for the default place
-
-    def store(self) -> Store:
-        """Open the store."""
-        return Store.open(self.path)
-
-    def verify(self) -> None:
-        """Refuse a damaged store, all of it, before any of it is used."""
-        damage = [finding for finding in examine(self.store()).findings if finding.level is Level.DAMAGE]
-        if damage:
-            more = f" ({len(damage) - 1} more)" if damage[1:] else ""
-            raise StoreDamagedError(damage[0].found + more, where=str(self.store().path), do=damage[0].do)
-
-    def books(self) -> dict[str, PriceBook]:
-        """Return the shipped price books and the user's own, by name."""
-        return load_books(PRICES, own=own_folder(self.store().path))
-
-    def book(self, name: str) -> PriceBook:
-        """Return one of the price books."""
-        books = self.books()
-        if name not in books:
-            raise UnknownNameError("price book", name, books)
-        return books[name]
-
-    def write(self, action: str, note: str = "") -> AbstractContextManager[Writer]:
-        """Return one transaction; says on standard error that it waits for another writer."""
-        return self.store().write(action, note, on_wait=waiting)
-
-
-def waiting(seconds: float) -> None:
-    """Say on standard error that another process writes."""
-    complain(f"waiting for another process that writes to the store ({seconds:.0f} s)…")

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import polars as pl
 import typer
 
-from core.cli.context import Context, Format, FormatOption, emit, lay
+from core.cli.base import Context
+from core.cli.context import Format, FormatOption, emit, lay
 from core.cli.options import options
 from core.errors import UnknownNameError
 from core.prices import DEFAULT_BOOK, PriceBook

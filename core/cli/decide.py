@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated
 import polars as pl
 import typer
 
-from core.cli.context import Format, FormatOption, complain, emit, lay
+from core.cli.base import complain
+from core.cli.context import Format, FormatOption, emit, lay
 from core.cli.deciding import Question, deciding
 from core.cli.gate import compared
 from core.files import write_text

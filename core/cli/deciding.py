@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.cli.context import Context, complain
+from core.cli.base import Context, complain
 from core.cli.options import options
 from core.importers.read.text import shown
 from core.views.workspace import question

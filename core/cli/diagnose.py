@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 import polars as pl
 import typer
 
-from core.cli.context import Context, Format, FormatOption, YesOption, complain, emit
+from core.cli.base import Context, complain
+from core.cli.context import Format, FormatOption, YesOption, emit
 from core.cli.noise import CollectionOption, GoldenOption, MeasureOption, noise, robust
 from core.cli.runs import agreed, coded, work_of
 from core.cli.runs.paid import add_resume, execute

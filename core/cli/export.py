@@ -9,7 +9,8 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from core.cli.context import Context, Format, complain, emit
+from core.cli.base import Context, complain
+from core.cli.context import Format, emit
 from core.cli.ship import ship
 from core.errors import InputError, UnknownNameError
 from core.exporters import FORMATS, write

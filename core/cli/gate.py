@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from core.cli.context import Format, FormatOption, complain, emit, lay
+from core.cli.base import complain
+from core.cli.context import Format, FormatOption, emit, lay
 from core.cli.deciding import Question, deciding
 from core.files import write_text
 from core.written import escaped

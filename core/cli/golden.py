@@ -14,7 +14,8 @@ import polars as pl
 import typer
 
 from core.cli import questions
-from core.cli.context import Context, Format, FormatOption, complain, emit
+from core.cli.base import Context, complain
+from core.cli.context import Format, FormatOption, emit
 from core.cli.deciding import Question, deciding
 from core.cli.runs.paid import add_commands, add_resume, add_status
 from core.errors import InputError

@@ -18,7 +18,8 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from core.cli.context import Context, Format, FormatOption, complain, emit, waiting
+from core.cli.base import Context, complain, waiting
+from core.cli.context import Format, FormatOption, emit
 from core.errors import ClqError, InputError, UnknownNameError, refusal
 from core.importers import FORMATS, GRADE_MAPPINGS, Import, Progress
 from core.importers.meaning import Row

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from core.cli.context import Context
+from core.cli.base import Context
 
 
 def run(

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import polars as pl
 import typer
 
-from core.cli.context import Context, Format, FormatOption, complain, emit
+from core.cli.base import Context, complain
+from core.cli.context import Format, FormatOption, emit
 from core.cli.runs import carried_out, coded, leave_if_cancelled
 from core.errors import InputError
 from core.importers.read.text import quoted

@@ -12,7 +12,8 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from core.cli.context import Context, Format, FormatOption, complain, emit
+from core.cli.base import Context, complain
+from core.cli.context import Format, FormatOption, emit
 from core.errors import InputError
 from core.prices import DEFAULT_BOOK, PriceBook, own_folder
 from core.prices.litellm import BOOK, read_litellm

@@ -9,16 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from core.cli.context import (
-    BudgetOption,
-    Context,
-    DryRunOption,
-    Format,
-    FormatOption,
-    YesOption,
-    complain,
-    emit,
-)
+from core.cli.base import Context, complain
+from core.cli.context import BudgetOption, DryRunOption, Format, FormatOption, YesOption, emit
 from core.cli.runs import agreed, coded, warn
 from core.cli.runs.paid import execute
 from core.importers.read.text import shown

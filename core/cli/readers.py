@@ -7,15 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import polars as pl
 import typer
 
-from core.cli.context import (
-    CollectionOption,
-    Context,
-    Format,
-    FormatOption,
-    RunsOption,
-    complain,
-    emit,
-)
+from core.cli.base import Context, complain
+from core.cli.context import CollectionOption, Format, FormatOption, RunsOption, emit
 from core.cli.runs.paid import add_commands
 from core.errors import InputError, UnknownNameError
 from core.store import Snapshot

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from core.cli.context import Format, complain, emit
+from core.cli.base import complain
+from core.cli.context import Format, emit
 from core.cli.deciding import Question, deciding
 from core.cli.page import choices_of
 from core.errors import InputError

@@ -12,15 +12,8 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from core.cli.context import (
-    CollectionOption,
-    Context,
-    Format,
-    FormatOption,
-    RunsOption,
-    complain,
-    emit,
-)
+from core.cli.base import Context, complain
+from core.cli.context import CollectionOption, Format, FormatOption, RunsOption, emit
 from core.errors import InputError
 from core.importers import Options, load
 from core.importers.read.ordering import TieOrder

@@ -10,7 +10,8 @@ from typing import Any
 import polars as pl
 import typer
 
-from core.cli.context import Context, Format, complain, emit
+from core.cli.base import Context, complain
+from core.cli.context import Format, emit
 from core.errors import InputError, UnknownNameError
 from core.pipeline.shippable import KINDS
 from core.prices import DEFAULT_BOOK

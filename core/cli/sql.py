@@ -8,7 +8,8 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from core.cli.context import Context, Format, FormatOption, emit
+from core.cli.base import Context
+from core.cli.context import Format, FormatOption, emit
 from core.files import write_text
 from core.store.query import MEMORY, SECONDS, query, statements
 

@@ -17,8 +17,10 @@ from typing import Annotated, Literal
 import polars as pl
 import typer
 
-from core.cli.context import Context, Format, FormatOption, emit, waiting
+from core.cli.base import Context, waiting
+from core.cli.context import Format, FormatOption, emit
 from core.cli.runs import work_of
+from core.cli.sql import views
 from core.errors import StoreError, UnknownNameError
 from core.golden.book import FILE, Book, bring_back
 from core.store import Kind, Snapshot, upkeep
@@ -306,3 +308,6 @@ def _told(done: upkeep.Copied, form: Format, judged: str) -> None:
         ),
         form,
     )
+
+
+app.command("views")(views)

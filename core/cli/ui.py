@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from core.cli.context import Context
+from core.cli.base import Context
 from core.errors import AccessError
 from core.paths import APP
 from core.processes import serve

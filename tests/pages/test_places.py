@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.cli.context import Context
+from core.cli.base import Context
 from core.cli.deciding import Question
 from core.report import page as report
 from core.report import render

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
-from core.cli.context import Context, Format, complain, emit, waiting
+from core.cli.base import Context, complain, waiting
+from core.cli.context import Format, emit
 from core.errors import BudgetError
 from core.jobs import State, asked_to_stop
 from core.views.run.bar import progressing

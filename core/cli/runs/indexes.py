@@ -15,7 +15,8 @@ import polars as pl
 import typer
 
 from core.cli import runs
-from core.cli.context import Context, DryRunOption, Format, FormatOption, YesOption, complain, emit
+from core.cli.base import Context, complain
+from core.cli.context import DryRunOption, Format, FormatOption, YesOption, emit
 from core.cli.deciding import Question, deciding
 from core.cli.runs import plan as planning
 from core.errors import InputError

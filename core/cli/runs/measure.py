@@ -11,15 +11,8 @@ import polars as pl
 import typer
 
 from core.cli import runs
-from core.cli.context import (
-    BudgetOption,
-    Context,
-    DryRunOption,
-    Format,
-    FormatOption,
-    YesOption,
-    complain,
-)
+from core.cli.base import Context, complain
+from core.cli.context import BudgetOption, DryRunOption, Format, FormatOption, YesOption
 from core.cli.runs import plan as planning
 from core.errors import InputError, UnknownNameError
 from core.views.run.own import OwnForm, read_params, specification

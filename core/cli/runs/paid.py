@@ -10,17 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from core.cli.context import (
-    BudgetOption,
-    Context,
-    DryRunOption,
-    Format,
-    FormatOption,
-    SpecArgument,
-    YesOption,
-    complain,
-    emit,
-)
+from core.cli.base import Context, complain
+from core.cli.context import BudgetOption, DryRunOption, Format, FormatOption, SpecArgument, YesOption, emit
 from core.cli.runs import CODES, agreed, carried_out, leave_if_cancelled, warn
 from core.views.run.paid import as_json, line_rows
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import polars as pl
 import typer
 
-from core.cli.context import Context, Format, FormatOption, MaybeSpec, emit
+from core.cli.base import Context
+from core.cli.context import Format, FormatOption, MaybeSpec, emit
 from core.cli.runs import warn, work_of
 from core.errors import InputError, UnknownNameError
 from core.records import JsonMap, Stack, now

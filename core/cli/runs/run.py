@@ -14,17 +14,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from core.cli import runs
-from core.cli.context import (
-    BudgetOption,
-    Context,
-    DryRunOption,
-    Format,
-    FormatOption,
-    MaybeSpec,
-    YesOption,
-    complain,
-    emit,
-)
+from core.cli.base import Context, complain
+from core.cli.context import BudgetOption, DryRunOption, Format, FormatOption, MaybeSpec, YesOption, emit
 from core.cli.runs import plan as planning
 from core.cli.runs.plan import SplitOption
 from core.errors import InputError

@@ -1,0 +1,67 @@
+"""The global options and messages: what each command takes, so that little is loaded for it."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from core.errors import StoreDamagedError, UnknownNameError
+from core.paths import PRICES
+from core.written import upright
+
+if TYPE_CHECKING:
+    from core.prices import PriceBook
+    from core.store import Store, Writer
+
+
+def complain(message: str) -> None:
+    """Say something on standard error."""
+    typer.echo(upright(message), err=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The global options."""
+
+    path: Path | None  # folder of the store; None for the default place
+
+    def store(self) -> Store:
+        """Open the store."""
+        from core.store import Store  # noqa: PLC0415 - with all here a second, which `ui` need not wait for
+
+        return Store.open(self.path)
+
+    def verify(self) -> None:
+        """Refuse a damaged store, all of it, before any of it is used."""
+        from core.store.doctor import Level, examine  # noqa: PLC0415
+
+        damage = [finding for finding in examine(self.store()).findings if finding.level is Level.DAMAGE]
+        if damage:
+            more = f" ({len(damage) - 1} more)" if damage[1:] else ""
+            raise StoreDamagedError(damage[0].found + more, where=str(self.store().path), do=damage[0].do)
+
+    def books(self) -> dict[str, PriceBook]:
+        """Return the shipped price books and the user's own, by name."""
+        from core.prices import load_books, own_folder  # noqa: PLC0415
+
+        return load_books(PRICES, own=own_folder(self.store().path))
+
+    def book(self, name: str) -> PriceBook:
+        """Return one of the price books."""
+        books = self.books()
+        if name not in books:
+            raise UnknownNameError("price book", name, books)
+        return books[name]
+
+    def write(self, action: str, note: str = "") -> AbstractContextManager[Writer]:
+        """Return one transaction; says on standard error that it waits for another writer."""
+        return self.store().write(action, note, on_wait=waiting)
+
+
+def waiting(seconds: float) -> None:
+    """Say on standard error that another process writes."""
+    complain(f"waiting for another process that writes to the store ({seconds:.0f} s)…")
