@@ -11,9 +11,13 @@ import runpy
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+_LONG_S = 5.0
+"""After an answer that took longer the process is not kept: it may hold much, and starting takes less."""
 
 
 def run_bounded(
@@ -38,7 +42,8 @@ def run_bounded(
 class Bounded:
     """A script that answers requests, one line of JSON each; its process begins when it is first asked.
 
-    It ends when nobody asked for a while, or with this process, and begins again when it is asked then.
+    It ends when nobody asked for a while, after an answer that took long, or with this process, and begins
+    again when it is asked then.
 
     Args:
         script: A Python file that answers every line of its input with a line.
@@ -64,7 +69,7 @@ class Bounded:
         with self._lock:
             if self._ending is not None:
                 self._ending.cancel()
-            process = self._begun()
+            process, asked = self._begun(), time.monotonic()
             watch = threading.Timer(self._seconds, process.kill)
             watch.start()
             try:
@@ -74,6 +79,9 @@ class Bounded:
             if not line.endswith("\n"):
                 self._end()
                 raise ChildProcessError("It takes more memory or time than is allowed.")
+            if time.monotonic() - asked > _LONG_S:
+                self._end()
+                return dict(json.loads(line))
             self._ending = threading.Timer(self._idle_s, self.close)
             self._ending.daemon = True
             self._ending.start()

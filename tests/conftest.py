@@ -6,11 +6,16 @@ import functools
 import gc
 import importlib
 import os
+import re
+import subprocess
+import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import typer.testing
+from _pytest.mark.expression import Expression
 from hypothesis import settings
 
 from core.paths import ROOT
@@ -79,9 +84,21 @@ def pytest_collection(session: pytest.Session) -> None:
         return
     folders = [Path(argument) for argument in session.config.args if Path(argument).is_dir()]
     files = sorted(file.resolve() for folder in folders for file in folder.rglob("test_*.py"))
+    files = [file for file in files if not pytest_ignore_collect(file, session.config)]
     for file in files[int(worker.removeprefix("gw")) :: int(os.environ["PYTEST_XDIST_WORKER_COUNT"])]:
         with contextlib.suppress(Exception, pytest.skip.Exception):  # told when collected
             importlib.import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out unread what has none of the marks that are asked for: importing takes longer than looking."""
+    asked = config.option.markexpr
+    if not collection_path.name.startswith("test_") or not asked:
+        return None
+    if Expression.compile(asked).evaluate(lambda _, **__: False):
+        return None
+    text = collection_path.read_text(encoding="utf-8")
+    return not any(f"mark.{name}" in text for name in re.findall(r"\w+", asked)) or None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -127,6 +144,38 @@ def answered_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def hostile_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Names, queries and passages that try to be markup, formulas or SQL; to be read only."""
     return once(tmp_path_factory, "hostile", stores.hostile)
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from the files of this checkout."""
+
+    def build(folder: Path) -> None:
+        command = [
+            sys.executable,
+            "-m",
+            "build",
+            "--wheel",
+            "--no-isolation",
+            "--outdir",
+            str(folder),
+            str(ROOT),
+        ]
+        subprocess.run(command, check=True, capture_output=True)
+
+    (built,) = once(tmp_path_factory, "wheel", build).glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="session")
+def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package as the wheel has it, to be put on the path; compiled by whoever imports it first."""
+
+    def unpack(folder: Path) -> None:
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(folder)
+
+    return once(tmp_path_factory, "site", unpack)
 
 
 @pytest.fixture(scope="session")

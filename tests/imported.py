@@ -14,6 +14,7 @@ from typer.main import get_command
 
 from core.cli.app import app
 from core.ui.serving import import_everything
+from tests.golden import judging  # noqa: F401
 from tests.pipeline.evaluate import paid  # noqa: F401
 from tests.store import flips, kills  # noqa: F401
 

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +19,6 @@ PROMISED = {
     "measure_my_retriever": ("finished: 2 of 2 stacks", "finished: 1 of 1 stack", "N-Recall4\\+@3"),
 }
 """What stands in the outputs of each, as patterns."""
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The package as the wheel has it."""
-    folder = tmp_path_factory.mktemp("wheel")
-    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
-    subprocess.run(build, check=True, capture_output=True)
-    (built,) = folder.glob("*.whl")
-    with zipfile.ZipFile(built) as archive:
-        archive.extractall(folder / "site")
-    return folder / "site"
 
 
 def outputs(notebook: Any) -> list[str]:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from unittest.mock import patch
 
-from streamlit.components.v2.component_manager import BidiComponentManager
-from streamlit.runtime.pages_manager import PagesManager
+import pytest
 from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner
 
 from core.cli.app import app
 from core.paths import ROOT
 from core.ui import cache
-from tests.pages.reading import go, like_a_server
+from tests.pages.reading import go
+from tests.pages.served import served
 
 RUN = "q1 Q0 a 1 9.5 bm25\nq1 Q0 b 2 9.0 bm25\n"
 QRELS = "q1 0 a 2\nq1 0 b 0\n"
@@ -101,15 +99,10 @@ def page(store: Path, name: str) -> Outcome:
     """Open one of the pages."""
     os.environ["CLQ_STORE"] = str(store)
     cache.store.clear()
-    with (
-        patch.object(PagesManager, "__init__", like_a_server(PagesManager.__init__)),
-        # AppTest looks through all installed packages for components, which takes longer than a page.
-        patch.object(BidiComponentManager, "discover_and_register_components"),
-    ):
-        main = sys.modules["__main__"]  # which AppTest replaces
+    with pytest.MonkeyPatch.context() as patch:
+        served(patch)
         opened = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
         go(opened, name).run()
-        sys.modules["__main__"] = main
     said = [f"Traceback {each.value} {each.message}" for each in opened.exception]
     errors = ["error: " + each.value.replace("\\", "") for each in opened.error]  # escaped Markdown
     return Outcome(int(bool(said or errors)), "\n".join([*said, *errors]))

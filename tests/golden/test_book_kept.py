@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import random
 import shutil
@@ -18,6 +17,8 @@ from typer.testing import CliRunner
 from core.cli.app import app
 from core.errors import StoreDamagedError, StoreError
 from core.golden.book import FILE, Book, Queue, bring_back
+from tests import warm
+from tests.golden.judging import judging
 from tests.stores import Lab
 
 CARDS = 300
@@ -130,25 +131,14 @@ def test_what_may_only_be_read_is_read_at_once(full: Path, tmp_path: Path, monke
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def _judging(path: Path, told: Path) -> None:
-    book = Book(path)
-    with told.open("a", buffering=1) as log:
-        for at, item in enumerate(book.items("Anne-1")):
-            if item.at is None and book.grade("Anne-1", at, 1 + at % 5, 1.0):
-                log.write(f"{at}\n")
-
-
 @pytest.mark.slow
-@pytest.mark.timeout(1200)  # of a machine with much else to do: every process begins anew
 def test_no_acknowledged_grade_is_lost_by_a_kill(tmp_path: Path):
     begun(tmp_path / FILE, 5000).close()
     told, luck = tmp_path / "told.txt", random.Random(3)  # noqa: S311
     told.touch()
-    spawn = multiprocessing.get_context("spawn")
     for _ in range(KILLS):
         before = told.stat().st_size
-        process = spawn.Process(target=_judging, args=(tmp_path / FILE, told))
-        process.start()
+        process = warm.process(judging, tmp_path / FILE, told)
         while told.stat().st_size == before and process.is_alive():
             time.sleep(0.01)
         time.sleep(luck.random() / 10)
@@ -167,8 +157,7 @@ def test_a_copy_while_somebody_judges_holds_every_acknowledged_grade(tmp_path: P
     begun(tmp_path / FILE, 5000).close()
     told, luck = tmp_path / "told.txt", random.Random(5)  # noqa: S311
     told.touch()
-    process = multiprocessing.get_context("spawn").Process(target=_judging, args=(tmp_path / FILE, told))
-    process.start()
+    process = warm.process(judging, tmp_path / FILE, told)
     sound = 0
     for number in range(COPIES):
         before = told.stat().st_size

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from typing import Any
 
 import polars as pl
-from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
@@ -20,16 +18,6 @@ TITLES = {place: page.title for page in PAGES_OF.values() for place in page.plac
 PAGES = tuple(TITLES)
 FIRST = tuple(page.places[0] for page in PAGES_OF.values())
 """A place of each page: for what is said before any of its sections is drawn."""
-
-
-def like_a_server(began: Callable[..., None]) -> Callable[..., None]:
-    """What AppTest forgets after every run: that st.navigation finds the pages; see `core.ui.serving`."""
-
-    def settled(self: PagesManager, *args: object, **options: object) -> None:
-        began(self, *args, **options)
-        PagesManager.uses_pages_directory = False
-
-    return settled
 
 
 def go(app: AppTest, place: str) -> AppTest:

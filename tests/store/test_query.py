@@ -21,13 +21,14 @@ DOCUMENT = (ROOT / "docs" / "store.md").read_text(encoding="utf-8")
 QUESTIONS = re.findall(r"```sql\n(.*?)```", DOCUMENT, re.DOTALL)
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """A store with a live run and a deleted one; to be read only."""
     lab = Lab().ask({"q1": "it's", "q2": "two"}).judge({"q1": {"p1": 5}}, by="it's me")
     lab.run("a", final={"q1": ["p1", "p2"]}, ms={"retrieve": [1.0]}).run(
         "b", label="O'Neil", final={"q1": ["p2"]}
     )
-    made = lab.write(tmp_path / "store")
+    made = lab.write(tmp_path_factory.mktemp("asked") / "store")
     with made.write("delete", "b") as writer:
         writer.remove("run", ["b"])
     return made

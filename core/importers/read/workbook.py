@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
-import json
 import re
-import subprocess
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -19,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from core.bounded import out_of_memory, run_bounded
+from core.bounded import Bounded
 from core.errors import InputError
 from core.importers.read.headers import MOST_ROWS, headed
 from core.importers.read.member import BROKEN, GIB, MIB, Limits, Member, check_unfolded, per_member
@@ -33,10 +31,8 @@ _MOST_ROWS, _MOST_COLUMNS = 1_048_576, 16_384
 _MOST_CELLS = 50_000_000
 """Cells of the smallest rectangle around a sheet's cells; the reader keeps all of it in memory."""
 _MOST_TEXT = 1 << 31
-_MOST_MEMORY, _MOST_S = 6 * GIB, 300
-"""Bounds of the process that reads a workbook: bytes of addresses, seconds."""
 _AS_CSV = "Save its sheets as CSV."
-_READER = Path(__file__).with_name("sheets.py")
+_READER = Bounded(Path(__file__).with_name("sheets.py"), memory=6 * GIB, seconds=300)
 _OVERLAP = 512
 _CELL = re.compile(rb"<(?:\w{1,20}:)?c\s[^<>]*?\br\s*=\s*[\"']([A-Za-z]{1,9})(\d{1,9})[\"']")
 _ROW = re.compile(rb"<(?:\w{1,20}:)?row\s[^<>]*?\br\s*=\s*[\"'](\d{1,9})[\"']")
@@ -97,9 +93,23 @@ def is_workbook(member: Member) -> bool:
         return False
 
 
-@per_member
 def open_workbook(member: Member) -> Workbook:
     """Check and read a workbook."""
+    opened = _opened(member)
+    if isinstance(opened, InputError):
+        raise opened
+    return opened
+
+
+@per_member
+def _opened(member: Member) -> Workbook | InputError:
+    try:
+        return _checked(member)
+    except InputError as error:  # every format asks
+        return error
+
+
+def _checked(member: Member) -> Workbook:
     if importlib.util.find_spec("fastexcel") is None:
         problem = "The reader of Excel files is not installed."
         raise InputError(problem, do="Install it: pip install fastexcel.")
@@ -129,30 +139,31 @@ def _apart(data: bytes, name: str) -> dict[str, pl.DataFrame | str]:
         (folder / "workbook.xlsx").write_bytes(data)
         book = str(folder / "workbook.xlsx")
         try:
-            ended = run_bounded(_READER, book, scratch, memory=_MOST_MEMORY, seconds=_MOST_S)
-        except subprocess.TimeoutExpired:
-            problem = f"Reading the workbook takes more than {_MOST_S} seconds."
-            raise InputError(problem, where=name, do=_AS_CSV) from None
-        if ended.returncode:
-            raise _ended(ended, name)
-        report = json.loads((folder / "sheets.json").read_bytes())
+            said = _READER.ask({"workbook": book, "folder": scratch})
+        except ChildProcessError:
+            raise _too_much(name) from None
+        if "error" in said:
+            raise _failed(said["error"], name)
         if sum(file.stat().st_size for file in folder.glob("*.arrow")) > _MOST_TEXT:
             raise InputError(f"It holds more than {_MOST_TEXT:,} bytes of text.", where=name, do=_AS_CSV)
         try:
             return {
-                sheet: report["problems"].get(str(at)) or pl.read_ipc((folder / f"{at}.arrow").read_bytes())
-                for at, sheet in enumerate(report["sheets"])
+                sheet: said["problems"].get(str(at)) or pl.read_ipc((folder / f"{at}.arrow").read_bytes())
+                for at, sheet in enumerate(said["sheets"])
             }
         except READ_ERRORS as error:
             raise _unreadable(name, str(error)) from error
 
 
-def _ended(ended: subprocess.CompletedProcess[bytes], name: str) -> InputError:
-    """Return the error of a process that did not come to its end."""
-    if out_of_memory(ended):
-        problem = "Reading the workbook takes more memory than is allowed: it claims more than it holds."
-        return InputError(problem, where=name, do=_AS_CSV)
-    return _unreadable(name, ended.stderr.decode("utf-8", "replace").splitlines()[-1].partition(": ")[2])
+def _failed(error: str, name: str) -> InputError:
+    if "MemoryError" in error or "memory allocation" in error:
+        return _too_much(name)
+    return _unreadable(name, error.splitlines()[-1].partition(": ")[2])
+
+
+def _too_much(name: str) -> InputError:
+    problem = "Reading the workbook takes more memory or time than is allowed: it claims more than it holds."
+    return InputError(problem, where=name, do=_AS_CSV)
 
 
 def _unreadable(name: str, why: str) -> InputError:

@@ -1,5 +1,4 @@
 import json
-import multiprocessing
 import os
 import pickle
 import signal
@@ -16,6 +15,7 @@ from core.paths import ROOT
 from core.providers.base import Amount, Reply
 from core.providers.calls import Journal, call_key, text_hash
 from core.records import Basis
+from tests import warm
 
 VALUES = [
     np.array([0.5, -1.25, 3e-8], dtype=np.float32),
@@ -137,10 +137,7 @@ def _write(path: Path, worker: int) -> None:
 @pytest.mark.slow
 def test_several_processes_write_at_once(tmp_path: Path):
     path = tmp_path / "replies.sqlite"
-    spawn = multiprocessing.get_context("spawn")
-    workers = [spawn.Process(target=_write, args=(path, n)) for n in range(2)]
-    for worker in workers:
-        worker.start()
+    workers = [warm.process(_write, path, n) for n in range(2)]
     for worker in workers:
         worker.join()
     assert [worker.exitcode for worker in workers] == [0, 0]
