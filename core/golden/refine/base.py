@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from hashlib import blake2b
+from operator import ne
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -140,12 +141,9 @@ class Refinement(ABC):
         self._exposures = [0] * len(ids)
         self._streak = 0
         self._batch: tuple[int, ...] | None = None
-        # Place of each item where nothing else tells two apart.
-        places = sorted(range(len(ids)), key=lambda item: (ranks[item], ids[item]))
-        self._place = [0] * len(ids)
-        for place, item in enumerate(places):
-            self._place[item] = place
-        self._top: list[int] = sorted(places, key=lambda item: -self._grades[item])[:TOP]
+        # Items as they stand where nothing else tells two apart.
+        self._placed = sorted(range(len(ids)), key=lambda item: (ranks[item], ids[item]))
+        self._top: list[int] = sorted(self._placed, key=lambda item: -self._grades[item])[:TOP]
         self._begin()
 
     @abstractmethod
@@ -236,7 +234,7 @@ class Refinement(ABC):
         if (self.turns - self.skips) % self.every:
             return
         top = self.order(TOP)
-        changed = sum(one != other for one, other in zip(top, self._top, strict=True))
+        changed = sum(map(ne, top, self._top))
         self._streak = 0 if changed else self._streak + 1
         self._top = top
         self.curve.append(Point(self.turns, changed, self._settled()))

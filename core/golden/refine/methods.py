@@ -34,10 +34,6 @@ class Graph:
         self.below = [0] * items  # items that an item has a path to
         self.above = [0] * items  # items that have a path to it
 
-    def implies(self, pair: Pair) -> bool:
-        """Tell whether there is a path from the first to the second."""
-        return bool(self.below[pair[0]] >> pair[1] & 1)
-
     def lock(self, pair: Pair) -> None:
         """Add a pair; the caller knows that no path implies it in either direction."""
         better, worse = pair
@@ -56,8 +52,10 @@ class Graph:
         order: list[int] = []
         waiting = (1 << len(left)) - 1
         while left and len(order) != first:
-            place = next(place for place, item in enumerate(left) if not above[item] & waiting)
-            item = left.pop(place)
+            for item in left:
+                if not above[item] & waiting:
+                    break
+            left.remove(item)
             waiting ^= 1 << item
             order.append(item)
         return order
@@ -92,41 +90,40 @@ class Locks(Refinement):
         """Take a Plackett–Luce step: every suffix of the order is a choice of its first from all of it."""
         eta = max(self.settings.least_step, self.settings.step / math.sqrt(1 + self.turns / 50))
         change = dict.fromkeys(order, 0.0)
-        for start in range(len(order)):
-            suffix = order[start:]
-            highest = max(self._score[item] for item in suffix)
-            weights = [math.exp(self._score[item] - highest) for item in suffix]
+        scores = [self._score[item] for item in order]
+        for start, first in enumerate(order):
+            highest = max(scores[start:])
+            weights = [math.exp(score - highest) for score in scores[start:]]
             total = sum(weights)
-            for item, weight in zip(suffix, weights, strict=True):
+            for item, weight in zip(order[start:], weights, strict=True):
                 chance = weight / total
-                change[item] += eta * ((item == order[start]) - chance)
+                change[item] += eta * ((item == first) - chance)
                 self._info[item] += chance * (1 - chance)
         for item, step in change.items():
             self._score[item] += min(max(step, -self.settings.clip), self.settings.clip)
 
     def _lock(self, order: Sequence[int]) -> None:
+        below, enough = self._graph.below, self.settings.confirmations or math.inf
+        deviation = {item: 1 / math.sqrt(max(self._info[item], EPSILON)) for item in order}
         for pair in combinations(order, 2):
-            implied = self._graph.implies(pair)
-            if implied or self._graph.implies(pair[::-1]):
+            better, worse = pair
+            implied = below[better] >> worse & 1
+            if implied or below[worse] >> better & 1:
                 self._pending.pop(pair, None)  # locks stay, so that a count kept till here was of no use
                 if not implied:
                     self.contradictions.append(pair)
                 continue
             self._pending[pair] = count = self._pending.get(pair, 0) + 1
-            if 0 < self.settings.confirmations <= count or self._clear(pair):
+            # Or where the better one's lower bound exceeds the other's upper bound.
+            apart = self._score[better] - self._score[worse]
+            if count >= enough or apart > self.settings.z * (deviation[better] + deviation[worse]):
                 self._graph.lock(pair)
                 self.locks.append(pair)
 
-    def _clear(self, pair: Pair) -> bool:
-        """Tell whether the better one's lower bound exceeds the other's upper bound."""
-        low, high = (self._score[item] for item in pair)
-        deviations = sum(1 / math.sqrt(max(self._info[item], EPSILON)) for item in pair)
-        return low - high > self.settings.z * deviations
-
     def order(self, first: int | None = None) -> list[int]:
         """Order best first: as the locks say, else by score, rank, id."""
-        items = range(len(self._score))
-        preferred = sorted(items, key=lambda item: (-self._score[item], self._place[item]))
+        behind = [-score for score in self._score]
+        preferred = sorted(self._placed, key=behind.__getitem__)
         return self._graph.sorted(preferred, first)
 
     def _scores(self) -> Sequence[float]:
@@ -213,8 +210,8 @@ class Map(Refinement):
 
     def order(self, first: int | None = None) -> list[int]:
         """Order best first by score, then rank, id."""
-        scores = self._solve().tolist()
-        return sorted(range(len(scores)), key=lambda item: (-scores[item], self._place[item]))[:first]
+        behind = (-self._solve()).tolist()
+        return sorted(self._placed, key=behind.__getitem__)[:first]
 
     def _scores(self) -> Sequence[float]:
         return [float(score) for score in self._solve()]
