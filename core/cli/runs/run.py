@@ -151,7 +151,10 @@ def demo(
     ] = False,
     measure: Annotated[
         bool,
-        typer.Option("--measure", help="Measure stacks on this machine too, the workspace python-docs."),
+        typer.Option(
+            "--measure",
+            help="Measure stacks on this machine too, the workspaces python-docs and python-names.",
+        ),
     ] = False,
     shipped: Annotated[bool, typer.Option("--shipped", hidden=True)] = False,  # what is done without options
     status: Annotated[Path | None, typer.Option(hidden=True, help="File that is told how far it is.")] = None,
@@ -194,8 +197,9 @@ def demo(
 
 
 def _measured(book: PriceBook, tracker: Tracker[Status]) -> tuple[list[Batch], Batch, str]:
-    """Run the stacks of python-docs here; returns them, figures of names, and all in a line."""
+    """Run the stacks of both workspaces here; returns them, figures of names, and all in a line."""
     from core.diagnostics.names.job import demo_batch  # noqa: PLC0415 - the engines take a second to load
+    from core.pipeline import by_name  # noqa: PLC0415
     from core.pipeline.demo import run_demo  # noqa: PLC0415
 
     batches: list[Batch] = []
@@ -207,8 +211,10 @@ def _measured(book: PriceBook, tracker: Tracker[Status]) -> tuple[list[Batch], B
             tracker.tell(done=done, total=total, stage=label)
 
         filled = run_demo(batches.append, tell)
+        batches += by_name.measured(tell)
         bar.update(task, description="names in embedders")
-        return batches, demo_batch(book), filled.summary
+        named = sum(len(batch.runs) for batch in batches) - len(filled.runs)
+        return batches, demo_batch(book), f"{filled.summary}; {named} runs with questions that name something"
 
 
 def _bar() -> Progress:

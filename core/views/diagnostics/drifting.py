@@ -28,7 +28,10 @@ WORDS, FOUND = "words of the query", "passages found"
 JUDGED = ("T", "F_e")
 """Measures of the T paper that need no more than the grades of what was retrieved."""
 NOTHING = "No stack here says when its queries were asked."
-WAY_OUT = "Import traces of LangSmith, Phoenix or Langfuse: `python -m core import traces.json`."
+WAY_OUT = (
+    "Import traces of LangSmith, Phoenix or Langfuse: `python -m core import traces.json`. "
+    "`python -m core demo --measure` asks questions and logs when, in the workspace python-names."
+)
 LIMITS = (
     "A drift says that queries or scores are others than at first, not that retrieval is worse; retrieval "
     "can get worse without one. Judge some traces of a window: T and F_e then stand beside it."
@@ -39,6 +42,7 @@ HOW = (
     f"for the number of windows (Holm); below {LEAST} queries nothing is compared. Queries are taken as "
     "independent."
 )
+_SHORT_S = 120  # Windows that are shorter on average are told to the millisecond
 ABOUT_PROXY = "A number that is known of every query without a judgement."
 
 
@@ -138,15 +142,18 @@ def _signed(value: float) -> str:
 def dated(rows: pl.DataFrame) -> pl.DataFrame:
     """Add when each window begins and ends, in words (UTC), and whether it drifted."""
     words = {True: "yes", False: "no", None: ""}
+    begins, ends = rows["begin"].to_list(), rows["end"].to_list()
+    fine = bool(begins) and max(ends) - min(begins) < _SHORT_S * len(begins)
     return rows.with_columns(
-        pl.Series("from", [_date(at) for at in rows["begin"]], dtype=pl.String),
-        pl.Series("to", [_date(at) for at in rows["end"]], dtype=pl.String),
+        pl.Series("from", [_date(at, fine=fine) for at in begins], dtype=pl.String),
+        pl.Series("to", [_date(at, fine=fine) for at in ends], dtype=pl.String),
         pl.Series("verdict", [words[value] for value in rows["drifted"]], dtype=pl.String),
     )
 
 
-def _date(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")
+def _date(at: float, *, fine: bool) -> str:
+    when = datetime.fromtimestamp(at, UTC)
+    return when.isoformat(" ", "milliseconds" if fine else "minutes")[: 23 if fine else 16]
 
 
 def chart(rows: pl.DataFrame, proxy: str) -> go.Figure:

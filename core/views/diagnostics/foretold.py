@@ -52,7 +52,10 @@ FORETOLD = pl.Schema({
 """Columns of `foretold`: rho between changes of the diagnostic and of quality over n queries (pairs of stack
 and perturbation in the rows `EVERY`), or between both as they are; change and moved are their means."""
 NO_RUNS = "No stack of this workspace was asked perturbed queries."
-WAY_OUT = 'Run a sweep with `noise = [0, 4]` or `names = [0, 1, "gibberish"]`; docs/diagnostics.md has both.'
+WAY_OUT = (
+    'Run a sweep with `noise = [0, 4]` or `names = [0, 1, "gibberish"]`; docs/diagnostics.md has both. '
+    "`python -m core demo --measure` brings the latter, the workspace python-names."
+)
 HOW = (
     "Spearman's rho between what a perturbation does to a diagnostic and to quality, over the queries of a "
     "stack that it changes; 95 % bootstrap over queries. “As they are”: between both without a perturbation. "

@@ -65,3 +65,17 @@ def test_windows_have_proxies_and_t_where_queries_are_judged(tmp_path: Path):
     words = drifting.drifted(view, run_id, drifting.WORDS, 1)
     texts = read.queries("c").select(pl.col("text").str.split(" ").list.len().mean()).item()
     assert words["mean"].item() == pytest.approx(texts)
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        ([(0.0, DAY), (DAY, 2 * DAY)], ["1970-01-01 00:00", "1970-01-02 00:00"]),
+        ([(0.0, 0.5), (0.7512, 1.0)], ["1970-01-01 00:00:00.000", "1970-01-01 00:00:00.751"]),
+        ([], []),
+    ],
+)
+def test_windows_that_are_short_are_told_to_the_millisecond(ends: list[tuple[float, float]], said: list[str]):
+    rows = pl.DataFrame(ends, schema={"begin": pl.Float64, "end": pl.Float64}, orient="row")
+    dated = drifting.dated(rows.with_columns(drifted=pl.lit(None, pl.Boolean)))
+    assert dated["from"].to_list() == said
