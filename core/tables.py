@@ -14,6 +14,9 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import polars as pl
 
+GENERATE, FIRST_TOKEN = "generate", "first_token"
+"""Stages: the whole answer, and its first token; the latter is a part of the former."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pieces:

@@ -19,8 +19,7 @@ from core.importers.read.member import Member
 from core.importers.read.text import shown
 from core.importers.runs import collection_frames, collection_of, imported_run, run_labels
 from core.records import Basis, JsonMap
-from core.stats.latency import GENERATE
-from core.tables import frame, schema
+from core.tables import GENERATE, frame, schema
 
 SAMPLE = pl.Schema(
     {

@@ -6,15 +6,11 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from core.paths import DEMO
-from core.pipeline.evaluate import Job, Protocol, Status, corpus_of, merged, run_job
-from core.pipeline.evaluate.session import Site
-from core.pipeline.sweep.expand import grid as expand_axes
-from core.pipeline.sweep.fields import Encoder, Index
-from core.pipeline.sweep.model import Axes
 from core.records import Batch, Collection, GoldenSet, Run, Sink, Stack
 from core.tables import TABLES, frame
 
@@ -123,33 +119,38 @@ def grid(
     depths: Sequence[int] = DEPTHS,
 ) -> list[Stack]:
     """List BM25, every dense combination, and BM25 fused with each of them, at every candidate depth."""
-    return expand_axes(
-        Axes(
-            embedder=(Encoder(name=embedder),),
-            dim=tuple(dims),
-            index=tuple(Index(name=name) for name in indexes),
-            candidates=tuple(depths),
-        )
+    from core.pipeline.sweep.fields import Encoder, Index  # noqa: PLC0415
+
+    return _expanded(
+        embedder=(Encoder(name=embedder),),
+        dim=tuple(dims),
+        index=tuple(Index(name=name) for name in indexes),
+        candidates=tuple(depths),
     )
 
 
 def noisy() -> list[Stack]:
     """Return BM25 and wordllama with small talk around the questions, and with what rewriting makes of it."""
-    return expand_axes(
-        Axes(
-            mode=("sparse", "dense"),
-            dim=(64, 256),
-            candidates=(50,),
-            noise=(0, 2, 4),
-            rewrite=("none", "hygiene", "rules"),
-        )
+    return _expanded(
+        mode=("sparse", "dense"),
+        dim=(64, 256),
+        candidates=(50,),
+        noise=(0, 2, 4),
+        rewrite=("none", "hygiene", "rules"),
     )
 
 
 def reranked() -> list[Stack]:
     """List wordllama with the rerankers that need no model."""
     rerankers = ("bm25", "tf-idf", "rebel-rules")
-    return expand_axes(Axes(mode=("dense",), dim=(256,), candidates=(50,), reranker=rerankers))
+    return _expanded(mode=("dense",), dim=(256,), candidates=(50,), reranker=rerankers)
+
+
+def _expanded(**axes: Any) -> list[Stack]:  # noqa: ANN401 - those of `Axes`
+    from core.pipeline.sweep.expand import grid as expand_axes  # noqa: PLC0415 - what only reads waits for none
+    from core.pipeline.sweep.model import Axes  # noqa: PLC0415
+
+    return expand_axes(Axes(**axes))
 
 
 def _all() -> list[Stack]:
@@ -163,6 +164,9 @@ def run_demo(sink: Sink, progress: Progress | None = None, *, stacks: Sequence[S
         sink: Receives two batches: the collection, then all runs.
         stacks: What to run; by default the grid of 76 stacks, those of `noisy` and of `reranked`.
     """
+    from core.pipeline.evaluate import Job, Protocol, Status, corpus_of, merged, run_job  # noqa: PLC0415
+    from core.pipeline.evaluate.session import Site  # noqa: PLC0415
+
     tell = progress or (lambda *_: None)
     tell(0, 1, "read the documentation")
     asked, judged = queries(), judgements()

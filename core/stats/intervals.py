@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
+import scipy  # which loads its parts when they are used: a quarter of a second
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import bdtr, betaincinv, ndtr, ndtri, stdtrit
 
 from core.errors import InputError, UnknownNameError
 
@@ -244,9 +245,9 @@ def _corrected(estimates: Floats, replicates: Floats, left_out: Floats, tails: F
     below = (
         np.count_nonzero(gap < -near, axis=1) + np.count_nonzero(np.abs(gap) <= near, axis=1) / 2
     ) / known
-    bias = ndtri(np.clip(below, 0.5 / known, 1 - 0.5 / known))[:, None]
-    shifted = bias + ndtri(tails)[None, :]
-    return np.asarray(ndtr(bias + shifted / (1 - _acceleration(left_out)[:, None] * shifted)))
+    bias = scipy.special.ndtri(np.clip(below, 0.5 / known, 1 - 0.5 / known))[:, None]
+    shifted = bias + scipy.special.ndtri(tails)[None, :]
+    return np.asarray(scipy.special.ndtr(bias + shifted / (1 - _acceleration(left_out)[:, None] * shifted)))
 
 
 def _acceleration(left_out: Floats) -> Floats:
@@ -321,15 +322,17 @@ def few_means(values: Floats, level: float = 0.95, *, whole: float | None = 1.0)
     """
     n, tail = np.count_nonzero(~np.isnan(values), axis=1), (1 - level) / 2
     mean = np.nanmean(values, axis=1)
-    reach = stdtrit(n - 1, 1 - tail) * np.nanstd(values, axis=1, ddof=1) / np.sqrt(n)
+    reach = scipy.special.stdtrit(n - 1, 1 - tail) * np.nanstd(values, axis=1, ddof=1) / np.sqrt(n)
     reach[reach <= _TIE] = np.nan
     usual = np.stack([mean - reach, mean + reach])
     if whole is None:
         return usual
     total = np.nansum(values, axis=1) / whole
     with np.errstate(invalid="ignore"):
-        low = np.where(total > 0, betaincinv(np.maximum(total, _TIE), n - total + 1, tail), 0.0)
-        high = np.where(total < n, betaincinv(total + 1, np.maximum(n - total, _TIE), 1 - tail), 1.0)
+        low = np.where(total > 0, scipy.special.betaincinv(np.maximum(total, _TIE), n - total + 1, tail), 0.0)
+        high = np.where(
+            total < n, scipy.special.betaincinv(total + 1, np.maximum(n - total, _TIE), 1 - tail), 1.0
+        )
     within = (np.nanmin(values, axis=1) >= 0) & (np.nanmax(values, axis=1) <= whole)
     return np.where(within, [whole * low, whole * high], usual)
 
@@ -366,7 +369,7 @@ def quantile_ranks(n: int, q: float, level: float = 0.95) -> tuple[int, int] | N
 
 def _binomial_quantile(n: int, q: float, tail: float) -> int:
     """Find the least count whose binomial probability, summed, reaches `tail`; 0 for a tail of 0 or less."""
-    return int(np.searchsorted(bdtr(np.arange(n + 1), n, q), tail))
+    return int(np.searchsorted(scipy.special.bdtr(np.arange(n + 1), n, q), tail))
 
 
 def share_interval(shares: ArrayLike, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -379,7 +382,7 @@ def share_interval(shares: ArrayLike, n: int) -> tuple[NDArray[np.float64], NDAr
     Returns:
         (low, high), of the shape of the shares.
     """
-    p, z2 = np.asarray(shares, dtype=np.float64), float(ndtri(0.975)) ** 2
+    p, z2 = np.asarray(shares, dtype=np.float64), NormalDist().inv_cdf(0.975) ** 2
     middle = (p + z2 / (2 * n)) / (1 + z2 / n)
     half = np.sqrt(z2 * (p * (1 - p) / n + z2 / (4 * n * n))) / (1 + z2 / n)
     return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)

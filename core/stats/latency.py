@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from core.errors import InputError
 from core.stats.intervals import quantile_ranks, too_few, weights
-from core.tables import schema
+from core.tables import GENERATE, schema
 
 Scope = Literal["path", "rerank"]
 SHARES: Mapping[str, float] = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
@@ -190,8 +190,6 @@ def _quantiles(values: NDArray[np.float64], drawn: NDArray[np.float64], q: float
     return np.asarray(below + (above - below) * (place - np.floor(place)))
 
 
-GENERATE, FIRST_TOKEN = "generate", "first_token"
-"""Stages: the whole answer, and its first token; the latter is a part of the former."""
 MIN_ANSWERS = 10  # Timed answers with token counts that a fit needs
 
 Floats = NDArray[np.float64]

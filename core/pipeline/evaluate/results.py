@@ -31,8 +31,7 @@ from core.pipeline.ranking import Hits
 from core.prices.calculator import search_units
 from core.providers.base import LOCAL_ITEM, Amount, scaled
 from core.records import Basis, Batch, JsonMap, Origin, Run, Sink, now
-from core.stats.latency import GENERATE
-from core.tables import frame
+from core.tables import GENERATE, frame
 
 _EVERY_S = 5.0
 

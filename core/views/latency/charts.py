@@ -9,7 +9,8 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
-from core.stats.latency import FIRST_TOKEN, GENERATE, TOTAL, Generation
+from core.stats.latency import TOTAL, Generation
+from core.tables import FIRST_TOKEN, GENERATE
 from core.views import text, theme
 from core.views.decision.limits import logarithmic
 from core.views.latency.data import shown_stages

@@ -11,18 +11,9 @@ import polars as pl
 from core.answers import TOP_K
 from core.axes import QUERY_STAGES
 from core.decide.rules import Decision
-from core.stats.latency import (
-    AFTER_RETRIEVAL,
-    FIRST_TOKEN,
-    GENERATE,
-    TOTAL,
-    Fit,
-    answers,
-    fit,
-    per_query,
-    summarise,
-)
+from core.stats.latency import AFTER_RETRIEVAL, TOTAL, Fit, answers, fit, per_query, summarise
 from core.store import Snapshot
+from core.tables import FIRST_TOKEN, GENERATE
 from core.views.workspace.comparable import at_machine
 from core.views.workspace.costs import basis
 from core.views.workspace.latencies import latencies, sample

@@ -15,9 +15,8 @@ from core.metrics.rates import ACC_HIT, ANSWER, ANY
 from core.prices import PriceBook
 from core.prices.cost import DOLLARS
 from core.readers.curves import correct, points
-from core.stats.latency import GENERATE
 from core.store import Snapshot
-from core.tables import schema
+from core.tables import GENERATE, schema
 from core.views.workspace.scope import Answering, Quality
 
 _ASKED = ("reader", "scorer")

@@ -11,8 +11,9 @@ from core.prices import PRICED_AS, PriceBook
 from core.prices.book import Key
 from core.prices.cost import QUERY_TOKENS, cost_per_1k, query_embedding, scope_of, totals
 from core.records import Origin
-from core.stats.latency import GENERATE, TOTAL
+from core.stats.latency import TOTAL
 from core.store import Snapshot
+from core.tables import GENERATE
 from core.views.workspace.answers import MADE_UP, answer_usage, made_up, shares, taken
 from core.views.workspace.query_sets import among
 from core.views.workspace.scope import Scope

@@ -10,9 +10,9 @@ from core.decide.rules import Constraints, Decision
 from core.decide.ties import JITTER_MS, jitter, pass_differences
 from core.prices.cost import mean_usage
 from core.records import Origin
-from core.stats.latency import AFTER_RETRIEVAL, GENERATE, TOTAL, Generation, per_query, per_repeat, summarise
+from core.stats.latency import AFTER_RETRIEVAL, TOTAL, Generation, per_query, per_repeat, summarise
 from core.store import Snapshot
-from core.tables import remembered
+from core.tables import GENERATE, remembered
 from core.views import text
 from core.views.workspace.answers import taken
 from core.views.workspace.costs import basis

@@ -19,8 +19,7 @@ from core.importers.read.text import place, quoted, shown
 from core.importers.runs import imported_run, run_labels
 from core.importers.samples import UNNAMED
 from core.records import Basis, Run
-from core.stats.latency import FIRST_TOKEN, GENERATE
-from core.tables import TABLES
+from core.tables import FIRST_TOKEN, GENERATE, TABLES
 
 _MOST_K = (1 << 31) - 1
 _MOST_PASSES = (1 << 15) - 1
