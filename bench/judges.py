@@ -1,9 +1,11 @@
 """Simulates judges and people: how often the corrected interval holds the truth, and how wide it is.
 
-    python -m bench.judges [--trials N] [--seed N]
+    python -m bench.judges [--trials N] [--seed N] [--kind KIND] [--choices]
 
-A table in Markdown; docs/readers.md prints that of 1,000 trials. The interval was chosen by other shares of
-good answers and other seeds than these.
+Tables in Markdown; docs/readers.md says how many trials its own are of. The interval was chosen by other
+shares of good answers and other seeds than these. With --choices, of two stacks one of which the judge likes:
+how often the interval by which Decision tells stacks apart holds their difference, and how often the better
+one is chosen.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.stats.corrected import Corrected, Scored, correct
+from core.stats.corrected import Corrected, Scored, by_question, correct
+from core.stats.intervals import bootstrap_means
 
 Floats = NDArray[np.float64]
 GRADED, RIGHT, GOOD = (40, 100, 400), (0.6, 0.75, 0.95), (0.25, 0.55, 0.85)
@@ -72,16 +75,20 @@ def _levels(random: np.random.Generator, case: Case) -> tuple[Corrected, float]:
     return correct(Scored(_some(random, truth, case.graded), judged)), case.good
 
 
-def _difference(random: np.random.Generator, case: Case) -> tuple[Corrected, float]:
-    """Compare two stacks whose answers go together, of which the judge likes the one and not the other."""
+def _two(random: np.random.Generator, case: Case, likes_better: float) -> tuple[Scored, Scored]:
+    """Answer by two stacks whose answers go together, of which the judge likes the one and not the other."""
     hard = random.random(QUESTIONS)
     own = np.where(random.random(QUESTIONS) < 0.7, hard, random.random(QUESTIONS))
     both = (hard < case.good).astype(np.float64), (own < case.good - GAP).astype(np.float64)
     one, other = (
         Scored(_some(random, truth, case.graded), _judge(random, truth, case.right, favour))
-        for truth, favour in zip(both, (FAVOUR, -FAVOUR), strict=True)
+        for truth, favour in zip(both, (likes_better, -likes_better), strict=True)
     )
-    return correct(one, other), GAP
+    return one, other
+
+
+def _difference(random: np.random.Generator, case: Case) -> tuple[Corrected, float]:
+    return correct(*_two(random, case, FAVOUR)), GAP
 
 
 KINDS: dict[str, Callable[[np.random.Generator, Case], tuple[Corrected, float]]] = {
@@ -111,14 +118,52 @@ def simulate(case: Case, trials: int, seed: int = 1) -> Outcome:
     return Outcome(*held.mean(axis=0).tolist(), float(widths.mean()), float(widths.max()))
 
 
+def choose(case: Case, likes_better: float, trials: int, seed: int) -> dict[str, float]:
+    """Decide between two stacks as Decision does: a bootstrap over questions of their corrected values.
+
+    Returns:
+        Shares of the trials: its interval holds the difference; corrected, people alone and the judge alone
+        put the better stack first; the interval says so, or says the contrary.
+    """
+    random = np.random.default_rng([seed, case.graded, round(100 * case.right), round(10 + likes_better)])
+    pairs = [_two(random, case, likes_better) for _ in range(trials)]
+    apart = np.array([by_question(one) - by_question(other) for one, other in pairs])
+    low, high = bootstrap_means(apart, whole=None)
+    means = {
+        "corrected": apart.mean(axis=1),
+        "people": np.array([np.nanmean(one.graded) - np.nanmean(other.graded) for one, other in pairs]),
+        "judge": np.array([one.judged.mean() - other.judged.mean() for one, other in pairs]),
+    }
+    told = {name: float(np.mean((ahead > 0) + 0.5 * (ahead == 0))) for name, ahead in means.items()}
+    held = float(np.mean((low <= GAP) & (high >= GAP)))
+    return {"held": held, **told, "sure": float(np.mean(low > 0)), "misled": float(np.mean(high < 0))}
+
+
+def choices(trials: int, seed: int) -> None:
+    """Print the table of choices between two stacks."""
+    print("| the judge likes | graded | judge right | held, % | better first: corrected | people alone |"
+          " judge alone | told apart | the wrong way |")  # fmt: skip
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    for likes, favour in (("the better", FAVOUR), ("the worse", -FAVOUR)):
+        for graded in GRADED:
+            for right in RIGHT:
+                told = choose(Case("difference", GOOD[1], right, graded), favour, trials, seed)
+                shown = " | ".join(f"{100 * share:.1f}" for share in told.values())
+                print(f"| {likes} | {graded} | {100 * right:.0f} % | {shown} |", flush=True)
+
+
 def main() -> None:
-    """Print the table."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=3)
     parser.add_argument("--kind", action="append", choices=KINDS, help="one of the tables alone")
+    parser.add_argument("--choices", action="store_true", help="choices between two stacks instead")
     told = parser.parse_args()
     trials = told.trials
+    if told.choices:
+        choices(trials, told.seed)
+        return
     print("| score | graded | judge right | held, % | people alone held, % | width beside alone | widest |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for kind in told.kind or KINDS:

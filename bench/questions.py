@@ -1,15 +1,19 @@
 """Do questions made from documents alone put stacks in the order of real ones? Tables of docs/questions.md.
 
-    python -m bench.questions FOLDER_OF_COLLECTIONS
+    python -m bench.questions FOLDER_OF_COLLECTIONS [WORK] [--set COLLECTION=FOLDER …]
 
 Stacks that run here are run on Cranfield and PIAF, with the questions of the collections, known-item
-queries and headings. Printed are mean RR@10 of each stack, Kendall's tau of their order with that of real
-questions with a bootstrap over questions, overlap, and the spread that the plan of a set assumes.
+queries, headings, and sets that `golden questions` made before (with a model, or their twins). Printed are
+mean RR@10 of each stack, Kendall's tau of their order with that of real questions with a bootstrap over
+questions, what is lost on real questions by the stack that a set finds best, overlap, and the spread that the
+plan of a set assumes.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 
@@ -19,6 +23,7 @@ from scipy.stats import kendalltau
 
 from core.golden.questions.folder import QUERIES, QUOTES, QuestionSet, numbered, read, write
 from core.golden.questions.job import read_job
+from core.golden.questions.known import HEADINGS, KNOWN_ITEM
 from core.golden.questions.overlap import mean_overlap
 from core.golden.questions.run import drawn
 from core.golden.questions.spec import QuestionsSpec
@@ -96,68 +101,102 @@ def tau(one: np.ndarray, other: np.ndarray) -> tuple[float, float, float]:
     return (kendalltau(one.mean(axis=1), other.mean(axis=1))[0], *np.quantile(found, (0.025, 0.975)))
 
 
-def main(folder: Path, work: Path) -> None:
-    for name, language, split in (("cranfield", "english", "test"), ("piaf_fr", "french", "test")):
-        corpus, out = folder / name / "corpus.jsonl", work / name
-        qrels = pl.read_csv(folder / name / "qrels" / f"{split}.tsv", separator="\t", infer_schema=False)
+@dataclass(frozen=True)
+class Place:
+    """A collection that is asked about, and where its runs are kept."""
+
+    name: str
+    language: str
+    home: Path
+    work: Path
+
+    @property
+    def corpus(self) -> Path:
+        return self.home / "corpus.jsonl"
+
+    @cached_property
+    def judged(self) -> pl.DataFrame:
+        """What people found of its own questions, as grades 1 to 5."""
+        qrels = pl.read_csv(self.home / "qrels" / "test.tsv", separator="\t", infer_schema=False)
         grade = pl.col("score").cast(pl.Int8)
-        top = qrels.select(grade.max()).item()
-        judged = qrels.select(
-            query_id="query-id", passage_id="corpus-id", grade=grade if top > 1 else grade * 5
+        grade = grade if qrels.select(grade.max()).item() > 1 else grade * 5
+        return qrels.select(query_id="query-id", passage_id="corpus-id", grade=grade)
+
+    def ran(self, name: str, queries: Path, golden: str, judged: pl.DataFrame | None) -> pl.DataFrame:
+        """RR@10 of every stack; see `scores`."""
+        spec = SPEC.format(queries=queries, golden=golden, corpus=self.corpus, language=self.language)
+        return scores(spec, self.work / f"run-{name}", judged)
+
+    def overlap(self) -> float:
+        """Mean share of a real question's terms that a good passage holds."""
+        words, texts = (
+            {row["_id"]: row["text"] for row in pl.read_ndjson(path).to_dicts()}
+            for path in (self.home / "queries.jsonl", self.corpus)
         )
-        common = {"corpus": corpus, "language": language}
-        real = scores(
-            SPEC.format(queries=folder / name / "queries.jsonl", golden="", **common), out / "real", judged
-        )
-        tables = {"real": matrix(real)}
-        spread = [np.std(a - b, ddof=1) for a, b in combinations(tables["real"], 2)]
-        print(
-            name, "real", tables["real"].shape, "median sd of differences", round(float(np.median(spread)), 3)
-        )
-        names = real["name"].to_list()
-        for method in ("known-item", "headings"):
-            asked = QuestionsSpec.model_validate(
-                {
-                    "name": method,
-                    "collection": str(corpus),
-                    "method": method,
-                    "count": COUNT,
-                    "language": language,
-                }
-            )
-            job, _ = read_job(asked, load_books())
-            kept, dropped = drawn(job)
-            about = {"name": method, "method": method, "language": language}
-            made = QuestionSet(about=about, entries=numbered(kept, dropped))
-            write(out / method, made, job.material, {"path": str(corpus)})
-            golden = f'golden_set = "{out / method / QUOTES}"'
-            spec = SPEC.format(queries=out / method / QUERIES, golden=golden, **common)
-            table = scores(spec, out / f"run-{method}", None)
-            assert table["name"].to_list() == names or set(table["name"]) == set(names)
-            table = pl.DataFrame({"name": names}).join(table, on="name", maintain_order="left")
-            tables[method] = table.select(pl.exclude("name", "run_id")).to_numpy()
-            low_high = tau(tables["real"], tables[method])
-            spread = [np.std(a - b, ddof=1) for a, b in combinations(tables[method], 2)]
-            overlap = mean_overlap([entry.draft for entry in read(out / method).asked], Analyzer(language))
-            print(name, method, tables[method].shape, "tau", [round(float(v), 2) for v in low_high],
-                  "overlap", round(overlap or 0, 2), "sd", round(float(np.median(spread)), 3))  # fmt: skip
-        for at, stack in enumerate(names):
-            print(f"  {stack:50}", *(f"{part[at].mean():.3f}" for part in tables.values()))
-        words = {
-            row["_id"]: row["text"] for row in pl.read_ndjson(folder / name / "queries.jsonl").to_dicts()
-        }
-        texts = {row["_id"]: row["text"] for row in pl.read_ndjson(corpus).to_dicts()}
-        analyzer = Analyzer(language)
+        analyzer = Analyzer(self.language)
+        good = self.judged.filter(pl.col("grade") >= GOOD)
+        pairs = ((words.get(query, ""), texts.get(passage, "")) for query, passage, _ in good.iter_rows())
         shares = [
-            len(set(said) & set(analyzer.terms(texts[passage]))) / len(set(said))
-            for query, passage, value in judged.iter_rows()
-            if value >= GOOD
-            and query in words
-            and passage in texts
-            and (said := analyzer.terms(words[query]))
+            len(set(said) & set(analyzer.terms(text))) / len(set(said))
+            for question, text in pairs
+            if text and (said := analyzer.terms(question))
         ]
-        print(name, "overlap of real questions and good passages", round(float(np.mean(shares)), 2))
+        return float(np.mean(shares))
+
+
+def by_rule(place: Place, method: str) -> Path:
+    """Make a set without a model; returns its folder."""
+    told = {"name": method, "collection": str(place.corpus), "method": method, "count": COUNT}
+    asked = QuestionsSpec.model_validate({**told, "language": place.language})
+    job, _ = read_job(asked, load_books())
+    kept, dropped = drawn(job)
+    about = {"name": method, "method": method, "language": place.language}
+    made = QuestionSet(about=about, entries=numbered(kept, dropped))
+    write(place.work / method, made, job.material, {"path": str(place.corpus)})
+    return place.work / method
+
+
+def spread(table: np.ndarray) -> float:
+    """Median standard deviation of the difference of two stacks."""
+    return float(np.median([np.std(a - b, ddof=1) for a, b in combinations(table, 2)]))
+
+
+def compare(place: Place, made: list[Path]) -> None:
+    """Print what sets say of the stacks beside real questions."""
+    real = place.ran("real", place.home / "queries.jsonl", "", place.judged)
+    names, tables = real["name"].to_list(), {"real": matrix(real)}
+    print(place.name, "real", tables["real"].shape, "sd", round(spread(tables["real"]), 3),
+          "overlap", round(place.overlap(), 2))  # fmt: skip
+    for folder in [*(by_rule(place, method) for method in (KNOWN_ITEM, HEADINGS)), *made]:
+        found = place.ran(folder.name, folder / QUERIES, f'golden_set = "{folder / QUOTES}"', None)
+        found = pl.DataFrame({"name": names}).join(found, on="name", maintain_order="left")
+        table = tables[folder.name] = found.select(pl.exclude("name", "run_id")).to_numpy()
+        low_high = [round(float(value), 2) for value in tau(tables["real"], table)]
+        means = tables["real"].mean(axis=1)
+        lost = float(means.max() - means[table.mean(axis=1).argmax()])
+        shared = mean_overlap([entry.draft for entry in read(folder).asked], Analyzer(place.language))
+        print(place.name, folder.name, table.shape, "tau", low_high, "lost", round(lost, 3),
+              "overlap", round(shared or 0, 2), "sd", round(spread(table), 3), "thrown out",
+              read(folder).counts())  # fmt: skip
+    for one, other in combinations(tables, 2):
+        both = kendalltau(tables[one].mean(axis=1), tables[other].mean(axis=1))[0]
+        print(f"  tau of {one} and {other}: {both:.2f}")
+    for at, stack in enumerate(names):
+        print(f"  {stack:50}", *(f"{part[at].mean():.3f}" for part in tables.values()))
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("work", type=Path, nargs="?", default=Path("build/questions"))
+    parser.add_argument("--set", action="append", default=[], help="COLLECTION=FOLDER of a set")
+    told = parser.parse_args()
+    made = [given.partition("=") for given in told.set]
+    for name, language in (("cranfield", "english"), ("piaf_fr", "french")):
+        place = Place(name, language, told.folder / name, told.work / name)
+        compare(place, [Path(path).absolute() for of, _, path in made if of == name])
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2] if len(sys.argv) > 2 else "build/questions"))
+    main()

@@ -19,15 +19,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri, stdtrit
+from scipy.special import gammaincinv, ndtri, stdtrit
 
 Floats = NDArray[np.float64]
 FEW = 10
 """Graded questions below which nothing is corrected."""
 _TINY = 1e-12
-_RARE = (
-    2.0  # Errors added to those seen: none in 40 does not mean that there is none (ours, see bench.judges)
-)
+_END = 0.5  # Of an answer, that is added at either end of what can be: Jeffreys' prior of a share
+_EVEN = 1e-3  # Skewness from which on a distribution is no normal one
 _SHIFT = 0.5  # Share of the half width by which the interval moves at most for the skewness
 
 
@@ -81,8 +80,9 @@ def correct(one: Scored, other: Scored | None = None, *, level: float = 0.95) ->
 
     Returns:
         Figures in 0..1, of a difference in -1..1; the ends are NaN below `FEW` grades of either stack. The
-        interval is Student's, moved for the skewness of the disagreements (Hall 1992); of a mean of grades
-        that are all yes or no it is Wilson's of as many as it is worth.
+        interval is Student's, moved for the skewness of the disagreements (Hall 1992). Of a mean of grades
+        that are all yes or no it is Wilson's for people alone, and corrected that of the Bayesian bootstrap
+        (Rubin 1981) of the disagreements with Jeffreys' half an answer at either end.
     """
     parts = [(_moments(one), 1.0)] + ([(_moments(other), -1.0)] if other is not None else [])
     alone = sum(sign * part.alone for part, sign in parts)
@@ -93,17 +93,21 @@ def correct(one: Scored, other: Scored | None = None, *, level: float = 0.95) ->
     n = min(part.graded for part, _ in parts)
     plain = _wider(base, n, 0)
     fitted, tuned = _fit(base, levers, n)
-    plainly = _yes_or_no(one.graded) and (other is None or _yes_or_no(other.graded))
-    shares = other is None and plainly
-    rare = _unseen([part for part, _ in parts], shares=shares, plainly=plainly)
-    ends = _interval(alone, plain, 0.0, n, level, shares=shares)
-    better = _interval(float(alone - shifts @ fitted), tuned, rare, n, level, shares=shares, skewed=True)
+    shares = other is None and _yes_or_no(one.graded)
+    value = float(alone - shifts @ fitted)
+    if shares:
+        ends = _wilson(alone, plain, n, level)
+        better, rare = _bootstrapped(value, tuned, fitted, parts[0][0], level)
+    else:
+        rare = float(sum(part.guess for part, _ in parts))
+        ends = _student(alone, plain, 0.0, n, level)
+        better = _student(value, tuned, rare, n, level, skewed=True)
     if not fitted.any() or better[1] - better[0] >= ends[1] - ends[0]:  # the judge is of no use
-        fitted, tuned, rare, better = np.zeros_like(fitted), plain, 0.0, ends
+        fitted, tuned, rare, better, value = np.zeros_like(fitted), plain, 0.0, ends, float(alone)
     unsure = [float(np.sum(some**2)) + more for some, more in ((plain, 0.0), (tuned, rare))]
     few = n < FEW
     return Corrected(
-        value=float(alone - shifts @ fitted),
+        value=value,
         low=np.nan if few else better[0],
         high=np.nan if few else better[1],
         alone=float(alone),
@@ -203,6 +207,7 @@ class _Moments:
     levers: Floats  # [Q, J]
     every: Floats  # [Q, J], of the levers what the judge's mean over all questions adds
     shifts: Floats  # [J], a judge's mean over the graded questions less that over all
+    seen: Floats  # [J], a judge's mean over the graded questions
     guess: float  # variance that one error of a judge who guesses among the grades adds
     graded: int
     questions: int
@@ -216,7 +221,8 @@ def _moments(of: Scored) -> _Moments:
     n, every = int(known.sum()), int(scored.sum())
     alone = float(of.graded[known].mean()) if n else np.nan
     base = np.where(known, of.graded - alone, 0.0) / max(n, 1)
-    levers, every_part, shifts = np.zeros_like(judged), np.zeros_like(judged), np.zeros(judged.shape[1])
+    levers, every_part = np.zeros_like(judged), np.zeros_like(judged)
+    shifts, of_graded = np.zeros(judged.shape[1]), np.zeros(judged.shape[1])
     if both.sum() > 1 and every > both.sum():
         filled = np.where(scored[:, None], judged, 0.0)
         of_graded, of_all = filled[both].mean(axis=0), filled[scored].mean(axis=0)
@@ -232,18 +238,7 @@ def _moments(of: Scored) -> _Moments:
         else np.unique(np.concatenate([told, judged[scored].ravel()]))
     )
     guess = float(np.mean((levels - alone) ** 2)) / n**2 if n else 0.0
-    return _Moments(alone, mean, np.nan_to_num(base), levers, every_part, shifts, guess, n, every)
-
-
-def _unseen(parts: list[_Moments], *, shares: bool, plainly: bool) -> float:
-    """Return the variance of errors of the judge that none of those seen is like.
-
-    Of a mean of yes and no they are as grades that differ by chance; else as of a judge who guesses among the
-    grades, fewer of them where all are yes or no, as the size of an error is known there.
-    """
-    if shares:
-        return _RARE * sum(float(np.sum(part.base**2)) / max(part.graded, 1) for part in parts)
-    return (_RARE / 2 if plainly else _RARE) * sum(part.guess for part in parts)
+    return _Moments(alone, mean, np.nan_to_num(base), levers, every_part, shifts, of_graded, guess, n, every)
 
 
 def _left(parts: list[tuple[_Moments, float]], weights: Floats, variance: float) -> float:
@@ -271,29 +266,70 @@ def _yes_or_no(grades: Floats) -> bool:
     return bool(np.isin(known, (0.0, 1.0)).all())
 
 
-def _interval(
-    value: float, influence: Floats, rare: float, n: int, level: float, *, shares: bool, skewed: bool = False
-) -> tuple[float, float]:
-    """Return the ends; Student's with as many degrees of freedom as the spread of the influences bears.
+def _freedom(influence: Floats, variance: float, rare: float, n: int) -> float:
+    """Return the degrees of freedom that the spread of the influences bears (Satterthwaite 1946).
 
-    Few questions on which judge and people differ tell little of how many there are (Satterthwaite 1946).
+    Few questions on which judge and people differ tell little of how many there are.
+    """
+    more = float(np.sum(influence**4)) + rare**2 - variance**2 / max(n, 1)
+    return max(min(2 * variance**2 / more, n - 1.0) if more > 0 else n - 1.0, 1.0)
+
+
+def _student(
+    value: float, influence: Floats, rare: float, n: int, level: float, *, skewed: bool = False
+) -> tuple[float, float]:
+    """Return the ends of Student's interval.
 
     Args:
+        rare: Variance of errors of the judge that none of those seen is like.
         skewed: Whether it is moved to the side on which few and large influences lie (Hall 1992).
     """
-    variance, fourth = float(np.sum(influence**2)) + rare, float(np.sum(influence**4)) + rare**2
-    more = fourth - variance**2 / max(n, 1)
-    freedom = min(2 * variance**2 / more, n - 1.0) if more > 0 else n - 1.0
-    reach = float(stdtrit(max(freedom, 1.0), (1 + level) / 2))
-    if not shares:
-        spread = np.sqrt(variance)
-        skewness = float(np.sum(influence**3)) / spread**3 if skewed and variance > _TINY else 0.0
-        most = _SHIFT * reach
-        middle = value + spread * float(np.clip(skewness * (1 + 2 * reach**2) / 6, -most, most))
-        return float(middle - reach * spread), float(middle + reach * spread)
-    inside = min(max(value, 0.0), 1.0)
-    even = inside * (1 - inside)
+    variance = float(np.sum(influence**2)) + rare
+    reach = float(stdtrit(_freedom(influence, variance, rare, n), (1 + level) / 2))
+    spread = np.sqrt(variance)
+    skewness = float(np.sum(influence**3)) / spread**3 if skewed and variance > _TINY else 0.0
+    most = _SHIFT * reach
+    middle = value + spread * float(np.clip(skewness * (1 + 2 * reach**2) / 6, -most, most))
+    return float(middle - reach * spread), float(middle + reach * spread)
+
+
+def _wilson(value: float, influence: Floats, n: int, level: float) -> tuple[float, float]:
+    """Return the ends of Wilson's interval of a share."""
+    variance = float(np.sum(influence**2))
+    reach = float(stdtrit(_freedom(influence, variance, 0.0, n), (1 + level) / 2))
+    even = value * (1 - value)
     worth = even / variance if variance > _TINY and even > _TINY else float(max(n, 1))
-    middle = (inside + reach**2 / (2 * worth)) / (1 + reach**2 / worth)
+    middle = (value + reach**2 / (2 * worth)) / (1 + reach**2 / worth)
     half = reach / (1 + reach**2 / worth) * np.sqrt(even / worth + reach**2 / (4 * worth**2))
     return float(middle - half), float(middle + half)
+
+
+def _bootstrapped(
+    value: float, influence: Floats, weights: Floats, of: _Moments, level: float
+) -> tuple[tuple[float, float], float]:
+    """Return the ends of the Bayesian bootstrap of a share, and the variance that Jeffreys' answers add.
+
+    What people say less what the judges say, each times its weight, is resampled with Dirichlet's weights;
+    the two answers added are those on which both can differ most. The first three moments are exact, the ends
+    those of Pearson's third type that has them.
+    """
+    n = of.graded
+    rest = of.alone - float(weights @ of.seen)  # the mean disagreement
+    most = np.array([1 - np.minimum(weights, 0).sum(), -np.maximum(weights, 0).sum()])
+    far = (most - rest) / n
+    drawn = n**2 / ((n + 1) * (n + 2))
+    variance = drawn * float(np.sum(influence**2) + _END * np.sum(far**2))
+    third = 2 * drawn * n / (n + 3) * float(np.sum(influence**3) + _END * np.sum(far**3))
+    middle, spread = value + n * float(far.mean()) / (n + 1), np.sqrt(variance)
+    low, high = middle + spread * _pearson(third / spread**3, level)
+    return (max(float(low), 0.0), min(float(high), 1.0)), variance - float(np.sum(influence**2))
+
+
+def _pearson(skewness: float, level: float) -> Floats:
+    """Return the two ends of Pearson's third type of mean 0 and deviation 1."""
+    tails = np.array([1 - level, 1 + level]) / 2
+    if abs(skewness) < _EVEN:
+        return np.asarray(ndtri(tails))
+    shape = 4 / skewness**2
+    ends = np.asarray((gammaincinv(shape, tails) - shape) / np.sqrt(shape))
+    return ends if skewness > 0 else -ends[::-1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bench.judges import GOOD, KINDS, Case, simulate
+from bench.judges import GOOD, KINDS, Case, choose, simulate
 from core.stats.corrected import FEW, Errors, Scored, correct, rogan_gladen
 
 NAN = np.nan
@@ -31,6 +31,34 @@ def test_errors_that_nobody_has_seen_are_allowed_for():
     told = simulate(Case("grades 1 to 5", 0.9, 0.95, 40), trials=300)
     assert told.held >= 0.91  # without them about 85 %
     assert told.widest <= 1.0 + 1e-9
+
+
+def test_shares_near_an_end_are_narrower_than_people_alone_and_hold():
+    told = simulate(Case("yes or no", 0.9, 0.75, 40), trials=200)
+    assert told.held >= 0.90
+    assert told.width < 0.85  # Wilson's of as many as it is worth: .86
+
+
+def test_a_share_of_which_no_error_was_seen_has_an_interval_inside_0_to_1():
+    truth = np.repeat([1.0, 0.0], [380, 20])
+    told = correct(Scored(np.where(np.arange(400) % 10 == 0, truth, NAN), truth))
+    assert told.value == pytest.approx(truth.mean())
+    assert 0 <= told.low < told.value < told.high <= 1
+    assert told.high - told.low < 0.75 * (told.alone_high - told.alone_low)
+
+
+def test_two_judges_who_say_the_same_count_as_one():
+    _, judged, graded = some(60, 600)
+    one = correct(Scored(graded, judged))
+    both = correct(Scored(graded, np.stack([judged, judged], axis=1)))
+    assert (both.low, both.high) == pytest.approx((one.low, one.high), abs=2e-3)
+
+
+def test_of_two_stacks_the_better_is_chosen_although_the_judge_likes_the_worse():
+    told = choose(Case("difference", 0.55, 0.75, 100), -0.8, trials=40, seed=1)
+    assert told["judge"] == 0
+    assert told["corrected"] > 0.8
+    assert told["held"] > 0.8
 
 
 def test_a_good_judge_is_worth_grades_and_a_useless_one_costs_none():
