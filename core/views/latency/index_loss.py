@@ -29,7 +29,8 @@ HOW = (
     "Percent of flat: mean quality over that of the same stack on a flat index, on the same queries; paired "
     "95 % bootstrap. A setting passes where the worse end loses no more than is bearable, and its %PROC, the "
     "share of what its own candidates allow, is no lower than flat's by more than that: the pool may have "
-    "changed, not only its order. Of those that pass, the one that looks at least is taken, then the fastest."
+    "changed, not only its order. Of those of a kind that pass the one that looks at least, and of these the "
+    "fastest, is taken."
 )
 ROWS = {
     **dict.fromkeys(("family", "name", "index"), pl.String()),
@@ -124,7 +125,10 @@ def losses(view: View) -> pl.DataFrame:
 
 
 def passing(rows: pl.DataFrame, bearable: float, *, higher_is_better: bool = True) -> pl.DataFrame:
-    """Say which settings pass, and which of a family is taken: columns passes and taken."""
+    """Say which settings pass, and which of a family is taken: columns passes and taken.
+
+    Efforts of different kinds do not compare: of each kind the least, and of those the fastest.
+    """
     worst = 100 - pl.col("low") if higher_is_better else pl.col("high") - 100
     kept = (pl.col("pct_proc") >= pl.col("flat_proc") - bearable / 100).fill_null(value=True)
     marked = rows.with_columns(lost=worst).with_columns(
@@ -133,6 +137,8 @@ def passing(rows: pl.DataFrame, bearable: float, *, higher_is_better: bool = Tru
     best = (
         marked.filter("passes")
         .sort("effort", "latency_ms", nulls_last=True)
+        .unique(["family", "index"], keep="first", maintain_order=True)
+        .sort("latency_ms", "effort", nulls_last=True)
         .group_by("family", maintain_order=True)
         .agg(pl.col("name").first().alias("taken"))
     )
@@ -254,7 +260,9 @@ SHOWN: Columns = (
     Column("pct_proc", "%PROC", "share", "Of what its own candidates allow."),
     Column("flat_proc", "%PROC of flat", "share", "Of what flat's candidates allow."),
     Column("passes", "surely bearable"),
-    Column("taken", "taken", help="Looks at least of those that pass, then is fastest."),
+    Column(
+        "taken", "taken", help="Looks at least of those of its kind that pass, and is fastest among kinds."
+    ),
     "n",
 )
 MORE: Columns = (

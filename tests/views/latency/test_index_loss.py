@@ -67,6 +67,10 @@ def test_the_least_effort_that_is_surely_bearable_is_taken():
     assert marked["passes"].to_list() == [False, False, True, True]
     assert marked.filter("taken")["name"].to_list() == ["64"]
     assert not passing(rows, 0.1)["taken"].any()
+    other = rows.filter(name="64").with_columns(index=pl.lit("int8"), effort=None, name=pl.lit("slow"))
+    for latency, taken in ((2.0, "64"), (0.5, "slow")):  # a kind without an effort, slower and faster
+        both = pl.concat([rows, other.with_columns(latency_ms=latency)])
+        assert passing(both, 2.0).filter("taken")["name"].to_list() == [taken]
     assert passing(rows, 1.0, higher_is_better=False)["passes"].to_list() == [True, False, True, True]
 
 
