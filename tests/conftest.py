@@ -62,6 +62,7 @@ _LONG = (
     "test_a_crafted_file_ends_no_process[lists.json.gz]",
     "test_a_sample_without_each_field_opens_every_page[autorag]",
     "test_the_record_opens_from_disk_without_a_network",
+    "test_a_page_fits_its_window[readers]",
     "test_a_killed_search_ends_the_same",
     "test_a_slower_limit_changes_the_choice_and_a_link_restores_the_view",
     "test_a_pinned_link_says_that_newer_data_exist",

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from core.paths import ROOT
+from tests import warm
 from tests.e2e.watch import WINDOW, Visit
 from tests.server import CHROMIUM_ARGS, Server, find_chromium, serve
 from tests.shared import once
@@ -25,8 +23,9 @@ def real_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The whole demo, by the command line; to be copied, not written to."""
 
     def build(path: Path) -> None:
-        command = [sys.executable, "-m", "core", "--store", str(path), "demo", "--measure"]
-        subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=240)
+        begun = warm.command(["--store", str(path), "demo", "--measure"], os.environ)
+        told = begun.communicate()
+        assert begun.returncode == 0, told
 
     return once(tmp_path_factory, "real", build)
 
