@@ -80,14 +80,14 @@ def score(value: float | None) -> str:
 
 
 def ms(value: float | None) -> str:
-    """Return a latency: ``0.42 ms``, ``4.2 ms``, ``333 ms``, ``2.93 s``.
+    """Return a latency: ``0.42 ms``, ``4.2 ms``, ``333 ms``, ``2.93 s``, ``1,240 s``.
 
     "unknown" where it was not measured.
     """
     if value is None or not known(value):
         return UNKNOWN
     if value >= 1000:
-        return f"{value / 1000:.2f} s"
+        return f"{value / 1000:.2f} s" if value < 1e5 else f"{value / 1000:,.0f} s"
     return f"{value:.{0 if value >= 100 else 1 if value >= 10 else 2}f} ms"
 
 

@@ -226,7 +226,11 @@ def tables(planned: Plan) -> None:
 def finish(one: Known, bar: DeltaGenerator) -> None:
     """The way to the workspace that an evaluation fills."""
     here = one.status.collection_id in cache.workspaces(cache.snapshot(None))
-    if here and one.status.runs_done and bar.button("See the decision", key=f"show_{one.name}"):
+    if (
+        here
+        and one.status.runs_done
+        and bar.button("See the decision", key=f"show_{one.name}", type="primary")
+    ):
         go_to_workspace(one.status.collection_id)
         st.switch_page("pages/decision.py", query_params={})  # None would refuse what widgets hold
 

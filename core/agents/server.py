@@ -105,7 +105,7 @@ def _deciding(answers: Answers) -> tuple[Callable[..., Small], ...]:
         budget: Budget = None,
         floor: Floor = None,
         harm: Harm = None,
-        percentile: Percentile = "p50",
+        percentile: Percentile | None = None,
     ) -> Small:
         """Say which stack to ship within limits, the runner-up, how sure that is, and what is nearly in."""
         limits = _limits(measure, sla_ms, budget, floor, harm)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 DASHBOARD = "http://localhost:8501/"
 _NEAR = schema(
-    "stack run_id limit value:float over:float unit gain:float set_to:float edge:bool near:bool "
+    "stack run_id limit value:float over:float unit gain:float set_to:float edge:bool then near:bool "
     "quality:float latency_ms:float cost:float cost_least:float cost_missing cost_per"
 )
 """Columns of the near misses; see `core.views.decision.near.near_rows`."""
@@ -86,13 +86,12 @@ class Decision(Shown):
 
     @property
     def near_misses(self) -> pl.DataFrame:
-        """What is out by little: stack, limit, over, set_to (the limit that lets it in), gain, numbers."""
-        from core.decide.near import near_misses  # noqa: PLC0415
+        """What is out by little: stack, limit, over, set_to (what lets it in), then (what ships), numbers."""
         from core.views.decision.near import near_rows  # noqa: PLC0415
 
-        view = self.view
-        misses = near_misses(self.verdict.table, self.verdict.decision, view.constraints, view.rule)
-        return pl.DataFrame(near_rows(self.verdict.table, misses), schema=_NEAR)
+        view, verdict = self.view, self.verdict
+        rows = near_rows(verdict.table, verdict.decision, view.constraints, view.rule, paired=verdict.paired)
+        return pl.DataFrame(rows, schema=_NEAR)
 
     @property
     def confidence(self) -> Confidence | None:

@@ -94,7 +94,6 @@ def run(
 
 
 def _print(view: View, outcome: Verdict) -> None:
-    from core.decide.near import near_misses  # noqa: PLC0415
     from core.report.data import judge_noise  # noqa: PLC0415
     from core.report.plain import pieces  # noqa: PLC0415
     from core.report.words import noise_words  # noqa: PLC0415
@@ -109,8 +108,9 @@ def _print(view: View, outcome: Verdict) -> None:
     said = answer(outcome.table, outcome.decision, asked.constraints, asked.quality, asked.latency)
     for words in (said.sentence, said.reason):
         typer.echo(shown(words, _LINE))
-    misses = near_misses(outcome.table, outcome.decision, asked.constraints, asked.rule)
-    for row in near_rows(outcome.table, misses):
+    for row in near_rows(
+        outcome.table, outcome.decision, asked.constraints, asked.rule, paired=outcome.paired
+    ):
         words = f"{HEADING}: {sentence(row, asked.quality.name)} Let in by: {way_in(row)}."
         typer.echo(shown(words, _LINE))
     jitter = jitter_words(outcome.table, outcome.decision, asked.constraints)

@@ -166,7 +166,8 @@ def near_misses(
 ) -> list[NearMiss]:
     """Return for each limit the stack of best quality that this limit alone excludes.
 
-    Where that one is beyond the edge of the SLA, the best at the edge is named besides.
+    Where that one is beyond the edge of the SLA, the best at the edge is named besides; where nothing is
+    chosen, the closest one too.
 
     Args:
         table: As for `core.decide.rules.decide`.
@@ -193,7 +194,7 @@ def near_misses(
         alone = feasible(table, replace(constraints, **lifted))
         rows = np.flatnonzero(alone & ~decision.feasible & (over > 0) & better)
         at_edge = (over < decision.band) & (axis == LATENCY)
-        for row in _best(merit, over, rows, at_edge):
+        for row in _best(merit, over, rows, at_edge, closest=chosen is None):
             gain = None if chosen is None else float(merit[row] - here)
             value, beyond = float(values[row]), float(over[row])
             set_to = lets_in(value, upper=not axis.higher_is_better)
@@ -201,10 +202,30 @@ def near_misses(
     return sorted(misses, key=lambda miss: (-merit[miss.row], miss.over))
 
 
-def _best(merit: Floats, over: Floats, rows: NDArray[np.intp], at_edge: NDArray[np.bool_]) -> list[int]:
-    """Return the best row, and the best of those at the edge where that is another; of equals the closest."""
+def chosen_with(
+    table: pl.DataFrame,
+    miss: NearMiss,
+    constraints: Constraints,
+    rule: Rule = "quality",
+    *,
+    paired: Paired | None = None,
+) -> int | None:
+    """Return the row that is chosen once the limit lets a near miss in: it, or one that ties with it."""
+    wider: dict[str, Any] = {miss.axis.field: miss.set_to}
+    return decide(table, replace(constraints, **wider), rule, paired=paired).chosen
+
+
+def _best(
+    merit: Floats, over: Floats, rows: NDArray[np.intp], at_edge: NDArray[np.bool_], *, closest: bool
+) -> list[int]:
+    """Return the best row, and the best of those at the edge where that is another; of equals the closest.
+
+    Args:
+        closest: Whether to name the closest of all besides, of equals the best.
+    """
     ordered = rows[np.lexsort((over[rows], -merit[rows]))]
-    firsts = (ordered[:1], ordered[at_edge[ordered]][:1])
+    by_distance = rows[np.lexsort((-merit[rows], over[rows]))] if closest else rows[:0]
+    firsts = (ordered[:1], ordered[at_edge[ordered]][:1], by_distance[:1])
     return list(dict.fromkeys(int(row) for first in firsts for row in first))
 
 

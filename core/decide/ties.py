@@ -10,7 +10,7 @@ are few (a tie lies within the jitter band), and what was found is kept by the b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -332,10 +332,19 @@ def _keys(values: Numbers, rows: Rows) -> list[tuple[str, Floats]]:
 def _note(values: Numbers, ordered: Rows, best: int) -> str:
     if len(ordered) < 2:
         return ""
-    keys = _keys(values, ordered)
-    by = next((words for words, key in keys if key[0] < key[1]), "table order")
+    by = ", then ".join(_deciding(_keys(values, ordered))) or "table order"
     near = "" if np.isnan(values.latency[best]) else f"within {values.band[best]:.3g} ms and "
     return f"{len(ordered)} stacks tie with the best: {near}{_how(values, best)}. Chosen by {by}."
+
+
+def _deciding(keys: list[tuple[str, Floats]]) -> Iterator[str]:
+    """Yield what sets the first of ordered rows apart from the others, until it stands alone."""
+    left = np.ones(len(keys[0][1]), dtype=np.bool_)
+    for words, key in keys:
+        level = left & (key == key[0])
+        if level.sum() < left.sum():
+            yield words
+        left = level
 
 
 def _how(values: Numbers, best: int) -> str:

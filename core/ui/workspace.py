@@ -222,7 +222,7 @@ def _quality(offered: Choices) -> Quality:
 
 
 def _latency(offered: Choices, revision: int, within: Scope) -> Latency:
-    percentile: Percentile = pick_asked("on", get_args(Percentile), few=True)
+    percentile: Percentile = pick_asked("on", get_args(Percentile), few=True, usual=offered.percentile)
     scopes: list[LatencyScope] = [of for of in get_args(LatencyScope) if offered.reranked or of != "rerank"]
     scope = pick_asked("latency", scopes, few=True)
     modelled = generation(revision, within) if scope == "end-to-end" else None

@@ -112,7 +112,7 @@ def cards(row: Mapping[str, Any], quality: Quality) -> tuple[tuple[str, str, str
         (quality.name, text.score(row["quality"]), f"{interval} {text.sample(row['n'])}".strip()),
         ("Ordering headroom", text.score(row["ordering"]), "in the pool, ranked too low"),
         ("Retrieval headroom", text.score(row["retrieval"]), "not in the pool"),
-        ("%PROC", text.percent(row["pct_proc"]), f"of the best order of {row['pool']}"),
+        ("%PROC", text.percent(row["pct_proc"]), f"of the best order of its candidates, {row['pool']}"),
     )
 
 

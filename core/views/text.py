@@ -117,8 +117,8 @@ def weight(size: float) -> str:
 
 
 def sample(n: object) -> str:
-    """Return the number of queries that a mean rests on: ``n = 50``, or ``n unknown``."""
-    return f"n = {n}" if n is not None else f"n {UNKNOWN}"
+    """Return the number of queries that a mean rests on: ``n = 2,837``, or ``n unknown``."""
+    return f"n = {n:,}" if isinstance(n, int) else f"n = {n}" if n is not None else f"n {UNKNOWN}"
 
 
 def escape(text: str) -> str:

@@ -121,8 +121,8 @@ def _pool(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
             reason = f"Pools may hold fewer than K = {k} passages: {merged}."
             yield Problem("candidates", reason, f"Raise fusion.depth to {k} to be sure.", Severity.WARNING)
     if facts.passages is not None and k > facts.passages:
-        reason = f"K = {k} is beyond the {facts.passages:,} passages of the collection."
-        yield Problem("candidates", reason, "Lower candidates.", Severity.WARNING)
+        reason = f"K = {k} is beyond the {facts.passages:,} passages of the collection: all are candidates."
+        yield Problem("candidates", reason, "A smaller K says the same in less time.", Severity.WARNING)
 
 
 def _sent(spec: JsonMap, _: Facts) -> Iterator[Problem]:

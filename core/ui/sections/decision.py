@@ -13,7 +13,7 @@ from core.ui.view import current_frame
 from core.views.blocks import Table
 from core.views.decision import limits as ranges
 from core.views.decision import words
-from core.views.decision.near import broken, kind, way_in
+from core.views.decision.near import broken, kind, shipped_then, way_in
 from core.views.pages import PAGES
 from core.views.text import count, plain
 from core.views.workspace.view import View
@@ -62,12 +62,13 @@ def near_misses(*, view: View, misses: Sequence[Mapping[str, Any]], lacking: pl.
     """Draw what stands just outside the limits and what lacks a number, in one line."""
     offered = ranges.limits(view.table, view.quality, view.latency)
     with st.container(key="offers", horizontal=True, gap="small", vertical_alignment="center"):
-        for place, miss in enumerate(misses[:NEAR_SHOWN]):
+        worthwhile = [miss for miss in misses if miss["then"] or miss["edge"]]
+        for place, miss in enumerate(worthwhile[:NEAR_SHOWN]):
             st.markdown(f":orange-badge[{kind(miss)}] {plain(words.gaining(miss))}", width="content")
             st.button(
                 plain(f"Set {way_in(miss)}"),
                 key=f"near_{place}",
-                help=plain(f"{miss['stack']}: {broken(miss)}"),
+                help=plain(f"{miss['stack']}: {broken(miss)}{shipped_then(miss)}"),
                 on_click=limits.take,
                 args=(offered, {miss["limit"]: miss["set_to"]}),
             )

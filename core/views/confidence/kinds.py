@@ -49,9 +49,14 @@ TABLE: Columns = (
     COLUMNS["n"].but(about="Queries with the tag that have a score."),
     COLUMNS["stack"].but("best there", "Highest quality within the limits on these queries."),
     COLUMNS["is"].but("today's choice", "Against the best there, by the interval of the gain.", width=170),
-    *("quality", "quality_low", "quality_high"),
+    COLUMNS["quality"].but("its quality", "On these queries, on which it was picked: that flatters it."),
+    *("quality_low", "quality_high"),
     COLUMNS["quality"].but("today's", "Quality of today's choice on these queries.", name="today"),
-    COLUMNS["difference"].but("gain", "Over today's choice, on queries that the stack was not picked on."),
+    COLUMNS["difference"].but(
+        "gain, held out",
+        "Over today's choice, on the fifth of the queries that picked no stack, each in turn; another fifth "
+        "may pick another stack.",
+    ),
     *(
         COLUMNS[end].but(form="signed", about="95 % interval of the gain, query by query.")
         for end in ("low", "high")
@@ -198,7 +203,8 @@ def answer(rows: pl.DataFrame, measure: str) -> str:
         return f"No: for none of {among} of question another stack is surely better than today's ({here})."
     first = apart.sort(pl.col("difference").abs(), descending=True).row(0, named=True)
     gain = f"{text.signed(first['difference'])} [{text.signed(first['low'])}, {text.signed(first['high'])}]"
+    most = "" if apart.height == 1 else "most "
     return (
-        f"For {apart.height} of {among}: with {first['tag']} {first['stack']} is better in {measure} by "
-        f"{gain}, {text.sample(first['n'])}."
+        f"For {apart.height} of {among}, {most}with {first['tag']}: there {first['stack']} is better in "
+        f"{measure} by {gain}, {text.sample(first['n'])}."
     )

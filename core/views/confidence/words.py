@@ -159,12 +159,16 @@ def excluded_words(excluded: pl.DataFrame) -> str:
 
 def front_cards(front: Front) -> list[Card]:
     """Return size with the knee, and hypervolume."""
-    bend = f"; knee: {front.knee}, beyond which quality is dearest" if front.knee else ""
+    bend = f"; best value (knee): {front.knee}, beyond it quality is dearest" if front.knee else ""
     lost = front.of_all - front.volume
-    limited = f"; {front.of_all:.3f} without limits" if round(lost, 3) else "; the limits cost nothing of it"
+    limited = f"; {front.of_all:.3f} without limits" if round(lost, 3) else "; your limits take nothing of it"
     return [
         ("On the frontier", f"{front.size:,}", f"stacks that no other beats on all axes{bend}"),
-        ("Hypervolume", f"{front.volume:.3f}", f"0 = worst stack, 1 = ideal in all axes{limited}"),
+        (
+            "Hypervolume",
+            f"{front.volume:.3f}",
+            f"share of the space from worst stack to ideal that the frontier covers{limited}",
+        ),
     ]
 
 
@@ -223,7 +227,7 @@ def weighed_cards(grid: Grid, chosen: Sequence[str | None], turned: pl.DataFrame
         (
             "Same choice",
             f"{cells - others} of {cells}",
-            "settings of alpha, cap4, cap3 tried",
+            "other weights tried: of rarity (alpha) and of grades 4 and 3 (cap4, cap3)",
         ),
         (
             "Same order",

@@ -363,9 +363,12 @@ def answer(compared: Cuts, fixed: int) -> str:
         verdict = "is better than" if low > 0 else "is not measurably better than"
         verdict = "is worse than" if high < 0 else verdict
         interval = f"95 % CI {text.signed(low)} to {text.signed(high)}"
+    flat = compared.rows.filter(pl.col("way").str.starts_with("K = ")).sort("f1", descending=True)
+    beaten = flat.row(0, named=True) if flat.height and flat["f1"][0] >= best["f1"] else None
+    other = "" if beaten is None else f" {beaten['way']} for all does as well: {text.score(beaten['f1'])}."
     return (
         f"A cutoff chosen query by query {verdict} the first {fixed} for all: F1 {text.score(best['f1'])} at "
         f"best ({best['way']}), not {text.score(row['f1'])} ({text.signed(best['gain'])}, {interval}, "
         f"{text.sample(best['n'])}), "
-        f"with {best['kept']:.1f} passages a query."
+        f"with {best['kept']:.1f} passages a query.{other}"
     )

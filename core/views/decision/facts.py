@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from core.decide.axes import LATENCY, Axis
-from core.decide.near import Turn, near_misses, turns
+from core.decide.near import Turn, turns
 from core.decide.pareto import frontier, frontier_2d, frontier_rows
 from core.decide.rules import Decision
 from core.decide.ties import Paired
@@ -234,7 +234,7 @@ def record(
         "chosen": stack(decision.chosen),
         "runner_up": stack(decision.runner_up),
         "note": decision.note,
-        "near_misses": near_rows(table, near_misses(table, decision, asked.constraints, asked.rule)),
+        "near_misses": near_rows(table, decision, asked.constraints, asked.rule, paired=paired),
         "frontier": [stack(at) for at in frontier_rows(table, decision, weak=asked.weak)],
         "excluded": excluded.select("run_id", "stack", "constraint", "by", "unit", "reason").to_dicts(),
         "promising": promising_rows(table, decision).to_dicts(),

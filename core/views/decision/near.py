@@ -9,8 +9,9 @@ import numpy as np
 import polars as pl
 
 from core.decide.axes import COST, LIMITS, PER_CORRECT, Axis
-from core.decide.near import NearMiss
-from core.decide.rules import Decision
+from core.decide.near import NearMiss, chosen_with, near_misses
+from core.decide.rules import Constraints, Decision, Rule
+from core.decide.ties import Paired
 from core.records import Origin
 from core.store import Snapshot
 from core.views import text
@@ -36,28 +37,41 @@ _OF_A_MISS = ("limit", "value", "over", "unit", "gain", "set_to", "edge")
 _SHOWN = ("quality", "latency_ms", "cost", "cost_least", "cost_missing")
 
 
-def near_rows(table: pl.DataFrame, misses: Sequence[NearMiss]) -> list[dict[str, object]]:
-    """Return near misses as plain data.
+def near_rows(
+    table: pl.DataFrame,
+    decision: Decision,
+    constraints: Constraints,
+    rule: Rule = "quality",
+    *,
+    paired: Paired | None = None,
+) -> list[dict[str, object]]:
+    """Return the near misses of a decision as plain data; where nothing is chosen, the closest first.
 
     Args:
-        misses: Of `core.decide.near.near_misses` on it.
+        table: What was decided on; see `core.decide.near.near_misses`.
 
     Returns:
         For each stack, run_id, limit (of `core.decide.axes.LIMITS`), value, over, unit, gain (of quality over
-        the chosen stack; null where none is chosen), set_to (the limit that lets it in), edge (whether it is
-        at the edge of the SLA), near (whether it is within a tenth of the limit, or at the edge), quality,
+        the chosen stack; null where none is chosen), set_to (the limit that lets it in), then (what is chosen
+        with that limit: it, or a stack that ties with it; null where nothing changes), edge (whether it is at
+        the edge of the SLA), near (whether it is within a tenth of the limit, or at the edge), quality,
         latency_ms and cost with least and missing.
     """
+    misses = near_misses(table, decision, constraints, rule)
+    if decision.chosen is None:
+        misses.sort(key=lambda miss: miss.over / (abs(_limit(miss)) or 1.0))
+    then = [chosen_with(table, miss, constraints, rule, paired=paired) for miss in misses]
     return [
         {
             "stack": table["name"][miss.row],
             "run_id": table["run_id"][miss.row],
             **{name: getattr(miss, name) for name in _OF_A_MISS},
+            "then": None if row is None or row == decision.chosen else table["name"][row],
             "near": miss.edge or miss.over <= NEAR * _limit(miss),
             **{name: table[name][miss.row] for name in _SHOWN},
             "cost_per": table["cost_per"][miss.row] if "cost_per" in table.columns else None,
         }
-        for miss in misses
+        for miss, row in zip(misses, then, strict=True)
     ]
 
 
@@ -68,14 +82,23 @@ def _limit(miss: NearMiss) -> float:
 
 def kind(row: Data) -> str:
     """Name the kind of a row of `near_rows`: near, or only the next better stack."""
-    return "near miss" if row["near"] else "next better stack"
+    if row["near"]:
+        return "near miss"
+    return "out of the limits" if row["gain"] is None else "next better stack"
 
 
 def sentence(row: Data, quality: str) -> str:
     """Say what a near miss gives and by how little it is out; takes a row of `near_rows`."""
     gain = "" if row["gain"] is None else f" ({text.signed(row['gain'])})"
     numbers = f"{quality} {text.score(row['quality'])}{gain}; {text.ms(row['latency_ms'])}"
-    return f"{row['stack']}: {numbers}; {text.cost_of(row)}; {broken(row)}."
+    return f"{row['stack']}: {numbers}; {text.cost_of(row)}; {broken(row)}{shipped_then(row)}."
+
+
+def shipped_then(row: Data) -> str:
+    """Say what the limit of a row of `near_rows` would lead to, where that is not the stack itself."""
+    if row["then"] == row["stack"]:
+        return ""
+    return f"; {row['then']}, which ties with it, would ship" if row["then"] else "; the choice would stay"
 
 
 def _axis(row: Data) -> Axis:
@@ -112,7 +135,7 @@ def near_table(misses: Sequence[Data]) -> Table:
             **miss,
             "kind": kind(miss),
             "gain_of": miss["gain"],
-            "out_by": broken(miss),
+            "out_by": f"{broken(miss)}{shipped_then(miss)}",
             "let_in_by": way_in(miss),
         }
         for miss in misses

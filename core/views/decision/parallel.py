@@ -121,7 +121,7 @@ def _axis(values: pl.Series, title: str, missing: str | None) -> theme.Spec:
     different = np.unique(known)
     ticks = different.tolist() if len(different) <= _FEW else ticks_of(low, high, log=log)
     places = [math.log10(tick) if log else tick for tick in ticks]
-    words = [np.format_float_positional(tick, 6, fractional=False, trim="-") for tick in ticks]  # no 5e-06
+    words = [np.format_float_positional(tick, 3, fractional=False, trim="-") for tick in ticks]  # no 5e-06
     filled = np.full(len(values), low - 0.15 * room)
     filled[values.is_not_null().to_numpy()] = at
     if len(known) < len(values):

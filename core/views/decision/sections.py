@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from core.decide.axes import COST, HARM, LATENCY
-from core.decide.near import near_misses, substitute
+from core.decide.near import substitute
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Control, Fold, Table, Text, Way, section
 from core.views.columns import COLUMNS, Column
@@ -38,6 +38,10 @@ from core.views.workspace.view import View
 
 Row = Mapping[str, Any]
 VIEWS = {"latency × quality": LATENCY, "cost × quality": COST, "harm × quality": HARM, "parallel axes": None}
+PARALLEL = (
+    "Each line is a stack. Drag along an axis to keep those that cross it there; the bar on “limits” keeps "
+    "what meets them."
+)
 PER_1K = COLUMNS["cost"]
 MORE = (
     COLUMNS["quality_low"].but(about="Lower end of the 95 % bootstrap interval over queries."),
@@ -132,7 +136,7 @@ def noise_told(view: View) -> Blocks:
 
 def outside(view: View) -> Blocks:
     """Yield what stands just outside the limits, and what lacks a number."""
-    misses = near_rows(view.table, near_misses(view.table, view.decision, view.constraints))
+    misses = near_rows(view.table, view.decision, view.constraints, view.rule, paired=view.paired)
     lacking = promising_rows(view.table, view.decision)
     own = reranker_only(view)
 
@@ -198,7 +202,7 @@ def lines(view: View, marked: ParetoView, selected: str | None) -> Chart | Text:
     if figure is None:
         return Text(f"No stack has a known {view.quality.name}.", "info")
     alt = words.answer(view.table, view.decision, view.constraints, view.quality, view.latency).sentence
-    return Chart(figure, "parallel", alt)
+    return Chart(figure, "parallel", alt, PARALLEL)
 
 
 def every_stack(view: View, marked: ParetoView) -> Control:

@@ -92,7 +92,7 @@ def answer(
     ]
     warning = " ".join(filter(None, [*doubts, *unasked_words(decision).values()]))
     if decision.chosen is None:
-        return Answer(f"No stack{within} is left.", _nearest(decision), warning)
+        return Answer(f"No stack{within} is left.", _nearest(table, decision), warning)
     row = table.row(decision.chosen, named=True)
     feasible = int(decision.feasible.sum())
     sentence = f"{title(table, decision, quality)}{within}: {numbers(row, quality)}."
@@ -184,14 +184,14 @@ def would_do(table: pl.DataFrame, other: Substitute | None) -> str:
 def why(table: pl.DataFrame, decision: Decision, quality: Quality, other: Substitute | None = None) -> str:
     """Return the line below the heading: why that one, and which other would do, or what would help."""
     if decision.chosen is None:
-        return undecided(table) or _unscored(table) or _nearest(decision)
+        return undecided(table) or _unscored(table) or _nearest(table, decision)
     if lacks := lacking(table, decision):
         return lacks
     apart = other is not None and len(decision.ties) > 1 and other.row not in decision.ties
-    return f"{_best_of(decision, quality)} {'Beside them, ' * apart}{would_do(table, other)}".strip()
+    return f"{_best_of(table, decision, quality)} {'Beside them, ' * apart}{would_do(table, other)}".strip()
 
 
-def _best_of(decision: Decision, quality: Quality) -> str:
+def _best_of(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
     """Say how the chosen stack came to be it."""
     feasible = int(decision.feasible.sum())
     all_of_them = feasible == len(decision.feasible)
@@ -200,7 +200,9 @@ def _best_of(decision: Decision, quality: Quality) -> str:
     if len(decision.ties) > 1:  # the note says what decided: "Chosen by fewer candidates."
         by = decision.note.rpartition("Chosen by ")[2].rstrip(".")
         among = left.capitalize() if len(decision.ties) == feasible else f"{len(decision.ties):,} of {left}"
-        return f"{among} tie for the best {quality.name}; chosen by {by}."
+        best = _best_tied(table, decision)
+        given_up = "" if best is None else f", {best['name']} ({text.score(best['quality'])})"
+        return f"{among} tie for the best {quality.name}{given_up}; chosen by {by}."
     return "The only stack within the limits." if feasible == 1 else f"The best {quality.name} of {left}."
 
 
@@ -227,7 +229,7 @@ def cards(
     """
     low, high = row["latency_low"], row["latency_high"]
     spread = "" if low is None or high is None else f"{text.ms(low)} to {text.ms(high)} "
-    timed = "" if row["latency_n"] is None else f"n = {row['latency_n']}"
+    timed = "" if row["latency_n"] is None else text.sample(row["latency_n"])
     (cost, many), share = text.cost_of_many(row), row["correct"]
     modelled = "≈ " if row["cost_basis"] == "modelled" and not cost.startswith("≥") else ""
     if share is None:
@@ -268,7 +270,9 @@ def costed(table: pl.DataFrame) -> str:
 
 def gaining(row: Mapping[str, Any]) -> str:
     """Return a stack with what it would gain; takes a row of `promising_rows`, or of `near_rows`."""
-    return f"{text.shorten(str(row['stack']), SHORT)}: {_gained(row)}"
+    then = row.get("then")
+    ships = f"; tied, {text.shorten(then, SHORT)} ships" if then and then != row["stack"] else ""
+    return f"{text.shorten(str(row['stack']), SHORT)}: {_gained(row)}{ships}"
 
 
 def _gained(row: Mapping[str, Any]) -> str:
@@ -342,22 +346,29 @@ def firmness(table: pl.DataFrame, decision: Decision) -> str:
 
 def _tie(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
     """Say how a tie was broken, and what the highest quality was, where another stack has it."""
-    up = quality.higher_is_better
-    tied = np.array(decision.ties)
-    merit = decision.quality.merit(decision.quality.read(table)[tied])
-    best = table.row(int(tied[merit.argmax()]), named=True)
-    if not decision.note or best["run_id"] == decision.run_ids[decision.chosen or 0]:
+    best = _best_tied(table, decision) if decision.note else None
+    if best is None:
         return decision.note
     figures = f"{text.score(best['quality'])}{text.interval(best['quality_low'], best['quality_high'])}"
-    head = f"{decision.note} The {'highest' if up else 'lowest'} {quality.name} among them"
+    head = (
+        f"{decision.note} The {'highest' if quality.higher_is_better else 'lowest'} {quality.name} among them"
+    )
     return f"{head}: {best['name']}, {figures}."
 
 
-def _nearest(decision: Decision) -> str:
+def _best_tied(table: pl.DataFrame, decision: Decision) -> dict[str, Any] | None:
+    """Return the row of best quality among the ties; None where the chosen stack has it."""
+    tied = np.array(decision.ties)
+    quality = decision.quality.read(table)[tied]
+    merit = decision.quality.merit(quality)
+    return None if merit[0] == merit.max() else table.row(int(tied[merit.argmax()]), named=True)
+
+
+def _nearest(table: pl.DataFrame, decision: Decision) -> str:
     """Say which constraint is missed by the least, as a hint what to relax."""
     missed = decision.excluded().filter(pl.col("by").is_not_null())
     if missed.is_empty():
         return "Every stack has an unknown value that the limits need."
     nearest = missed.sort("by").unique("constraint", keep="first", maintain_order=True)
-    word = "Nearest miss" if nearest.height == 1 else "Nearest misses"
-    return f"{word}: {'; '.join(nearest['reason'])}."
+    named = [f"{table['name'][row]}, {reason}" for row, reason in nearest.select("row", "reason").iter_rows()]
+    return f"Nearest: {'; '.join(named)}."

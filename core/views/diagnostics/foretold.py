@@ -200,10 +200,11 @@ def answer(table: pl.DataFrame, quality: Quality) -> str:
     best = single.sort("rho", descending=True).row(0, named=True)
     drops, chance = text.count(single.height, "drop"), f"{0.025 * single.height:.1f}"
     rho = text.signed(best["rho"], "{:.2f}".format)
+    warn = "No drop of a diagnostic warns" if not sure else f"{sure} of {drops} of a diagnostic warn"
+    tried = f"{drops} tried; {chance} would by chance" if not sure else f"{chance} would by chance"
     return (
-        f"Query by query, {sure} of {drops} of a diagnostic surely go with drops of {quality.name} "
-        f"({chance} would by chance); at most {rho}{_ends(best)}, n = {best['n']} ({best['diagnostic']}, "
-        f"{best['stack']}, {best['perturb']})."
+        f"{warn} of a drop of {quality.name} query by query ({tried}); at most {rho}{_ends(best)}, "
+        f"n = {best['n']} ({best['diagnostic']}, {best['stack']}, {best['perturb']})."
     )
 
 

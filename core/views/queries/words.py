@@ -57,11 +57,11 @@ def _weakness(scored: pl.DataFrame, among: str, name: str) -> str:
         return f"{name} scores between {least} and {most} on {among}"
     weak = scored.filter(pl.col("share") < WEAK).height
     hopeless = int((scored["best"] == 0).sum())
-    nothing = f"; on {hopeless:,} it holds nothing that counts" if hopeless else ""
-    return (
-        f"On {f'{weak:,}' if weak else 'none'} of {among} {name} finds less than half of what its pool holds"
-        f"{nothing}"
-    )
+    on = f"{weak:,}" if weak else "none"
+    if hopeless:
+        least = f"on {on} of the others it finds less than half of what they hold"
+        return f"No candidate of {name} counts on {hopeless:,} of {among}; {least}"
+    return f"On {on} of {among} {name} finds less than half of what its candidates hold"
 
 
 def _duel(scored: pl.DataFrame, quality: Quality, among: str, names: tuple[str, str]) -> str:

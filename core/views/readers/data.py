@@ -14,6 +14,7 @@ from core.readers.curves import CURVE, POINT, depths, gains, points, slices
 from core.readers.depth import DELTA, EPSILON, PLATEAU
 from core.store import Snapshot
 from core.views.curves.cuts import tokens_sent
+from core.views.workspace.answers import TRIAL
 from core.views.workspace.scope import Scope
 from core.views.workspace.stacks import runs_in
 
@@ -132,6 +133,11 @@ def curve_table(answered: Answered, scorer: str) -> pl.DataFrame:
         .with_columns(label_of(rows), measured, sent=pl.col("mode").replace_strict(SENT))
         .sort("name", "label", "mode", "k")
     )
+
+
+def in_heading(label: str) -> str:
+    """Return the label of a reader for a heading: that of `TRIAL` says that its answers are made up."""
+    return f"{label} (made-up answers)" if label.partition(" ")[0] == TRIAL else label
 
 
 def label_of(rows: pl.DataFrame) -> pl.Expr:

@@ -177,7 +177,7 @@ def answer(row: Mapping[str, Any], scorer: str) -> str:
     )
     return (
         f"One more harmful passage {moved}: {text.signed(row['value'], points)} a passage"
-        f"{points(low, high)} ({row['label']}, {text.sample(row['queries'])})."
+        f"{points(low, high)} ({data.in_heading(row['label'])}, {text.sample(row['queries'])})."
     )
 
 

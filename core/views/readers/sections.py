@@ -339,7 +339,7 @@ def answer(depths: pl.DataFrame, scorer: str) -> str:
     """Say which reader answers best, from how many passages of what."""
     best = depths.row(0, named=True)
     others = f" Of {depths.height} curves," if depths.height > 1 else ""
-    begins = f"{others} {best['label']}".strip()
+    begins = f"{others} {data.in_heading(best['label'])}".strip()
     return (
         f"{begins} answers best from k = {best['k_star']} passages of {best['name']}: {scorer} "
         f"{points(best['best'])} points."
@@ -430,7 +430,7 @@ def of_matrix(depths: pl.DataFrame, scorer: str) -> str:
     ]
     tail = f"; it falls with {' and with '.join(worth)} points" if worth else ""
     at = f"{points(best['best'])} at k = {best['k_star']}"
-    return f"{best['label']} on {best['name']} has the best {scorer}: {at}{tail}."
+    return f"{data.in_heading(best['label'])} on {best['name']} has the best {scorer}: {at}{tail}."
 
 
 def of_parts(rows: pl.DataFrame) -> str:
@@ -454,4 +454,4 @@ def of_parts(rows: pl.DataFrame) -> str:
             beside = [*(f"{points(value)} closed book" for value in base), text.sample(best["queries"])]
             at = " ".join(filter(None, (points(best["value"]), words, f"at k = {best['k']}")))
             said.append(f"{at} ({', '.join(beside)})")
-    return f"{rows['label'][0]} has {'at best ' if same else ''}{', '.join(said)}."
+    return f"{data.in_heading(rows['label'][0])} has {'at best ' if same else ''}{', '.join(said)}."

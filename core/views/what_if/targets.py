@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 import polars as pl
 
-from core.decide.near import Conditioned
+from core.decide.near import Conditioned, lets_in
 from core.errors import InputError
 from core.views import text, theme
 from core.views.workspace.scope import Quality
@@ -21,8 +21,8 @@ def read_targets(line: str, table: pl.DataFrame) -> list[float]:
     """Return the latency targets of a line such as ``350, 500``.
 
     Args:
-        line: Numbers in ms between commas; empty = `USUAL_MS`, or, where every stack is faster than the
-            first of them, a quarter, a half and all of the slowest stack's latency.
+        line: Numbers in ms between commas; empty = `USUAL_MS`, or, where three quarters of the stacks are
+            faster than the first of them, what a quarter, a half, three quarters and all of the stacks meet.
 
     Returns:
         Rising, each once.
@@ -48,12 +48,12 @@ def read_targets(line: str, table: pl.DataFrame) -> list[float]:
 
 
 def _usual(table: pl.DataFrame) -> list[float]:
-    slowest = table["latency_ms"].max()
-    if not isinstance(slowest, float) or slowest > USUAL_MS[0]:
+    known = table["latency_ms"].drop_nulls()
+    slow = known.quantile(0.75, "higher")
+    if slow is None or slow > USUAL_MS[0]:
         return list(USUAL_MS)
-    whole = float(f"{slowest:.2g}")  # two digits, and no stack is left out by rounding
-    whole = whole if whole >= slowest else float(f"{slowest * 1.05:.2g}")
-    return sorted({whole, *(float(f"{slowest * share:.2g}") for share in (0.25, 0.5, 0.75))})
+    ends = (known.quantile(share, "nearest") for share in (0.25, 0.5, 0.75, 1.0))
+    return sorted({lets_in(float(end)) for end in ends if end is not None})
 
 
 def target_rows(table: pl.DataFrame, conditions: Sequence[Conditioned]) -> pl.DataFrame:

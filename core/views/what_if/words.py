@@ -176,7 +176,7 @@ def answer(rows: pl.DataFrame, quality: Quality) -> tuple[str, str]:
         ends = [f"{text.cost_of(row)} ({row['scenario']})" for row in (low, high)]
         details = f"Cost from {ends[0]} to {ends[1]}."
     empty = rows.filter(pl.col("name").is_null())["scenario"].to_list()
-    return sentence, details + (f" Nothing is left for {', '.join(empty)}." if empty else "")
+    return sentence, details + (f" No stack meets the limits of {', '.join(empty)}." if empty else "")
 
 
 def legend(rows: pl.DataFrame) -> str:

@@ -42,7 +42,7 @@ def asked_of(question: Question, snapshot: Snapshot, book: PriceBook) -> View:
     book = book.derived(question.price or ())
     scope, quality = _measured(question, snapshot)
     latency = Latency(
-        question.on,
+        question.on or choices(snapshot, scope).percentile,
         question.latency,
         generation=question.generation,
         answers=scope.answering.measure(quality.k) if question.latency == "end-to-end" else None,

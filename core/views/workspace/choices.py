@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
 import polars as pl
 
@@ -18,7 +18,7 @@ from core.store import Snapshot
 from core.views import text
 from core.views.keep import keep
 from core.views.workspace.answers import scored
-from core.views.workspace.scope import Answering, Quality, Scope, audits
+from core.views.workspace.scope import Answering, Percentile, Quality, Scope, audits
 from core.views.workspace.stacks import runs_in
 
 _NOT_QUALITY = ("latency_", "usd_", "PROC[", "%PROC[")
@@ -117,6 +117,7 @@ class Choices:
     # Measures that can be computed but are not offered, as one place is known for each question: a link may
     # still ask for one
     unsaid: tuple[str, ...] = ()
+    percentile: Percentile = "p50"  # of the latency: the median, or the first of which any stack has a number
 
     def cutoffs(self, measure: str) -> list[int]:
         """Return the cutoffs at which a measure can be shown, ascending; never empty."""
@@ -163,8 +164,19 @@ def choices(snapshot: Snapshot, scope: Scope) -> Choices:
         reported=came,
         reranked=bool((runs["reranker"].fill_null("none") != "none").any()),
         unsaid=unsaid,
+        percentile=_percentile(snapshot, runs["run_id"].to_list()),
         **answered,
     )
+
+
+def _percentile(snapshot: Snapshot, run_ids: list[str]) -> Percentile:
+    """Return the percentile that latencies are shown by first: p50, unless sources gave only higher ones."""
+    came = set(snapshot.aggregates(run_ids)["measure"].unique())
+    usual, *higher = get_args(Percentile)
+    first = next((name for name in higher if f"latency_{name}" in came), usual)
+    if first == usual or f"latency_{usual}" in came or not snapshot.timings(run_ids).is_empty():
+        return cast(Percentile, usual)
+    return cast(Percentile, first)
 
 
 def telling(snapshot: Snapshot, golden_set_id: str | None, names: Sequence[str]) -> list[str]:

@@ -32,14 +32,14 @@ class Question:
     ] = None  # fmt: skip
     sla_ms: Annotated[float | None, Choice("sla", "SLA", "Highest latency; ms.", low=0)] = None
     on: Annotated[
-        Percentile,
+        Percentile | None,
         Choice(
             "on", "latency percentile",
             "p50: half of the queries are faster. p95: 95 % are; withheld below 60 queries. p99: withheld "
-            "below 299.",
-            flag="--on", title="Latency", rare=True,
+            "below 299. By default p50, or what is there instead.",
+            flag="--on", title="Latency", dependent=True, rare=True,
         ),
-    ] = "p50"  # fmt: skip
+    ] = None  # fmt: skip
     latency: Annotated[
         LatencyScope,
         Choice(

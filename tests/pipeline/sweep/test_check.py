@@ -229,8 +229,8 @@ def test_a_package_that_is_not_installed_names_the_command(monkeypatch: pytest.M
 
 def test_the_size_of_the_corpus_where_it_is_known():
     assert told(DENSE, passages=49) == [
-        "warning: candidates of wordllama 256 d, K = 50: K = 50 is beyond the 49 passages of the collection. "
-        "Lower candidates."
+        "warning: candidates of wordllama 256 d, K = 50: K = 50 is beyond the 49 passages of the collection: "
+        "all are candidates. A smaller K says the same in less time."
     ]
     (found,) = told(DENSE + 'index = "pq"\n', passages=100)
     assert "100 vectors (passages) are too few to learn from" in found

@@ -5,7 +5,6 @@ import pytest
 from typer.testing import CliRunner
 
 from core.cli.app import app
-from core.decide.near import near_misses
 from core.decide.rules import Constraints, decide
 from core.report.page import for_people
 from core.store import Store
@@ -24,7 +23,7 @@ KEYS = {"stack", "run_id", "limit", "value", "over", "unit", "gain", "set_to"}
 
 
 def listed(limits, table=TABLE):
-    return near_rows(table, near_misses(table, decide(table, limits), limits))
+    return near_rows(table, decide(table, limits), limits)
 
 
 def test_near_misses_as_data_and_in_words():

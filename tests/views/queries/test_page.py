@@ -139,15 +139,15 @@ def test_tags(snapshot: Snapshot) -> None:
 def test_answer_of_one_stack(snapshot: Snapshot) -> None:
     table = queries.query_table(snapshot, SCOPE, AT_2, "b")
     said = words.answer(table, table.height, AT_2, "B")
-    assert said.sentence == "On 1 of 3 queries B finds less than half of what its pool holds (RA-nWG@2)."
+    assert said.sentence == "On 1 of 3 queries B finds less than half of what its candidates hold (RA-nWG@2)."
     assert said.cards[0][:2] == ("Mean RA-nWG@2", "0.600")
     assert said.cards[1] == ("Worst", "0.000", "q6")
     zeros = queries.query_table(snapshot, SCOPE, AT_2, "b", as_zero=True)
-    assert "on 1 it holds nothing" in words.answer(zeros, 6, AT_2, "B").sentence
+    assert "No candidate of B counts on 1 of" in words.answer(zeros, 6, AT_2, "B").sentence
     part = queries.narrowed(table, ["type=broad"], "")
     said = words.answer(part, table.height, AT_2, "B")
     assert said.sentence.startswith(
-        "On none of the 2 queries shown B finds less than half of what its pool holds"
+        "On none of the 2 queries shown B finds less than half of what its candidates hold"
     )
     assert said.cards[1] == ("Worst", "0.800", "q1 “Where is the First one?”")
 
