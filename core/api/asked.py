@@ -34,10 +34,11 @@ def _fit(field: Declared, value: object) -> object:
     kinds = get_args(field.type) or (field.type,)
     if value is None and NoneType in kinds:
         return None
-    if get_origin(field.type) is Literal:
-        if value not in kinds:
-            raise UnknownNameError(field.name, str(value), map(str, kinds))
-        return value
+    for kind in (field.type, *kinds):
+        if get_origin(kind) is Literal:
+            if value not in get_args(kind):
+                raise UnknownNameError(field.name, str(value), map(str, get_args(kind)))
+            return value
     if field.number:
         return _within(field, value, whole=int in kinds)
     for kind, word in ((bool, "truth"), (str, "text")):

@@ -341,7 +341,7 @@ def _deciding(keys: list[tuple[str, Floats]]) -> Iterator[str]:
     """Yield what sets the first of ordered rows apart from the others, until it stands alone."""
     left = np.ones(len(keys[0][1]), dtype=np.bool_)
     for words, key in keys:
-        level = left & (key == key[0])
+        level = left & ((key == key[0]) | (np.isnan(key) & np.isnan(key[0])))
         if level.sum() < left.sum():
             yield words
         left = level

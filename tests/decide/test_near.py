@@ -40,7 +40,7 @@ def test_the_stack_just_past_the_sla_and_the_one_past_the_budget():
     ("limits", "rule", "missed"),
     [
         (Constraints(), "quality", []),
-        (Constraints(sla_ms=100, budget=2.5), "quality", [("sla", 1, None)]),  # nothing is feasible
+        (Constraints(sla_ms=100, budget=2.5), "quality", [("sla", 1, None), ("sla", 0, None)]),  # none left
         (Constraints(sla_ms=600, budget=2.5), "quality", [("budget", 3, 0.095)]),
         (Constraints(sla_ms=500, floor=0.7, budget=1), "quality", [("budget", 3, None), ("floor", 0, None)]),
         (Constraints(sla_ms=490), "quality", []),  # what is slower is worse than the chosen one

@@ -80,7 +80,7 @@ def test_budget_and_floor_exclude_with_every_reason(open_page: OpenPage, publish
 def test_limits_that_nothing_meets_name_the_nearest_misses(open_page: OpenPage, published_store: Path):
     app = open_page(published_store, "decision", sla="100", floor="0.99")
     assert_sound(app)
-    assert answer(app).startswith("No stack meets these limits; Nearest miss")
+    assert answer(app).startswith("No stack meets these limits; Nearest")
     assert "ms over the SLA" in answer(app)
     assert "under the quality floor" in answer(open_page(published_store, "decision", floor="0.99"))
     assert not app.main.metric

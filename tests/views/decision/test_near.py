@@ -40,7 +40,14 @@ def test_near_misses_as_data_and_in_words():
 
 def test_without_a_choice_there_is_no_gain():
     rows = listed(Constraints(sla_ms=100, budget=9))
-    assert [(row["stack"], row["gain"]) for row in rows] == [("slow", None)]
+    assert [(row["stack"], row["gain"]) for row in rows] == [
+        ("dear", None),
+        ("slow", None),
+    ]  # the closest first
+    assert [(row["then"], kind(row)) for row in rows] == [
+        ("dear", "out of the limits"),
+        ("slow", "out of the limits"),
+    ]
     assert "+" not in sentence(rows[0], AT_10.name)
     (floor,) = listed(Constraints(sla_ms=400, budget=2, floor=0.6), TABLE.head(1))
     assert (way_in(floor), broken(floor)) == (

@@ -56,9 +56,9 @@ def test_a_limit_changes_the_answer():
 def test_nothing_left_names_the_nearest_miss_of_every_limit():
     found = said(Constraints(sla_ms=50, floor=0.9))
     assert found.sentence == "No stack within 50.0 ms (p50) above a quality of 0.90 is left."
-    assert found.reason == "Nearest miss: 50 ms over the SLA and 0.200 under the quality floor."
+    assert found.reason == "Nearest: fast, 50 ms over the SLA and 0.200 under the quality floor."
     assert "$0.40 / 1k over the budget" in said(Constraints(budget=0.1)).reason
-    assert said(Constraints(floor=0.9)).reason == "Nearest miss: 0.100 under the quality floor."
+    assert said(Constraints(floor=0.9)).reason.endswith(", 0.100 under the quality floor.")
 
 
 @pytest.mark.parametrize("table", [stacks(2), stacks(0)])
