@@ -1,8 +1,9 @@
-"""Loaded by a server under test: writes down where it connects, and what its sessions import."""
+"""Loaded by a server under test: writes down where it connects, what its sessions import, and when that ends."""
 
 import os
 import sys
 import threading
+import time
 from pathlib import Path
 
 
@@ -15,7 +16,14 @@ def _watch(path: str) -> None:
         elif event == "import" and threading.current_thread() is not threading.main_thread():
             log.write(f"import {args[0]}\n")
 
+    def wait() -> None:
+        for there in (True, False):
+            while any(thread.name == "imports" for thread in threading.enumerate()) != there:
+                time.sleep(0.05)
+        log.write("all imported\n")
+
     sys.addaudithook(heard)
+    threading.Thread(target=wait, daemon=True).start()
 
 
 if os.environ.get("WATCH_LOG"):
