@@ -1,4 +1,4 @@
-"""Loaded by a server under test: writes down where it connects, what its sessions import, and when that ends."""
+"""Loaded by a server under test: writes down where it connects and what its sessions import, and when."""
 
 import os
 import sys
