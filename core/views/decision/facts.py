@@ -111,8 +111,9 @@ def caveats(table: pl.DataFrame, decision: Decision, asked: View) -> dict[str, s
     Returns:
         A sentence by what it is about, in two or three words.
     """
+    alone = one_known(asked.snapshot, asked.scope.golden_set_id)
     chips: dict[str, str | None] = {
-        "judging more could overturn it": overturned(table, decision, asked.quality)
+        "judging more could overturn it": None if alone else overturned(table, decision, asked.quality)
     }
     if decision.chosen is not None:
         chips |= _about_chosen(table.row(decision.chosen, named=True), asked.constraints.sla_ms)
@@ -123,7 +124,7 @@ def caveats(table: pl.DataFrame, decision: Decision, asked: View) -> dict[str, s
         f"{unscored} not scored": f"{text.count(unscored, 'stack')} left out: unknown quality."
         if unscored
         else None,
-        ONE_PLACE: ONE_KNOWN if one_known(asked.snapshot, asked.scope.golden_set_id) else None,
+        ONE_PLACE: ONE_KNOWN if alone else None,
         **unanswerable(asked),
         "people graded too": _beside(table, asked),
         **{f"no {axis.word} known": words for axis, words in unasked_words(decision).items()},

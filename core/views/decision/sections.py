@@ -32,6 +32,7 @@ from core.views.decision.parallel import parallel
 from core.views.decision.ship import handed
 from core.views.keep import keep
 from core.views.text import count
+from core.views.workspace.choices import one_known
 from core.views.workspace.comparable import environment
 from core.views.workspace.latencies import assumed, jitter_words
 from core.views.workspace.view import View
@@ -69,11 +70,12 @@ def reranker_only(view: View) -> str:
 def which_to_ship(view: View, ask: Ask) -> Blocks:
     """Yield the answer with its numbers, near misses, and every stack as a chart and as a table."""
     other = substitute(view.table, view.decision, view.constraints, view.paired)
+    # A chip beside the answer says it already, or that one place is known per question.
+    said = view.compared.unjudged(view.table) or one_known(view.snapshot, view.scope.golden_set_id)
     yield Answer(
         words.title(view.table, view.decision, view.quality),
         words.why(view.table, view.decision, view.quality, other),
-        # The chip beside the answer says it already.
-        "" if view.compared.unjudged(view.table) else words.unjudged(view.table, view.decision, view.quality),
+        "" if said else words.unjudged(view.table, view.decision, view.quality),
     )
     if words.undecided(view.table):
         yield Way("golden", "Judge by hand", "judge")

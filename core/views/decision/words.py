@@ -199,7 +199,8 @@ def _best_of(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
     left = everyone if all_of_them else f"{text.count(feasible, 'stack')} within the limits"
     if len(decision.ties) > 1:  # the note says what decided: "Chosen by fewer candidates."
         by = decision.note.rpartition("Chosen by ")[2].rstrip(".")
-        among = left.capitalize() if len(decision.ties) == feasible else f"{len(decision.ties):,} of {left}"
+        some = f"{len(decision.ties):,} of {left.replace('all', 'the', 1) if all_of_them else left}"
+        among = left.capitalize() if len(decision.ties) == feasible else some
         best = _best_tied(table, decision)
         given_up = "" if best is None else f", {best['name']} ({text.score(best['quality'])})"
         return f"{among} tie for the best {quality.name}{given_up}; chosen by {by}."

@@ -13,6 +13,7 @@ from core.prices import PriceBook
 from core.store import Snapshot
 from core.views import text
 from core.views.workspace import comparable
+from core.views.workspace.choices import one_known
 from core.views.workspace.comparable import APART, Comparability
 from core.views.workspace.query_sets import (
     ANY,
@@ -184,6 +185,8 @@ def narrow(
         comparable.about_figures(words, together=together, offer=choices.offers),
         comparable.about_machines(machines, latency.machine),
     )
+    if one_known(snapshot, scope.golden_set_id):  # what else may be good is unjudged by design, and said so
+        more = ()
     out = pl.DataFrame(list(apart.values()), schema=APART, orient="row").sort("name")
     return Narrowed(scope, latency, table, Comparability(tuple(filter(None, said)), out, more))
 
