@@ -177,4 +177,4 @@ def test_the_frontier_in_numbers_keeps_its_corner_under_limits():
     assert (free.size, tight.size, tight.knee) == (3, 1, None)
     assert hold.front(stacks(2), decide(stacks(2), Constraints())) is None
     assert [label for label, _, _ in words.front_cards(free)] == ["On the frontier", "Hypervolume"]
-    assert "knee: little worse" in words.front_cards(free)[0][2]
+    assert "(knee): little worse" in words.front_cards(free)[0][2]
