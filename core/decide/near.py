@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from core.decide.axes import BESIDE, COST, LATENCY, QUALITY, Axis, Floats, floats
 from core.decide.pareto import frontier_2d
-from core.decide.rules import Constraints, Decision, Rule, decide, feasible
+from core.decide.rules import Constraints, Decision, Rule, best, decide, feasible
 from core.decide.ties import Numbers, Paired, within_jitter
 from core.stats.intervals import LEAST
 
@@ -74,12 +74,12 @@ def turns(
     looked_at = {axis.key: axis for axis in decided.axes if axis.compared or axis in decided.required}
     order = [looked_at[axis.key] for axis in (COST, LATENCY, QUALITY, *BESIDE) if axis.key in looked_at]
 
-    def chosen_with(row: int, axis: Axis, value: float) -> int | None:
-        return decide(_changed(table, row, axis, value), constraints, rule, paired=paired).chosen
+    def winner(row: int, axis: Axis, value: float) -> int | None:
+        return best(_changed(table, row, axis, value), constraints, rule, paired=paired)
 
     first, second = decided.chosen, decided.runner_up
-    better = partial(_turn, table, second, better=True, chosen=chosen_with, wins=lambda row: row == second)
-    worse = partial(_turn, table, first, better=False, chosen=chosen_with, wins=lambda row: row != first)
+    better = partial(_turn, table, second, better=True, chosen=winner, wins=lambda row: row == second)
+    worse = partial(_turn, table, first, better=False, chosen=winner, wins=lambda row: row != first)
     return [*map(better, order), *map(worse, order)]
 
 
@@ -212,7 +212,7 @@ def chosen_with(
 ) -> int | None:
     """Return the row that is chosen once the limit lets a near miss in: it, or one that ties with it."""
     wider: dict[str, Any] = {miss.axis.field: miss.set_to}
-    return decide(table, replace(constraints, **wider), rule, paired=paired).chosen
+    return best(table, replace(constraints, **wider), rule, paired=paired)
 
 
 def _best(

@@ -272,6 +272,20 @@ def decide(
     )
 
 
+def best(
+    table: pl.DataFrame, constraints: Constraints, rule: Rule = "quality", *, paired: Paired | None = None
+) -> int | None:
+    """Return the row that `decide` chooses; None where nothing is left.
+
+    Takes and raises what `decide` does, without looking for the runner-up.
+    """
+    values, required = _read(table, constraints)
+    left = np.flatnonzero(_violations(table, values, constraints, required)[1] < 0)
+    numbers = Numbers.of(table, constraints.axes, constraints.jitter_ms, paired)
+    ties, _ = _preferred(numbers, left, objective(rule, required))
+    return int(ties[0]) if len(ties) else None
+
+
 def objective(rule: Rule, required: Collection[Axis]) -> Rule:
     """Return what is optimised first: quality where nothing is known of what the rule asks for."""
     return rule if any(axis.key == rule for axis in required) else "quality"

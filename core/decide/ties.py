@@ -42,9 +42,22 @@ class Paired:
     values: Floats  # [S, Q]; NaN = not applicable. A stack without any value has none.
     seed: int = SEED  # of the resampling
     _known: dict[int, NDArray[np.int8]] = field(default_factory=dict, init=False, repr=False)
+    _placed: list[tuple[pl.Series, Rows]] = field(default_factory=list, init=False, repr=False)
 
     def places(self, run_ids: pl.Series) -> Rows:
-        """Return where stacks stand here [n]; −1 = there are no values of theirs."""
+        """Return where stacks stand here [n]; −1 = there are no values of theirs.
+
+        The last answer is remembered, and may not be written to.
+        """
+        for asked, places in self._placed[-1:]:
+            if asked.equals(run_ids):
+                return places
+        places = self._looked_up(run_ids)
+        places.flags.writeable = False
+        self._placed[:] = [(run_ids, places)]
+        return places
+
+    def _looked_up(self, run_ids: pl.Series) -> Rows:
         names = pl.Series(list(self.run_ids), dtype=pl.String)
         rows = run_ids.replace_strict(
             names, pl.int_range(len(names), eager=True), default=-1, return_dtype=pl.Int64
