@@ -12,8 +12,6 @@ LOCAL = {"localhost", "127.0.0.1"}
 PATIENCE_MS = 30_000
 QUIET_MS = 300
 """How long nothing may be computed or drawn until a page counts as settled."""
-_LOOK_MS = 50
-"""How often that is looked at: with each frame, as is usual, it would draw frames for nothing else."""
 _QUIET = """([round, long]) => {
   const busy = document.querySelector('[data-testid=stSkeleton], [data-testid=stStatusWidget]')
     || document.querySelector('[data-stale=true]')
@@ -91,7 +89,7 @@ class Visit:
         """Wait until the page has its heading and nothing is being computed or drawn."""
         expect(self.page.locator("[data-testid=stMain] h1").first).to_be_visible(timeout=60_000)
         self._settled += 1
-        self.page.wait_for_function(_QUIET, arg=[self._settled, QUIET_MS], timeout=60_000, polling=_LOOK_MS)
+        self.page.wait_for_function(_QUIET, arg=[self._settled, QUIET_MS], timeout=60_000)
 
     @property
     def answer(self) -> str:
