@@ -229,10 +229,9 @@ def share_rows(table: pl.DataFrame, decision: Decision, chances: pl.DataFrame) -
     )
 
 
-def likeliest(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return merged rows with the chance of all that each stands for to be the best, the likeliest first."""
-    together = rows.with_columns(pl.col("p_best") * (1 + pl.col("alike")))
-    return together.sort("p_best", descending=True, nulls_last=True, maintain_order=True)
+def together(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return merged rows with the chance of all that each stands for to be the best."""
+    return rows.with_columns(pl.col("p_best") * (1 + pl.col("alike")))
 
 
 def tie_rows(

@@ -26,7 +26,7 @@ from core.views.blocks import (
 )
 from core.views.columns import COLUMNS, Columns
 from core.views.confidence import charts, data, weights, words, worth
-from core.views.confidence.hold import BEST, excluded_rows, front, likeliest, share_rows, tie_rows
+from core.views.confidence.hold import BEST, excluded_rows, front, share_rows, tie_rows, together
 from core.views.confidence.kinds import kinds_of_question
 from core.views.confidence.noise import Noise, noise_words, noisy_rows, redecided, refusal
 from core.views.confidence.weights import Grid
@@ -82,7 +82,8 @@ def would_it_hold(view: View, ask: Ask) -> Blocks:
     rows = share_rows(view.table, decision, counted)
     rows = rows.join(noisy_rows(rows, noisy), on="run_id", maintain_order="left")
     ours = pl.col("status").is_in(["chosen", "runner-up"])
-    grouped = likeliest(merged(rows, ours, identical(rows, SAME_CHANCES)))
+    grouped = together(merged(rows, ours, identical(rows, SAME_CHANCES)))
+    grouped = grouped.sort("p_best", descending=True, nulls_last=True, maintain_order=True)
     if (figure := charts.chances(grouped.with_columns(name="stack"))) is not None:
         yield Chart(figure, "chances", sentence)
     drawn = noisy is not None
@@ -112,8 +113,9 @@ def every_stack(view: View, decision: Decision, sure_table: pl.DataFrame) -> Tab
     """
     rows = ordered(marked(sure_table, decision), decision)
     rows = merged(rows, kept(decision.chosen), identical(sure_table)[rows["row"]])
-    rows = listed(rows).with_columns(pl.col("p_best") * (1 + pl.col("alike")))
-    return Table(rows, "stacks", stack_columns(view), ("quality_low", "quality_high", *SHARES))
+    return Table(
+        listed(together(rows)), "stacks", stack_columns(view), ("quality_low", "quality_high", *SHARES)
+    )
 
 
 def caveats(

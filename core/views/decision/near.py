@@ -98,7 +98,7 @@ def shipped_then(row: Data) -> str:
     """Say what the limit of a row of `near_rows` would lead to, where that is not the stack itself."""
     if row["then"] == row["stack"]:
         return ""
-    return f"; {row['then']}, which ties with it, would ship" if row["then"] else "; the choice would stay"
+    return f"; {row['then']} would then ship" if row["then"] else "; the choice would stay"
 
 
 def _axis(row: Data) -> Axis:

@@ -272,7 +272,7 @@ def costed(table: pl.DataFrame) -> str:
 def gaining(row: Mapping[str, Any]) -> str:
     """Return a stack with what it would gain; takes a row of `promising_rows`, or of `near_rows`."""
     then = row.get("then")
-    ships = f"; tied, {text.shorten(then, SHORT)} ships" if then and then != row["stack"] else ""
+    ships = f"; then {text.shorten(then, SHORT)} ships" if then and then != row["stack"] else ""
     return f"{text.shorten(str(row['stack']), SHORT)}: {_gained(row)}{ships}"
 
 
