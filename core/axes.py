@@ -68,6 +68,7 @@ class Key:
         usual: What stands for it where a stack does not set it, in words.
         label: Words for a value in the name of a stack; empty for none.
         names_method: Whether its value is a table that names a method.
+        planned: Whether a plan can find out the candidate pool of a stack that sets it.
         replay: Why smaller depths cannot be replayed from a run that sets it; empty where they can.
     """
 
@@ -77,6 +78,7 @@ class Key:
     usual: str = "none"
     label: Callable[[Any], str] = lambda _: ""
     names_method: bool = False
+    planned: bool = True
     replay: str = ""
 
 
@@ -107,6 +109,7 @@ KEYS: Mapping[str, Key] = {
         name="near copies",
         label=lambda dedup: f"without copies ({settings(dedup, 'threshold')})",
         names_method=True,
+        planned=False,
         replay="near copies were taken out of its pool, so a smaller pool is not simply its first part",
     ),
     "cut": Key(kind=dict, name="cut-off", label=settings, names_method=True, replay=_CUT),

@@ -109,6 +109,7 @@ class Method:
     name: str  # as it stands in a specification
     text: str  # what it does, in one line
     options: tuple[Param, ...] = ()  # what can be set
+    needs_vectors: bool = False  # whether a stack without vectors lacks it
 
 
 def read_method(kind: str, known: Mapping[str, Method], spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -125,10 +125,9 @@ def test_a_perturbation_is_declared_done_and_put_into_specification_and_address(
 
 
 def test_an_axis_with_a_step_of_its_own_is_its_key_its_methods_and_its_step():
-    sweep = (f"core/pipeline/sweep/{file}.py" for file in ("check", "expand", "known", "model", "pools"))
-    step = (f"core/pipeline/evaluate/{file}.py" for file in ("asking", "steps"))
-    assert naming(r"\bdedup\b", "core", "pages") == {
-        "core/axes.py", "core/pipeline/ranking/pool.py", *sweep, *step
+    assert naming(r"\b_?dedups?\b", "core", "pages") == {
+        "core/axes.py", "core/pipeline/sweep/model.py", "core/pipeline/ranking/pool.py",
+        "core/pipeline/evaluate/steps.py", "core/pipeline/evaluate/asking.py",
     }  # fmt: skip
 
 

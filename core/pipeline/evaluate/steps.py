@@ -17,7 +17,7 @@ from core.pipeline.index import is_existing, parted
 from core.pipeline.own.config import OWN, own_of
 from core.pipeline.query.perturb import identified
 from core.pipeline.query.rewrite import HYDE, MULTI_QUERY, QUERIES, way_of
-from core.pipeline.ranking.pool import BY_VECTORS
+from core.pipeline.ranking.pool import DEDUPS
 from core.records import JsonMap, Stack, canonical_json, short_hash
 
 NONE = "none"
@@ -275,7 +275,7 @@ def _pool(spec: JsonMap, names: Identities) -> tuple[Step, list[Step]]:
     if not spec.get("dedup"):
         return ranked, steps
     options = {"dedup": dict(spec["dedup"])}
-    by_vectors = options["dedup"]["method"] == BY_VECTORS
+    by_vectors = DEDUPS[options["dedup"]["method"]].needs_vectors
     compared = (vectors_step(spec, names),) if by_vectors else ()
     corpus = {} if by_vectors else {"corpus": names.corpora[names.chunking(spec)]}
     dedup = Step("dedup", {**options, **corpus}, (ranked, *compared))

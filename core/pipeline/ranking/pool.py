@@ -40,7 +40,6 @@ from core.records import JsonMap
 Scores = NDArray[np.float64]
 Alike = NDArray[np.bool_]  # [n, n]: which passages of a pool are copies of one another
 LEGS = 2  # Rankings of a hybrid: the sparse one, the dense one
-BY_VECTORS = "cosine"  # The method that needs the vectors of a stack; stacks without any lack it
 _SEED = 20251112
 
 
@@ -259,11 +258,12 @@ _DEDUPS = (
         ),
     ),
     Dedup(
-        name=BY_VECTORS,
+        name="cosine",
         text="Drops passages whose vectors, those that the stack searches, are close.",
         mark=None,
         alike=_close,
         options=(_threshold(default=0.95, text="Least cosine similarity of copies."), _LOOK),
+        needs_vectors=True,
     ),
 )
 DEDUPS: Mapping[str, Dedup] = MappingProxyType({dedup.name: dedup for dedup in _DEDUPS})

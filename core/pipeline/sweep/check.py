@@ -14,10 +14,10 @@ from core.pipeline.index import check_metric, index_options, obstacles
 from core.pipeline.own.config import OwnStack, own_of
 from core.pipeline.own.endpoint import check_endpoint
 from core.pipeline.query.perturb import check_perturb
-from core.pipeline.ranking.pool import BY_VECTORS, LEGS
+from core.pipeline.ranking.pool import LEGS
 from core.pipeline.sweep.expand import MAX_STACKS, count, expand
-from core.pipeline.sweep.known import NONE, READ, Known
-from core.pipeline.sweep.model import SweepSpec
+from core.pipeline.sweep.known import NONE, Known
+from core.pipeline.sweep.model import METHODS, SweepSpec
 from core.pipeline.sweep.problems import Problem, Severity, SpecError, suggestion
 from core.prices import CURRENCY, PRICE_IT, PriceBook, load_books
 from core.providers import chat, embed, rerank
@@ -46,7 +46,7 @@ def _findings(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
         return
     models = [key for key in ("embedder", "index", "reranker", "rewrite") if spec.get(key, NONE) != NONE]
     named = {(key, key): spec[key] for key in models}
-    named |= {(f"{key}.method", key): spec[key]["method"] for key in READ if spec.get(key)}
+    named |= {(f"{key}.method", key): spec[key]["method"] for key in METHODS if spec.get(key)}
     if language := spec.get("bm25", {}).get("language"):
         named["bm25.language", "language"] = language
     bad: set[str] = set()
@@ -91,11 +91,14 @@ def _read(key: str, read: Callable[[JsonMap], object]) -> Rule:
     return lambda spec, _: _refused(key, partial(read, spec[key])) if spec.get(key) else iter(())
 
 
-def _vectors_to_compare(spec: JsonMap, _: Facts) -> Iterator[Problem]:
-    """Yield a problem where copies are told by vectors and the stack has none."""
-    if spec.get("dedup", {}).get("method") == BY_VECTORS and spec["mode"] == "sparse":
-        reason = "A sparse stack has no vectors that copies could be told by."
-        yield Problem("dedup", reason, "Use exact or minhash for it.")
+def _vectors(spec: JsonMap, _: Facts) -> Iterator[Problem]:
+    """Yield methods that need vectors, where the stack has none."""
+    for key, registry in METHODS.items():
+        method = spec.get(key, {}).get("method")
+        if method and not registry.fits(method, spec["mode"]):
+            others = [name for name in registry.methods if registry.fits(name, spec["mode"])]
+            reason = f"A {spec['mode']} stack has no vectors, which {key} {method} needs."
+            yield Problem(key, reason, f"Use {' or '.join(others)} for it.")
 
 
 def _late(spec: JsonMap, facts: Facts) -> Iterator[Problem]:
@@ -156,8 +159,8 @@ _RULES: tuple[tuple[str, Rule], ...] = (
     ("embedder", _dimension),
     ("embedder", _metric),
     ("index", _index),
-    *((key, _read(key, read)) for key, read in READ.items()),
-    ("dedup", _vectors_to_compare),
+    *((key, _read(key, registry.read)) for key, registry in METHODS.items()),
+    ("", _vectors),
     ("chunker", _late),
     ("fusion", _pool),
     ("", _sent),

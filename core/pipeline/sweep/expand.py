@@ -8,13 +8,11 @@ from itertools import product
 from typing import Any
 
 from core.errors import ClqError
-from core.pipeline.chunk.methods import CHUNKERS
 from core.pipeline.index import INDEX_NAMES, kind_of
 from core.pipeline.query.perturb import WAYS, perturb_table
-from core.pipeline.ranking.pool import BY_VECTORS
 from core.pipeline.sweep.fields import Bm25, Encoder, Methodic
-from core.pipeline.sweep.known import NONE, READ, Known
-from core.pipeline.sweep.model import Axes, Mode, Point, SweepSpec
+from core.pipeline.sweep.known import NONE, Known
+from core.pipeline.sweep.model import METHODS, Axes, Mode, Point, SweepSpec
 from core.pipeline.sweep.sources import is_documents
 from core.records import JsonMap, Stack
 
@@ -23,6 +21,8 @@ ALL = "all"
 
 Choice = Mapping[str, Any]  # One value per axis; None, or none at all = its default
 _VARIED = tuple(Point.model_fields)  # The axes, in the order in which one-factor varies them
+_LEG = ("mode", "bm25", "embedder", "dim", "index", "metric", "fusion")
+_LATER = tuple(axis for axis in _VARIED if axis not in (*_LEG, "rewrite", *WAYS, "chunker"))
 _USUAL = {
     **{axis: next(iter(getattr(Axes(), axis)), None) for axis in _VARIED},
     "mode": "dense",
@@ -48,14 +48,12 @@ def _spec(choice: Choice, language: str, known: Known, chunker: Methodic | None 
         defaults = {option.name: option.default for option in options}
         _put(spec, "index_params", {key: value for key, value in index.items() if value != defaults.get(key)})
         _put(spec, "metric", own["metric"] if own["metric"] != "cosine" else None)
-    if own["mode"] == "hybrid":
-        spec["fusion"] = _canonical("fusion", own["fusion"])
     _put(spec, "rewrite", own["rewrite"] if own["rewrite"] != NONE else None)
     _put(spec, "perturb", perturb_table({way: own[way] for way in WAYS}, language))
-    _put(spec, "chunker", _canonical("chunker", own["chunker"], language))
-    _put(spec, "dedup", _canonical("dedup", own["dedup"]))
+    for axis in METHODS:
+        if axis != "fusion" or own["mode"] == "hybrid":
+            _put(spec, axis, _canonical(axis, own[axis], language))
     spec |= {"reranker": own["reranker"], "candidates": own["candidates"]}
-    _put(spec, "cut", _canonical("cut", own["cut"]))
     _put(spec, "chunks_sent", own["chunks_sent"] if own["chunks_sent"] != ALL else None)
     return spec
 
@@ -66,19 +64,19 @@ def _put(spec: dict[str, Any], key: str, value: object) -> None:
         spec[key] = value
 
 
-def _canonical(kind: str, chosen: Methodic | None, language: str = "") -> JsonMap:
+def _canonical(axis: str, chosen: Methodic | None, language: str) -> JsonMap:
     """Return a method with all of its parameters, as it is where it cannot be read; empty for none.
 
     One that knows the language of the collection has it, unless it is told another.
     """
-    if chosen is None or (chosen.method == NONE and kind != "fusion"):
+    if chosen is None or (chosen.method == NONE and axis != "fusion"):
         return {}
-    table = chosen.model_dump()
-    if language and chosen.method in CHUNKERS:
-        params = {param.name: param.choices for param in CHUNKERS[chosen.method].options}
+    table, registry = chosen.model_dump(), METHODS[axis]
+    if chosen.method in registry.methods:
+        params = {param.name: param.choices for param in registry.methods[chosen.method].options}
         table = {"language": language, **table} if language in params.get("language", ()) else table
     try:
-        return READ[kind](table)
+        return registry.read(table)
     except ClqError:
         return table
 
@@ -133,21 +131,21 @@ def _grid(axes: Axes) -> Iterator[Choice]:
     chunkers, levels = axes.chunker or (None,), product(*(getattr(axes, way) for way in WAYS))
     for chunker, rewrite, typed, mode in product(chunkers, axes.rewrite, levels, axes.mode):
         for leg in _legs(axes, mode):
-            dedups = [option for option in axes.dedup if mode != "sparse" or option.method != BY_VECTORS]
-            rest = (dedups, axes.reranker, axes.candidates, axes.cut, axes.chunks_sent)
-            for dedup, reranker, k, cut, sent in product(*rest):
+            for ranked in product(*(_fitting_values(axes, axis, mode) for axis in _LATER)):
                 yield {
                     "mode": mode,
                     "chunker": chunker,
                     "rewrite": rewrite,
-                    "dedup": dedup,
-                    "reranker": reranker,
-                    "candidates": k,
-                    "cut": cut,
-                    "chunks_sent": sent,
+                    **dict(zip(_LATER, ranked, strict=True)),
                     **dict(zip(WAYS, typed, strict=True)),
                     **leg,
                 }
+
+
+def _fitting_values(axes: Axes, axis: str, mode: Mode) -> list[Any]:
+    """Return the values of an axis but for methods that stacks of the mode lack."""
+    registry = METHODS.get(axis)
+    return [value for value in getattr(axes, axis) if registry is None or registry.fits(value.method, mode)]
 
 
 def _legs(axes: Axes, mode: Mode) -> Iterator[dict[str, Any]]:
@@ -202,6 +200,5 @@ def _size(axes: Axes) -> int:
     dims = sum(len(encoder.dim or axes.dim) or 1 for encoder in axes.embedder)
     dense = dims * len(axes.index) * len(axes.metric)
     legs = {"sparse": sparse, "dense": dense, "hybrid": sparse * dense * len(axes.fusion)}
-    typed = [getattr(axes, way) for way in WAYS]
-    others = (*typed, axes.rewrite, axes.dedup, axes.reranker, axes.candidates, axes.cut, axes.chunks_sent)
-    return sum(legs[mode] for mode in axes.mode) * math.prod(map(len, others)) * (len(axes.chunker) or 1)
+    others = math.prod(len(getattr(axes, axis)) for axis in (*WAYS, "rewrite", *_LATER))
+    return sum(legs[mode] for mode in axes.mode) * others * (len(axes.chunker) or 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
@@ -19,6 +19,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
+from core.params import Method
 from core.records import JsonMap, canonical_json
 
 _Item = TypeVar("_Item")
@@ -47,6 +48,18 @@ def _as_path(value: object) -> object:
 
 def _as_text(value: object) -> object:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+@dataclass(frozen=True)
+class Registry:
+    """Says of an axis which methods it takes."""
+
+    methods: Mapping[str, Method]
+    read: Callable[[JsonMap], JsonMap]  # checks a method with its parameters and fills in the defaults
+
+    def fits(self, method: str, mode: str) -> bool:
+        """Tell whether stacks of a mode have what a method needs; one that is not known is not judged."""
+        return mode != "sparse" or method not in self.methods or not self.methods[method].needs_vectors
 
 
 @dataclass(frozen=True)

@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from types import MappingProxyType
 
 from core.errors import ClqError
-from core.pipeline.chunk.methods import CHUNKERS, canonical
 from core.pipeline.index import INDEX_NAMES
 from core.pipeline.index.terms import LANGUAGES
 from core.pipeline.query.rewrite import REWRITES, WAYS, Rewrite, make_rewrite
-from core.pipeline.ranking.cut import CUTS, cut_options
-from core.pipeline.ranking.pool import DEDUPS, FUSIONS, dedup_options, fusion_options
+from core.pipeline.sweep.model import METHODS
 from core.providers import chat, embed, rerank
 from core.providers.calls import Keys, Secret
 from core.providers.config import ModelConfig, place_of
 from core.providers.embed import Embedder, make_embedder
 from core.providers.rerank import BY_CHAT, Reranker, make_reranker, reranker_config
-from core.records import JsonMap
 
-READ: Mapping[str, Callable[[JsonMap], JsonMap]] = MappingProxyType(
-    {"fusion": fusion_options, "dedup": dedup_options, "cut": cut_options, "chunker": canonical}
-)
-"""Check a method with its parameters and fill in the defaults, by the key of a stack's specification."""
 NONE = "none"
 LOCAL_ENGINES: Mapping[str, tuple[str, str]] = {
     "onnx": ("onnxruntime", "pip install onnxruntime tokenizers"),
@@ -65,10 +57,7 @@ class Known:
             "rewrite": frozenset({*REWRITES, *(f"{way}:{model}" for way in WAYS for model in chats)}),
             "index": frozenset(INDEX_NAMES),
             "language": frozenset(LANGUAGES),
-            "fusion": frozenset(FUSIONS),
-            "dedup": frozenset(DEDUPS),
-            "cut": frozenset(CUTS),
-            "chunker": frozenset(CHUNKERS),
+            **{axis: frozenset(registry.methods) for axis, registry in METHODS.items()},
         }
 
     def _own(self, providers: Mapping[str, object]) -> list[str]:

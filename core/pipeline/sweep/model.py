@@ -13,7 +13,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
+from core.pipeline.chunk.methods import CHUNKERS, canonical
 from core.pipeline.own.config import OwnStack
+from core.pipeline.ranking.cut import CUTS, cut_options
+from core.pipeline.ranking.pool import DEDUPS, FUSIONS, dedup_options, fusion_options
 from core.pipeline.sweep.fields import (
     AsPath,
     Bm25,
@@ -30,6 +33,7 @@ from core.pipeline.sweep.fields import (
     NameForm,
     Positive,
     Reader,
+    Registry,
     Resources,
     Search,
     Table,
@@ -167,8 +171,8 @@ class Axes(Table):
     dim: Many[Positive] = ()
     index: Many[IndexChoice] = (Index(name="flat"),)
     metric: Many[Metric] = ("cosine",)
-    fusion: Many[MethodChoice] = (Methodic(method="rrf"),)
-    dedup: Many[MethodChoice] = (Methodic(method="none"),)
+    fusion: Annotated[Many[MethodChoice], Registry(FUSIONS, fusion_options)] = (Methodic(method="rrf"),)
+    dedup: Annotated[Many[MethodChoice], Registry(DEDUPS, dedup_options)] = (Methodic(method="none"),)
     candidates: Many[Positive] = (50,)
     reranker: Many[Named] = ("none",)
     rewrite: Many[Named] = ("none",)
@@ -177,9 +181,18 @@ class Axes(Table):
     accents: Many[Level] = (0,)
     case: Many[Level] = (0,)
     names: Many[NameForm] = ("0",)
-    chunker: Many[MethodChoice] = ()
-    cut: Many[MethodChoice] = (Methodic(method="none"),)
+    chunker: Annotated[Many[MethodChoice], Registry(CHUNKERS, canonical)] = ()
+    cut: Annotated[Many[MethodChoice], Registry(CUTS, cut_options)] = (Methodic(method="none"),)
     chunks_sent: Many[ChunksSent] = ("all",)
+
+
+METHODS: Mapping[str, Registry] = {
+    axis: registry
+    for axis, field in Axes.model_fields.items()
+    for registry in field.metadata
+    if isinstance(registry, Registry)
+}
+"""What axes whose values are methods take, by the key of a stack's specification."""
 
 
 class Point(Table):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from core.axes import KEYS
 from core.pipeline.evaluate import Corpus
 from core.pipeline.index import ENGINES, make_index, parted
 from core.pipeline.index.bm25 import make_bm25
@@ -81,7 +82,9 @@ class Pools:
         return self._once(f"rewrite {_text(spec)}", lambda: [change.rewrite(query).value for query in typed])
 
     def _is_free(self, spec: JsonMap) -> bool:
-        if spec.get("dedup") or not self._known.is_local("rewrite", spec.get("rewrite", NONE)):
+        if any(spec.get(name) for name, key in KEYS.items() if not key.planned):
+            return False
+        if not self._known.is_local("rewrite", spec.get("rewrite", NONE)):
             return False
         if spec["mode"] == "sparse":
             return True
