@@ -15,10 +15,11 @@ from core.ui.serving import IMPORTS, TURNS, ready
 def dashboard() -> None:
     """Draw the page that the address names."""
     with IMPORTS.halted(), TURNS.take():
-        from core.ui.pages import open_page  # noqa: PLC0415 - seconds, in which a browser loads its part
+        from core.ui.draw import draw_page  # noqa: PLC0415 - seconds, in which a browser loads its part
+        from core.ui.pages import open_page  # noqa: PLC0415
         from core.ui.shell import ICON, shell  # noqa: PLC0415
 
-        page, script = open_page()
+        page, script = open_page(draw_page)
         st.set_page_config(f"{page.title} · CLQ Explorer", ICON, layout="wide", initial_sidebar_state=232)
         with shell(page):
             script.run()

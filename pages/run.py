@@ -17,6 +17,7 @@ from core.pipeline.sweep.problems import Problem
 from core.pipeline.sweep.read import NO_QUESTIONS
 from core.store import Snapshot
 from core.ui import cache, door, show, work
+from core.ui.links import go
 from core.ui.pages import pick_section, way
 from core.ui.sections import own_ask
 from core.ui.sections.readers_ask import ask, reader_fields
@@ -232,7 +233,7 @@ def finish(one: Known, bar: DeltaGenerator) -> None:
         and bar.button("See the decision", key=f"show_{one.name}", type="primary")
     ):
         go_to_workspace(one.status.collection_id)
-        st.switch_page("pages/decision.py", query_params={})  # None would refuse what widgets hold
+        go("decision")
 
 
 def searched(one: Known) -> None:

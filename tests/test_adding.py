@@ -54,7 +54,7 @@ def test_a_measure_is_its_family_a_line_of_the_registry_its_example_and_its_case
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_its_file_a_line_of_the_navigation_its_views_and_its_tests(name):
+def test_a_page_is_its_entry_its_views_and_its_tests(name):
     frame = {
         "app.py",
         *(f"core/ui/{file}.py" for file in ("shell", "navigation", "sidebar", "startup")),
@@ -64,10 +64,18 @@ def test_a_page_is_its_file_a_line_of_the_navigation_its_views_and_its_tests(nam
     assert not {
         path for path, text in texts.items() if re.search(rf"pages/{name}\.py|['\"]{name}['\"]", text)
     }
-    assert (ROOT / PAGES[name].file).is_file()
     views = ROOT / "core" / "views" / name
     assert (views / "__init__.py").is_file() or views.with_suffix(".py").is_file()
     assert naming(rf"['\"/]{name}\b", "tests")
+
+
+def test_a_script_in_pages_draws_something_by_hand():
+    """A page that is sections alone has none: what all of them share draws it."""
+    names = {path.stem for path in (ROOT / "pages").glob("*.py")}
+    assert names <= set(PAGES)
+    assert not [
+        path for path, text in sources("pages").items() if "st." not in text and "visitor" not in text
+    ]
 
 
 @pytest.mark.parametrize("name", [name for name, page in PAGES.items() if page.home])

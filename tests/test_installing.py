@@ -88,7 +88,7 @@ def test_the_wheel_has_one_package_which_names_no_other(wheel: Path):
                 assert not re.search(
                     r"^\s*(from|import) core\b|[\"']core\.[a-z]|-m core\b", source, re.MULTILINE
                 )
-    assert {"clq/app.py", "clq/py.typed", "clq/.streamlit/config.toml", "clq/pages/decision.py"} <= set(names)
+    assert {"clq/app.py", "clq/py.typed", "clq/.streamlit/config.toml", "clq/pages/run.py"} <= set(names)
     assert {"clq/data/prices/clq_paper.toml", "clq/data/demo/passages.parquet"} <= set(names)
     assert not any(name.endswith(".sqlite") or name.startswith("clq/data/store") for name in names)
 

@@ -9,12 +9,12 @@ import streamlit as st
 
 from core.errors import ClqError
 from core.ui import door
+from core.ui.links import go
 from core.ui.live import pareto_chart
 from core.ui.sections import decision, leaving, library
 from core.ui.sections.judge_cards import book
 from core.views.golden.judging import propose
 from core.views.link import RULES
-from core.views.pages import PAGES
 from core.views.text import plain
 from core.views.what_if.scenarios import Scenario, with_one
 from core.views.workspace.scope import Scope
@@ -26,7 +26,7 @@ def judge_next(scope: Scope, rows: pl.DataFrame) -> None:
         return
     queue = propose(book(), scope.collection_id, rows, scope.golden_set_id or "")
     # The section follows from it; what a widget here is bound to cannot be asked for.
-    st.switch_page(PAGES["golden"].file, query_params={"queue": queue.queue_id})
+    go("golden", queue=queue.queue_id)
 
 
 _PROBLEM = "_scenario_problem"

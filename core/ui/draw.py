@@ -13,6 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.ui import controls, show
 from core.ui.ask import Visitor
+from core.ui.links import go, link
 from core.ui.pages import pick_section, way
 from core.ui.pick import KEPT, selected_row
 from core.ui.view import Lacking, current_page, current_view, find_view
@@ -58,7 +59,7 @@ def draw_page(
     """
     if _GO in st.session_state:
         name, asked = st.session_state.pop(_GO)
-        st.switch_page(PAGES[name].file, query_params=asked)
+        go(name, **asked)
     page = current_page()
     sections = {section.name: section for section in page.drawn()}
     if not storeless and not any(section.bare for section in sections.values()):
@@ -123,11 +124,10 @@ def _answer(block: Answer) -> None:
 
 
 def _way(block: Way) -> None:
-    page = PAGES[block.page]
     if block.section or block.settings:
-        way(page, block.label, block.section, **block.settings)
+        way(PAGES[block.page], block.label, block.section, **block.settings)
     else:
-        st.page_link(page.file, label=block.label, icon=page.icon)
+        link(block.page, block.label)
 
 
 def _lack(block: Lack) -> None:

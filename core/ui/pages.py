@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import Any
 
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
+from core.paths import ROOT
+from core.ui.links import SCRIPTS, go, link
 from core.ui.view import current_frame, current_page
 from core.views.pages import GROUPS, MOVED, PAGES, SECTION, Page
 from core.views.workspace.choices import LACKS, Has
@@ -23,7 +25,7 @@ def way(page: Page, label: str, section: str = "", **settings: object) -> None:
         settings[SECTION] = section
     if st.button(label, icon=page.icon, type="tertiary", on_click=update, kwargs=settings) and not here:
         st.session_state[_ASKED] = section
-        st.switch_page(page.file, query_params={})  # None would refuse what widgets hold
+        go(page.name)
 
 
 def pick_section(page: Page) -> str:
@@ -50,12 +52,16 @@ def pick_section(page: Page) -> str:
 _ROOT = "root"  # What the first page is called inside; Streamlit serves it at the root of the address alone
 
 
-def open_page() -> tuple[Page, Any]:
-    """Tell Streamlit the pages; an address of the last release goes on to where its page is now."""
-    first = next(iter(PAGES))
-    scripts = {
+def open_page(sections: Callable[[], None]) -> tuple[Page, Any]:
+    """Tell Streamlit the pages; an address of the last release goes on to where its page is now.
+
+    Args:
+        sections: What draws a page that has no script of its own in pages/.
+    """
+    first, own = next(iter(PAGES)), {path.stem: path for path in (ROOT / "pages").glob("*.py")}
+    scripts = st.session_state[SCRIPTS] = {
         page.name: st.Page(
-            page.file,
+            own.get(page.name, sections),
             title=page.title,
             url_path=_ROOT if page.name == first else page.name,
             default=page.name == first,
@@ -81,7 +87,7 @@ def links(has: Collection[Has]) -> None:
     for group, pages in GROUPS.items():
         st.caption(group)
         for page in pages:
-            label = page.title
+            label = ""
             if page.needs and page.needs not in has:
-                label = f":gray[{label}] :small[:gray[*{LACKS[page.needs]}*]]"
-            st.page_link(page.file, label=label, icon=page.icon)
+                label = f":gray[{page.title}] :small[:gray[*{LACKS[page.needs]}*]]"
+            link(page.name, label)

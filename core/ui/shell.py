@@ -17,6 +17,7 @@ from core.errors import ClqError, refusal
 from core.jobs import State
 from core.jobs.job import STATUS, Job, begin, new_folder
 from core.ui import cache, door
+from core.ui.links import link
 from core.ui.serving import bound_handles, tame_collector
 from core.ui.share import offer, share
 from core.ui.state import LATEST, SETTINGS, problems, unreadable
@@ -221,7 +222,7 @@ def _cannot_fill(lack: Lacking) -> None:
             label = f"{page.title} in {plain(fills[0])}"
             st.button(label, on_click=go_to_workspace, args=(fills[0],), icon=page.icon, key="fills")
         for other in (ADD, *([RUN] if lack.need == "answers" else [])):
-            st.page_link(other.file, label=other.title, icon=other.icon)
+            link(other.name)
 
 
 def _fill_store() -> None:
@@ -235,7 +236,7 @@ def _fill_store() -> None:
         label = "Load the demo"
         st.button(label, on_click=_begin, type="primary", disabled=bool(why_not), help=why_not or None)
         for page in (ADD, RUN):
-            st.page_link(page.file, label=page.title, icon=page.icon)
+            link(page.name)
     st.caption(
         "The demo: stacks of 0.1 to 1,000 ms over Python documentation, and the figures of the CLQ paper."
     )

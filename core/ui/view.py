@@ -8,6 +8,7 @@ from typing import NoReturn
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from core.ui.links import link
 from core.views.pages import PAGES, Page
 from core.views.workspace.choices import Has
 from core.views.workspace.view import Place, View
@@ -102,9 +103,7 @@ def current_view(*, runs: bool = True) -> View:
             "Every collection was deleted. Page Library restores them; earlier revisions still show them.",
             icon=":material/delete:",
         )
-        st.page_link(
-            "pages/library.py", label="Restore what was deleted", icon=":material/restore_from_trash:"
-        )
+        link("library", "Restore what was deleted", ":material/restore_from_trash:")
         end()
     if view is None:
         raise Empty

@@ -22,7 +22,7 @@ SECTION = "sec"  # Setting of the address that opens a section of a page
 class Page:
     """A page of the dashboard."""
 
-    name: str  # its file in pages/ and its address
+    name: str  # its address, and the file in pages/ of one that is drawn by hand
     title: str  # its name on screen
     icon: str  # what stands beside its name
     tells: str  # one sentence: what it tells, or does
@@ -66,11 +66,6 @@ class Page:
     def settings(self) -> bool:
         """Whether it reads results, and so has settings."""
         return self.group != "Data"
-
-    @property
-    def file(self) -> str:
-        """Where its script is, as Streamlit wants it."""
-        return f"pages/{self.name}.py"
 
     @property
     def places(self) -> tuple[str, ...]:

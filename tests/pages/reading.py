@@ -10,8 +10,8 @@ import polars as pl
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
-from core.views.pages import MOVED, SECTION, Page
 from core.views.pages import PAGES as PAGES_OF
+from core.views.pages import SECTION, Page
 
 TITLES = {place: page.title for page in PAGES_OF.values() for place in page.places}
 """Pages by their name, and their further sections as "page/section", with their heading."""
@@ -25,10 +25,8 @@ def go(app: AppTest, place: str) -> AppTest:
     name, _, section = place.partition("/")
     if name == next(iter(PAGES_OF)):
         app._page_hash = ""
-    elif name in MOVED:  # no file stands behind it
-        app._page_hash = calc_hash(name)
     elif name:
-        app.switch_page(f"pages/{name}.py")
+        app._page_hash = calc_hash(name)
     if section:
         app.query_params |= {SECTION: section}
     return app

@@ -13,7 +13,17 @@ from core.views.add.imports import bring
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import stack_table
 from tests.pages.conftest import OpenPage
-from tests.pages.reading import answer, assert_sound, details, everything, figure, figures, rows, unescaped
+from tests.pages.reading import (
+    answer,
+    assert_sound,
+    details,
+    everything,
+    figure,
+    figures,
+    go,
+    rows,
+    unescaped,
+)
 from tests.stores import Lab
 from tests.views.made import BOOK
 
@@ -150,7 +160,7 @@ def test_a_click_on_a_query_opens_it_on_the_queries_page(open_page: OpenPage, de
     assert_sound(app, "Queries")
     assert {key: app.session_state[key] for key in wanted} == wanted
     assert query["text"] in everything(app)
-    app.switch_page("pages/compare.py").run()
+    go(app, "compare").run()
     assert_sound(app, "Compare")
     assert app.session_state["stack"] == HYBRID, "the choice is still there on the way back"
     assert app.session_state["vs"] == SPARSE

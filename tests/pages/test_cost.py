@@ -10,7 +10,7 @@ from core.prices.book import Price
 from core.prices.write import write_book
 from core.store import Store
 from tests.pages.conftest import OpenPage
-from tests.pages.reading import assert_sound, everything, rows, unescaped
+from tests.pages.reading import assert_sound, everything, go, rows, unescaped
 from tests.prices.test_price_import import TODAY
 
 
@@ -102,7 +102,7 @@ def test_changed_prices_travel_into_the_decision_and_back(open_page: OpenPage, p
     press(app, "Use these prices in the decision")
     assert app.query_params["price"] == "voyage/rerank-2.5:0.025"
     assert "1 price changed" in everything(app)
-    app.switch_page("pages/confidence.py").run()
+    go(app, "confidence").run()
     assert_sound(app)
     assert app.query_params["price"] == "voyage/rerank-2.5:0.025"
     assert "rerank-2.5: $0.05 → $0.025 per 1,000,000 input tokens" in everything(app)
@@ -130,9 +130,9 @@ def test_prices_that_are_tried_outlive_the_page_and_say_what_would_be_chosen(
     field(app).set_value(0.025).run()
     assert number(app, 2) == recorded, "what was recorded stays at the book's prices"
     assert "With these prices the choice" in everything(app)
-    app.switch_page("pages/confidence.py").run()
+    go(app, "confidence").run()
     assert "price changed" not in everything(app)
-    app.switch_page("pages/cost.py").run()
+    go(app, "cost").run()
     assert field(app).value == 0.025
     press(app, "Back to the book's prices")
     assert field(app).value == 0.05

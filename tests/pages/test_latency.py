@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.pages.conftest import OpenPage
-from tests.pages.reading import answer, assert_sound, everything, figures, opening, rows
+from tests.pages.reading import answer, assert_sound, everything, figures, go, opening, rows
 
 SPEED = {"lat": "end-to-end", "gbase": "100", "gin": "50", "gout": "1", "gchunk": "2", "gtok": "500",
          "gprompt": "0", "gans": "100"}  # fmt: skip
@@ -43,7 +43,7 @@ def test_end_to_end_with_a_typed_speed_is_modelled_everywhere(open_page: OpenPag
     assert (told["p50"] > 250).all()
     added = rows(open_page(demo_store, "latency/generator", **SPEED))
     assert added["added"].unique().to_list() == [250.0]
-    app.switch_page("pages/decision.py").run()
+    go(app, "decision").run()
     assert_sound(app)
     app.toggle(key="more_stacks").set_value(True).run()
     assert set(rows(app)["latency_basis"]) == {"modelled"}

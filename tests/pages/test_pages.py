@@ -171,7 +171,7 @@ def test_pages_of_one_session_share_the_sidebar(open_page: OpenPage, demo_store:
         go(app, page).run()
         assert_sound(app, TITLES[page])
         assert app.session_state["m"] == "N-Recall4+"
-    app.switch_page("pages/decision.py").run()
+    go(app, "decision").run()
     assert "N-Recall4+@10" in answer(app)
 
 

@@ -13,6 +13,7 @@ import streamlit as st
 from core.importers import Import, Options
 from core.jobs import Job, State, Status
 from core.ui import cache, door, show
+from core.ui.links import go, link
 from core.ui.view import end
 from core.ui.workspace import go_to_workspace
 from core.views.add import background, imports, words
@@ -121,9 +122,9 @@ def done() -> None:
         if first == "add":
             again(words.PAGES[first], type="primary")
         elif st.button(words.PAGES[first], type="primary", key="see_it"):
-            st.switch_page(f"pages/{first}.py", query_params={})  # None would refuse what widgets hold
+            go(first)
         for page in others:
-            st.page_link(f"pages/{page}.py", label=words.PAGES[page])
+            link(page, words.PAGES[page])
         if first != "add":
             again("Add more")
     if more:

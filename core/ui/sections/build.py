@@ -17,6 +17,7 @@ from core.golden.spec import GoldenSpec
 from core.pipeline.sweep import load_as
 from core.store import Snapshot
 from core.ui import cache, door, show, work
+from core.ui.links import link
 from core.views.golden import form, refined
 from core.views.golden.form import Form
 from core.views.pages import SECTION
@@ -105,7 +106,7 @@ def _new(view: View) -> None:
     collection = view.scope.collection_id
     if lacking := form.lacks(view.snapshot, collection):
         st.info(plain(f"The store has no {lacking} of {collection}, so there is nothing to judge."))
-        st.page_link("pages/add.py", label=f"Import {lacking}", icon=":material/upload:")
+        link("add", f"Import {lacking}")
         return
     as_form, as_text, as_told = st.tabs(["Form", "Text", "What judges are told"])
     with as_form:

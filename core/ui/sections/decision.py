@@ -9,12 +9,12 @@ import polars as pl
 import streamlit as st
 
 from core.ui import limits, show
+from core.ui.links import go, link
 from core.ui.view import current_frame
 from core.views.blocks import Table
 from core.views.decision import limits as ranges
 from core.views.decision import words
 from core.views.decision.near import broken, kind, shipped_then, way_in
-from core.views.pages import PAGES
 from core.views.text import count, plain
 from core.views.workspace.view import View
 
@@ -47,8 +47,7 @@ def choice(
                     st.markdown(plain(sentence))
                 for note in notes:
                     st.caption(plain(note))
-                page = PAGES["confidence"]
-                st.page_link(page.file, label="Would it hold?", icon=page.icon)
+                link("confidence", "Would it hold?")
 
 
 def judge_noise(*, said: Callable[[], tuple[str, str] | None]) -> None:
@@ -97,7 +96,7 @@ def _lacking(lacking: pl.DataFrame, own: str) -> None:
             st.caption(f"And {count(lacking.height - LACKING_SHOWN, 'more stack')}.")
         if own:
             _other_scope(own)
-        st.page_link(PAGES["run"].file, label="Run it here", icon=PAGES["run"].icon)
+        link("run", "Run it here")
 
 
 def stacks(*, table: Table) -> None:
@@ -113,7 +112,7 @@ def stacks(*, table: Table) -> None:
     if len(ticked) >= 2 and place.button(
         "Compare", type="primary", key="compare_ticked", icon=":material/compare_arrows:"
     ):
-        st.switch_page(PAGES["compare"].file, query_params={"cmp": ticked})
+        go("compare", cmp=ticked)
 
 
 def stack(*, view: View, run_id: str) -> None:

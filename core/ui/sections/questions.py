@@ -11,11 +11,11 @@ from streamlit.delta_generator import DeltaGenerator
 from core.golden.questions.drafts import KINDS
 from core.golden.questions.folder import read
 from core.ui import cache, door, show, work
+from core.ui.links import go
 from core.ui.sections.review import review
 from core.views.golden import asking
 from core.views.golden.asking import Form
 from core.views.golden.form import models
-from core.views.pages import PAGES
 from core.views.run import form as run_form
 from core.views.run.work import Known
 from core.views.run.works import QUESTIONS
@@ -58,7 +58,7 @@ def _finish(one: Known, bar: DeltaGenerator) -> None:
     folder = asking.made_in(one.status)
     if folder is not None and bar.button("Run stacks on these", key=f"run_{one.name}", type="primary"):
         st.session_state[run_form.MADE] = str(folder)
-        st.switch_page(PAGES["run"].file, query_params={})  # None would refuse what widgets hold
+        go("run")
 
 
 def _inside(one: Known) -> None:

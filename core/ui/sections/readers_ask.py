@@ -12,6 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from core.pipeline.sweep.fields import JUDGED_USUALLY, JudgeScorer
 from core.readers.prompts import PROMPTS
 from core.ui import cache, door, show, work
+from core.ui.links import go
 from core.ui.view import Empty, find_place
 from core.ui.workspace import go_to_workspace
 from core.views.golden.form import models
@@ -73,7 +74,7 @@ def _finish(one: Known, bar: DeltaGenerator) -> None:
     here = one.status.collection_id in cache.workspaces(cache.snapshot(None))
     if here and one.status.runs_done and bar.button("See the answers", key=f"answers_{one.name}"):
         go_to_workspace(one.status.collection_id)
-        st.switch_page("pages/readers.py", query_params={})  # None would refuse what widgets hold
+        go("readers")
 
 
 def _new() -> None:

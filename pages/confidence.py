@@ -1,3 +1,0 @@
-from core.ui.draw import draw_page
-
-draw_page()
