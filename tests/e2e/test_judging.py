@@ -12,10 +12,11 @@ from core.golden.book import FILE, Book
 from core.store import Store
 from tests.e2e.watch import Visit
 from tests.server import Server
+from tests.shared import EVERY_PAGE
 
 pytestmark = pytest.mark.e2e
 JUDGES = ("Anne", "Ben", "Chloé", "Dmitri", "Esi")
-EACH = 100
+EACH = 100 if EVERY_PAGE else 30
 
 
 def started(visit: Callable[..., Visit], server: Server, name: str) -> Visit:
@@ -45,10 +46,10 @@ def test_five_people_at_once(own_server: Server, own_store: Path, visit: Callabl
     sessions = [started(visit, own_server, name) for name in JUDGES]
     links = [seen.address for seen in sessions]
     for number in range(1, EACH + 1):
-        if number == 40:
+        if number == 12:
             sessions[0].page.reload()
             sessions[0].settle()
-        if number == 60:  # the link is opened elsewhere, and the first tab is left
+        if number == 18:  # the link is opened elsewhere, and the first tab is left
             sessions[1] = visit(links[1])
         for person, seen in enumerate(sessions):
             at_card(seen, number)

@@ -29,6 +29,7 @@ def _address(server: Server, place: str) -> str:
     return f"{server.url}/{page}?{urlencode(asked | ({SECTION: section} if section else {}))}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 def test_a_link_shows_the_same_with_every_control_set(server: Server, visit: Open, place: str) -> None:
     seen = visit(_address(server, place))
