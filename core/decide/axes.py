@@ -1,7 +1,7 @@
 """Axes that stacks are compared in, from cost to robust quality, each with everything that depends on it.
 
 Rule, frontier, chart, table, record, link and command line read this table: a further axis is one row here
-and its column in the stack table.
+and its column in the stack table; one beside the quality has a field in `Beside` too, for its limit.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from core.choices import Choice
 from core.written import ms, score, usd
 
 Floats = NDArray[np.float64]
@@ -26,6 +28,7 @@ class Axis:
     key: str  # its name in rules and keys
     column: str  # its column of the stack table
     word: str  # its name in a sentence
+    article: str = ""  # before that, with a blank
     unit: str = ""  # of its numbers; empty for a share
     unit_words: str = ""  # the unit written out
     # A number with its unit, as people read it; says so where it is unknown
@@ -36,6 +39,7 @@ class Axis:
     least: float = 0.001  # see `decimals`
     higher_is_better: bool = False  # which direction is good
     compared: bool = True  # whether the frontier compares it
+    like_quality: bool = False  # whether its scale is that of the quality, which may be no share
     limit: str  # what its limit is called in links and reasons
     field: str  # the limit's field of `core.decide.rules.Constraints`
     limit_word: str  # the limit in a sentence
@@ -53,6 +57,16 @@ class Axis:
     def beyond(self) -> str:
         """Return how a stack that breaks the limit is described: ``over the SLA``."""
         return f"{'under' if self.higher_is_better else 'over'} the {self.limit_word}"
+
+    @property
+    def asks(self) -> str:
+        """Return its limit as the label of a field: ``Harm at most``."""
+        return f"{self.word[:1].upper()}{self.word[1:]} at {self.side}"
+
+    @property
+    def side(self) -> str:
+        """Return what its limit is: the least or the most."""
+        return "least" if self.higher_is_better else "most"
 
     def merit(self, values: Floats) -> Floats:
         """Return its numbers turned so that higher is better."""
@@ -119,6 +133,7 @@ QUALITY = Axis(
     column="quality",
     word="quality",
     higher_is_better=True,
+    like_quality=True,
     limit="floor",
     field="floor",
     limit_word="quality floor",
@@ -140,8 +155,10 @@ ROBUST = Axis(
     key="robust",
     column="robust",
     word="robust quality",
+    article="a ",
     higher_is_better=True,
     compared=False,
+    like_quality=True,
     limit="robust",
     field="min_robust",
     limit_word="robust floor",
@@ -150,6 +167,34 @@ ROBUST = Axis(
 )
 BESIDE = (HARM, ROBUST)
 """Axes that are looked at where they are limited."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beside:
+    """The limits on the axes of `BESIDE`, each called as its axis says; None = not asked for."""
+
+    max_harm: Annotated[
+        float | None,
+        Choice(
+            "harm", "harm cap",
+            "Highest Harm at the measure's cutoff; Harm + Hole where over 5 % of a Top-K is unjudged.",
+            low=0, high=1,
+        ),
+    ] = None  # fmt: skip
+    min_robust: Annotated[
+        float | None,
+        Choice(
+            "robust", "robust floor",
+            "Lowest robust quality: that under the worst of the query as it is and with the highest level of "
+            "small talk (or of what else) that was run.",
+            low=0,
+        ),
+    ] = None  # fmt: skip
+
+    @property
+    def beside(self) -> dict[str, Any]:
+        """Return them by their fields."""
+        return {axis.field: getattr(self, axis.field) for axis in BESIDE}
 
 
 def quality_axis(*, higher_is_better: bool) -> Axis:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from core.decide.axes import BESIDE, COST, LATENCY, QUALITY, Axis
+from core.decide.axes import COST, LATENCY, QUALITY, Axis
 from core.decide.pareto import undominated
 from core.decide.rules import RULES, Constraints, Rule, objective
 from core.decide.ties import JITTER_MS
@@ -36,14 +36,9 @@ class JointSample:
     fixed_quality: Floats  # [S], the reported mean of stacks without values per query; NaN = unknown
     fixed_latency: Floats  # [S], the reported latency of stacks without timings; NaN = unknown
     share: float = 0.5  # the percentile of the latency, 0.5 or 0.95 for example
-    # [S, Q], 0..1; NaN = unknown. Empty where it is not looked at. A row without any value falls back to
-    # `fixed_harm`.
-    harm: Floats = field(default_factory=lambda: np.empty((0, 0)))
-    # [S], the reported harm of stacks without values per query; NaN = unknown
-    fixed_harm: Floats = field(default_factory=lambda: np.empty(0))
-    # [S, Q] and [S], the same of the robust quality
-    robust: Floats = field(default_factory=lambda: np.empty((0, 0)))
-    fixed_robust: Floats = field(default_factory=lambda: np.empty(0))
+    # By the key of an axis beside the quality [S, Q], NaN = unknown, and [S], the reported means of the rows
+    # without any value; left out where it is not looked at
+    beside: Mapping[str, tuple[Floats, Floats]] = field(default_factory=dict)
     # [S], within which a latency is not told apart; ms. Empty = the paper's for all.
     band: Floats = field(default_factory=lambda: np.empty(0))
     query_ids: tuple[str, ...] = ()  # [Q], which queries; empty where nobody asks
@@ -87,21 +82,15 @@ class JointSample:
             LATENCY.key: self.latency_varies | ~np.isnan(self.fixed_latency),
             COST.key: ~np.isnan(self.cost),
         }
-        for axis in BESIDE:
-            values, fixed = self.beside(axis)
-            if len(fixed):
-                masks[axis.key] = ~np.isnan(fixed) | (_varies(values) if values.size else False)
-        return masks
-
-    def beside(self, axis: Axis) -> tuple[Floats, Floats]:
-        """Return values per query [S, Q] and reported means [S] of an axis besides the usual three."""
-        return getattr(self, axis.key), getattr(self, f"fixed_{axis.key}")
+        return masks | {key: _varies(values) | ~np.isnan(fixed) for key, (values, fixed) in self.beside.items()}
 
     def take(self, rows: Sequence[int]) -> JointSample:
         """Return some of the stacks."""
         kept = np.asarray(rows, dtype=np.intp)
-        names = (field.name for field in fields(self) if field.name not in ("share", "query_ids"))
-        return replace(self, **{name: values[kept] for name in names if len(values := getattr(self, name))})
+        names = (field.name for field in fields(self) if field.name not in ("share", "query_ids", "beside"))
+        beside = {key: (values[kept], fixed[kept]) for key, (values, fixed) in self.beside.items()}
+        some = {name: values[kept] for name in names if len(values := getattr(self, name))}
+        return replace(self, beside=beside, **some)
 
     def required(self, limits: Constraints) -> tuple[Axis, ...]:
         """Return the axes that a stack must be known on; see `core.decide.rules.Constraints.required`."""
@@ -119,12 +108,10 @@ class JointSample:
             LATENCY.key: latencies(self, drawn),
             COST.key: self.cost[:, None],
         }
-        for axis in BESIDE:
-            if axis in required:
-                values, reported = self.beside(axis)
-                fixed = reported if len(reported) else np.full(len(self.cost), np.nan)
-                numbers[axis.key] = _means(values, fixed, drawn) if values.size else fixed[:, None]
-        return numbers
+        wanted = {axis.key for axis in required}
+        return numbers | {
+            key: _means(values, fixed, drawn) for key, (values, fixed) in self.beside.items() if key in wanted
+        }
 
 
 def _varies(values: Floats) -> Mask:

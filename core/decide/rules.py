@@ -1,7 +1,7 @@
 """Which stack to choose under an SLA, a budget, a quality floor and a harm cap (CLQ paper §3.3).
 
 1. Keep the rows that meet every limit and are known on every axis that is required: quality, cost and latency
-   as soon as any stack has them, harm and robust quality where they are limited. A row of which a required
+   as soon as any stack has them, what stands beside these where it is limited. A row of which a required
    number is unknown but that breaks no limit is promising: to be measured, not to be shipped. Unknown is not
    0. An axis on which nothing is known is not asked for, limited or not.
 2. Keep the rows that the rule cannot tell from its best: all of them for "quality", those within the jitter
@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from core.decide.axes import QUALITY, Axis, Floats, axes
+from core.decide.axes import BESIDE, QUALITY, Axis, Beside, Floats, axes
 from core.decide.ties import JITTER_MS, PROMPT, Numbers, Paired, Rows, tied, within_jitter
 from core.errors import UnknownNameError
 from core.written import TINY
@@ -30,22 +30,20 @@ RULES: tuple[Rule, ...] = get_args(Rule)
 Mask = NDArray[np.bool_]
 
 REQUIRED = ("run_id", "quality", "latency_ms", "cost")
-OPTIONAL = ("quality_low", "quality_high", "harm", "robust", "jitter_ms", *PROMPT)
+OPTIONAL = ("quality_low", "quality_high", *(axis.column for axis in BESIDE), "jitter_ms", *PROMPT)
 """Columns of the table that `decide` reads; the optional ones may be absent or null."""
 
 _FINEST = 12  # Decimals that an excess is told with at most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Constraints:
+class Constraints(Beside):
     """Limits that a stack must meet, None = not asked for, and which direction of the quality is good."""
 
     sla_ms: float | None = None  # highest latency; ms
     budget: float | None = None  # highest cost; $ per 1,000 queries
     # Worst quality: the lowest, or the highest of a measure that is better the lower; 0..1
     floor: float | None = None
-    max_harm: float | None = None  # highest harm, of the column "harm"; 0..1
-    min_robust: float | None = None  # lowest robust quality, of the column "robust"
     # Width of the band within which latencies are not told apart; ms. None = the one of each stack, of the
     # column "jitter_ms", or the paper's where a stack has none.
     jitter_ms: float | None = None
@@ -126,11 +124,6 @@ class Decision:
         return np.where(limited, first[np.arange(len(first)), np.where(limited, place, 0)], np.nan)
 
     @property
-    def _broken(self) -> list[Axis]:
-        """The axes whose limit any row breaks."""
-        return [axis for axis, over in zip(self.axes, self.over.T, strict=True) if (over > 0).any()]
-
-    @property
     def promising(self) -> Mask:
         """Rows that break no limit as far as is known, but lack a number that is required [n]."""
         first = 1 + len(self.axes)  # behind the unknown quality and the limits
@@ -141,15 +134,16 @@ class Decision:
 
         Row, run_id, its first constraint, by and unit, and every reason in words.
         """
-        rows = np.flatnonzero(self.violated >= 0)
-        first = _reasons(self.axes)
+        rows, first = np.flatnonzero(self.violated >= 0), _reasons(self.axes)
+        amounts = {axis: over[rows] for axis, over in zip(self.axes, self.over.T, strict=True)}
+        broken = {axis: over for axis, over in amounts.items() if over.any()}
         frame = pl.DataFrame(
             {
                 "row": rows,
                 "run_id": self.run_ids.gather(rows),
                 "constraint": pl.Series(self.violated[rows], dtype=pl.Int8),
                 "by": pl.Series(self.by[rows], dtype=pl.Float64).fill_nan(None),
-                **{axis.key: self.over[rows, place] for place, axis in enumerate(self.axes)},
+                **{axis.key: over for axis, over in broken.items()},
                 **{axis.unknown: self.unknown[rows, place] for place, axis in enumerate(self.required)},
             }
         )
@@ -159,7 +153,7 @@ class Decision:
             _lookup([name for name, _ in first]).alias("constraint"),
             "by",
             _lookup([axis.unit for _, axis in first]).alias("unit"),
-            _in_words(self._broken, self.required, self.quality).alias("reason"),
+            _in_words(list(broken), self.required, self.quality).alias("reason"),
         )
 
 
@@ -305,7 +299,7 @@ def _read(table: pl.DataFrame, constraints: Constraints) -> tuple[dict[str, Floa
     for name in REQUIRED:
         if name not in table.columns:
             raise UnknownNameError("column", name, table.columns)
-    values = {axis.key: axis.read(table) for axis in constraints.axes}
+    values = {axis.key: axis.read(table) for axis in constraints.wanted}
     known = {key for key, numbers in values.items() if not np.isnan(numbers).all()}
     return values, constraints.required(known)
 
@@ -314,16 +308,21 @@ def _violations(
     table: pl.DataFrame, values: dict[str, Floats], limits: Constraints, required: tuple[Axis, ...]
 ) -> tuple[Floats, NDArray[np.int8]]:
     """Measure by how much each row breaks each limit [n, axes]; and the first of `_reasons` against [n]."""
-    over = np.zeros((table.height, len(limits.axes)))
-    for place, axis in enumerate(limits.axes):
+    among = limits.axes
+    over = np.zeros((table.height, len(among)))
+    hits = {axis.unknown: np.isnan(values[axis.key]) for axis in required}
+    for place, axis in enumerate(among):
         limit = limits.of(axis)
         if limit is not None:
             # merits are turned so that more is better: what lies below the limit's own breaks it
             excess = axis.merit(np.asarray(limit)) - axis.merit(axis.at_least(table))
             over[:, place] = np.where(excess > 0, excess, 0.0)
-    gone = {axis.key: np.isnan(values[axis.key]) & (axis in required) for axis in limits.axes}
-    hit = [gone.pop(QUALITY.key), *(over > 0).T, *gone.values()]
-    return over, np.select(hit, list(range(len(hit))), default=-1).astype(np.int8)
+            hits[axis.limit] = over[:, place] > 0
+    violated = np.full(table.height, -1, dtype=np.int8)
+    for place, (name, _) in reversed([*enumerate(_reasons(among))]):  # the first reason is set last
+        if name in hits:
+            violated[hits[name]] = place
+    return over, violated
 
 
 def _preferred(values: Numbers, rows: Rows, rule: Rule) -> tuple[Rows, str]:

@@ -16,8 +16,9 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 import polars as pl
-from pydantic import BaseModel, Field, PrivateAttr, ValidationError
+from pydantic import BaseModel, Field, PrivateAttr, ValidationError, model_validator
 
+from core.decide.axes import BESIDE
 from core.decide.pareto import frontier_rows
 from core.decide.rules import Rule
 from core.errors import InputError
@@ -58,8 +59,7 @@ class Again(BaseModel):
     latency: LatencyScope
     budget: Amount | None
     min_quality: Amount | None
-    max_harm: Amount | None = None
-    min_robust: Amount | None = None
+    beside: dict[str, Amount | None] = {}  # the limits on what stands beside the quality
     rule: Rule
     judged: LeastJudged
     jitter_ms: Amount | None
@@ -74,6 +74,14 @@ class Again(BaseModel):
     correct_from: Annotated[float, Field(gt=0, le=1)] = Answering().least
     together: bool
     generation: Generation | None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gathered(cls, data: Any) -> Any:  # noqa: ANN401 - of a file
+        """Gather the limits on what stands beside the quality, each of which an older record may lack."""
+        if not isinstance(data, dict):
+            return data
+        return {**data, "beside": {axis.field: data[axis.field] for axis in BESIDE if axis.field in data}}
 
 
 class _Row(BaseModel):
@@ -201,6 +209,7 @@ def asked_again(was: Recorded, question: Q, snapshot: Snapshot, given: Collectio
     named = known.filter(pl.col("run_id").is_in(asked.run))["run_id"].to_list()
     taken: dict[str, Any] = {
         **{name: getattr(asked, name) for name in vars(question).keys() & type(asked).model_fields},
+        **asked.beside,
         "runs": () if "origin" in given else tuple(named or asked.run),
     }
     return replace(question, **{name: value for name, value in taken.items() if name not in given})

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from core.choices import declared
+from core.decide.axes import BESIDE
 from core.report.page import laid_out
 from core.report.tables import FINALISTS, Data, basis, finalists, record_tables
 from core.views import text
@@ -119,8 +120,13 @@ def _asked(data: Data) -> tuple[tuple[str, str], ...]:
         ("SLA", _limit(asked["sla_ms"], text.ms, "at most ", asked["latency"])),
         ("Budget", _limit(asked["budget_usd_per_1k"], text.usd, "at most ", _costed(data["question"]))),
         (floor[0], _limit(asked["min_quality"], text.score, floor[1])),
-        ("Harm cap", _limit(asked["max_harm"], text.score, "at most ", asked["harm"] or "")),
-        ("Robust floor", _limit(asked["min_robust"], text.score, "at least ", asked["robust"] or "")),
+        *(
+            (
+                axis.limit_word.capitalize(),
+                _limit(asked[axis.field], text.score, f"at {axis.side} ", asked[axis.key] or ""),
+            )
+            for axis in BESIDE
+        ),
         ("Latencies count as alike within", asked["jitter"]),
         ("Frontier", _FORMS[asked["frontier"]]),
         ("Workspace", f"{space['name'] or data['collection']} ({data['collection']})"),
@@ -202,8 +208,7 @@ def question(view: View) -> dict[str, object]:
         "latency": view.latency.scope,
         "budget": limits.budget,
         "min_quality": limits.floor,
-        "max_harm": limits.max_harm,
-        "min_robust": limits.min_robust,
+        **limits.beside,
         "rule": view.rule,
         "reader": as_name(view.scope.answering.reader),
         "scorer": as_name(view.scope.answering.scorer),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import polars as pl
 import streamlit as st
 
+from core.decide.axes import BESIDE
 from core.errors import ClqError
 from core.ui import door
 from core.ui.links import go
@@ -34,8 +35,7 @@ _FIELDS = (
     ("sla_ms", "SLA (ms)", 1e9),
     ("budget", "Budget ($ / 1k)", 1e9),
     ("floor", "Worst quality", 1.0),
-    ("max_harm", "Harm at most", 1.0),
-    ("min_robust", "Robust quality at least", 1.0),
+    *((axis.field, axis.asks, 1.0) for axis in BESIDE),
     ("dim", "Dimensions at most", 1e6),
     ("depth", "K at least", 1e6),
 )

@@ -101,7 +101,7 @@ def test_a_harm_cap_is_resampled_with_the_queries():
     # Harm is 0 on one query and 1 on the other: of two draws the mean is 0, 1/2 or 1 with 1/4, 1/2 and 1/4.
     base = sample([[0.5, 0.5]] * 3, cost=[1.0] * 3)
     harm = np.array([[0.0, 1.0], [NAN, NAN], [NAN, NAN]])
-    made = replace(base, harm=harm, fixed_harm=np.array([NAN, 0.2, NAN]))
+    made = replace(base, beside={"harm": (harm, np.array([NAN, 0.2, NAN]))})
     found = chances(made, Constraints(max_harm=0.5), resamples=4_000, seed=SEED)
     assert found.feasible.tolist() == pytest.approx([0.75, 1.0, NAN], abs=0.025, nan_ok=True)
     free = chances(made, Constraints(), resamples=20, seed=SEED)

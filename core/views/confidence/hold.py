@@ -10,24 +10,22 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from core.decide.axes import COST, HARM, LATENCY, ROBUST, floats
+from core.decide.axes import BESIDE, COST, LATENCY, floats
 from core.decide.joint import JointSample, chances
 from core.decide.near import Turn
 from core.decide.pareto import frontier, hypervolume, knee
 from core.decide.rules import Constraints, Decision, Rule
 from core.decide.ties import bands
-from core.metrics import Measure
 from core.stats.intervals import RESAMPLES, SEED, Sample, interval, paired_rows, resampled, weights
 from core.stats.latency import SHARES
 from core.store import Snapshot
 from core.views.decision.facts import CHANCES, status_rows
+from core.views.workspace.beside import by_query
 from core.views.workspace.latencies import sample
 from core.views.workspace.query_sets import scores_by_query
 from core.views.workspace.reported import QueryScores
-from core.views.workspace.robust import robust_measure, robust_quality
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.scores import Floats
-from core.views.workspace.stacks import harm_measure
 
 SLIGHT = "next to nothing"  # A change that its two numbers, as they are written, do not show
 
@@ -154,16 +152,11 @@ def joint_sample(
     """
     ids = table["run_id"].to_list()
     scored = _long(scores_by_query(snapshot, table, scope, quality))
-    name = harm_measure(table)
-    harm = Quality(str(Measure.parse(name).at(None)), quality.k) if name else None
-    robust = robust_quality(snapshot, scope, quality) if robust_measure(table) else None
-    scored_beside = [
-        _long(scores_by_query(snapshot, table, scope, of) if of else None) for of in (harm, robust)
-    ]
     timed = sample(snapshot, table, latency).select("run_id", "query_id", pl.col("ms").alias("value"))
-    harmful, endured = (
-        rows.filter(pl.col("query_id").is_in(scored["query_id"].unique().to_list())) for rows in scored_beside
-    )
+    beside = {}
+    for axis in BESIDE:
+        if (scores := by_query(snapshot, table, scope, quality, axis)) is not None:
+            beside[axis] = _long(scores).join(scored.select("query_id").unique(), on="query_id", how="semi")
     queries = pl.concat([scored["query_id"], timed["query_id"]]).unique().sort()
     if queries.is_empty():
         return None
@@ -174,10 +167,7 @@ def joint_sample(
         fixed_quality=floats(table, "quality"),
         fixed_latency=floats(table, "latency_ms"),
         share=SHARES[latency.percentile],
-        harm=_matrix(harmful, ids, queries),
-        fixed_harm=HARM.read(table),
-        robust=_matrix(endured, ids, queries),
-        fixed_robust=ROBUST.read(table),
+        beside={axis.key: (_matrix(rows, ids, queries), axis.read(table)) for axis, rows in beside.items()},
         band=bands(table, None),
         query_ids=tuple(queries),
     )

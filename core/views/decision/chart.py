@@ -21,7 +21,7 @@ import polars as pl
 from numpy.typing import NDArray
 from plotly.utils import PlotlyJSONEncoder
 
-from core.decide.axes import COST, HARM, LATENCY, QUALITY, Axis
+from core.decide.axes import BESIDE, COST, LATENCY, QUALITY, Axis
 from core.decide.pareto import undominated
 from core.decide.rules import Constraints, Decision
 from core.tables import remembered
@@ -40,11 +40,11 @@ from core.views.decision.marks import (
     marks,
     shapes,
 )
+from core.views.workspace.beside import measure_of
 from core.views.workspace.scope import Latency, Quality
-from core.views.workspace.stacks import harm_measure
 
 HEIGHT = 360
-ALIKE = ("latency_ms", "cost", "cost_least", "quality", "harm", "robust", "reranker")
+ALIKE = ("latency_ms", "cost", "cost_least", "quality", *(axis.column for axis in BESIDE), "reranker")
 """Columns that identical stacks share, so that they are one mark and one row: limits treat them alike."""
 _DRAWN = (
     *("row", "name", "line", "frontier", "feasible", "reason", "reranker", "n"),
@@ -106,8 +106,9 @@ def pareto(
     used = [name for name in {*_DRAWN, across.column, colour, size} if name in rows.columns]
     scored = rows.select(used)
     drawn = _placed(scored.drop_nulls("quality") if scored["quality"].null_count() else scored, across)
-    titles = {LATENCY.key: latency.name, HARM.key: harm_measure(table) or across.word}
-    layout = theme.layout(x=titles.get(across.key, across.unit_words), y=quality.name, height=HEIGHT)
+    along = latency.name if across.key == LATENCY.key else across.unit_words
+    along = along or measure_of(table, across) or across.word
+    layout = theme.layout(x=along, y=quality.name, height=HEIGHT)
     picked = table["run_id"].index_of(selected) if selected is not None else None
     dense = drawn.height > DENSE_FROM
     # The frontier stands out of a density as marks; everything is marks where there is no density.
@@ -223,17 +224,19 @@ def points(table: pl.DataFrame, view: ParetoView) -> pl.DataFrame:
     """Return the numbers that limits compare, one row per stack.
 
     Returns:
-        By the key of each axis its numbers (NaN = unknown), order (rows by rising number of
-        `ParetoView.across`, the better first among equals) and cell (of `ParetoView.grid`, −1 = none).
+        By the key of each axis its numbers (NaN = unknown; beside the quality left out where all are), order
+        (rows by rising number of `ParetoView.across`, the better first among equals) and cell (of
+        `ParetoView.grid`, −1 = none).
     """
     among = view.axes
     numbers = {axis.key: axis.read(table) for axis in among}
+    unknown = [axis.key for axis in among if axis in BESIDE and np.isnan(numbers[axis.key]).all()]
     cell = np.full(table.height, -1, dtype=np.int32)
     if view.grid is not None:
         cell[view.drawn["row"].to_numpy()] = view.grid.cell
     merit = _quality(among).merit(numbers[QUALITY.key])
     order = np.lexsort((-merit, numbers[view.across.key])).astype(np.int32)
-    return pl.DataFrame({**numbers, "order": order, "cell": cell})
+    return pl.DataFrame({**numbers, "order": order, "cell": cell}).drop(unknown)
 
 
 def _quality(among: Sequence[Axis]) -> Axis:

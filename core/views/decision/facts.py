@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from core.decide.axes import LATENCY, Axis
+from core.decide.axes import BESIDE, LATENCY, Axis
 from core.decide.near import Turn, turns
 from core.decide.pareto import frontier, frontier_2d, frontier_rows
 from core.decide.rules import Decision
@@ -22,9 +22,8 @@ from core.views.workspace.choices import one_known
 from core.views.workspace.comparable import MANY_HOLES
 from core.views.workspace.latencies import jitter_words
 from core.views.workspace.people import unused
-from core.views.workspace.robust import floor_words, robust_measure
+from core.views.workspace.beside import limit_words, measure_of
 from core.views.workspace.scope import Quality
-from core.views.workspace.stacks import cap_words, harm_measure
 from core.views.workspace.unanswerable import without_answer
 from core.views.workspace.view import View
 
@@ -45,8 +44,7 @@ NUMBERS = (
     "quality_high",
     "n",
     "quality_basis",
-    "harm",
-    "robust",
+    *(axis.column for axis in BESIDE),
     "latency_ms",
     "latency_low",
     "latency_high",
@@ -119,8 +117,7 @@ def caveats(table: pl.DataFrame, decision: Decision, asked: View) -> dict[str, s
         chips |= _about_chosen(table.row(decision.chosen, named=True), asked.constraints.sla_ms)
     unscored = int((decision.violated == 0).sum())  # an unknown quality is the first reason
     chips |= {
-        "harm cap": cap_words(table, asked.constraints),
-        "robust floor": floor_words(table, asked.constraints),
+        **limit_words(table, asked.constraints),
         f"{unscored} not scored": f"{text.count(unscored, 'stack')} left out: unknown quality."
         if unscored
         else None,
@@ -257,10 +254,11 @@ def _asked(table: pl.DataFrame, asked: View) -> dict[str, object]:
         "sla_ms": limits.sla_ms,
         "budget_usd_per_1k": limits.budget,
         "min_quality": limits.floor,
-        "max_harm": limits.max_harm,
-        "harm": harm_measure(table),
-        "min_robust": limits.min_robust,
-        "robust": robust_measure(table),
+        **{
+            name: value
+            for axis in BESIDE
+            for name, value in ((axis.field, limits.of(axis)), (axis.key, measure_of(table, axis)))
+        },
         "jitter_ms": limits.jitter_ms,
         "frontier": "weak" if asked.weak else "usual",
     }

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from core.decide.axes import COST, HARM, LATENCY, QUALITY, ROBUST, Axis, Floats, axes
+from core.decide.axes import COST, LATENCY, QUALITY, Axis, Floats, axes
 from core.tables import remembered
 from core.views.text import of_many_all
-from core.views.workspace.robust import robust_measure
+from core.views.workspace.beside import measure_of
 from core.views.workspace.scope import Latency, Quality
-from core.views.workspace.stacks import harm_measure
 
 NO_LIMIT = "no limit"
 LARGEST = 1e9
@@ -92,36 +91,29 @@ def limits(table: pl.DataFrame, quality: Quality, latency: Latency) -> list[Limi
 def _limit(axis: Axis, table: pl.DataFrame, quality: Quality, latency: Latency) -> Limit | None:
     numbers = axis.read(table)
     numbers = numbers[~np.isnan(numbers)]
-    share = axis.key in (QUALITY.key, HARM.key, ROBUST.key)
+    share = not axis.unit
     if axis.key != QUALITY.key and (not len(numbers) or (not share and numbers.max() <= 0)):
         return None
     log = not share and logarithmic(numbers)
-    counts = axis.key in (QUALITY.key, ROBUST.key) and not quality.is_share
+    counts = axis.like_quality and not quality.is_share
     if share:
         bottom, top = _around(numbers, counts=counts)
     else:
         bottom = _round(numbers.min(), up=False) if log else 0.0
         top = _round(numbers.max(), up=True)
-    side = "least" if axis.higher_is_better else "most"
     many, factor = of_many_all(numbers.tolist() if axis.key == COST.key else ())
     names = {
         LATENCY.key: f"SLA, {latency.percentile} (ms)",
         COST.key: f"Budget ({axis.unit.replace('1k', many)})",
-        QUALITY.key: f"Quality at {side}",
-        HARM.key: f"Harm at {side}",
-        ROBUST.key: f"Robust quality at {side}",
     }
-    about = {
-        QUALITY.key: f" Quality is {quality.name}.",
-        HARM.key: f" Harm is {harm_measure(table)}.",
-        ROBUST.key: f" It is {robust_measure(table)}.",
-    }
+    word = f"{axis.word[:1].upper()}{axis.word[1:]}"
+    of = quality.name if axis.key == QUALITY.key else measure_of(table, axis)
     pattern = axis.pattern if factor == 1 else axis.pattern_small
     prefix, _, suffix = pattern.partition("{}")
     return Limit(
         key=axis.limit,
-        label=names[axis.key],
-        help=f"Stacks {axis.beyond} are excluded.{about.get(axis.key, '')}",
+        label=names.get(axis.key, axis.asks),
+        help=f"Stacks {axis.beyond} are excluded.{f' {word} is {of}.' if share else ''}",
         bottom=bottom,
         top=top,
         steps=round((top - bottom) / _FINEST) if share else _STEPS,

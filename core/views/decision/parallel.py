@@ -8,8 +8,10 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
+from core.decide.axes import BESIDE
 from core.decide.rules import Decision
 from core.views import text, theme
+from core.views.columns import COLUMNS
 from core.views.decision.limits import logarithmic
 from core.views.workspace.scope import Quality
 
@@ -30,8 +32,7 @@ _AXES = (
     ("quality", "", None),
     ("latency_ms", "latency ms", "unknown"),
     ("cost", "$ / {}", "unknown"),
-    ("harm", "harm", "unknown"),
-    ("robust", "robust", "unknown"),
+    *((axis.column, COLUMNS[axis.column].label, "unknown") for axis in BESIDE),
     ("candidates", "K", "none"),
     ("dim", "dimensions", "none"),
 )

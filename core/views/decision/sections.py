@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from core.decide.axes import COST, HARM, LATENCY
+from core.decide.axes import BESIDE, COST, HARM, LATENCY
 from core.decide.near import substitute
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Control, Fold, Table, Text, Way, section
@@ -48,8 +48,7 @@ MORE = (
     COLUMNS["quality_low"].but(about="Lower end of the 95 % bootstrap interval over queries."),
     COLUMNS["quality_high"].but(about="Upper end of the 95 % bootstrap interval over queries."),
     COLUMNS["quality_basis"].but("quality is"),
-    "harm",
-    "robust",
+    *(axis.column for axis in BESIDE),
     *("params", "calls", "latency_basis", "cost_basis", "cost_note", "latency_note"),
 )
 

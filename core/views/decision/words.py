@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from core.decide.axes import COST, Axis
+from core.decide.axes import BESIDE, COST, Axis
 from core.decide.near import Substitute
 from core.decide.rules import Constraints, Decision
 from core.stats.intervals import LEAST
 from core.views import text
 from core.views.decision.near import overturned, unasked_words
+from core.views.workspace.beside import limit_words
 from core.views.workspace.comparable import unjudged_words
 from core.views.workspace.scope import Latency, Quality
-from core.views.workspace.stacks import UNPROVEN, cap_words
+from core.views.workspace.stacks import UNPROVEN
 
 SHORT = 34
 """Letters of a name where several stand in one line."""
@@ -60,12 +61,10 @@ def limits(constraints: Constraints, latency: Latency) -> str:
     if constraints.floor is not None:
         side = "above a quality of" if constraints.higher_is_better else "with a quality of at most"
         words += f" {side} {constraints.floor:.2f}"
-    if constraints.max_harm is not None:
-        also = " and" if constraints.floor is not None else ""
-        words += f"{also} with harm of at most {constraints.max_harm:.2f}"
-    if constraints.min_robust is not None:
-        also = " and" if constraints.floor is not None or constraints.max_harm is not None else ""
-        words += f"{also} with a robust quality of at least {constraints.min_robust:.2f}"
+    asked = [(axis, limit) for axis in BESIDE if (limit := constraints.of(axis)) is not None]
+    for place, (axis, limit) in enumerate(asked):
+        also = " and" if place or constraints.floor is not None else ""
+        words += f"{also} with {axis.article}{axis.word} of at {axis.side} {limit:.2f}"
     return words
 
 
@@ -88,7 +87,7 @@ def answer(
     doubts = [
         unjudged(table, decision, quality),
         overturned(table, decision, quality),
-        cap_words(table, constraints),
+        *limit_words(table, constraints).values(),
     ]
     warning = " ".join(filter(None, [*doubts, *unasked_words(decision).values()]))
     if decision.chosen is None:

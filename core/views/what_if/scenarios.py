@@ -7,13 +7,14 @@ A scenario is a name, what is best, and limits, in a line of text that a link ca
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast, get_args
 
 import numpy as np
 import polars as pl
 
+from core.decide.axes import BESIDE, Beside
 from core.decide.marginal import COMPONENTS
 from core.decide.rules import Constraints, Rule, decide
 from core.decide.ties import Paired
@@ -41,8 +42,7 @@ _KEYS: Mapping[str, str] = {
     "sla": "sla_ms",
     "budget": "budget",
     "floor": "floor",
-    "harm": "max_harm",
-    "robust": "min_robust",
+    **{axis.limit: axis.field for axis in BESIDE},
     "dim": "dim",
     "K": "depth",
 }
@@ -50,7 +50,7 @@ _RULES = {rule: words for words, rule in RULES.items()}
 
 
 @dataclass(frozen=True, slots=True)
-class Scenario:
+class Scenario(Beside):
     """Limits and preference of one scenario; None = not asked for."""
 
     name: str  # what people call it
@@ -62,18 +62,15 @@ class Scenario:
     depth: float | None = None  # fewest candidates K
     # width of the jitter band, where it is not the sidebar's; ms. Not part of the text
     jitter_ms: float | None = None
-    max_harm: float | None = None  # highest harm; 0..1
-    min_robust: float | None = None  # lowest robust quality
 
     def words(self, *, higher_is_better: bool = True) -> str:
         """Say what it asks for, as people read it; the argument is the direction of the quality."""
         side = "least" if higher_is_better else "most"
-        limits = (
+        limits: tuple[tuple[float | None, str, Callable[[float], object]], ...] = (
             (self.sla_ms, "at most {}", text.ms),
             (self.budget, "at most {}", text.usd),
             (self.floor, f"quality at {side} {{:.3g}}", float),
-            (self.max_harm, "harm at most {:.3g}", float),
-            (self.min_robust, "robust quality at least {:.3g}", float),
+            *((getattr(self, axis.field), f"{axis.word} at {axis.side} {{:.3g}}", float) for axis in BESIDE),
             (self.dim, "at most {:g} dimensions", float),
             (self.depth, "K at least {:g}", float),
         )
@@ -197,8 +194,7 @@ def choose(
         sla_ms=scenario.sla_ms,
         budget=scenario.budget,
         floor=scenario.floor,
-        max_harm=scenario.max_harm,
-        min_robust=scenario.min_robust,
+        **scenario.beside,
         jitter_ms=limits.jitter_ms if scenario.jitter_ms is None else scenario.jitter_ms,
     )
     chosen = decide(rows, own, scenario.rule, paired=paired).chosen

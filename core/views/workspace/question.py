@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from core.choices import Choice
+from core.decide.axes import Beside
 from core.decide.rules import Rule
 from core.metrics.rates import ANY
 from core.prices import DEFAULT_BOOK
@@ -20,8 +21,8 @@ from core.views.workspace.scope import LatencyScope, Per, Percentile
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
-    """Question that is to be decided."""
+class Aim:
+    """The quality that counts, and the limits on it, on latency and on cost."""
 
     measure: Annotated[
         str | None,
@@ -56,23 +57,12 @@ class Question:
         float | None,
         Choice("floor", "quality floor", "Worst quality: the lowest, or the highest of Harm and its like."),
     ] = None
-    max_harm: Annotated[
-        float | None,
-        Choice(
-            "harm", "harm cap",
-            "Highest Harm at the measure's cutoff; Harm + Hole where over 5 % of a Top-K is unjudged.",
-            low=0, high=1,
-        ),
-    ] = None  # fmt: skip
-    min_robust: Annotated[
-        float | None,
-        Choice(
-            "robust", "robust floor",
-            "Lowest robust quality: that under the worst of the query as it is and with the highest level of "
-            "small talk (or of what else) that was run.",
-            low=0,
-        ),
-    ] = None  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question(Beside, Aim):
+    """Question that is to be decided."""
+
     rule: Annotated[Rule, Choice("rule", "what is best", "What is best within the limits.")] = "quality"
     jitter_ms: Annotated[
         float | None,

@@ -9,15 +9,12 @@ import json
 
 import polars as pl
 
-from core.decide.rules import Constraints
 from core.diagnostics.noise import perturbed_runs
 from core.metrics import REGISTRY, Measure
 from core.metrics.robust import PERTURBATIONS
 from core.params import Value
 from core.pipeline.query.perturb import WAYS
 from core.store import Snapshot
-from core.tables import remembered
-from core.views import text
 from core.views.workspace.scope import Quality, Scope
 
 
@@ -54,18 +51,3 @@ def robust_quality(snapshot: Snapshot, scope: Scope, quality: Quality) -> Qualit
     """Return the same as a quality of a workspace; None where it is none there."""
     measure = endured(snapshot, scope, quality.measure)
     return None if measure is None else Quality(str(measure.at(None)), quality.k)
-
-
-@remembered
-def robust_measure(table: pl.DataFrame) -> str | None:
-    """Return the robust quality that a stack table knows; None where it knows none."""
-    names = table["robust_of"].drop_nulls() if "robust_of" in table.columns else pl.Series(dtype=pl.String)
-    return None if names.is_empty() else str(names[0])
-
-
-def floor_words(table: pl.DataFrame, limits: Constraints) -> str:
-    """Say what a robust floor is about; empty without one, or any robust quality."""
-    name = robust_measure(table)
-    if limits.min_robust is None or name is None:
-        return ""
-    return f"The robust floor of {text.score(limits.min_robust)} is about {name}."

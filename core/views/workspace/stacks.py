@@ -1,8 +1,6 @@
 """The stack table: one row per run of the workspace with its quality, latency, cost and axes.
 
 Every page reads this table, so that a stack has the same numbers everywhere.
-
-Which harm a cap is about: what was judged harmful, or its upper bound where much is unjudged.
 """
 
 from __future__ import annotations
@@ -15,24 +13,23 @@ import numpy as np
 import polars as pl
 
 from core.axes import params_words
-from core.decide.rules import Constraints
 from core.metrics import Measure, ratio_of_means
 from core.metrics.engine import to_depth
-from core.metrics.rates import ANSWER, CORRECTED, HOLES
+from core.metrics.rates import ANSWER, CORRECTED
 from core.prices import PriceBook
 from core.records import Origin
 from core.stats.intervals import bootstrap_means
 from core.store import Snapshot
-from core.tables import remembered, schema
+from core.tables import schema
 from core.views import text
 from core.views.workspace.answers import MADE_UP, TRIAL, graded, made_up, means
+from core.views.workspace.beside import beside, with_harm
 from core.views.workspace.comparable import at_machine, other_texts
 from core.views.workspace.costs import basis, costs
 from core.views.workspace.latencies import jitters, latencies, prompt_tokens
 from core.views.workspace.people import corrected_means
 from core.views.workspace.query_sets import among, chosen_runs
 from core.views.workspace.reported import with_intervals
-from core.views.workspace.robust import endured
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.scores import (
     Evidence,
@@ -45,45 +42,11 @@ from core.views.workspace.scores import (
 )
 from core.written import CONTROLS
 
-_TINY = 1e-9
 LEAST_JUDGED = 0.1
 """Share of what could be judged of a Top-K that some stack must have for a decision (metrics.md §9)."""
 UNPROVEN = "has no evidence: "
 """How the note of a quality begins that is held back because nothing stands behind it."""
 NO_JUDGEMENTS = f"{UNPROVEN}no judgements yet; generate them with an LLM, judge by hand, or import qrels"
-
-
-def with_harm(table: pl.DataFrame, k: int) -> pl.DataFrame:
-    """Decide which harm a workspace goes by.
-
-    The same for all stacks, since Harm of one does not compare with an upper bound of another.
-    """
-    holes = table.select((pl.col("harm_upper") - pl.col("harm")).max()).item()
-    upper = holes is not None and holes > HOLES + _TINY
-    measure = Measure("HarmUpper" if upper else "Harm", k)
-    known = table["harm_upper" if upper else "harm"]
-    name = None if known.is_null().all() else str(measure)
-    return table.with_columns(known.alias("harm"), pl.lit(name, pl.String).alias("harm_of")).drop(
-        "harm_upper"
-    )
-
-
-@remembered
-def harm_measure(table: pl.DataFrame) -> str | None:
-    """Return the harm that a stack table goes by; None where none is known."""
-    harms = table["harm_of"].drop_nulls() if "harm_of" in table.columns else pl.Series(dtype=pl.String)
-    return None if harms.is_empty() else str(harms[0])
-
-
-def cap_words(table: pl.DataFrame, limits: Constraints) -> str:
-    """Say what a harm cap is about and why; empty without a cap, or any harm."""
-    name = harm_measure(table)
-    if limits.max_harm is None or name is None:
-        return ""
-    head = f"The harm cap of {text.score(limits.max_harm)} is about {name}"
-    if name.startswith("HarmUpper"):
-        return f"{head} (Harm + Hole): more than {HOLES:.0%} of a Top-K is unjudged.".replace("%", " %")
-    return f"{head}: at most {HOLES:.0%} of any Top-K is unjudged.".replace("%", " %")
 
 
 def prompts(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
@@ -183,15 +146,15 @@ def stack_table(
         One row per run, ordered by name: the columns of `runs_in`, then quality (0..1, null = not applicable)
         with its 95 % bootstrap interval and n, proc and pct_proc (the ceiling of its candidate pool), hole
         (share of unjudged passages in the Top-K), hole_low and hole_high (quality if every hole were of the
-        worst, or the best, grade), harm with harm_of (see `workspace.harm`), robust with robust_of (see
-        `workspace.robust`), latency_ms with interval, n, basis and note, calls (retrievals per query of a
-        pipeline that reports them, mean), and the columns of `costs`,
-        `core.views.workspace.latencies.jitters` and `core.views.workspace.stacks.prompts`.
+        worst, or the best, grade), what stands beside it (`core.views.workspace.beside`), latency_ms with
+        interval, n, basis and note, calls (retrievals per query of a pipeline that reports them, mean), and
+        the columns of `costs`, `core.views.workspace.latencies.jitters` and
+        `core.views.workspace.stacks.prompts`.
     """
     table = runs = runs_in(snapshot, scope)
     for part in (
         with_harm(_qualities(snapshot, runs, scope, quality), quality.k),
-        _robust(snapshot, runs, scope, quality),
+        beside(snapshot, runs, scope, quality),
         latencies(snapshot, runs, latency),
         costs(snapshot, runs, book, (scope, quality.k)),
         jitters(snapshot, runs, latency, scope.apart),
@@ -295,19 +258,6 @@ def _computed(graded: Evidence, measure: Measure, ceiling: Measure | None) -> pl
             pl.Series("pct_proc", ratio_of_means(values[..., None], highest[..., None])[..., 0]),
         )
     return columns.with_columns(pl.col(pl.Float64).fill_nan(None))
-
-
-def _robust(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Quality) -> pl.DataFrame:
-    """Return Robust quality of every run, as far as it is known: run_id, robust and robust_of."""
-    measure, golden = endured(snapshot, scope, quality.measure), scope.golden_set_id
-    ranked = runs.filter("has_rankings")["run_id"].to_list()
-    rows = pl.DataFrame(schema={"run_id": pl.String, "robust": pl.Float64, "robust_of": pl.String})
-    if measure is None or golden is None or not ranked:
-        return rows
-    judged = evidence(snapshot, ranked, golden, (measure,), only=among(snapshot, scope))
-    values = {"run_id": judged.run_ids, "robust": mean(at_cutoff(judged, measure))[0]}
-    known = pl.DataFrame(values).with_columns(pl.col("robust").fill_nan(None)).drop_nulls("robust")
-    return pl.concat([rows, known.with_columns(robust_of=pl.lit(str(measure)))])
 
 
 def _reported(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality) -> pl.DataFrame:

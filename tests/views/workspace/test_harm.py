@@ -7,8 +7,8 @@ from core.decide.joint import chances
 from core.decide.rules import Constraints, decide
 from core.report.data import verdict
 from core.views.confidence.hold import joint_sample
+from core.views.workspace.beside import limit_words, with_harm
 from core.views.workspace.scope import Latency, Quality
-from core.views.workspace.stacks import cap_words, with_harm
 from tests.stores import Lab
 from tests.views.decision.test_facts import asked
 from tests.views.made import LAB, table
@@ -33,8 +33,8 @@ def test_the_upper_bound_is_taken_where_holes_exceed_five_percent(harm, upper, m
     assert found["harm_of"].to_list() == [measure] * 2
     assert found["harm"].to_list() == values
     assert found.columns == ["run_id", "harm", "harm_of"]
-    assert bool(cap_words(found, Constraints(max_harm=0.1))) == (measure is not None)
-    assert cap_words(found, Constraints()) == ""
+    assert bool(limit_words(found, Constraints(max_harm=0.1))) == (measure is not None)
+    assert limit_words(found, Constraints()) == {}
 
 
 GRADES = {f"q{n}": {"good": 5, "bad": 1, "poor": 2} for n in range(4)}
