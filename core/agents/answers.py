@@ -285,7 +285,7 @@ def _stack(view: View, table: pl.DataFrame, row: int | None) -> Small | None:
 def _asked(view: View) -> Small:
     from core.report.words import question  # noqa: PLC0415
 
-    kept = ("measure", "sla_ms", "on", "latency", "budget", "min_quality", "max_harm", "rule")
+    kept = ("measure", "sla_ms", "on", "latency", "budget", "min_quality", *view.constraints.beside, "rule")
     asked: Mapping[str, Any] = question(view)
     units = {"sla_ms": "ms", "budget": "$ per 1,000 queries"}
     return {**{name: asked[name] for name in kept}, "units": units}

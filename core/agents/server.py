@@ -14,6 +14,8 @@ from core import __version__
 from core.agents.answers import Answers, Limits
 from core.agents.small import ROWS, Small
 from core.agents.writes import Writes
+from core.choices import declared
+from core.decide.axes import HARM, Beside
 from core.errors import ClqError
 from core.extras import needed
 from core.paths import DOCS, PACKAGE
@@ -34,6 +36,17 @@ Sla = Annotated[float | None, Field(ge=0, description="Highest latency, ms.")]
 Budget = Annotated[float | None, Field(ge=0, description="Highest cost, $ per 1,000 queries.")]
 Floor = Annotated[float | None, Field(description="Lowest quality.")]
 Harm = Annotated[float | None, Field(ge=0, le=1, description="Highest Harm at the measure's cutoff.")]
+Floors = Annotated[
+    dict[str, float] | None,
+    Field(
+        description="Further limits by name. "
+        + " ".join(
+            f"{name}: {choice.choice.about}"
+            for name, choice in declared(Beside).items()
+            if name != HARM.field
+        )
+    ),
+]
 Percentile = Literal["p50", "p95", "p99"]
 Spec = Annotated[str, Field(description="A file of the working folder, or the text of a specification.")]
 Choices = Annotated[
@@ -88,9 +101,15 @@ def _told(tool: Callable[P, Small]) -> Callable[P, Small]:
 
 
 def _limits(
-    measure: str | None, sla_ms: float | None, budget: float | None, floor: float | None, harm: float | None
+    measure: str | None,
+    sla_ms: float | None = None,
+    budget: float | None = None,
+    floor: float | None = None,
+    harm: float | None = None,
+    floors: dict[str, float] | None = None,
 ) -> Limits:
-    return {"measure": measure, "sla_ms": sla_ms, "budget": budget, "floor": floor, "harm": harm}
+    asked = {"measure": measure, "sla_ms": sla_ms, "budget": budget, "floor": floor, "harm": harm}
+    return {**asked, **(floors or {})}
 
 
 def _deciding(answers: Answers) -> tuple[Callable[..., Small], ...]:
@@ -106,9 +125,10 @@ def _deciding(answers: Answers) -> tuple[Callable[..., Small], ...]:
         floor: Floor = None,
         harm: Harm = None,
         percentile: Percentile | None = None,
+        floors: Floors = None,
     ) -> Small:
         """Say which stack to ship within limits, the runner-up, how sure that is, and what is nearly in."""
-        limits = _limits(measure, sla_ms, budget, floor, harm)
+        limits = _limits(measure, sla_ms, budget, floor, harm, floors)
         return answers.decide(workspace, {**limits, "on": percentile})
 
     def near_misses(
@@ -118,15 +138,16 @@ def _deciding(answers: Answers) -> tuple[Callable[..., Small], ...]:
         budget: Budget = None,
         floor: Floor = None,
         harm: Harm = None,
+        floors: Floors = None,
     ) -> Small:
         """List the stacks that limits keep out by little, and the limit that would let each in."""
-        return answers.near_misses(workspace, _limits(measure, sla_ms, budget, floor, harm))
+        return answers.near_misses(workspace, _limits(measure, sla_ms, budget, floor, harm, floors))
 
     def headroom(
         workspace: Workspace = None, measure: Measure = None, sla_ms: Sla = None, budget: Budget = None
     ) -> Small:
         """Say whether better retrieval or better ordering would raise the quality, and by how much."""
-        limits = _limits(measure, sla_ms, budget, None, None)
+        limits = _limits(measure, sla_ms, budget)
         return answers.page("headroom", None, workspace, limits)
 
     def compare(
@@ -136,7 +157,7 @@ def _deciding(answers: Answers) -> tuple[Callable[..., Small], ...]:
         measure: Measure = None,
     ) -> Small:
         """Say whether one stack is really better than another: paired differences, intervals, p-values."""
-        limits, pair = _limits(measure, None, None, None, None), {"stack": first, "vs": second}
+        limits, pair = _limits(measure), {"stack": first, "vs": second}
         return answers.page("compare", None, workspace, limits, choices=pair, rows=5)
 
     return workspaces, decide, near_misses, headroom, compare
@@ -177,9 +198,10 @@ def _explaining(answers: Answers) -> tuple[Callable[..., Small], ...]:
         harm: Harm = None,
         choices: Choices = None,
         rows: Rows = ROWS,
+        floors: Floors = None,
     ) -> Small:
         """Say what any section of any page of the dashboard says: answer, numbers, first rows of tables."""
-        limits = _limits(measure, sla_ms, budget, floor, harm)
+        limits = _limits(measure, sla_ms, budget, floor, harm, floors)
         return answers.page(name, section, workspace, limits, choices=choices or {}, rows=rows)
 
     def plan(spec: Spec) -> Small:

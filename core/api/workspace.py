@@ -40,6 +40,8 @@ class Asked(TypedDict, total=False):
     rule: Rule
     jitter_ms: float | None
     min_robust: float | None
+    min_refusal_rate: float | None
+    min_answer_rate: float | None
     prices: str
     price: list[str] | None
     origin: list[Origin] | None

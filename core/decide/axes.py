@@ -165,7 +165,35 @@ ROBUST = Axis(
     missing="not asked perturbed queries",
     remedy="run its queries perturbed too (noise, typo, accents, case or names in the sweep)",
 )
-BESIDE = (HARM, ROBUST)
+REFUSING = Axis(
+    key="refusal_rate",
+    column="refusal_rate",
+    word="right-refusal rate",
+    article="a ",
+    higher_is_better=True,
+    compared=False,
+    limit="refusals",
+    field="min_refusal_rate",
+    limit_word="refusal floor",
+    missing="not seen to refuse",
+    remedy="have a reader answer questions without an answer from as many passages as the cutoff, scored by "
+    "right_refusal",
+)
+ANSWERING = Axis(
+    key="answer_rate",
+    column="answer_rate",
+    word="answer rate",
+    article="an ",
+    higher_is_better=True,
+    compared=False,
+    limit="answers",
+    field="min_answer_rate",
+    limit_word="answer floor",
+    missing="not seen to answer",
+    remedy="have a reader answer questions with an answer from as many passages as the cutoff, scored by "
+    "no_wrong_refusal",
+)
+BESIDE = (HARM, ROBUST, REFUSING, ANSWERING)
 """Axes that are looked at where they are limited."""
 
 
@@ -188,6 +216,24 @@ class Beside:
             "Lowest robust quality: that under the worst of the query as it is and with the highest level of "
             "small talk (or of what else) that was run.",
             low=0,
+        ),
+    ] = None  # fmt: skip
+    min_refusal_rate: Annotated[
+        float | None,
+        Choice(
+            "refusals", "refusal floor",
+            "Lowest share of the questions without an answer that the reader refuses, given as many passages "
+            "as the cutoff.",
+            low=0, high=1,
+        ),
+    ] = None  # fmt: skip
+    min_answer_rate: Annotated[
+        float | None,
+        Choice(
+            "answers", "answer floor",
+            "Lowest share of the questions with an answer that the reader does not refuse, given as many "
+            "passages as the cutoff.",
+            low=0, high=1,
         ),
     ] = None  # fmt: skip
 

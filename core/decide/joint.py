@@ -82,7 +82,9 @@ class JointSample:
             LATENCY.key: self.latency_varies | ~np.isnan(self.fixed_latency),
             COST.key: ~np.isnan(self.cost),
         }
-        return masks | {key: _varies(values) | ~np.isnan(fixed) for key, (values, fixed) in self.beside.items()}
+        return masks | {
+            key: _varies(values) | ~np.isnan(fixed) for key, (values, fixed) in self.beside.items()
+        }
 
     def take(self, rows: Sequence[int]) -> JointSample:
         """Return some of the stacks."""

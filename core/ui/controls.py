@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import polars as pl
 import streamlit as st
 
-from core.decide.axes import BESIDE
+from core.decide.axes import BESIDE, Axis
 from core.errors import ClqError
 from core.ui import door
 from core.ui.links import go
@@ -35,15 +36,22 @@ _FIELDS = (
     ("sla_ms", "SLA (ms)", 1e9),
     ("budget", "Budget ($ / 1k)", 1e9),
     ("floor", "Worst quality", 1.0),
-    *((axis.field, axis.asks, 1.0) for axis in BESIDE),
     ("dim", "Dimensions at most", 1e6),
     ("depth", "K at least", 1e6),
+    *((axis.field, axis.asks, 1.0) for axis in BESIDE),
 )
 """Limits that the form asks of a scenario: field, label and largest value."""
+_ABREAST = 5  # Fields in a row
 
 
-def new_scenario(key: str) -> None:
-    """Draw the form that adds a scenario to the line of text of a setting."""
+def new_scenario(key: str, beside: Sequence[Axis]) -> None:
+    """Draw the form that adds a scenario to the line of text of a setting.
+
+    Args:
+        beside: The axes beside the quality on which anything is known.
+    """
+    left_out = {axis.field for axis in BESIDE if axis not in beside}
+    fields = [field for field in _FIELDS if field[0] not in left_out]
     with (
         st.expander("Add a scenario", icon=":material/add:"),
         st.form("new_scenario", border=False),
@@ -51,19 +59,24 @@ def new_scenario(key: str) -> None:
         left, right = st.columns([3, 2])
         left.text_input("Name", key="_scen_name", max_chars=60, placeholder="Launch")
         right.selectbox("Best is", tuple(RULES), key="_scen_rule")
-        for place, (field, label, top) in zip(st.columns(len(_FIELDS)), _FIELDS, strict=True):
+        rooms = [
+            room
+            for start in range(0, len(fields), _ABREAST)
+            for room in st.columns(min(len(fields), _ABREAST))
+        ]
+        for place, (field, label, top) in zip(rooms, fields, strict=False):
             place.number_input(
                 label, min_value=0.0, max_value=top, value=None, key=f"_scen_{field}", placeholder="none"
             )
-        st.form_submit_button("Add, or replace by name", on_click=_add, args=(key,))
+        st.form_submit_button("Add, or replace by name", on_click=_add, args=(key, fields))
     if problem := st.session_state.pop(_PROBLEM, None):
         st.warning(plain(problem), icon=":material/edit:")
 
 
-def _add(key: str) -> None:
+def _add(key: str, fields: Sequence[tuple[str, str, float]]) -> None:
     """Add what the form holds to the line of text (a callback)."""
     state = st.session_state
-    given = {field: state.get(f"_scen_{field}") for field, _, _ in _FIELDS}
+    given: dict[str, Any] = {field: state.get(f"_scen_{field}") for field, _, _ in fields}
     rule = RULES[state.get("_scen_rule") or next(iter(RULES))]
     try:
         scenario = Scenario(str(state.get("_scen_name") or ""), rule, **given)

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import polars as pl
 
+from core.decide.axes import BESIDE, HARM
 from core.written import tiny_among
 
 Form = Literal["text", "score", "signed", "change", "share", "usd", "number", "exact", "list", "date", "time"]
@@ -204,6 +205,22 @@ _EVERY = (
     _text("latency_note", "latency note"),
     _score("robust", "robust", "The same under the worst of the query as it is and as it was perturbed."),
     _score("harm", "harm", "Harm at the cutoff, or Harm + Hole where over 5 % of a Top-K is unjudged."),
+    _score("refusal_rate", "refused rightly", "Of the questions without an answer, what the reader refused."),
+    _score("answer_rate", "answered", "Of the questions with an answer, what the reader did not refuse."),
+    *(
+        column
+        for axis in BESIDE
+        if axis != HARM
+        for column in (
+            _score(
+                f"{axis.column}_low", "low", f"Lower end of the 95 % bootstrap interval of the {axis.word}."
+            ),
+            _score(
+                f"{axis.column}_high", "high", f"Upper end of the 95 % bootstrap interval of the {axis.word}."
+            ),
+            _number(f"{axis.column}_n", "n", 0, f"Queries that carry the {axis.word}."),
+        )
+    ),
     _number("holes", "unjudged", 0),
     _number("judged", "judged", 0),
     # Passages of a query

@@ -156,8 +156,9 @@ def joint_sample(
     beside = {}
     for axis in BESIDE:
         if (scores := by_query(snapshot, table, scope, quality, axis)) is not None:
-            beside[axis] = _long(scores).join(scored.select("query_id").unique(), on="query_id", how="semi")
-    queries = pl.concat([scored["query_id"], timed["query_id"]]).unique().sort()
+            beside[axis] = _long(scores)
+    every = (scored, timed, *beside.values())
+    queries = pl.concat([rows["query_id"] for rows in every]).unique().sort()
     if queries.is_empty():
         return None
     return JointSample(

@@ -18,11 +18,11 @@ from core.metrics.rates import CORRECTED
 from core.stats.latency import P95_MIN_QUERIES
 from core.views import text
 from core.views.decision.near import near_rows, overturned, promising_rows, promising_words, unasked_words
+from core.views.workspace.beside import ENDS, limit_words, measure_of
 from core.views.workspace.choices import one_known
 from core.views.workspace.comparable import MANY_HOLES
 from core.views.workspace.latencies import jitter_words
 from core.views.workspace.people import unused
-from core.views.workspace.beside import limit_words, measure_of
 from core.views.workspace.scope import Quality
 from core.views.workspace.unanswerable import without_answer
 from core.views.workspace.view import View
@@ -44,7 +44,7 @@ NUMBERS = (
     "quality_high",
     "n",
     "quality_basis",
-    *(axis.column for axis in BESIDE),
+    *(axis.column + end for axis in BESIDE for end in ("", *ENDS)),
     "latency_ms",
     "latency_low",
     "latency_high",
@@ -117,7 +117,7 @@ def caveats(table: pl.DataFrame, decision: Decision, asked: View) -> dict[str, s
         chips |= _about_chosen(table.row(decision.chosen, named=True), asked.constraints.sla_ms)
     unscored = int((decision.violated == 0).sum())  # an unknown quality is the first reason
     chips |= {
-        **limit_words(table, asked.constraints),
+        **limit_words(table, asked.constraints, decision.chosen),
         f"{unscored} not scored": f"{text.count(unscored, 'stack')} left out: unknown quality."
         if unscored
         else None,

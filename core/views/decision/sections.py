@@ -11,7 +11,7 @@ from core.decide.axes import BESIDE, COST, HARM, LATENCY
 from core.decide.near import substitute
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Control, Fold, Table, Text, Way, section
-from core.views.columns import COLUMNS, Column
+from core.views.columns import COLUMNS, Column, Columns
 from core.views.confidence.data import drawn
 from core.views.confidence.noise import QUICK, leading, noise_words, redecided
 from core.views.cost.stack import recorded
@@ -32,6 +32,7 @@ from core.views.decision.parallel import parallel
 from core.views.decision.ship import handed
 from core.views.keep import keep
 from core.views.text import count
+from core.views.workspace.beside import ENDS
 from core.views.workspace.choices import one_known
 from core.views.workspace.comparable import environment
 from core.views.workspace.latencies import assumed, jitter_words
@@ -48,9 +49,11 @@ MORE = (
     COLUMNS["quality_low"].but(about="Lower end of the 95 % bootstrap interval over queries."),
     COLUMNS["quality_high"].but(about="Upper end of the 95 % bootstrap interval over queries."),
     COLUMNS["quality_basis"].but("quality is"),
-    *(axis.column for axis in BESIDE),
     *("params", "calls", "latency_basis", "cost_basis", "cost_note", "latency_note"),
 )
+
+STANDING = tuple(axis.column + end for axis in BESIDE for end in ("", *ENDS))
+"""Columns of what stands beside the quality, as far as it is known; shown at once where it is limited."""
 
 
 @keep(entries=64)
@@ -210,7 +213,12 @@ def every_stack(view: View, marked: ParetoView) -> Control:
     """Return the stacks as a table, to be ticked for a comparison."""
     alike = identical(view.table)[marked.rows["row"]]
     rows = words.listed(merged(marked.rows, kept(view.decision.chosen), alike))
-    table = Table(rows, "stacks", stack_columns(view), MORE, whole=marked.rows)
+    asked = [axis.column for axis in BESIDE if view.constraints.of(axis) is not None]
+    limited = {*asked, *(f"{name}_n" for name in asked)}
+    shown = [name for name in STANDING if name in rows.columns]
+    columns: Columns = (*stack_columns(view), *(name for name in shown if name in limited))
+    more: Columns = (*MORE, *(name for name in shown if name not in limited))
+    table = Table(rows, "stacks", columns, more, whole=marked.rows)
     return Control("stacks", {"table": table}, lambda: iter([table]))
 
 

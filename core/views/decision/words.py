@@ -87,7 +87,7 @@ def answer(
     doubts = [
         unjudged(table, decision, quality),
         overturned(table, decision, quality),
-        *limit_words(table, constraints).values(),
+        *limit_words(table, constraints, decision.chosen).values(),
     ]
     warning = " ".join(filter(None, [*doubts, *unasked_words(decision).values()]))
     if decision.chosen is None:

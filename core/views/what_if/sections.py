@@ -7,6 +7,7 @@ from functools import partial
 
 import polars as pl
 
+from core.decide.axes import BESIDE
 from core.decide.near import conditioned
 from core.errors import ClqError
 from core.views.ask import Ask
@@ -26,12 +27,14 @@ from core.views.what_if.simulator import AXES
 from core.views.what_if.targets import panels, read_targets, target_rows, thinning
 from core.views.what_if.weights import criteria_weights
 from core.views.what_if.words import WORTH
+from core.views.workspace.beside import measure_of
 from core.views.workspace.gaps import gap
 from core.views.workspace.view import View
 
 OWN = "scen"  # The setting with one's own scenarios
 ABOUT_SCENARIOS = (
-    "NAME: rule (quality, cost or latency), then sla, budget, floor (the worst quality), harm, dim (at most) "
+    "NAME: rule (quality, cost or latency), then sla, budget, floor (the worst quality), "
+    f"{', '.join(axis.limit for axis in BESIDE)}, dim (at most) "
     f"and K (at least), each with a number. A semicolon between scenarios, {MOST} at most."
 )
 EFFICIENCY = "Efficiency: quality per second of median latency (CLQ paper, Table 9)"
@@ -66,7 +69,8 @@ def scenarios(view: View, ask: Ask) -> Blocks:
         own = parse(line)
     except ClqError as error:
         yield Text(f"Your scenarios are left out. {error}", "warning")
-    yield Control("new scenario", {"key": OWN})
+    known = tuple(axis for axis in BESIDE if measure_of(view.table, axis) is not None)
+    yield Control("new scenario", {"key": OWN, "beside": known})
     chosen = choices(view.table, data.named(view), own, view.constraints, paired=view.paired)
     rows = data.matrix(view, tuple(chosen))
     sentence, details = words.answer(rows, view.quality)

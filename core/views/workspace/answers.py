@@ -24,6 +24,7 @@ CORRECTNESS = "correctness"  # The scorer of judges who say how right an answer 
 TRIAL = "fake"  # the reader, and the judge, that ship for trying things out: no evidence for a decision
 _UNITS = ("input_tokens", "output_tokens")
 _BY = ("run_id", "reader", "prompt", "temperature", "scorer", "judge")
+_READ = ("run_id", "reader", "prompt", "temperature")
 _SENT = ("run_id", "query_id", "reader", "prompt", "temperature", "k")
 
 
@@ -117,6 +118,25 @@ def scored(snapshot: Snapshot, run_ids: Sequence[str], measure: Measure) -> pl.D
     ranked = rest.with_columns(best.alias("best")).sort(order, -pl.col("best"), *_BY, nulls_last=True)
     usual = ranked.unique("run_id", keep="first", maintain_order=True).select(_BY)
     return pl.concat([single, rest.join(usual, on=_BY, how="semi", nulls_equal=True)])
+
+
+def scored_too(
+    snapshot: Snapshot, run_ids: Sequence[str], answering: Answering, scorer: str, k: int
+) -> pl.DataFrame:
+    """Return what another scorer says of the very answers that count.
+
+    Returns:
+        run_id, query_id, reader and value (0..1, mean over passes) of the answers from the first k passages.
+    """
+    top = pl.col("mode").is_null() | (pl.col("mode") == TOP_K)
+    rows = snapshot.answer_scores(run_ids).filter(
+        top, _real(), pl.col("query_id").is_not_null(), scorer=scorer, k=k
+    )
+    if rows.height:
+        counted = graded(snapshot, run_ids, answering.measure(k)).select(_READ).unique()
+        rows = rows.join(counted, on=_READ, how="semi", nulls_equal=True)
+    values = rows.select(*_READ, "query_id", share()).drop_nulls("value")
+    return values.group_by("run_id", "query_id", "reader", maintain_order=True).agg(pl.col("value").mean())
 
 
 def means(

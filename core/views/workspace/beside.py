@@ -1,54 +1,98 @@
-"""What stands beside the quality that was asked for and may be limited: harm, and robust quality.
+"""What stands beside the quality that was asked for and may be limited: harm, robust quality, refusals.
 
-An axis of `core.decide.axes.BESIDE` has a column of the stack table, and another with `OF` behind its name for
-the measure that it is.
+An axis of `core.decide.axes.BESIDE` has a column of the stack table, and another with `OF` behind its name
+for the measure that it is. A further one is a row there and a source here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
+import numpy as np
 import polars as pl
 
-from core.decide.axes import BESIDE, HARM, ROBUST, Axis
+from core.decide.axes import ANSWERING, BESIDE, HARM, REFUSING, ROBUST, Axis
 from core.decide.rules import Constraints
 from core.metrics import Measure
-from core.metrics.rates import HOLES
+from core.metrics.rates import ANSWER, HOLES
+from core.stats.intervals import bootstrap_means
 from core.store import Snapshot
 from core.tables import remembered
 from core.views import text
+from core.views.workspace.answers import as_word, scored_too
 from core.views.workspace.query_sets import among, scores_by_query
-from core.views.workspace.reported import QueryScores
+from core.views.workspace.reported import QueryScores, computed
 from core.views.workspace.robust import endured
 from core.views.workspace.scope import Quality, Scope
-from core.views.workspace.scores import at_cutoff, evidence, mean
+from core.views.workspace.scores import at_cutoff, evidence, mean, places
 
 OF = "_of"
+ENDS = ("_low", "_high", "_n")
+"""Behind the name of a column: the ends of its 95 % interval, and how many queries carry it."""
 _TINY = 1e-9
-_SOURCES: Mapping[str, Callable[[Snapshot, Scope, Quality], Measure | None]] = {
-    ROBUST.column: lambda snapshot, scope, quality: endured(snapshot, scope, quality.measure),
+_Found = tuple[Measure, QueryScores] | None
+
+
+def _robust(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Quality) -> _Found:
+    """Return the worst of clean and perturbed queries."""
+    measure, ranked = endured(snapshot, scope, quality.measure), computed(runs, scope, quality)
+    if measure is None or not ranked:
+        return None
+    judged = evidence(snapshot, ranked, scope.golden_set_id or "", (measure,), only=among(snapshot, scope))
+    return measure, QueryScores(judged.run_ids, judged.query_ids, at_cutoff(judged, measure))
+
+
+def _answers(scorer: str, snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Quality) -> _Found:
+    """Return what a scorer says of the answers, over the judged questions; over all where none is judged."""
+    rows = scored_too(snapshot, runs["run_id"].to_list(), scope.answering, scorer, quality.k)
+    if scope.golden_set_id is not None and rows.height:
+        judged = rows.join(snapshot.judgements(scope.golden_set_id), on="query_id", how="semi")
+        shared = among(snapshot, scope) if judged.height else None
+        rows = judged if judged.height else rows
+        rows = rows if shared is None else rows.filter(pl.col("query_id").is_in(list(shared)))
+    if rows.is_empty():
+        return None
+    readers = rows["reader"].unique().to_list()
+    said = [("reader", as_word(readers[0]))] if len(readers) == 1 and readers[0] else []
+    run_ids, query_ids = (rows[name].unique().sort().to_list() for name in ("run_id", "query_id"))
+    values = np.full((len(run_ids), len(query_ids)), np.nan)
+    run, query = places(rows, run_id=run_ids, query_id=query_ids)
+    values[run, query] = rows["value"].to_numpy()
+    measure = Measure(ANSWER.name, quality.k, (*said, ("scorer", scorer)))
+    return measure, QueryScores(tuple(run_ids), tuple(query_ids), values)
+
+
+_SOURCES: Mapping[str, Callable[[Snapshot, pl.DataFrame, Scope, Quality], _Found]] = {
+    ROBUST.column: _robust,
+    REFUSING.column: partial(_answers, "right_refusal"),
+    ANSWERING.column: partial(_answers, "no_wrong_refusal"),
 }
-"""By the column of an axis, which measure it is in a workspace; None where it is none there. Harm comes along with
-the quality, see `with_harm`."""
+"""By the column of an axis, its measure and its values in a workspace; None where nothing is known there.
+Harm comes along with the quality (`with_harm`)."""
 
 
 def beside(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Quality) -> pl.DataFrame:
     """Return what stands beside the quality of every run, as far as it is known.
 
     Returns:
-        run_id and, of every axis but harm, its column and that with `OF`; null = unknown.
+        run_id and, of every axis but harm, its column and that with `OF`, null = unknown; with `ENDS`, where
+        it is known of any.
     """
     table = runs.select("run_id")
-    ranked, golden = runs.filter("has_rankings")["run_id"].to_list(), scope.golden_set_id
-    for key, source in _SOURCES.items():
-        measure = source(snapshot, scope, quality)
-        columns = {"run_id": pl.String, key: pl.Float64, key + OF: pl.String}
-        known = pl.DataFrame(schema=columns)
-        if measure is not None and golden is not None and ranked:
-            judged = evidence(snapshot, ranked, golden, (measure,), only=among(snapshot, scope))
-            values = {"run_id": judged.run_ids, key: mean(at_cutoff(judged, measure))[0]}
-            known = pl.DataFrame(values).with_columns(pl.col(key).fill_nan(None)).drop_nulls(key)
-            known = known.with_columns(pl.lit(str(measure)).alias(key + OF))
+    for name, source in _SOURCES.items():
+        found = source(snapshot, runs, scope, quality)
+        if found is None or np.isnan(found[1].values).all():
+            nothing = {name: pl.lit(None, pl.Float64), name + OF: pl.lit(None, pl.String)}
+            table = table.with_columns(**nothing)
+            continue
+        measure, scores = found
+        means, n = mean(scores.values)
+        low, high = bootstrap_means(scores.values)
+        ends = dict(zip((name + end for end in ENDS), (low, high, n), strict=True))
+        known = pl.DataFrame({"run_id": scores.run_ids, name: means, **ends})
+        known = known.with_columns(pl.col(pl.Float64).fill_nan(None)).drop_nulls(name)
+        known = known.with_columns(pl.lit(str(measure)).alias(name + OF))
         table = table.join(known, on="run_id", how="left", maintain_order="left")
     return table
 
@@ -82,18 +126,33 @@ def by_query(
     name = measure_of(table, axis)
     if name is None:
         return None
+    if axis.column in _SOURCES:
+        found = _SOURCES[axis.column](snapshot, table, scope, quality)
+        return found and found[1]
     return scores_by_query(snapshot, table, scope, Quality(str(Measure.parse(name).at(None)), quality.k))
 
 
-def limit_words(table: pl.DataFrame, limits: Constraints) -> dict[str, str]:
-    """Say what each limit beside the quality is about, by its word; nothing of what is unknown."""
+def limit_words(table: pl.DataFrame, limits: Constraints, row: int | None = None) -> dict[str, str]:
+    """Say what each limit beside the quality is about, by its word; nothing of what is unknown.
+
+    Args:
+        row: The stack whose number, interval and n are said, where they are known.
+    """
     said = {}
     for axis in BESIDE:
         limit, name = limits.of(axis), measure_of(table, axis)
         if limit is not None and name is not None:
-            more = _why_harm(name) if axis == HARM else ""
+            more = _why_harm(name) if axis == HARM else _number(table, axis.column, row)
             said[axis.limit_word] = f"The {axis.limit_word} of {text.score(limit)} is about {name}{more}."
     return said
+
+
+def _number(table: pl.DataFrame, column: str, row: int | None) -> str:
+    """Return what a stack has there."""
+    if row is None or column + ENDS[0] not in table.columns:
+        return ""
+    value, low, high, n = (table[column + end][row] for end in ("", *ENDS))
+    return f"; {table['name'][row]} has {text.score(value)}{text.interval(low, high)}, {text.sample(n)}"
 
 
 def _why_harm(name: str) -> str:
