@@ -104,9 +104,10 @@ def draw(blocks: Iterable[Block], visitor: Visitor, numbers: DeltaGenerator) -> 
 def _places(block: Block) -> Sequence[tuple[DeltaGenerator, Iterable[Block]]]:
     """Return where the blocks inside a block stand."""
     match block:
-        case Fold(title, inside):
+        case Fold(title, inside, late):
             # With a key it stays open when something comes or goes above it.
-            return [(st.expander(plain(title), key=f"fold_{title}"), inside)]
+            fold = st.expander(plain(title), key=f"fold_{title}", on_change="rerun" if late else "ignore")
+            return [(fold, () if late and not fold.open else inside)]
         case Tabs(folds):
             tabs = st.tabs([plain(fold.title) for fold in folds])
             return [(tab, fold.blocks) for tab, fold in zip(tabs, folds, strict=True)]

@@ -124,6 +124,7 @@ class Fold:
 
     title: str
     blocks: Iterable[Block]
+    late: bool = False  # whether a page draws it when it is opened: what a browser loads for code takes long
 
 
 @dataclass(frozen=True, slots=True)

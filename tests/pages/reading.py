@@ -23,10 +23,8 @@ FIRST = tuple(page.places[0] for page in PAGES_OF.values())
 def go(app: AppTest, place: str) -> AppTest:
     """Have the next run show a page, a section ("page/section") or what an old address leads to."""
     name, _, section = place.partition("/")
-    if name == next(iter(PAGES_OF)):
-        app._page_hash = ""
-    elif name:
-        app._page_hash = calc_hash(name)
+    if name:  # that of the first page is another: its own address leads to the root
+        app._page_hash = calc_hash("root" if name == next(iter(PAGES_OF)) else name)
     if section:
         app.query_params |= {SECTION: section}
     return app

@@ -120,7 +120,7 @@ def ship_it(view: View) -> Blocks:
     if view.decision.chosen is not None:
         how = handed(view, view.table, view.decision)
         command = [Text(how.command, "code")] if how.command else []
-        yield Fold("Ship it", [Text(how.sentence), *command])
+        yield Fold("Ship it", [Text(how.sentence), *command], late=True)
 
 
 def noisy(view: View) -> tuple[str, str] | None:

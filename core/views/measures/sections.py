@@ -71,7 +71,7 @@ def all_measures(view: View | None, ask: Ask) -> Blocks:
         ),
         Text(words.example(cutoff_of(by_hand.measure)), "caption"),
     )
-    steps = (*(Text(step) for step in by_hand.steps), Text(words.result(measure), "code"))
+    steps = (*(Text(step) for step in by_hand.steps), Text(words.result(measure), label="Together:"))
     yield Beside(given, steps, (1, 2))
     info = measure.info
     yield Text(info.formula, label="At K:")
