@@ -237,7 +237,7 @@ def score_column(label: str, help_text: str = "") -> Any:
 
 def number_column(label: str, digits: int = 2, help_text: str = "", prefix: str = "") -> Any:
     """Return a column of plain numbers with the same decimals down the column."""
-    return st.column_config.NumberColumn(label, format=f"{prefix}%.{digits}f", help=help_text or None)
+    return st.column_config.NumberColumn(label, format=f"{prefix}%,.{digits}f", help=help_text or None)
 
 
 def exact_column(label: str, help_text: str = "") -> Any:
@@ -266,7 +266,7 @@ def _same_digits(about: Any, values: pl.Series) -> Any:
         return about
     least = values.filter(values > 0).min()
     digits = 1 - math.floor(math.log10(least)) if isinstance(least, float) and least < _CENTS else 2
-    kind = {**about["type_config"], "format": f"%.{min(digits, 9)}f"}
+    kind = {**about["type_config"], "format": f"%,.{min(digits, 9)}f"}
     return {**about, "type_config": kind}
 
 
