@@ -117,7 +117,7 @@ class Visitor:
 
     def several(
         self, label: str, options: Iterable[str], key: str, *, usual: Sequence[str], words: str = "",
-        most: int | None = None, about: str = "",
+        most: int | None = None, about: str = "", width: int = 0,
     ) -> list[str]:  # fmt: skip
         """Ask for several of a list."""
         offered, kept = list(options), key in st.session_state
@@ -127,7 +127,7 @@ class Visitor:
         with self._place():
             picked = st.multiselect(
                 label, offered, None if kept or words else list(usual), **linked(key), max_selections=most,
-                placeholder=words or None, help=about or None,
+                placeholder=words or None, help=about or None, **_wide(width),
             )  # fmt: skip
         return list(picked or usual) if words else picked
 

@@ -75,7 +75,7 @@ class Ask(Protocol):
 
     def several(
         self, label: str, options: Iterable[str], key: str, *, usual: Sequence[str], words: str = "",
-        most: int | None = None, about: str = "",
+        most: int | None = None, about: str = "", width: int = 0,
     ) -> list[str]:  # fmt: skip
         """Ask for several of a list; the usual ones where none is picked, which `words` say in short.
 
@@ -122,6 +122,11 @@ def usual_stacks(table: pl.DataFrame, decision: Decision) -> list[str]:
     """Give recommended stack and the runner-up by name; the first of the table where nothing is feasible."""
     rows = [row for row in (decision.chosen, decision.runner_up) if row is not None]
     return [table["name"][row] for row in rows] or table["name"].head(1).to_list()
+
+
+def named(table: pl.DataFrame, run_id: str) -> str:
+    """Return the name of a stack of the table by its run."""
+    return str(table.row(by_predicate=pl.col("run_id") == run_id, named=True)["name"])
 
 
 def run_of(table: pl.DataFrame, name: str) -> str:
@@ -212,10 +217,10 @@ class Given:
 
     def several(
         self, label: str, options: Iterable[str], key: str, *, usual: Sequence[str], words: str = "",
-        most: int | None = None, about: str = "",
+        most: int | None = None, about: str = "", width: int = 0,
     ) -> list[str]:  # fmt: skip
         """Take the given choices, or the usual ones."""
-        del words
+        del words, width
         offered = list(options)
         picked = self._all(key, key, offered, most)
         self._note(key, label, picked or list(usual), offered, about)

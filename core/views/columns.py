@@ -154,7 +154,7 @@ _EVERY = (
     _number("candidates", "K", 0, "Candidate depth."),
     _text("params", "parameters", "Of a pipeline of one's own."),
     _number("calls", "retrievals", 1, "Per query, mean; empty = the pipeline does not report them."),
-    _text("way", "keeps"),
+    _text("way", "keeps", width=150),
     _score("precision", "precision", "Share of what is kept that is relevant (grade 4 or 5)."),
     _score("f1", "F1", "Mean over the queries of the harmonic mean of the two."),
     _score("f1_low", "low", "Lower end of the 95 % bootstrap interval of F1 over queries."),

@@ -185,14 +185,16 @@ def stacked(names: Sequence[str], parts: Sequence[Part], *, x: str, chosen: str 
     return name_rows(fig, names, chosen)
 
 
-def name_rows(fig: go.Figure, names: Sequence[str], chosen: str | None = None) -> go.Figure:
-    """Name the rows of a chart from top to bottom, 0, 1, …, and ring the chosen stack's."""
+def name_rows(
+    fig: go.Figure, names: Sequence[str], chosen: str | None = None, *, wide: int = 30
+) -> go.Figure:
+    """Name the rows of a chart from top to bottom, 0, 1, …, in lines so wide; ring the chosen stack's."""
     marked = [f"▸ {name}" if name == chosen else name for name in names]
     kept = [name.replace(" = ", "\u00a0=\u00a0") for name in marked]  # "K = 20" stays on one line
     fig.update_yaxes(
         range=[len(names) - 0.4, -0.6],
         tickvals=list(range(len(names))),
-        ticktext=["<br>".join(map(escape, wrap(name, 30, max_lines=3, placeholder="…"))) for name in kept],
+        ticktext=["<br>".join(map(escape, wrap(name, wide, max_lines=3, placeholder="…"))) for name in kept],
         showgrid=False,
     )
     if chosen in names:

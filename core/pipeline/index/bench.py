@@ -175,6 +175,11 @@ def effort_of(name: str, options: JsonMap) -> str:
     return own if own in options and options.get("method") != "none" else ""
 
 
+def refining_of(name: str, options: JsonMap) -> str:
+    """Return the option by which what a search found is compared again; empty where there is none."""
+    return "refine" if effort_of(name, options) and "refine" in options else ""
+
+
 def _mean(recalls: Sequence[float | None]) -> Figure:
     known = np.array([value for value in recalls if value is not None])
     low, high = bootstrap_means(known)

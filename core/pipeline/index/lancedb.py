@@ -29,7 +29,7 @@ _OPTIONS = (
     Param(name="ef_construction", default=300, low=4, high=10_000, text="hnsw: looked at per vector added."),
     Param(
         name="ef_search", default=128, low=1, high=100_000,
-        text="hnsw: looked at per search; raised to the depth asked for when that is larger.",
+        text="hnsw: looked at per search; raised to the depth asked for, times refine, when that is larger.",
     ),
     Param(name="parts", default=0, low=0, high=4096, text="ivf_pq: parts of a vector; 0: LanceDB's choice."),
     Param(name="probes", default=20, low=1, high=100_000, text="Lists looked at per search."),
@@ -115,10 +115,11 @@ class LanceDb(Outside):
         if self._options["exact"] == "yes":
             asked = asked.bypass_vector_index()
         elif self._options["method"] != "none":
-            asked = asked.ef(max(whole(self._options, "ef_search"), k))
+            refine = whole(self._options, "refine")  # so many times k are searched, which ef must reach
+            asked = asked.ef(max(whole(self._options, "ef_search"), k * max(refine, 1)))
             asked = asked.nprobes(whole(self._options, "probes"))
-            if whole(self._options, "refine"):
-                asked = asked.refine_factor(whole(self._options, "refine"))
+            if refine:
+                asked = asked.refine_factor(refine)
         table = asked.to_arrow()
         far = table["_distance"].to_numpy().astype(np.float64)
         scores = -np.sqrt(np.maximum(far, 0)) if self.metric == "l2" else 1 - far

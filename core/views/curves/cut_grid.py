@@ -10,7 +10,7 @@ import polars as pl
 
 from core.paths import PUBLISHED
 from core.views import text
-from core.views.ask import Ask
+from core.views.ask import Ask, named
 from core.views.blocks import Answer, Blocks, Fold, Table, section
 from core.views.columns import COLUMNS, Column, Columns
 from core.views.curves import cuts
@@ -24,6 +24,10 @@ ABOUT = (
     "Stacks that differ from the chosen one in reranker and chunking alone. Passages kept and F1 are means "
     "over the queries whose scores order the ranking. The best of many rows flatters itself; what is tuned "
     "on other queries does not: a fifth at a time, by the way that is best for the other four."
+)
+OTHER = (
+    "{} was run with one reranker and one chunking alone. Shown is the family of {}, the best of those that "
+    "were run with several."
 )
 _APART = ("reranker", "chunker", "cut")
 _MEASURES = ("precision", "recall", "f1", "items_passed", "docs_passed")
@@ -52,6 +56,15 @@ def relatives(table: pl.DataFrame, run_id: str) -> pl.DataFrame:
     ]
     named = pl.DataFrame(rows, schema=["run_id", "reranker", "chunking"], orient="row")
     return named.sort("chunking", "reranker")
+
+
+def _reranked(view: View, run_id: str) -> str:
+    """Return the run, or the best one with relatives where it has none but itself and others have."""
+    if relatives(view.table, run_id).height > 1:
+        return run_id
+    order = view.table.sort("quality", descending=view.quality.higher_is_better, nulls_last=True)["run_id"]
+    families = (run for run in order if relatives(view.table, run).height > 1)
+    return next(families, run_id)
 
 
 @keep("Cutting the rankings of every reranker…")
@@ -100,12 +113,14 @@ def cut_off_table(view: View, ask: Ask) -> Blocks:
         yield Answer("No stack is chosen.")
         yield paper
         return
+    asked, run_id = run_id, _reranked(view, run_id)
     rows = grid(view, run_id, cuts.vocabulary(None, view.book))
     if rows.is_empty():
         yield Answer("No ranking of this stack has scores that it is ordered by.")
         yield paper
         return
-    yield Answer(answer(rows), caveats={"how to read": ABOUT})
+    other = "" if run_id == asked else OTHER.format(named(view.table, asked), named(view.table, run_id))
+    yield Answer(answer(rows), caveats={"how to read": ABOUT, "another stack": other})
     yield Table(rows, "cut_off_table", SHOWN, MORE)
     yield paper
 

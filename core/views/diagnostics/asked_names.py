@@ -232,9 +232,10 @@ def answer(table: pl.DataFrame, quality: Quality) -> str:
     if row["change"] is None:
         return f"What {said} costs {stack} is not known: no clean run stands beside it."
     ends = text.interval(row["change_low"], row["change_high"]).strip()
-    now = f"{text.score(row['clean'])} → {text.score(row['quality'])}, {text.signed(row['change'])} {ends}"
+    now = f"{text.score(row['clean'])} → {text.score(row['quality'])}"
+    by = f"{text.signed(row['change'])} {ends}".strip()
     margin = "" if row["d_change"] is None else f"; its D_name changes by {_percent(row['d_change'])}"
-    return f"Names {said}: {quality.name} of {stack} {now}, n = {row['n']}{margin}."
+    return f"Names {said}: {quality.name} of {stack} goes {now} ({by}, n = {row['n']:,}){margin}."
 
 
 def linked(table: pl.DataFrame, quality: Quality) -> str:
@@ -249,12 +250,16 @@ def linked(table: pl.DataFrame, quality: Quality) -> str:
         reason = f"{text.count(found.n, 'pair')} of stack and form, {_PAIRS} are needed"
         return f"Whether {of} go together cannot be told: {found.reason if found.n >= _PAIRS else reason}."
     alone = " (one stack only, so no interval)"
-    ends = text.interval(found.low, found.high) if found.low is not None else alone
+    ends = alone if found.low is None else f" [{_rho(found.low)}, {_rho(found.high)}]"
     stacks = text.count(both["stack"].n_unique(), "stack")
     return (
-        f"Spearman's rho of {of} is {text.signed(found.value, '{:.2f}'.format)}{ends}, n = {found.n} pairs "
-        f"of stack and form, {stacks}; of the drops in the paper, −71 % goes with .78 → .60."
+        f"Spearman's rho of {of} is {_rho(found.value)}{ends}, n = {found.n} pairs of stack and form, "
+        f"{stacks}. In the paper −71 % of D_name stands beside .78 → .60."
     )
+
+
+def _rho(value: float | None) -> str:
+    return "" if value is None else text.signed(value, "{:.2f}".format)
 
 
 def _percent(value: float) -> str:
@@ -263,7 +268,9 @@ def _percent(value: float) -> str:
 
 def chart(table: pl.DataFrame, quality: Quality) -> go.Figure:
     """Draw the change of D_name beside that of quality by form: a colour and a symbol per stack."""
-    panels = theme.Panels(["Δ D_name, %", f"Δ {quality.name}"], across=2, height=420)
+    panels = theme.Panels(
+        ["Δ D_name, %", f"Δ {quality.name}"], across=2, height=140 + 40 * table["names"].n_unique()
+    )
     stacks = table.select("stack", "rewrite").unique(maintain_order=True)
     labels = [rewritten(*row) for row in stacks.iter_rows()]
     colours = theme.colours_for(labels)
@@ -276,7 +283,9 @@ def chart(table: pl.DataFrame, quality: Quality) -> go.Figure:
             some = rows.drop_nulls(x)
             if some.height:
                 panels.add(panel, _dots(some, label, look, (x, low, high, n)))
-    panels.figure.update_yaxes(categoryorder="array", categoryarray=[MEANS[form] for form in reversed(FORMS)])
+    there = {*table["names"], "gibberish"}  # which the paper has
+    forms = [MEANS[form] for form in reversed(FORMS) if form in there]
+    panels.figure.update_yaxes(categoryorder="array", categoryarray=forms)
     panels.figure.update_yaxes(showticklabels=False, col=2)
     for panel, reference in enumerate(PAPER):
         at = panels.at(panel)

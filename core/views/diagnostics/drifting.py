@@ -43,6 +43,8 @@ HOW = (
     "independent."
 )
 _SHORT_S = 120  # Windows that are shorter on average are told to the millisecond
+_TELLABLE = 0.0001  # Least p that is told
+MARKS = "Diamond: drifted. Dotted: the first window. Bars: 95 % of the mean."
 ABOUT_PROXY = "A number that is known of every query without a judgement."
 
 
@@ -147,8 +149,13 @@ def dated(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(
         pl.Series("from", [_date(at, fine=fine) for at in begins], dtype=pl.String),
         pl.Series("to", [_date(at, fine=fine) for at in ends], dtype=pl.String),
+        pl.Series("p_said", [_p(value) for value in rows["p"]], dtype=pl.String),
         pl.Series("verdict", [words[value] for value in rows["drifted"]], dtype=pl.String),
     )
+
+
+def _p(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}" if value >= _TELLABLE else f"< {_TELLABLE}"
 
 
 def _date(at: float, *, fine: bool) -> str:
@@ -160,7 +167,7 @@ def chart(rows: pl.DataFrame, proxy: str) -> go.Figure:
     """Draw the mean of a proxy by window with its interval, and the reference's; T and F_e below if known."""
     known = [name for name in JUDGED if name in rows.columns and rows[name].is_not_null().any()]
     titles = [text.escape(proxy), *known]
-    panels = theme.Panels(titles, across=1, height=300 * len(titles))
+    panels = theme.Panels(titles, across=1, x="window", height=220)
     for place, name in enumerate(("mean", *known)):
         low, high = ("low", "high") if name == "mean" else (f"{name}_low", f"{name}_high")
         some = rows.drop_nulls(name)
@@ -169,7 +176,7 @@ def chart(rows: pl.DataFrame, proxy: str) -> go.Figure:
         if first.height:
             line = {"color": theme.NEUTRAL, "width": 1, "dash": "dot"}
             panels.figure.add_hline(y=float(first[name][0]), line=line, **panels.at(place))
-    return panels.figure
+    return panels.figure.update_layout(showlegend=False).update_xaxes(dtick=max(1, rows.height // 12))
 
 
 def _line(rows: pl.DataFrame, name: str, low: str, high: str, title: str) -> theme.Spec:

@@ -42,6 +42,7 @@ OWN: Mapping[str, str] = {
     "top1": "best score of the pool",
 }
 """Signals of a stack's own scores, by the name that they are stored by."""
+NARROW = 20  # Letters of a line beside the chart, which leave room on a phone
 LEAST = 10  # Fewer queries give no coefficient
 _PAIRS, _STACKS = 4, 4  # Fewer pairs of means give no coefficient, fewer stacks no interval
 FORETOLD = pl.Schema({
@@ -218,19 +219,24 @@ def chart(rows: pl.DataFrame) -> go.Figure:
     names = known["perturb"].unique(maintain_order=True).to_list()
     colours = theme.colours_for(names)
     traces = []
+    placed = known.with_row_index("place")
     for name, symbol in zip(names, cycle(theme.SYMBOLS), strict=False):
-        part = known.filter(perturb=name)
+        part = placed.filter(perturb=name)
         low, mid, high = (part[column].to_numpy() for column in ("low", "rho", "high"))
         told = zip(mid, low, high, part["n"], strict=True)
-        hover = [f"{at:+.2f} [{a:+.2f}, {b:+.2f}], n = {n:,}" for at, a, b, n in told]
+        said = [text.escape(f"{each}, {name}") for each in part["diagnostic"]]
+        hover = [
+            f"{of}<br>{at:+.2f} [{a:+.2f}, {b:+.2f}], n = {n:,}"
+            for of, (at, a, b, n) in zip(said, told, strict=True)
+        ]
         traces.append(
             theme.scatter(
-                text.escape(name), mid, [f"{each} · {name}" for each in part["diagnostic"]], hover=hover,
+                text.escape(name), mid, part["place"].to_list(), hover=hover,
                 marker={"color": colours[name], "size": 10, "symbol": symbol},
                 error_x=theme.whiskers(low, mid, high, thickness=1),
             )
         )  # fmt: skip
-    figure = theme.figure(traces, x="Spearman's rho with recall", height=200 + 26 * known.height)
-    figure.update_yaxes(autorange="reversed")
+    figure = theme.figure(traces, x="Spearman's rho", height=200 + 32 * known.height)
+    theme.name_rows(figure, known["diagnostic"].to_list(), wide=NARROW)
     figure.add_vline(x=0, line={"color": theme.NEUTRAL, "width": 1})
     return figure

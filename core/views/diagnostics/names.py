@@ -270,7 +270,7 @@ def chart(rows: pl.DataFrame, language: str) -> go.Figure:
                 hovertemplate=f"%{{y}}: %{{x:+.1f}} %{'' if paper else _SPREAD}",
             )
         )  # fmt: skip
-    figure = theme.figure(traces, x="change of the name signal (D_name), %", height=520)
+    figure = theme.figure(traces, x="change of D_name, %", height=520)
     figure.update_yaxes(categoryorder="array", categoryarray=list(reversed(MEANS.values())))
     figure.add_vline(x=0, line={"color": theme.NEUTRAL, "width": 1})
     return figure

@@ -188,10 +188,11 @@ def live(view: View, ask: Ask) -> Blocks:
     yield Answer(sentence, caveats={"how it is compared": drifting.HOW, "limits": drifting.LIMITS})
     if rows.is_empty():
         return
-    yield Chart(drifting.chart(rows, proxy), "drift", sentence)
+    yield Chart(drifting.chart(rows, proxy), "drift", sentence, drifting.MARKS)
     yield Table(drifting.dated(rows), "drift", DRIFT, MORE_DRIFT)
 
 
+OF_P = "Of the Kolmogorov–Smirnov distance, corrected (Holm)."
 SECTIONS = (by_names, by_noise, with_recall, live)
 DRIFT: Columns = (
     Column("window", "window", "exact", "In the order of time; the first is the reference."),
@@ -202,7 +203,7 @@ DRIFT: Columns = (
     Column("shift", "shift", "number", "Mean minus that of the first window.", 3),
     Column("shift_low", "low", "number", "Lower end of its 95 % interval.", 3),
     Column("shift_high", "high", "number", "Upper end of its 95 % interval.", 3),
-    COLUMNS["p"].but(about="Of the Kolmogorov–Smirnov distance, corrected (Holm)."),
+    COLUMNS["p"].but(about=OF_P, name="p_said", form="text", width=80),
     Column("verdict", "drifted", "text", "p below 0.05.", width=70),
 )
 OF_JUDGED = "Over the judged queries of the window, at the cutoff."

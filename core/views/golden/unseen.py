@@ -262,7 +262,9 @@ def is_unseen(view: View, ask: Ask) -> Blocks:
         yield Way("run", "Run another retriever")
         return
     usual = usual_lists(offered)
-    names = ask.several("Lists", offered["name"], "lists", usual=usual, most=MOST_LISTS, about=LISTS)
+    names = ask.several(
+        "Lists", offered["name"], "lists", usual=usual, most=MOST_LISTS, about=LISTS, width=520
+    )
     names = names if len(names) > 1 else usual
     run_ids = tuple(run_of(offered, name) for name in names)
     depth = int(

@@ -22,6 +22,8 @@ FLAT = "flat"
 EFFORTS = ("efSearch", "ef_search", "nprobe", "probes", "num_candidates", "rescore", "oversample")
 """Options of indexes that say how much a search looks at."""
 _IN_MEMORY = ("efSearch", "nprobe")  # of kinds of which a run tells all options
+_OF_METHOD = {"hnsw": "ef_search", "ivfflat": "probes", "ivf_pq": "probes"}  # of databases
+_PLACES = ("url_env", "key_env", "build_mb")  # which change nothing that is found
 NOTHING = "No stack here differs from one with a flat index in its index alone, so nothing is lost or kept."
 NEEDS = "`python -m core indexes tune --kinds hnsw-f32,ivf-flat` runs others beside a flat one."
 ABOUT = "Percent of the flat index's quality that may be lost at the worse end of the 95 % interval."
@@ -29,11 +31,11 @@ HOW = (
     "Percent of flat: mean quality over that of the same stack on a flat index, on the same queries; paired "
     "95 % bootstrap. A setting passes where the worse end loses no more than is bearable, and its %PROC, the "
     "share of what its own candidates allow, is no lower than flat's by more than that: the pool may have "
-    "changed, not only its order. Of those of a kind that pass the one that looks at least, and of these the "
-    "fastest, is taken."
+    "changed, not only its order. Of those of a kind that are built alike and pass, the one that looks at "
+    "least counts; the fastest of these is taken."
 )
 ROWS = {
-    **dict.fromkeys(("family", "name", "index"), pl.String()),
+    **dict.fromkeys(("family", "name", "index", "options"), pl.String()),
     "effort": pl.Float64(),
     **dict.fromkeys(("percent", "low", "high", "quality", "flat", "pct_proc", "flat_proc"), pl.Float64()),
     "n": pl.Int64(),
@@ -45,6 +47,7 @@ TUNED = (
     "family",
     "name",
     "index",
+    "options",
     "effort",
     "percent",
     "low",
@@ -71,9 +74,17 @@ def effort_of(spec: Mapping[str, Any], told: Mapping[str, Any] | None = None) ->
         told: What the run said of its indexes, by kind: defaults that the stack leaves out.
     """
     usual = (told or {}).get(str(spec.get("index")), {})
-    options = {name: usual.get(name) for name in _IN_MEMORY} | (spec.get("index_params") or {})
-    known = [options[name] for name in EFFORTS if isinstance(options.get(name), int | float)]
+    own = _OF_METHOD.get(str(usual.get("method")), "")
+    options = {name: usual.get(name) for name in (*_IN_MEMORY, own)} | (spec.get("index_params") or {})
+    known = [options[name] for name in (own, *EFFORTS) if isinstance(options.get(name), int | float)]
     return float(known[0]) if known else None
+
+
+def options_of(spec: Mapping[str, Any]) -> str:
+    """Write how an index is built and searched beside what a search looks at: efforts compare within it."""
+    given = spec.get("index_params") or {}
+    rest = {name: value for name, value in given.items() if name not in (*EFFORTS, *_PLACES)}
+    return ", ".join(f"{name} {rest[name]}" for name in sorted(rest))
 
 
 def percent(own: Floats, flat: Floats, seed: int) -> tuple[float, float, float, int]:
@@ -115,6 +126,7 @@ def losses(view: View) -> pl.DataFrame:
                 one, other = (paired.values[at[each["run_id"]]] for each in (row, exact))
                 share, low, high, n = percent(one, other, view.seed)
                 own = {"family": exact["name"], "name": row["name"], "index": spec["index"], "n": n}
+                own["options"] = options_of(spec) or None
                 effort = effort_of(spec, json.loads(told.get(row["run_id"]) or "{}"))
                 figures = {"percent": share, "low": low, "high": high, "effort": effort}
                 sides = {"quality": row["quality"], "flat": exact["quality"]}
@@ -127,7 +139,7 @@ def losses(view: View) -> pl.DataFrame:
 def passing(rows: pl.DataFrame, bearable: float, *, higher_is_better: bool = True) -> pl.DataFrame:
     """Say which settings pass, and which of a family is taken: columns passes and taken.
 
-    Efforts of different kinds do not compare: of each kind the least, and of those the fastest.
+    Efforts of different kinds, or built otherwise, do not compare: of each the least, of those the fastest.
     """
     worst = 100 - pl.col("low") if higher_is_better else pl.col("high") - 100
     kept = (pl.col("pct_proc") >= pl.col("flat_proc") - bearable / 100).fill_null(value=True)
@@ -137,7 +149,7 @@ def passing(rows: pl.DataFrame, bearable: float, *, higher_is_better: bool = Tru
     best = (
         marked.filter("passes")
         .sort("effort", "latency_ms", nulls_last=True)
-        .unique(["family", "index"], keep="first", maintain_order=True)
+        .unique(["family", "index", "options"], keep="first", maintain_order=True)
         .sort("latency_ms", "effort", nulls_last=True)
         .group_by("family", maintain_order=True)
         .agg(pl.col("name").first().alias("taken"))
@@ -156,6 +168,7 @@ def taken_words(marked: pl.DataFrame, bearable: float) -> Iterator[str]:
             continue
         row = taken.row(0, named=True)
         at = "" if row["effort"] is None else f"looking at {row['effort']:g} "
+        at += f"with {row['options']} " if row["options"] else ""
         yield (
             f"{family}: {at}surely keeps {100 - bearable:g} %: {row['percent']:.1f} %{ends(row)} of flat, "
             f"{text.sample(row['n'])}; %PROC {row['pct_proc']:.3f}, flat {row['flat_proc']:.3f}."
@@ -174,13 +187,13 @@ def index_loss(view: View, ask: Ask) -> Blocks:
     by_kind = kinds(marked)
     said = answer(by_kind, view.quality.name, bearable)
     yield Answer(said, caveats={"how to read": HOW})
-    safe = f"surely keep {100 - bearable:g} % or more"
     yield Cards(
         [
             (
                 row["index"],
                 f"{row['percent']:.1f} % of flat",
-                f"{row['passing']} of {row['stacks']} {safe}; {asked(marked.filter(index=row['index']))}",
+                f"{row['passing']} of {row['stacks']} surely {_keeps(row['stacks'], bearable)}; "
+                f"{asked(marked.filter(index=row['index']))}",
             )
             for row in by_kind.head(4).iter_rows(named=True)
         ]
@@ -213,8 +226,12 @@ def answer(by_kind: pl.DataFrame, quality: str, bearable: float) -> str:
     safe, every = int(by_kind["passing"].sum()), int(by_kind["stacks"].sum())
     return (
         f"Of a flat index's {quality}, {kept} is kept on average; {safe} of {text.count(every, 'stack')} "
-        f"surely {'keeps' if safe == 1 else 'keep'} {100 - bearable:g} % or more."
+        f"surely {_keeps(safe, bearable)}."
     )
+
+
+def _keeps(number: int, bearable: float) -> str:
+    return f"{'keeps' if number == 1 else 'keep'} {100 - bearable:g} % or more"
 
 
 def chart(marked: pl.DataFrame, bearable: float) -> go.Figure:
@@ -251,21 +268,25 @@ def _percent(name: str, label: str, about: str) -> Column:
 
 
 SHOWN: Columns = (
-    "name",
-    "index",
+    COLUMNS["name"].but(width=250),
+    COLUMNS["index"].but(width=90),
+    Column("options", "options", help="Those not as usual, beside what a search looks at.", width=120),
     COLUMNS["effort"].but("looks at", "efSearch, probes or their like; empty = as the engine has it."),
     _percent("percent", "% of flat", "Quality over that of the same stack on a flat index."),
     _percent("low", "low", "95 % paired bootstrap interval over queries."),
     _percent("high", "high", "95 % paired bootstrap interval over queries."),
     Column("pct_proc", "%PROC", "share", "Of what its own candidates allow."),
-    Column("flat_proc", "%PROC of flat", "share", "Of what flat's candidates allow."),
-    Column("passes", "surely bearable"),
+    Column("passes", "bearable", help="Surely: at the worse end of the interval.", width=70),
     Column(
-        "taken", "taken", help="Looks at least of those of its kind that pass, and is fastest among kinds."
+        "taken",
+        "taken",
+        help="Looks at least of those built alike that pass, and is the fastest of these.",
+        width=60,
     ),
     "n",
 )
 MORE: Columns = (
+    Column("flat_proc", "%PROC of flat", "share", "Of what flat's candidates allow."),
     "quality",
     Column("flat", "quality of flat", "score"),
     "latency_ms",

@@ -28,6 +28,7 @@ from core.views.keep import keep
 from core.views.measures import charts, outcome, words
 from core.views.measures.outcome import MEASURES, REFERENCE, Curve, Samples, samples
 from core.views.measures.worked import cutoff_of, example, worked
+from core.views.workspace.answers import made_up
 from core.views.workspace.scope import Scope
 from core.views.workspace.view import View
 
@@ -99,6 +100,9 @@ def predicting_answers(view: View, ask: Ask) -> Blocks:
     kind = ask.listed("Correlation", KINDS, "corr", about=words.KINDS)
     table, curves = correlated(view.snapshot, view.scope, kind, segment)
     sentence, chips = words.answer(samples, table, kind, segment)
+    runs = samples.rows["run_id"].unique().to_list()
+    if set(made_up(view.snapshot, runs)) >= set(runs):
+        chips["made up"] = words.TRIED
     yield Answer(sentence, caveats=chips)
     yield Chart(charts.bars(table, kind), "correlations", sentence)
     yield Table(table, "correlations", COEFFICIENTS)

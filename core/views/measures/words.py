@@ -116,6 +116,7 @@ def choices() -> list[str]:
 PICK = "Choose one, or type one with cutoff and parameters: RA-nWG@3(alpha=0.5), RBP(p=0.5)@4."
 CEILINGS = "PROC[X] is X of the best order of the candidate pool, %PROC[X] the share of it that is reached."
 KINDS = "spearman: of ranks. pearson: of values. kendall-b, kendall-c: of pairs, two ways to treat ties."
+TRIED = "The trial reader repeats a sentence: what predicts its answers says nothing of a model's."
 NO_ANSWERS = (
     "No run here has answers with grades.",
     "Import rankings with graded answers: retrieval-response files, or an export with the table answers.",

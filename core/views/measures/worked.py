@@ -228,7 +228,7 @@ def _nrbp(ranked: Ranked) -> str:
 def _udcg(ranked: Ranked) -> str:
     use, pull, distraction = (ranked.param(name) for name in ("use", "pull", "distraction"))
     gain = f"({use}·{ranked.found} − {distraction}·{pull}·{ranked.k - ranked.found}) / {ranked.k}"
-    return f"1 / (1 + 2.718281828459045^(0 − {gain}))"
+    return f"1 / (1 + e^(0 − {gain}))"
 
 
 _EXPRESSIONS: dict[str, Callable[[Ranked], str]] = {

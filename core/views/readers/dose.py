@@ -104,8 +104,8 @@ def losses(view: View, scorer: str) -> pl.DataFrame:
     """Return what one more harmful passage takes, by reader, place and grade.
 
     Returns:
-        label, of (which passages), value, low, high (points, negative = lost), right (share of answers that
-        are correct, points), queries, answers; in all first.
+        label, of (which passages), value, low, high (points, negative = lost), right, right_low, right_high
+        (share of answers that are correct, points), queries, answers; in all first.
     """
     rows = contexts(view, scorer)
     made: list[dict[str, Any]] = []
@@ -117,14 +117,15 @@ def losses(view: View, scorer: str) -> pl.DataFrame:
                 "of": effect.kind,
                 **dict(zip(("value", "low", "high"), effect[1:4], strict=True)),
             }
-            made.append({**named, "right": right.value, "queries": effect.queries, "answers": effect.answers})
+            ends = {"right": right.value, "right_low": right.low, "right_high": right.high}
+            made.append({**named, **ends, "queries": effect.queries, "answers": effect.answers})
     return pl.DataFrame(made, schema=LOSSES)
 
 
 LOSSES = {
     "label": pl.String(),
     "of": pl.String(),
-    **dict.fromkeys(("value", "low", "high", "right"), pl.Float64()),
+    **dict.fromkeys(("value", "low", "high", "right", "right_low", "right_high"), pl.Float64()),
     **dict.fromkeys(("queries", "answers"), pl.Int64()),
 }
 
@@ -161,9 +162,15 @@ def dose_of_distractors(view: View, ask: Ask) -> Blocks:
         answer(row, scorer),
         f"{MOST} stands for so many or more." if rows["harm"].to_list()[-1] == MOST else "",
     )
-    yield Table(table, "losses", SHOWN)
+    yield Table(table, "losses", SHOWN, MORE)
     yield Fold("The score at every dose", [Table(rows, "dose", DOSES)])
-    yield Way("decision", "Limit harm")
+    yield Way("decision", "Limit harm", settings=_limit(row, tolerance, view.quality.k))
+
+
+def _limit(row: Mapping[str, Any], tolerance: float, k: int) -> dict[str, str]:
+    """Return the harm cap that takes no more than is bearable, as a share of the first k."""
+    cap = bearable(-row["low"], tolerance)
+    return {} if cap is None or cap >= k else {"harm": f"{cap / k:g}"}
 
 
 def answer(row: Mapping[str, Any], scorer: str) -> str:
@@ -183,21 +190,36 @@ def answer(row: Mapping[str, Any], scorer: str) -> str:
 
 def prices(view: View, row: Mapping[str, Any], rows: pl.DataFrame) -> dict[str, Any] | None:
     """Return what a correct answer costs, and costs more with one harmful passage more; None = unknown."""
-    runs = rows.filter(pl.col("mode") == TOP_K)["run_id"].unique().to_list()
-    table = joint.joint_table(view.snapshot, view.scope, view.quality, view.book)
-    if table.is_empty() or row["right"] is None or not runs:
+    asked = rows.filter(pl.col("mode") == TOP_K)
+    if asked.is_empty() or row["right"] is None:
         return None
-    reader = str(rows["reader"][0])
-    own = table.filter(
-        pl.col("run_id").is_in(runs), pl.col("reader") == reader, pl.col("usd_per_1k_correct").is_not_null()
-    ).sort("usd_per_1k_correct")
+    made_up = asked["reader"][0] == TRIAL
+    own = _retrieval_alone(view, asked) if made_up else _with_answers(view, asked)
     if own.is_empty():
         return None
-    best = own.row(0, named=True)
-    more = price(best["usd_per_1k_correct"] / 1000, best["correct"], -row["right"] / 100)
-    return (
-        None if more is None else {"more": more, "whole": best["usd_per_1k_correct"] / 1000, "k": best["k"]}
-    )
+    best = own.sort("usd_per_1k_correct", "k").row(0, named=True)
+    whole, correct = best["usd_per_1k_correct"], best["correct"]
+    ends = ("right", "right_high", "right_low")  # the more is lost, the dearer
+    more, least, most = (None if row[end] is None else price(whole, correct, -row[end] / 100) for end in ends)
+    told = {"more": more, "least": least, "most": most, "whole": whole, "k": best["k"], "made_up": made_up}
+    return None if more is None else told
+
+
+def _with_answers(view: View, asked: pl.DataFrame) -> pl.DataFrame:
+    """Return k, correct (share) and usd_per_1k_correct of the runs that a reader answered from."""
+    table = joint.joint_table(view.snapshot, view.scope, view.quality, view.book)
+    if table.is_empty():
+        return table
+    of_it = pl.col("run_id").is_in(asked["run_id"].to_list()), pl.col("reader") == asked["reader"][0]
+    return table.filter(*of_it).drop_nulls("usd_per_1k_correct")
+
+
+def _retrieval_alone(view: View, asked: pl.DataFrame) -> pl.DataFrame:
+    """Return the same where answers are made up, which takes nothing: what is left is retrieval."""
+    right = asked.group_by("run_id", "k").agg(correct=pl.col("right").mean() / 100)
+    billed = right.join(view.table.select("run_id", "cost"), on="run_id")
+    known = billed.filter(pl.col("correct") > 0).drop_nulls("cost")
+    return known.with_columns(usd_per_1k_correct=pl.col("cost") / pl.col("correct"))
 
 
 def cards(
@@ -207,21 +229,33 @@ def cards(
     cap = bearable(-row["low"], tolerance)
     capped = "no cap" if cap is None else text.count(cap, "passage")
     worst = "no loss within the interval" if cap is None else f"at most {points(-row['low'])} points each"
-    dollars = "unknown" if priced is None else f"${priced['more']:.2g}"
-    about = (
-        "what answers cost is not known"
-        if priced is None
-        else f"per correct answer, which costs ${priced['whole']:.2g} at k = {priced['k']}"
-    )
+    dollars, about = _priced(priced)
     return [
         (
-            "Loss per harmful passage",
-            text.signed(row["value"], points),
-            points(row["low"], row["high"]).strip(),
+            "Change per harmful passage",
+            f"{text.signed(row['value'], points)} points",
+            f"{points(row['low'], row['high']).strip()}, {text.sample(row['queries'])}",
         ),
         (f"Cap for {tolerance:g} points", capped, worst),
         ("Price of one", dollars, about),
     ]
+
+
+def _priced(priced: Mapping[str, Any] | None) -> tuple[str, str]:
+    """Write what one more costs, and of how much; takes `prices`, in dollars per 1,000 correct answers."""
+    if priced is None:
+        return "unknown", "what answers cost is not known"
+    many, factor = text.of_many(abs(priced["more"]) or priced["whole"])
+    dollars = {name: _signed_usd(priced[name], factor) for name in ("more", "least", "most", "whole")}
+    ends = "" if priced["least"] is None or priced["most"] is None else "{least} to {most} ".format(**dollars)
+    alone = ", retrieval alone" * priced["made_up"]
+    about = f"{ends}per {many} correct answers, which cost {dollars['whole']} at k = {priced['k']}{alone}"
+    return dollars["more"], about
+
+
+def _signed_usd(usd_per_1k: float | None, factor: int) -> str:
+    amount = 0.0 if usd_per_1k is None else factor * usd_per_1k
+    return f"{text.MINUS * (amount < 0)}{text.usd(abs(amount), '')}"
 
 
 def chart(rows: pl.DataFrame) -> go.Figure:
@@ -248,6 +282,10 @@ SHOWN: Columns = (
     *("label", Column("of", "harmful passages"), _POINTS, _LOW, _HIGH),
     Column("right", "correct, per passage", "signed", "Percent of answers that are correct.", 1),
     *("queries", _ANSWERS),
+)
+MORE: Columns = tuple(
+    Column(f"right_{end}", f"correct, {end}", "signed", "95 % bootstrap interval over questions.", 1)
+    for end in ("low", "high")
 )
 DOSES: Columns = (
     Column("harm", "harmful", "number", f"Passages sent; {MOST} = so many or more.", 0),

@@ -201,9 +201,10 @@ def answer(table: pl.DataFrame, scorer: str) -> str:
     said = f"{words} for {first} of {text.count(rows.height, 'curve')}"
     said += "".join(f", {words} for {n}" for n, words in others)
     best = rows.row(0, named=True)
+    who = f"{data.in_heading(best['label'])} on {best['name']}"
     return (
         f"Passages beat the closed book {said}; {'most for' if best['gain_mean'] > 0 else 'nearest is'} "
-        f"{best['label']} on {best['name']}: {_signed(best, 'gain_mean')} points of {scorer} over all k."
+        f"{who}: {_signed(best, 'gain_mean')} points of {scorer} over all k, {text.sample(best['queries'])}."
     )
 
 

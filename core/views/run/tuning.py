@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import polars as pl
 
 from core.errors import InputError
 from core.pipeline.index import index_options, kind_of
-from core.pipeline.index.bench import effort_of
+from core.pipeline.index.bench import effort_of, refining_of
 from core.pipeline.sweep.expand import point
 from core.records import JsonMap, Stack, canonical_json, part_id
 from core.views.workspace.scope import resolve_runs
@@ -20,6 +21,8 @@ from core.views.workspace.view import View
 
 STEPS = 5
 """Efforts of a graph that are tried unless some are named: its depth, and as often twice as much."""
+REFINED = (0, 2, 10)
+"""How many times the depth is compared again with the vectors themselves, where an index can."""
 _INDEX = ("index", "index_params")
 
 
@@ -87,22 +90,35 @@ def settings(
     """
     specs: list[JsonMap] = [base.spec]
     for name, params in kinds:
-        options = index_options(name, params, dim=base.spec.get("dim"), passages=indexed)
-        knob = effort_of(name, options)
-        steps: Sequence[int | None] = [None]
-        if knob and knob not in params:
-            steps = efforts or _doubling(knob, base.depth, options)
         usual = {option.name: option.default for option in kind_of(name).options}
-        for step in steps:
-            given = {**params, **({knob: step} if step else {})}
+        for given in _given(base, name, params, efforts, indexed):
             told = {key: value for key, value in given.items() if value != usual.get(key)}
             specs.append({**base.spec, "index": name, **({"index_params": told} if told else {})})
     return list({canonical_json(spec): Stack(spec) for spec in specs}.values())
 
 
-def _doubling(knob: str, depth: int, options: JsonMap) -> list[int]:
+def _given(
+    base: Around, name: str, params: JsonMap, efforts: Sequence[int], indexed: int
+) -> Iterator[JsonMap]:
+    """Yield the options of a kind at every effort, and compared again that many times."""
+    options = index_options(name, params, dim=base.spec.get("dim"), passages=indexed)
+    knob, again = effort_of(name, options), refining_of(name, options)
+    steps: Sequence[int | None] = [None]
+    if knob and knob not in params:
+        steps = efforts or _doubling(name, knob, base.depth, options)
+    rounds: Sequence[int | None] = REFINED if again and again not in params else [None]
+    for step, times in product(steps, rounds):
+        yield {
+            **params,
+            **({} if step is None else {knob: step}),
+            **({} if times is None else {again: times}),
+        }
+
+
+def _doubling(name: str, knob: str, depth: int, options: JsonMap) -> list[int]:
     if knob not in ("nprobe", "probes"):
-        return [depth * 2**step for step in range(STEPS)]
+        most = next(option.high for option in kind_of(name).options if option.name == knob)
+        return [depth * 2**step for step in range(STEPS) if step == 0 or depth * 2**step <= most]
     lists = int(options.get("lists") or options.get("partitions") or 2 ** (2 * STEPS - 1))
     return [*(2**step for step in range((lists - 1).bit_length())), lists]
 

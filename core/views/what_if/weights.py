@@ -148,6 +148,7 @@ def answer(rows: pl.DataFrame, quality: str, *, higher_is_better: bool = True) -
     made, equal = of[TUNED], of[EQUAL]
     sign = 1 if higher_is_better else -1
     low, high = made["gain_low"], made["gain_high"]
+    kept = f", no reranking {score(of[RETRIEVED]['quality'])}" if RETRIEVED in of else ""
     if low is None or low <= 0 <= high:
         verdict = "are not measurably better than"
     else:
@@ -156,7 +157,7 @@ def answer(rows: pl.DataFrame, quality: str, *, higher_is_better: bool = True) -
         f"Weights tuned on other queries {verdict} equal ones: {quality} {score(made['quality'])}"
         f"{text.interval(made['low'], made['high'])} instead of {score(equal['quality'])} "
         f"({text.signed(made['gain'])}{text.interval(made['gain_low'], made['gain_high'])}, "
-        f"{text.sample(made['n'])}); relevance alone has {score(of[ALONE]['quality'])}."
+        f"{text.sample(made['n'])}); relevance alone has {score(of[ALONE]['quality'])}{kept}."
     )
 
 

@@ -204,6 +204,7 @@ class TestReal:
             ("pgvector", {"method": "hnsw", "type": "halfvec"}, 0.95),
             ("pgvector", {"method": "ivfflat", "lists": 10, "probes": 10}, 0.99),
             ("lancedb folder", {"method": "hnsw"}, 0.9),
+            ("lancedb folder", {"method": "hnsw", "ef_search": 10, "refine": 10}, 0.9),
             ("lancedb folder", {"method": "ivf_pq", "partitions": 2, "parts": 8, "refine": 10}, 0.9),
             ("lancedb storage", {"method": "hnsw"}, 0.9),
         ],

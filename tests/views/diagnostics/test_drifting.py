@@ -77,5 +77,6 @@ def test_windows_have_proxies_and_t_where_queries_are_judged(tmp_path: Path):
 )
 def test_windows_that_are_short_are_told_to_the_millisecond(ends: list[tuple[float, float]], said: list[str]):
     rows = pl.DataFrame(ends, schema={"begin": pl.Float64, "end": pl.Float64}, orient="row")
-    dated = drifting.dated(rows.with_columns(drifted=pl.lit(None, pl.Boolean)))
+    dated = drifting.dated(rows.with_columns(drifted=pl.lit(None, pl.Boolean), p=pl.lit(1e-9)))
+    assert set(dated["p_said"]) <= {"< 0.0001"}
     assert dated["from"].to_list() == said

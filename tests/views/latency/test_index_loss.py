@@ -15,7 +15,7 @@ from core.store import Store
 from core.views.ask import Given
 from core.views.blocks import Answer, Chart, Table
 from core.views.latency import index_loss
-from core.views.latency.index_loss import effort_of, passing, percent
+from core.views.latency.index_loss import effort_of, options_of, passing, percent
 from core.views.workspace.scope import Latency
 from core.views.workspace.view import View
 from tests.views.made import AT_10, BOOK, DEMO
@@ -41,11 +41,14 @@ def test_percent_of_flat_is_a_ratio_of_means_over_shared_queries():
         ("int8", None, None),
         ("pgvector", {"probes": 3}, 3),
         ("pgvector", {}, None),
+        ("lancedb", {"refine": 2}, 20),
+        ("lancedb", {"probes": 4, "ef_search": 9}, 4),
     ],
 )
 def test_what_a_search_looks_at(index: str, options: dict[str, int] | None, effort: float | None):
     told = {"hnsw-f32": {"M": 32, "efSearch": 128}, "ivf-flat": {"lists": 64, "nprobe": 8},
-            "pgvector": {"ef_search": 40, "probes": 10}}  # fmt: skip
+            "pgvector": {"ef_search": 40, "probes": 10},
+            "lancedb": {"method": "ivf_pq", "ef_search": 128, "probes": 20}}  # fmt: skip
     assert effort_of({"index": index, "index_params": options}, told) == effort
     if index == "ivf-flat" and options is None:
         assert effort_of({"index": index}) is None
@@ -71,7 +74,20 @@ def test_the_least_effort_that_is_surely_bearable_is_taken():
     for latency, taken in ((2.0, "64"), (0.5, "slow")):  # a kind without an effort, slower and faster
         both = pl.concat([rows, other.with_columns(latency_ms=latency)])
         assert passing(both, 2.0).filter("taken")["name"].to_list() == [taken]
+    twice = rows.with_columns(options=pl.lit("refine 2"), name=pl.col("name") + "r", latency_ms=pl.lit(0.1))
+    twice = twice.with_columns(low=pl.col("low").fill_null(0) + 2)  # 32 would pass, had %PROC not fallen
+    both = passing(pl.concat([rows, twice]), 2.0)  # built otherwise: of each the least, of these the fastest
+    assert both.filter("taken")["name"].to_list() == ["16r"]
     assert passing(rows, 1.0, higher_is_better=False)["passes"].to_list() == [True, False, True, True]
+
+
+def test_options_are_told_beside_what_a_search_looks_at():
+    spec = {
+        "index": "lancedb",
+        "index_params": {"refine": 2, "probes": 4, "url_env": "U", "method": "ivf_pq"},
+    }
+    assert options_of(spec) == "method ivf_pq, refine 2"
+    assert options_of({"index": "flat"}) == ""
 
 
 def test_the_section_on_real_runs(demo_store: Path):

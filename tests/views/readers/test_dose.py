@@ -49,6 +49,30 @@ def answer(store: Store, loss: float) -> View:
     return view_of(store)
 
 
+@pytest.mark.parametrize(
+    ("right", "ends", "said"),
+    [
+        # a share of .5 at $1.20 per 1,000 correct: 1.2 · (.5 / (.5 − .1) − 1)
+        (-10.0, (-20.0, 5.0), ("$0.30", "−$0.11 to $0.80 per 1,000 correct answers")),
+        (0.0, (-1.0, 1.0), ("$0.00", "−$0.024 to $0.024 per 1,000 correct answers")),
+        (-10.0, (-60.0, 5.0), ("$0.30", "per 1,000 correct answers")),  # none would be left at the worse end
+        (-60.0, (-70.0, -50.0), ("unknown", "what answers cost is not known")),
+    ],
+)
+def test_the_price_of_one_has_its_ends(
+    right: float, ends: tuple[float, float], said: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+):
+    own = pl.DataFrame({"k": [3], "correct": [0.5], "usd_per_1k_correct": [1.2]})
+    monkeypatch.setattr(dose, "_retrieval_alone", lambda *_: own)
+    asked = pl.DataFrame({"mode": ["top_k"], "reader": ["fake"]})
+    row = {"value": -1.0, "low": -2.0, "high": 0.0, "queries": 9, "right": right,
+           "right_low": ends[0], "right_high": ends[1]}  # fmt: skip
+    priced = dose.prices(None, row, asked)  # type: ignore[arg-type]
+    label, amount, about = dose.cards(row, 2.0, priced)[2]
+    assert (label, amount) == ("Price of one", said[0])
+    assert about.startswith(said[1])
+
+
 def test_without_answers_it_says_how_to_have_some(store: Store):
     blocks = list(dose.dose_of_distractors.draw(view_of(store), Given()))
     assert isinstance(blocks[0], Answer)
@@ -65,4 +89,5 @@ def test_a_loss_is_read_off_stored_answers(store: Store):
     assert whole["value"] == pytest.approx(-4.0)
     assert whole["low"] == pytest.approx(-4.0)
     assert dose.cards(whole, 9.0, None)[1][1] == "2 passages"
+    assert dose.cards(whole, 9.0, None)[2][1] == "unknown"
     assert "takes 4.0 points of f1" in dose.answer(whole, "f1")

@@ -54,6 +54,31 @@ def test_a_stack_that_is_listed_is_made_again_as_it_was(spec: JsonMap):
         (DENSE, ("ivf-flat", {"nprobe": 3}), (1, 2), 500, [{"nprobe": 3}]),
         (DENSE, ("ivf-flat", {}), (), 1, [{"nprobe": 1}]),
         (DENSE, ("int8", {}), (5,), 500, [{}]),
+        # refine = 0 is what is usual, as is ef_search = 128
+        (
+            DENSE,
+            ("lancedb", {}),
+            (64, 128),
+            500,
+            [
+                {"ef_search": 64},
+                {"ef_search": 64, "refine": 2},
+                {"ef_search": 64, "refine": 10},
+                {},
+                {"refine": 2},
+                {"refine": 10},
+            ],
+        ),
+        (
+            DENSE,
+            ("lancedb", {"method": "ivf_pq", "partitions": 3, "refine": 5}),
+            (),
+            500,
+            [{"method": "ivf_pq", "partitions": 3, "refine": 5, "probes": n} for n in (1, 2, 3)],
+        ),
+        (DENSE, ("lancedb", {"method": "none"}), (), 500, [{"method": "none"}]),
+        # pgvector looks at 1,000 at most
+        ({**DENSE, "candidates": 300}, ("pgvector", {}), (), 500, [{"ef_search": 300}, {"ef_search": 600}]),
     ],
 )
 def test_efforts_double_up_to_all_there_is(
