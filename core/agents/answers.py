@@ -17,6 +17,7 @@ from core.api.workspace import Workspace, loading
 from core.errors import InputError, UnknownNameError
 from core.views.decision.near import kind, sentence, way_in
 from core.views.pages import PAGES
+from core.views.workspace.choices import one_known
 from core.views.workspace.view import View
 
 _NEAR = 3  # Near misses beside a decision
@@ -54,7 +55,10 @@ class Answers:
 
         decision = self._decided(workspace, limits)
         view, verdict = decision.view, decision.verdict
-        said = words.answer(verdict.table, verdict.decision, view.constraints, view.quality, view.latency)
+        said = words.answer(
+            verdict.table, verdict.decision, view.constraints, view.quality, view.latency,
+            one_known=one_known(view.snapshot, view.scope.golden_set_id),
+        )  # fmt: skip
         sure = decision.confidence
         counts = dict(decision.table.group_by("status").len().sort("status").iter_rows())
         notes = [said.reason, said.warning and f"warning: {said.warning}", *view.compared.sentences]

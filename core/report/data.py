@@ -23,7 +23,7 @@ from core.views.decision import words as decision_words
 from core.views.decision.facts import record, soundness, status_rows
 from core.views.decision.ship import handed
 from core.views.headroom import limiting
-from core.views.workspace.choices import choices
+from core.views.workspace.choices import choices, one_known
 from core.views.workspace.comparable import environment
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.stacks import runs_in
@@ -131,8 +131,9 @@ def record_data(
     rows = (verdict.decision.chosen, verdict.decision.runner_up)
     chosen, runner_up = (None if row is None else verdict.table.row(row, named=True) for row in rows)
     said = decision_words.answer(
-        verdict.table, verdict.decision, view.constraints, view.quality, view.latency
-    )
+        verdict.table, verdict.decision, view.constraints, view.quality, view.latency,
+        one_known=one_known(view.snapshot, view.scope.golden_set_id),
+    )  # fmt: skip
     return {
         "format": FORMAT,
         "version": VERSION,

@@ -78,15 +78,25 @@ def numbers(row: Mapping[str, Any], quality: Quality) -> str:
 
 
 def answer(
-    table: pl.DataFrame, decision: Decision, constraints: Constraints, quality: Quality, latency: Latency
+    table: pl.DataFrame,
+    decision: Decision,
+    constraints: Constraints,
+    quality: Quality,
+    latency: Latency,
+    *,
+    one_known: bool = False,
 ) -> Answer:
-    """Say which stack the limits select: the sentence to head a page with, and the reasons."""
+    """Say which stack the limits select: the sentence to head a page with, and the reasons.
+
+    Args:
+        one_known: Whether one place is known per question by design, so that what is unjudged is no doubt.
+    """
     within = limits(decision.applied(constraints), latency)
     if decision.chosen is None and (unscored := undecided(table) or _unscored(table)):
         return Answer(f"{title(table, decision, quality)}.", unscored)
     doubts = [
-        unjudged(table, decision, quality),
-        overturned(table, decision, quality),
+        "" if one_known else unjudged(table, decision, quality),
+        "" if one_known else overturned(table, decision, quality),
         *limit_words(table, constraints, decision.chosen).values(),
     ]
     warning = " ".join(filter(None, [*doubts, *unasked_words(decision).values()]))
