@@ -105,7 +105,7 @@ def _turn(
         kept = there
     else:
         worst = axis.written(end) if end else axis.pattern.format(0)
-        reason = f"not even a {axis.word} of {worst} turns the choice"
+        reason = f"not even {axis.article or 'a '}{axis.word} of {worst} turns the choice"
         return Turn(row, axis, now, None, None, reason)
     for _ in range(_HALVINGS):
         middle = (kept + there) / 2

@@ -20,6 +20,7 @@ _SHARES = {
     "p_best": "best",
 }
 _WRITTEN = {axis.key: axis.written for axis in axes()}
+_WORDS = {axis.key: axis.word for axis in axes()}
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ def _turns(rows: Sequence[Data]) -> Table | None:
 
     columns = (
         _text("stack", wide=True),
-        _text("number", "of"),
+        Column("number", lambda row: Cell(_WORDS[row["of"]])),
         Column("now", lambda row: Cell(now(row), row["now"]), number=True),
         Column("turns at", lambda row: Cell(then(row), row["then"]), number=True),
         Column("the choice is then", lambda row: Cell(winner(row)), wide=True),

@@ -156,7 +156,8 @@ class Strip {
     field.value = value == null ? "" : digits(limit, value);
     field.removeAttribute("aria-invalid");
     const set = this.data.limits.filter(({ key }) => this.values[key] != null);
-    const line = set.map((each) => `${each.upper ? "≤" : "≥"} ${this.words(each)}`).join(" · ");
+    const named = (each) => (each.prefix || each.suffix ? "" : each.label.replace(/at (least|most)$/, "")); // no unit says it
+    const line = set.map((each) => `${named(each)}${each.upper ? "≤" : "≥"} ${this.words(each)}`).join(" · ");
     this.host.querySelector(".clq-fold").textContent = line || this.data.free;
   }
 
