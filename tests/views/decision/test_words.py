@@ -47,6 +47,13 @@ def test_the_answer_names_the_stack_its_numbers_and_the_runner_up():
     assert "Runner-up: fast (RA-nWG@10 0.700, n unknown; 100 ms; $0.50 / 1k)." in found.reason
 
 
+@pytest.mark.parametrize("one_known", [False, True])
+def test_unjudged_results_are_a_doubt_unless_one_place_is_known_by_design(one_known: bool):
+    table = TABLE.with_columns(hole=pl.lit(0.4))
+    found = answer(table, decide(table), Constraints(), AT_10, Latency(), one_known=one_known)
+    assert ("unjudged" in found.warning) != one_known
+
+
 def test_a_limit_changes_the_answer():
     found = said(Constraints(sla_ms=500))
     assert found.sentence.startswith("Ship fast within 500 ms (p50): ")
