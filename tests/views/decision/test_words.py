@@ -50,7 +50,7 @@ def test_the_answer_names_the_stack_its_numbers_and_the_runner_up():
 @pytest.mark.parametrize("one_known", [False, True])
 def test_unjudged_results_are_a_doubt_unless_one_place_is_known_by_design(one_known: bool):
     table = TABLE.with_columns(hole=pl.lit(0.4))
-    found = answer(table, decide(table), Constraints(), AT_10, Latency(), one_known=one_known)
+    found = answer(table, decide(table, Constraints()), Constraints(), AT_10, Latency(), one_known=one_known)
     assert ("unjudged" in found.warning) != one_known
 
 
