@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from core.decide.axes import COST, LATENCY, Axis
+from core.decide.axes import COST, LATENCY, Axis, floats
 from core.decide.rules import Constraints, Decision
 from core.views import text, theme
 from core.views.decision.limits import logarithmic
@@ -281,6 +281,9 @@ def lines(
 
 
 _UP = {"y0": 0, "y1": 1, "yref": "y domain"}
+_DEPTHS = {"bottom": 0.94, "top": 0.06, "middle": 0.5}
+"""Where the name of a band may stand, as shares of the plot's height."""
+_NEAR, _HALF = 0.1, 45  # Of the height, and pixels: how near a mark lies on it
 
 
 def _band(table: pl.DataFrame, decision: Decision, plot: Plot) -> theme.Spec | None:
@@ -294,9 +297,19 @@ def _band(table: pl.DataFrame, decision: Decision, plot: Plot) -> theme.Spec | N
     if np.ptp(plot.across(np.array([low, high]))) > _WIDEST * plot.width:
         return None
     words = f"jitter<br>± {text.ms(decision.jitter_ms)}"
-    label = {"text": words, "textposition": "bottom center", "font": {"size": 11}}
+    free = _freest(table, plot, float(plot.across(np.array([low, high])).mean()))
+    label = {"text": words, "textposition": f"{free} center", "font": {"size": 11}}
     band = {"type": "rect", "fillcolor": theme.SOFT, "line": {"width": 0}, "layer": "below", "label": label}
     return {**band, "x0": low, "x1": high, **_UP}
+
+
+def _freest(table: pl.DataFrame, plot: Plot, column: float) -> str:
+    """Return where in a column of the plot, in pixels, the fewest marks would lie on two short lines."""
+    with np.errstate(divide="ignore"):  # a logarithmic axis shows no 0
+        near = np.abs(plot.across(LATENCY.read(table)) - column) < _HALF
+    depths = plot.down(floats(table, "quality")[near]) / plot.height
+    crowds = {place: int((np.abs(depths - depth) < _NEAR).sum()) for place, depth in _DEPTHS.items()}
+    return min(crowds, key=crowds.__getitem__)
 
 
 def labels(
