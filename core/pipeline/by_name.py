@@ -3,7 +3,8 @@
 Many docstrings have a section See Also, in which their authors name other functions and say what these do:
 "unravel_index : Convert a flat index into an index tuple." Such a line is a question here, and the docstring
 of the function that it names the passage to find. Nobody graded anything: the authors' link is the judgement.
-Beside them stand the demo's own 64 questions, which name nothing, with their grades.
+Beside them stand the demo's own 64 questions, which name nothing, with their grades, and questions that these
+texts do not answer.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 import polars as pl
 
 from core.importers.formats.traces.questions import ASKED_AT
+from core.paths import DEMO
 from core.pipeline import demo
 from core.pipeline.environment import describe, threads
 from core.pipeline.evaluate import Job, Protocol, Status, corpus_of, merged, run_job
@@ -32,6 +34,8 @@ from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack, short
 from core.tables import TABLES, frame
 
 COLLECTION_ID, GOLDEN_SET_ID = "python-names", "python-names-linked"
+WITHOUT, UNANSWERABLE = DEMO / "unanswerable.txt", "unanswerable"
+NAMED = "n"  # with which the identifiers of questions that name something begin
 QUESTIONS = 120
 """Links that are asked, the first by a hash of their texts."""
 REPEATS, DEPTH = 3, 50
@@ -72,8 +76,14 @@ def _links(source: str, text: str, texts: dict[str, str]) -> Iterator[tuple[str,
 
 def _asked(passages: pl.DataFrame) -> pl.DataFrame:
     return links(passages).head(QUESTIONS).with_columns(
-        query_id=pl.format("n{}", pl.int_range(1, pl.len() + 1).cast(pl.String).str.zfill(3))
+        query_id=pl.format(NAMED + "{}", pl.int_range(1, pl.len() + 1).cast(pl.String).str.zfill(3))
     )  # fmt: skip
+
+
+def without_answer() -> pl.DataFrame:
+    """Return the questions that the texts do not answer: query_id, text."""
+    asked = WITHOUT.read_text("utf-8").splitlines()
+    return pl.DataFrame({"query_id": [f"u{place:02}" for place in range(1, len(asked) + 1)], "text": asked})
 
 
 def workspace() -> Batch:
@@ -87,6 +97,10 @@ def workspace() -> Batch:
     plain = own.with_columns(
         collection_id=pl.lit(COLLECTION_ID), tags=pl.concat_list("tags", pl.lit("kind=plain"))
     )
+    no_answer = without_answer().select(
+        pl.lit(COLLECTION_ID).alias("collection_id"), "query_id", "text",
+        tags=pl.lit([UNANSWERABLE], pl.List(pl.String)),
+    )  # fmt: skip
     judge = "the authors of the documentation, who wrote the link"
     linked = asked.select(
         pl.lit(GOLDEN_SET_ID).alias("golden_set_id"), "query_id", "passage_id",
@@ -101,7 +115,8 @@ def workspace() -> Batch:
                 name="Python documentation, by name",
                 source=demo.collection().source,
                 notes="Lines of See Also of numpy as questions, the function that they name as the answer;"
-                " and the questions of python-docs. See data/demo/README.md.",
+                " the questions of python-docs, and some without an answer here. Reader fake repeats a"
+                " sentence, to try the pages of readers. See data/demo/README.md.",
             ),
         ),
         golden_sets=(
@@ -116,7 +131,11 @@ def workspace() -> Batch:
         ),
         frames={
             "passages": passages,
-            "queries": frame("queries", pl.concat([naming, plain.select(naming.columns)]).to_dict()),
+            "queries": frame(
+                "queries",
+                pl.concat([naming, *(some.select(naming.columns) for some in (plain, no_answer))]).to_dict(),
+            ),
+            "gold_answers": demo.gold_answers().with_columns(collection_id=pl.lit(COLLECTION_ID)),
             "judgements": frame("judgements", judgements.to_dict()),
         },
     )
@@ -147,7 +166,8 @@ def measured(progress: demo.Progress | None = None) -> list[Batch]:
     runs: list[Batch] = []
     with tempfile.TemporaryDirectory(prefix="clq-names-") as folder:
         run_job(job, runs.append, site=Site(work=Path(folder), progress=on_status))
-    return [given, merged(runs), traffic(passages, queries)]
+    judged = queries.join(given.frames["judgements"].lazy().collect(), on="query_id", how="semi")
+    return [given, merged(runs), traffic(passages, judged)]
 
 
 def traffic(passages: pl.DataFrame, queries: pl.DataFrame) -> Batch:

@@ -27,8 +27,7 @@ from core.views.workspace.view import View
 
 _PERCENT, _USD, _CHANGE = "%.1f %%", "%.3g", "%+.3g"
 _DOLLARS = (_USD, _CHANGE)
-_DECIMALS = re.compile(r"%\+?\.\df")
-_THOUSAND = 1000
+_DECIMALS = re.compile(r"%\+?,?\.\df")
 _ON_PHONE = 140  # Pixels of a column of names on a phone
 _INK = "#000037"
 """Stands for the stronger of Streamlit's two greys of text, which the browser puts in for light and dark; the
@@ -201,11 +200,10 @@ def _narrowed(about: Any) -> Any:
 def _signed(
     shown: pl.DataFrame, columns: Mapping[str, Any], cells: Sequence[Mapping[str, str]]
 ) -> tuple[Any, Mapping[str, Any]]:
-    """Return rows as they go to the browser, which knows no minus sign, no thousands, and a −0.0."""
+    """Return rows as they go to the browser, which would write a hyphen for the sign of a number below 0."""
     arrow = shown.to_arrow(compat_level=pl.CompatLevel.oldest())
     forms = {name: _format(about) or "" for name, about in columns.items()}
-    decimals = [name for name, form in forms.items() if _DECIMALS.fullmatch(form)]
-    below = [name for name in decimals if _has_sign_or_thousands(shown[name])]
+    below = [name for name, form in forms.items() if _DECIMALS.fullmatch(form) and (shown[name] < 0).any()]
     if not below and not cells:
         return arrow, columns
     written = arrow.to_pandas().style
@@ -224,14 +222,9 @@ def _said(_: float, words: str) -> str:
 
 
 def _minus(value: float, form: str) -> str:
-    """Write a number with its sign, thousands apart; what rounds to 0 has no sign below it."""
-    written = format(value, form.replace(".", ",."))
+    """Write a number with its sign, thousands apart; what rounds to 0 is not below it."""
+    written = format(value, form.replace(",", "").replace(".", ",."))
     return written.replace("-", text.MINUS if float(written.replace(",", "")) else "+" * form.startswith("+"))
-
-
-def _has_sign_or_thousands(values: pl.Series) -> bool:
-    least, most = (float(end or 0) for end in (values.min(), values.max()))  # type: ignore[arg-type]  # numbers
-    return least < 0 or most >= _THOUSAND
 
 
 def _holds(values: pl.Series) -> bool:

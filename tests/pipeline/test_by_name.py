@@ -58,9 +58,11 @@ def frames() -> dict[str, pl.DataFrame]:
 def test_every_question_is_judged_and_the_named_ones_name_something(frames: dict[str, pl.DataFrame]):
     queries, judgements = frames["queries"], frames["judgements"]
     assert all(rows.schema == TABLES[name] for name, rows in frames.items())
-    assert set(queries["query_id"]) == set(judgements["query_id"])
+    without = queries.filter(pl.col("tags").list.contains(by_name.UNANSWERABLE))
+    assert without.height == by_name.without_answer()["text"].n_unique() == 24
+    assert set(queries["query_id"]) - set(without["query_id"]) == set(judgements["query_id"])
     of = queries.filter(pl.col("tags").list.contains("kind=named"))
-    assert of.height == by_name.QUESTIONS == queries.height - demo.queries().height
+    assert of.height == by_name.QUESTIONS == queries.height - demo.queries().height - without.height
     linked = judgements.join(of, on="query_id", how="semi")
     assert (linked.height, set(linked["grade"])) == (of.height, {5})
     assert set(linked["passage_id"]) <= set(frames["passages"]["passage_id"])

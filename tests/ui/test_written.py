@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 import pytest
 
-from core.ui.show import _has_sign_or_thousands, _minus
+from core.ui.show import _minus, _signed, number_column, signed_column
 
 
 @pytest.mark.parametrize(
@@ -14,6 +16,7 @@ from core.ui.show import _has_sign_or_thousands, _minus
         (1234.0, ".0f", "1,234"),
         (-1234.5, "+.1f", "−1,234.5"),
         (1_000_000, ".0f", "1,000,000"),
+        (-1234.5, ",.1f", "−1,234.5"),
         (-0.04, "+.1f", "+0.0"),
         (-0.04, ".1f", "0.0"),
         (0.04, "+.1f", "+0.0"),
@@ -24,16 +27,8 @@ def test_signs_and_thousands(value: float, form: str, written: str):
     assert _minus(value, form) == written
 
 
-@pytest.mark.parametrize(
-    ("values", "told"),
-    [
-        (pl.Series([1, 255], dtype=pl.UInt8), False),  # which holds no 1,000 to compare with
-        (pl.Series([999.9, None]), False),
-        (pl.Series([1000]), True),
-        (pl.Series([-0.1, 1.0]), True),
-        (pl.Series([None], dtype=pl.Float64), False),
-        (pl.Series([], dtype=pl.Int64), False),
-    ],
-)
-def test_what_the_browser_would_write_otherwise(values: pl.Series, told: bool):
-    assert _has_sign_or_thousands(values) is told
+@pytest.mark.parametrize("column", [number_column("x", 3), signed_column("x")])
+def test_a_number_below_0_has_a_minus_in_every_kind_of_column(column: Any):
+    written, columns = _signed(pl.DataFrame({"x": [None, -1.5, 0.25]}), {"x": column}, ())
+    assert columns["x"]["type_config"]["format"] is None  # the style writes it, not the browser
+    assert written.data["x"].tolist()[1:] == [-1.5, 0.25]

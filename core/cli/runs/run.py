@@ -201,6 +201,7 @@ def _measured(book: PriceBook, tracker: Tracker[Status]) -> tuple[list[Batch], B
     from core.diagnostics.names.job import demo_batch  # noqa: PLC0415 - the engines take a second to load
     from core.pipeline import by_name  # noqa: PLC0415
     from core.pipeline.demo import run_demo  # noqa: PLC0415
+    from core.views.readers.trial import answered  # noqa: PLC0415
 
     batches: list[Batch] = []
     with _bar() as bar:
@@ -211,7 +212,8 @@ def _measured(book: PriceBook, tracker: Tracker[Status]) -> tuple[list[Batch], B
             tracker.tell(done=done, total=total, stage=label)
 
         filled = run_demo(batches.append, tell)
-        batches += by_name.measured(tell)
+        naming = by_name.measured(tell)
+        batches += [*naming, answered(naming, book)]
         bar.update(task, description="names in embedders")
         named = sum(len(batch.runs) for batch in batches) - len(filled.runs)
         return batches, demo_batch(book), f"{filled.summary}; {named} runs with questions that name something"

@@ -269,7 +269,7 @@ def _percent(value: float) -> str:
 def chart(table: pl.DataFrame, quality: Quality) -> go.Figure:
     """Draw the change of D_name beside that of quality by form: a colour and a symbol per stack."""
     panels = theme.Panels(
-        ["Δ D_name, %", f"Δ {quality.name}"], across=2, height=140 + 40 * table["names"].n_unique()
+        ["Δ D_name, %", f"Δ {quality.name}"], across=2, height=260 + 40 * table["names"].n_unique()
     )
     stacks = table.select("stack", "rewrite").unique(maintain_order=True)
     labels = [rewritten(*row) for row in stacks.iter_rows()]

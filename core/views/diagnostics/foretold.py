@@ -24,7 +24,7 @@ from core.errors import ClqError
 from core.pipeline.query.perturb import perturbed
 from core.stats.correlation import RESAMPLES, correlate
 from core.views import text, theme
-from core.views.diagnostics.asked_names import MEASURE, Renamed, renamed
+from core.views.diagnostics.asked_names import MEANS, MEASURE, NAMES, Renamed, renamed
 from core.views.diagnostics.noise import QUICK, Gathered, gather, rewritten
 from core.views.keep import keep
 from core.views.what_if.families import Option, available
@@ -205,8 +205,14 @@ def answer(table: pl.DataFrame, quality: Quality) -> str:
     tried = f"{drops} tried; {chance} would by chance" if not sure else f"{chance} would by chance"
     return (
         f"{warn} of a drop of {quality.name} query by query ({tried}); at most {rho}{_ends(best)}, "
-        f"n = {best['n']} ({best['diagnostic']}, {best['stack']}, {best['perturb']})."
+        f"n = {best['n']:,} ({best['diagnostic']}, {best['stack']}, {asked(best['perturb'])})."
     )
+
+
+def asked(perturb: str) -> str:
+    """Return a perturbation of the queries in words."""
+    kind, _, form = perturb.partition(" ")
+    return f"names: {MEANS[form]}" if kind == NAMES and form in MEANS else perturb
 
 
 def _ends(row: Mapping[str, Any]) -> str:
@@ -224,14 +230,14 @@ def chart(rows: pl.DataFrame) -> go.Figure:
         part = placed.filter(perturb=name)
         low, mid, high = (part[column].to_numpy() for column in ("low", "rho", "high"))
         told = zip(mid, low, high, part["n"], strict=True)
-        said = [text.escape(f"{each}, {name}") for each in part["diagnostic"]]
+        said = [text.escape(f"{each}, {asked(name)}") for each in part["diagnostic"]]
         hover = [
             f"{of}<br>{at:+.2f} [{a:+.2f}, {b:+.2f}], n = {n:,}"
             for of, (at, a, b, n) in zip(said, told, strict=True)
         ]
         traces.append(
             theme.scatter(
-                text.escape(name), mid, part["place"].to_list(), hover=hover,
+                text.escape(asked(name)), mid, part["place"].to_list(), hover=hover,
                 marker={"color": colours[name], "size": 10, "symbol": symbol},
                 error_x=theme.whiskers(low, mid, high, thickness=1),
             )

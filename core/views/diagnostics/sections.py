@@ -167,7 +167,8 @@ def with_recall(view: View, ask: Ask) -> Blocks:
     if rows["low"].is_not_null().any():
         yield Chart(foretold.chart(rows), "foretold", sentence)
     every = table.filter(pl.col("stack").is_in([foretold.EVERY, chosen]))
-    yield Table(every, "foretold", FORETOLD, MORE_FORETOLD, whole=table)
+    said = every.with_columns(pl.col("perturb").map_elements(foretold.asked, return_dtype=pl.String))
+    yield Table(said, "foretold", FORETOLD, MORE_FORETOLD, whole=table)
 
 
 @section(drifting.NAME, "Does live traffic still look as it did?")

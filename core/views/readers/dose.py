@@ -271,7 +271,10 @@ def chart(rows: pl.DataFrame) -> go.Figure:
     x, y = known["harm"].to_numpy(), known["value"].to_numpy()
     look = {"mode": "lines+markers", "marker": {"color": colour, "size": 8}, "line": {"color": colour}}
     trace = theme.scatter("change of the score", x, y, hover=hover, error_y=bars, **look)
-    return theme.figure([trace], x="harmful passages sent", y="points against none", height=340, legend=False)
+    figure = theme.figure(
+        [trace], x="harmful passages sent", y="points against none", height=340, legend=False
+    )
+    return figure.update_xaxes(dtick=1)  # passages are whole
 
 
 _POINTS = Column("value", "points per passage", "signed", "What one more takes (−) or adds.", 1)

@@ -105,11 +105,17 @@ def _separated(own: pl.DataFrame, most: float) -> dict[str, Any]:
 
 
 def _harmful(view: View, ranked: pl.DataFrame) -> dict[str, float]:
-    """Return the share of Top(K) that is judged 1 or 2, over the questions without an answer, by run."""
+    """Return the share of Top(K) that is judged 1 or 2, over the questions without an answer, by run.
+
+    None where nothing of any of them is judged.
+    """
     if view.scope.golden_set_id is None:
         return {}
-    bad = view.snapshot.judgements(view.scope.golden_set_id).filter(pl.col("grade") <= 2)
+    judged = view.snapshot.judgements(view.scope.golden_set_id)
+    bad = judged.filter(pl.col("grade") <= 2)
     top = ranked.filter(~pl.col("answerable"), pl.col("rank") <= view.quality.k)
+    if top.join(judged, on="query_id", how="semi").is_empty():
+        return {}
     bad_ones = top.join(bad.select("query_id", "passage_id"), on=["query_id", "passage_id"], how="semi")
     found = (
         top.group_by("run_id")
