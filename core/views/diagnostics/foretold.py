@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from core.diagnostics.names.margins import by_question, questions, unit
 from core.diagnostics.noise import CLEAN, Floats
 from core.errors import ClqError
-from core.pipeline.query.perturb import perturbed
+from core.pipeline.query.perturb import NAMES, perturbed
 from core.stats.correlation import RESAMPLES, correlate
 from core.views import text, theme
-from core.views.diagnostics.asked_names import MEANS, MEASURE, NAMES, Renamed, renamed
+from core.views.diagnostics.asked_names import MEANS, MEASURE, Renamed, renamed
 from core.views.diagnostics.noise import QUICK, Gathered, gather, rewritten
 from core.views.keep import keep
 from core.views.what_if.families import Option, available
