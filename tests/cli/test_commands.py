@@ -284,6 +284,14 @@ def test_demo_fills_the_store_once(cli, monkeypatch):
     assert cli.store.revision() == 1
     assert len(cli.rows("list", "runs")) == len(made)
     assert cli.store.read().sizes("diagnostics").height == 4
+    trial = next(
+        row["run_id"]
+        for row in made
+        if row["collection_id"] == "python-names" and row["label"] == "BM25, K = 50"
+    )
+    answers = cli.store.read().answers([trial])
+    assert set(answers["mode"]) == {"top_k", "none", "no_gold", "gold", "harm_after", "harm_before"}
+    assert sum(name.startswith("u") for name in answers["query_id"].unique()) == 24
     assert "nothing to do" in cli("demo", "--if-empty").stderr
     assert cli.store.revision() == 1
 

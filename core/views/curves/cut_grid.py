@@ -120,7 +120,7 @@ def cut_off_table(view: View, ask: Ask) -> Blocks:
         yield paper
         return
     other = "" if run_id == asked else OTHER.format(named(view.table, asked), named(view.table, run_id))
-    yield Answer(answer(rows), caveats={"how to read": ABOUT, "another stack": other})
+    yield Answer(answer(rows), other, caveats={"how to read": ABOUT})
     yield Table(rows, "cut_off_table", SHOWN, MORE)
     yield paper
 

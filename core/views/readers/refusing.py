@@ -207,11 +207,14 @@ def answer(table: pl.DataFrame) -> str:
         needed = f"{separation.FEW} of either kind, ranked with scores, are needed"
         return f"Which scores tell questions without an answer is unknown: {needed}."
     sure = best["auc_low"] > 0.5
-    told = "tell them from others" if sure else "do not surely tell them from others"
+    told = (
+        "tell questions without an answer from others" if sure else "do not surely tell these questions apart"
+    )
     area = f"{best['auc']:.3f} [{best['auc_low']:.3f}, {best['auc_high']:.3f}]"
+    ends = f"{text.percent(best['right_low'])} to {text.percent(best['right_high'])}, n = {best['without']}"
     return (
-        f"Scores of {best['name']} {told} (AUC {area}): "
-        f"refusing {text.percent(best['right'])} of them costs {text.percent(best['wrong'])} of the others."
+        f"Scores of {best['name']} {told} (AUC {area}): where {text.percent(best['wrong'])} of those with an "
+        f"answer are refused, {text.percent(best['right'])} of those without are ({ends})."
     )
 
 

@@ -22,7 +22,7 @@ from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Fold, Table, Text, Way, section
 from core.views.columns import COLUMNS, Column, Columns
 from core.views.keep import keep
-from core.views.readers.data import GOLD_FROM, label_of
+from core.views.readers.data import GOLD_FROM, in_heading, label_of
 from core.views.workspace.scope import Scope
 from core.views.workspace.stacks import runs_in
 from core.views.workspace.view import View
@@ -270,7 +270,7 @@ def sources(view: View, ask: Ask) -> Blocks:
 def answer(table: pl.DataFrame, name: str) -> str:
     """Say how much rests on gold passages, and whether citations agree; of the reader that cites most."""
     row = table.sort("cites", "k", descending=True, nulls_last=True).row(0, named=True)
-    who = f"{row['label']} on {name}, k = {row['k']}"
+    who = f"{in_heading(row['label'])} on {name}, k = {row['k']}, {text.sample(row['n'])} answers"
     rests = "which passages are gold is not known"
     if row["precision"] is not None:
         rests = f"{text.percent(row['precision'])} of the passages its sentences rest on are gold"
