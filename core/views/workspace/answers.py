@@ -126,17 +126,15 @@ def scored_too(
     """Return what another scorer says of the very answers that count.
 
     Returns:
-        run_id, query_id, reader and value (0..1, mean over passes) of the answers from the first k passages.
+        run_id, query_id, reader and value (0..1) of the answers from the first k passages.
     """
-    top = pl.col("mode").is_null() | (pl.col("mode") == TOP_K)
-    rows = snapshot.answer_scores(run_ids).filter(
-        top, _real(), pl.col("query_id").is_not_null(), scorer=scorer, k=k
-    )
-    if rows.height:
-        counted = graded(snapshot, run_ids, answering.measure(k)).select(_READ).unique()
-        rows = rows.join(counted, on=_READ, how="semi", nulls_equal=True)
-    values = rows.select(*_READ, "query_id", share()).drop_nulls("value")
-    return values.group_by("run_id", "query_id", "reader", maintain_order=True).agg(pl.col("value").mean())
+    counted = graded(snapshot, run_ids, answering.measure(k)).select(_READ).unique()
+    rows = counted.clear().with_columns(query_id=pl.lit("", pl.String), correct=pl.lit(0.0))
+    for reader in counted["reader"].drop_nulls().unique().sort():
+        asked = replace(answering, reader=as_word(reader), scorer=scorer).measure(k)
+        own = graded(snapshot, run_ids, asked).filter(k=k).drop_nulls("correct")
+        rows.extend(own.join(counted, on=_READ, how="semi", nulls_equal=True).select(rows.columns))
+    return rows.select("run_id", "query_id", "reader", value="correct")
 
 
 def means(

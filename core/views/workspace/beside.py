@@ -6,8 +6,9 @@ for the measure that it is. A further one is a row there and a source here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -18,6 +19,7 @@ from core.metrics import Measure
 from core.metrics.rates import ANSWER, HOLES
 from core.stats.intervals import bootstrap_means
 from core.store import Snapshot
+from core.store.read.memory import Memory
 from core.tables import remembered
 from core.views import text
 from core.views.workspace.answers import as_word, scored_too
@@ -25,13 +27,25 @@ from core.views.workspace.query_sets import among, scores_by_query
 from core.views.workspace.reported import QueryScores, computed
 from core.views.workspace.robust import endured
 from core.views.workspace.scope import Quality, Scope
-from core.views.workspace.scores import at_cutoff, evidence, mean, places
+from core.views.workspace.scores import Floats, at_cutoff, evidence, mean, places
 
 OF = "_of"
 ENDS = ("_low", "_high", "_n")
 """Behind the name of a column: the ends of its 95 % interval, and how many queries carry it."""
 _TINY = 1e-9
-_Found = tuple[Measure, QueryScores] | None
+_KEPT = Memory(64 * 2**20)
+
+
+class _Known(NamedTuple):
+    """What is known of an axis in a workspace."""
+
+    measure: Measure
+    scores: QueryScores
+    # Ends of the 95 % intervals of the means [runs]; None where they would have to be drawn for every measure
+    ends: tuple[Floats, Floats] | None = None
+
+
+_Found = _Known | None
 
 
 def _robust(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Quality) -> _Found:
@@ -40,12 +54,23 @@ def _robust(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Quali
     if measure is None or not ranked:
         return None
     judged = evidence(snapshot, ranked, scope.golden_set_id or "", (measure,), only=among(snapshot, scope))
-    return measure, QueryScores(judged.run_ids, judged.query_ids, at_cutoff(judged, measure))
+    return _Known(measure, QueryScores(judged.run_ids, judged.query_ids, at_cutoff(judged, measure)))
 
 
 def _answers(scorer: str, snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Quality) -> _Found:
-    """Return what a scorer says of the answers, over the judged questions; over all where none is judged."""
-    rows = scored_too(snapshot, runs["run_id"].to_list(), scope.answering, scorer, quality.k)
+    """Return what a scorer says of the answers, whatever the measure."""
+    run_ids = tuple(runs["run_id"])
+    key = (str(snapshot.catalogue.path), snapshot.revision, scope, run_ids, scorer, quality.k)
+    return _KEPT.once(
+        key,
+        lambda: _scored(snapshot, run_ids, scope, scorer, quality.k),
+        lambda found: 100 * len(run_ids) + (found.scores.values.nbytes if found else 0),
+    )
+
+
+def _scored(snapshot: Snapshot, among_runs: Sequence[str], scope: Scope, scorer: str, k: int) -> _Found:
+    """Return what a scorer says of answers to the judged questions; to all where none of them is judged."""
+    rows = scored_too(snapshot, among_runs, scope.answering, scorer, k)
     if scope.golden_set_id is not None and rows.height:
         judged = rows.join(snapshot.judgements(scope.golden_set_id), on="query_id", how="semi")
         shared = among(snapshot, scope) if judged.height else None
@@ -59,8 +84,8 @@ def _answers(scorer: str, snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, 
     values = np.full((len(run_ids), len(query_ids)), np.nan)
     run, query = places(rows, run_id=run_ids, query_id=query_ids)
     values[run, query] = rows["value"].to_numpy()
-    measure = Measure(ANSWER.name, quality.k, (*said, ("scorer", scorer)))
-    return measure, QueryScores(tuple(run_ids), tuple(query_ids), values)
+    measure = Measure(ANSWER.name, k, (*said, ("scorer", scorer)))
+    return _Known(measure, QueryScores(tuple(run_ids), tuple(query_ids), values), bootstrap_means(values))
 
 
 _SOURCES: Mapping[str, Callable[[Snapshot, pl.DataFrame, Scope, Quality], _Found]] = {
@@ -82,17 +107,16 @@ def beside(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Qualit
     table = runs.select("run_id")
     for name, source in _SOURCES.items():
         found = source(snapshot, runs, scope, quality)
-        if found is None or np.isnan(found[1].values).all():
+        if found is None or np.isnan(found.scores.values).all():
             nothing = {name: pl.lit(None, pl.Float64), name + OF: pl.lit(None, pl.String)}
             table = table.with_columns(**nothing)
             continue
-        measure, scores = found
-        means, n = mean(scores.values)
-        low, high = bootstrap_means(scores.values)
-        ends = dict(zip((name + end for end in ENDS), (low, high, n), strict=True))
-        known = pl.DataFrame({"run_id": scores.run_ids, name: means, **ends})
+        means, n = mean(found.scores.values)
+        ends = found.ends or (np.full(len(n), np.nan), np.full(len(n), np.nan))
+        columns = dict(zip((name + end for end in ENDS), (*ends, n), strict=True))
+        known = pl.DataFrame({"run_id": found.scores.run_ids, name: means, **columns})
         known = known.with_columns(pl.col(pl.Float64).fill_nan(None)).drop_nulls(name)
-        known = known.with_columns(pl.lit(str(measure)).alias(name + OF))
+        known = known.with_columns(pl.lit(str(found.measure)).alias(name + OF))
         table = table.join(known, on="run_id", how="left", maintain_order="left")
     return table
 
@@ -128,7 +152,7 @@ def by_query(
         return None
     if axis.column in _SOURCES:
         found = _SOURCES[axis.column](snapshot, table, scope, quality)
-        return found and found[1]
+        return found and found.scores
     return scores_by_query(snapshot, table, scope, Quality(str(Measure.parse(name).at(None)), quality.k))
 
 
