@@ -87,21 +87,25 @@ def printed() -> pl.DataFrame:
 
 def answer(rows: pl.DataFrame) -> str:
     """Say which reranker with which way is best by F1, beside the best fixed depth."""
+    several = rows["reranker"].n_unique() > 1
     best = rows.sort("f1", descending=True).row(0, named=True)
     fixed = rows.filter(~pl.col("dynamic")).sort("f1", descending=True).row(0, named=True)
     said = (
-        f"{best['way']}{_after(best)} gives the best F1: {score(best['f1'])}"
+        f"{best['way']}{_after(best, several=several)} gives the best F1: {score(best['f1'])}"
         f"{text.interval(best['f1_low'], best['f1_high'])}, {best['kept']:.1f} passages kept, "
         f"{text.sample(best['n'])}"
     )
     if not best["dynamic"]:
         return f"{said}."
-    return f"{said}; the best fixed depth is {fixed['way']}{_after(fixed)} with {score(fixed['f1'])}."
+    depth = f"{fixed['way']}{_after(fixed, several=several)}"
+    return f"{said}; the best fixed depth is {depth} with {score(fixed['f1'])}."
 
 
-def _after(cut: Mapping[str, Any]) -> str:
-    """Name the reranker that ordered what was cut; empty where there is none."""
-    return "" if cut["reranker"] == _NONE else f" after {cut['reranker']}"
+def _after(cut: Mapping[str, Any], *, several: bool) -> str:
+    """Name the reranker that ordered what was cut; none is said where there are several."""
+    if cut["reranker"] == _NONE:
+        return " without reranking" * several
+    return f" after {cut['reranker']}"
 
 
 @section("cut-off table", "Which cut-off suits which reranker and chunking?")
