@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 import tomllib
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -269,13 +268,21 @@ NAMED = re.findall(
 
 @pytest.mark.parametrize(("new", "file", "text"), NAMED, ids=[file for _, file, _ in NAMED])
 def test_a_change_that_is_shown_has_its_place(new: str, file: str, text: str):
-    """What stands just before each added part is in the file as it is now."""
+    """Each part stands in the file as it is now, and with its change that is Python still."""
     path = ROOT / file
     assert path.exists() != bool(new)
+    changed = text
     if not new:
-        now = path.read_text(encoding="utf-8").splitlines()
-        before = [a for a, b in pairwise(text.splitlines()) if b.startswith("+") and a.startswith(" ")]
-        assert {line[1:] for line in before} - {""} <= set(now)
+        changed = path.read_text(encoding="utf-8")
+        for part in text.split("@@\n"):
+            lines = [line or " " for line in part.splitlines()]
+            before, after = (
+                "".join(f"{line[1:]}\n" for line in lines if line[0] in f" {sign}") for sign in "-+"
+            )
+            assert before in changed, before
+            changed = changed.replace(before, after, 1)
+    if path.suffix == ".py":
+        compile(changed, file, "exec")
 
 
 def test_the_lock_holds_what_is_required_and_names_no_index():

@@ -127,8 +127,9 @@ def assert_answers_with_n(app: AppTest, place: str) -> None:
     if place in CANNOT_FILL:
         assert answer(app) == CANNOT_FILL[place]
     elif place not in WITHOUT_NUMBERS and place not in FORMS:
-        assert "RA-nWG@10" in opening(app) or place in OF_OTHERS
-        assert re.search(r"n = \d+|of \d+ queries", opening(app))
+        said = opening(app)
+        assert "RA-nWG@10" in said or place in OF_OTHERS, "answer or cards name the measure with its cutoff"
+        assert re.search(r"n = \d+|of \d+ queries", said), "answer or cards say n"
 
 
 def assert_same(app: AppTest, found: Said) -> None:

@@ -90,6 +90,9 @@ def _trace(ms: np.ndarray, name: str, colour: str, shape: Shape) -> go.BaseTrace
     )
 
 
+_STEPS = 50  # Points of a fitted line, which is a curve where the axis is logarithmic
+
+
 def by_depth(rows: pl.DataFrame) -> go.Figure:
     """Draw reranker medians against K with their fitted lines; figures that leave their line are ringed."""
     groups = rows.partition_by("reranker", "embedder", maintain_order=True)
@@ -111,11 +114,11 @@ def by_depth(rows: pl.DataFrame) -> go.Figure:
         traces.append(theme.scatter(name, x, y, marker=marker, **own))
         slope, intercept = group["slope"][0], group["intercept"][0]
         if slope is not None:
-            ends = np.array([0.0, float(x.max())])
+            along = np.linspace(0.0, float(x.max()), _STEPS)
             hover = f"%{{fullData.name}}<br>{intercept:.0f} ms + {slope:.2f} ms a candidate<extra></extra>"
             own = {"mode": "lines", "legendgroup": name, "showlegend": False, "hovertemplate": hover}
             line = {"color": colour, "width": 1.5, "dash": "dash"}
-            traces.append(theme.scatter(name, ends, intercept + slope * ends, line=line, **own))
+            traces.append(theme.scatter(name, along, intercept + slope * along, line=line, **own))
     out = rows.filter("departs")
     if out.height:
         ring = {"symbol": "circle-open", "size": 17, "color": theme.ACCENT, "line": {"width": 2}}

@@ -306,10 +306,11 @@ def _breaks(depths: pl.DataFrame) -> list[str]:
     groups = depths.filter(pl.col("breaks_at").is_not_null() & pl.col("departs")).group_by(
         "reranker", "embedder", "breaks_at", maintain_order=True
     )
+    furthest = pl.col("over_ms").sort_by(pl.col("over_ms").abs()).last()
     return [
         f"{reranker}{f' over {embedder}' if embedder else ''} leaves its line from K = {at} on, by up to "
-        f"{text.ms(over)}."
-        for reranker, embedder, at, over in groups.agg(pl.col("over_ms").max()).iter_rows()
+        f"{text.ms(abs(over))}{' below it' if over < 0 else ''}."
+        for reranker, embedder, at, over in groups.agg(furthest).iter_rows()
     ]
 
 

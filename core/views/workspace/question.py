@@ -27,7 +27,9 @@ class Aim:
     measure: Annotated[
         str | None,
         Choice(
-            "m", "measure", "Quality with its cutoff. By default RA-nWG@10, or what is there instead.",
+            "m", "measure",
+            "Quality with its cutoff (in an address that is `k`). By default RA-nWG@10, or what is there "
+            "instead.",
             title="Quality", dependent=True, rare=True,
         ),
     ] = None  # fmt: skip
