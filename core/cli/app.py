@@ -17,6 +17,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command, get_group
 
+from core import __version__
 from core.cli.base import Context, complain
 from core.errors import ClqError, refusal
 
@@ -128,6 +129,12 @@ app = typer.Typer(
 )
 
 
+def _say_version(asked: bool) -> None:
+    if asked:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
 @app.callback()
 def main(
     ctx: typer.Context,
@@ -139,8 +146,12 @@ def main(
     verify: Annotated[
         bool, typer.Option("--verify", help="First compare every file of the store with its checksum.")
     ] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Say the version.", is_eager=True, callback=_say_version)
+    ] = False,
 ) -> None:
     """CLQ Explorer: which retrieval stack to ship, for this latency target and this budget."""
+    del version
     ctx.obj = Context(store)
     if verify:
         ctx.obj.verify()

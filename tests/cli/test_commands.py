@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import polars as pl
@@ -17,6 +18,7 @@ from core.cli.app import COMMANDS, app
 from core.cli.context import Format, emit
 from core.cli.runs import run
 from core.errors import InputError, UnknownNameError
+from core.paths import ROOT
 from core.pipeline.demo import Demo
 from core.records import Batch, Collection, Origin, Run, Stack
 from core.store import Store
@@ -351,3 +353,8 @@ def test_python_m_core(tmp_path):
 
 def test_the_bar_goes_to_standard_error():
     assert run._bar().console.stderr
+
+
+def test_the_version_is_that_of_the_package():
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    assert CliRunner().invoke(app, ["--version"]).output.strip() == core.__version__ == declared

@@ -28,7 +28,7 @@ def commands() -> str:
     deciding = next(each for each in found.values() if _decides(each))
     return "\n\n".join(
         [
-            "`python -m core [--store PATH] [--verify] COMMAND`. Results go to standard output, "
+            "`python -m core [--store PATH] [--verify] [--version] COMMAND`. Results go to standard output, "
             "everything else to "
             "standard error. Exit code 0 done; 1 refused input or failed run; 2 wrong usage; of "
             "evaluations also 3 "
