@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from core.paths import PUBLISHED
+from core.records import canonical_json
 from core.views import text
 from core.views.ask import Ask, named
 from core.views.blocks import Answer, Blocks, Fold, Table, section
@@ -41,30 +42,32 @@ def chunking(spec: Mapping[str, Any]) -> str:
     return " ".join(str(made[name]) for name in ("method", "size") if made.get(name) is not None)
 
 
+def _families(table: pl.DataFrame) -> pl.DataFrame:
+    """Tell stacks by what else they are: run_id, reranker, chunking, whether cut, and family."""
+    rows = []
+    for run, written in table.select("run_id", "spec").iter_rows():
+        spec = json.loads(written)
+        rest = canonical_json({name: value for name, value in spec.items() if name not in _APART})
+        rows.append((run, str(spec.get("reranker") or _NONE), chunking(spec), bool(spec.get("cut")), rest))
+    columns = ("run_id", "reranker", "chunking", "cut", "family")
+    return pl.DataFrame(rows, schema=columns, orient="row")
+
+
 def relatives(table: pl.DataFrame, run_id: str) -> pl.DataFrame:
     """List stacks that differ from a run in reranker and chunking alone: run_id, reranker and chunking."""
-    specs = {run: json.loads(spec) for run, spec in table.select("run_id", "spec").iter_rows()}
-
-    def rest(spec: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in spec.items() if name not in _APART}
-
-    own = rest(specs[run_id])
-    rows = [
-        (run, str(spec.get("reranker") or _NONE), chunking(spec))
-        for run, spec in specs.items()
-        if rest(spec) == own and not spec.get("cut")
-    ]
-    named = pl.DataFrame(rows, schema=["run_id", "reranker", "chunking"], orient="row")
-    return named.sort("chunking", "reranker")
+    families = _families(table)
+    own = families.filter(pl.col("run_id") == run_id)["family"][0]
+    alike = families.filter(pl.col("family") == own, ~pl.col("cut"))
+    return alike.select("run_id", "reranker", "chunking").sort("chunking", "reranker")
 
 
 def _reranked(view: View, run_id: str) -> str:
     """Return the run, or the best one with relatives where it has none but itself and others have."""
-    if relatives(view.table, run_id).height > 1:
-        return run_id
+    families = _families(view.table)
+    several = families.filter(~pl.col("cut")).group_by("family").len().filter(pl.col("len") > 1)
+    related = set(families.join(several, on="family", how="semi")["run_id"])
     order = view.table.sort("quality", descending=view.quality.higher_is_better, nulls_last=True)["run_id"]
-    families = (run for run in order if relatives(view.table, run).height > 1)
-    return next(families, run_id)
+    return next((run for run in (run_id, *order) if run in related), run_id)
 
 
 @keep("Cutting the rankings of every reranker…")

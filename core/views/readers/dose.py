@@ -210,7 +210,7 @@ def _with_answers(view: View, asked: pl.DataFrame) -> pl.DataFrame:
     table = joint.joint_table(view.snapshot, view.scope, view.quality, view.book)
     if table.is_empty():
         return table
-    of_it = pl.col("run_id").is_in(asked["run_id"].to_list()), pl.col("reader") == asked["reader"][0]
+    of_it = pl.col("run_id").is_in(asked["run_id"].to_list()), pl.col("reader").eq_missing(asked["reader"][0])
     return table.filter(*of_it).drop_nulls("usd_per_1k_correct")
 
 
