@@ -12,7 +12,7 @@ from core.views.pages import PAGES
 SCRIPTS = "_scripts"  # Slot of the session: what Streamlit shows, by the name of the page
 
 
-def go(name: str, **asked: str | Iterable[str]) -> NoReturn:
+def go(name: str, /, **asked: str | Iterable[str]) -> NoReturn:
     """Show another page, with these settings alone: None would refuse what widgets hold."""
     st.switch_page(st.session_state[SCRIPTS][name], query_params=asked)
 

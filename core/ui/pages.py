@@ -52,16 +52,20 @@ def pick_section(page: Page) -> str:
 _ROOT = "root"  # What the first page is called inside; Streamlit serves it at the root of the address alone
 
 
+_OWN = {path.stem: path for path in (ROOT / "pages").glob("*.py")}
+"""Scripts of pages that draw something by hand, by name; looked up once, not with every move of a slider."""
+
+
 def open_page(sections: Callable[[], None]) -> tuple[Page, Any]:
     """Tell Streamlit the pages; an address of the last release goes on to where its page is now.
 
     Args:
         sections: What draws a page that has no script of its own in pages/.
     """
-    first, own = next(iter(PAGES)), {path.stem: path for path in (ROOT / "pages").glob("*.py")}
+    first = next(iter(PAGES))
     scripts = st.session_state[SCRIPTS] = {
         page.name: st.Page(
-            own.get(page.name, sections),
+            _OWN.get(page.name, sections),
             title=page.title,
             url_path=_ROOT if page.name == first else page.name,
             default=page.name == first,

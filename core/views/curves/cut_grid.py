@@ -10,6 +10,7 @@ import polars as pl
 
 from core.paths import PUBLISHED
 from core.records import canonical_json
+from core.tables import remembered
 from core.views import text
 from core.views.ask import Ask, named
 from core.views.blocks import Answer, Blocks, Fold, Table, section
@@ -42,6 +43,7 @@ def chunking(spec: Mapping[str, Any]) -> str:
     return " ".join(str(made[name]) for name in ("method", "size") if made.get(name) is not None)
 
 
+@remembered
 def _families(table: pl.DataFrame) -> pl.DataFrame:
     """Tell stacks by what else they are: run_id, reranker, chunking, whether cut, and family."""
     rows = []
