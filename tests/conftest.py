@@ -104,7 +104,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let a run take a part of the slow tests: ``--part 3/10``."""
+    """Let a run take a part of the slow tests: ``--part 3/6``."""
     parser.addoption("--part", help="K/N: of the slow tests and those of extras only the K-th of N parts")
 
 
