@@ -37,8 +37,8 @@ slow: $(VENV)/.dev ## run the slow tests
 extras: $(VENV)/.extras ## install every extra and run its tests
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "extras and not e2e"
 
-rest: $(VENV)/.extras ## run all that `make test` leaves out, in one run (PART=3/6: the third of six parts of the slow tests)
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "slow or e2e or extras" $(if $(PART),--part $(PART))
+rest: $(VENV)/.extras ## run all that `make test` leaves out, in one run; what fails there is run once more, alone
+	$(BIN)/python -m tools.twice -n auto --dist worksteal -m "slow or e2e or extras"
 
 check: $(VENV)/.dev ## lint, format, types, import contracts
 	$(BIN)/ruff check .

@@ -12,7 +12,6 @@ import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from zlib import crc32
 
 import pytest
 import typer.testing
@@ -103,31 +102,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return not any(f"mark.{name}" in text for name in re.findall(r"\w+", asked)) or None
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let a run take a part of the slow tests: ``--part 3/6``."""
-    parser.addoption("--part", help="K/N: of the slow tests and those of extras only the K-th of N parts")
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the part that is asked for, and begin with what takes longest.
-
-    At the end of a run it would leave all processes but one idle.
-    """
-    if config.option.part:
-        part, parts = map(int, config.option.part.split("/"))
-        left = {item for item in items if _is_divided(item) and _number(item) % parts != part % parts}
-        config.hook.pytest_deselected(items=list(left))
-        items[:] = [item for item in items if item not in left]
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest: at the end of a run it would leave all processes but one idle."""
     places = {name: place for place, name in enumerate(_LONG)}
     items.sort(key=lambda item: places.get(item.name, len(_LONG)))
-
-
-def _number(item: pytest.Item) -> int:
-    return crc32(item.nodeid.encode())
-
-
-def _is_divided(item: pytest.Item) -> bool:
-    return any(item.get_closest_marker(name) for name in ("slow", "extras"))
 
 
 def pytest_collection_finish() -> None:

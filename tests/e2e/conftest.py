@@ -30,13 +30,35 @@ def real_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return once(tmp_path_factory, "real", build)
 
 
+class Shared:
+    """A server for many tests, whose log each of them reads on from where the last one stopped."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self._read = 0
+
+    def assert_no_traceback(self) -> None:
+        """Look at what was logged since the last look."""
+        new = self.server.log.read_text()[self._read :]
+        self._read += len(new)
+        assert "Traceback" not in new
+
+
 @pytest.fixture(scope="session")
-def server(real_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server on the demo that only looks."""
+def shared_server(real_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
+    """A server on the demo that only looks, as long as the session."""
     log = tmp_path_factory.mktemp("log") / "server.log"
     with serve(log, CLQ_STORE=str(real_store)) as running:
-        yield running
-    assert "Traceback" not in log.read_text()
+        shared = Shared(running)
+        yield shared
+    shared.assert_no_traceback()
+
+
+@pytest.fixture
+def server(shared_server: Shared) -> Iterator[Server]:
+    """A server on the demo that only looks; where it logs an error, the test fails that caused it."""
+    yield shared_server.server
+    shared_server.assert_no_traceback()
 
 
 @pytest.fixture

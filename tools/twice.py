@@ -1,0 +1,136 @@
+"""Runs tests, and what failed once more by itself: a test fails where it fails twice, and else is flaky.
+
+``python -m tools.twice ARGUMENTS`` (``make rest``) takes pytest's arguments. It is for tests that wait for a
+browser, a disk or other processes; unit tests are never run again. It is also the plugin of pytest that notes
+what became of each test.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+MOST = 5
+"""So many tests that fail twice end the second run: more of them would tell nothing new."""
+
+
+@dataclass
+class Run:
+    """What became of a run of tests.
+
+    Attributes:
+        code: Its exit code, as pytest has them.
+        tests: How each test ended: ``passed``, ``skipped`` or ``failed``.
+        broken: What could not be collected.
+        collected: How many tests there were to run.
+    """
+
+    code: int = 0
+    tests: dict[str, str] = field(default_factory=dict)
+    broken: list[str] = field(default_factory=list)
+    collected: int = 0
+
+    def named(self, outcome: str) -> list[str]:
+        """Return the tests that ended so."""
+        return [test for test, ended in self.tests.items() if ended == outcome]
+
+    @property
+    def only_tests_failed(self) -> bool:
+        """Whether all was collected and run to its end, and some tests failed."""
+        whole = not self.broken and len(self.tests) == self.collected
+        return self.code == pytest.ExitCode.TESTS_FAILED and whole and bool(self.named("failed"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Take the file that outcomes are noted in."""
+    parser.addoption("--outcomes", type=Path, help="File to note in what became of each test")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Note outcomes, but in a worker: its tests are reported to the process that started it."""
+    if config.option.outcomes and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Notes(config.option.outcomes))
+
+
+class _Notes:
+    """Notes each report at once, so that a crash leaves what came before."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._note(["test", report.nodeid, report.outcome])
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self._note(["broken", report.nodeid, ""])
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        self._note(["collected", "", session.testscollected])
+
+    def _note(self, what: list[object]) -> None:
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(what) + "\n")
+
+
+def run(arguments: Sequence[str]) -> Run:
+    """Run pytest in a process of its own and return what became of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "outcomes")
+        path.touch()
+        command = [sys.executable, "-m", "pytest", "-p", "tools.twice", f"--outcomes={path}", *arguments]
+        made = Run(subprocess.run(command, check=False).returncode)  # noqa: S603 - a developer's own words
+        for kind, name, value in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
+            if kind == "test":  # one report each of setting up, calling and tearing down: the worst counts
+                made.tests[name] = max(made.tests.get(name, ""), value, key=_RANKS.index)
+            elif kind == "broken":
+                made.broken.append(name)
+            else:
+                made.collected = value
+    return made
+
+
+_RANKS = ("", "passed", "skipped", "failed")
+
+
+def twice(arguments: Sequence[str], runs: Callable[[Sequence[str]], Run] = run) -> int:
+    """Run tests, then what failed once more, alone in one process; print what is flaky.
+
+    Args:
+        arguments: Arguments of pytest.
+        runs: Runs it.
+
+    Returns:
+        0 where every test passed at last, else an exit code of pytest.
+    """
+    first = runs(arguments)
+    if not first.only_tests_failed:
+        return first.code
+    failed = first.named("failed")
+    _say(f"\n{len(failed)} failed and run once more, alone:")
+    second = runs(["-n0", f"--maxfail={MOST}", *failed])
+    flaky = [test for test in failed if second.tests.get(test) == "passed"]
+    again = [test for test in failed if second.tests.get(test) == "failed"]
+    unknown = len(failed) - len(flaky) - len(again)
+    for word, tests in (("FLAKY", flaky), ("FAILED TWICE", again)):
+        for test in tests:
+            _say(f"{word}: {test}")
+    if unknown:
+        _say(f"{unknown} did not get to pass a second time")
+    _say(f"{len(first.named('passed')) + len(flaky)} passed, {len(failed) - len(flaky)} failed")
+    return int(len(flaky) < len(failed) or second.code != pytest.ExitCode.OK)
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)  # noqa: T201 - what a command says
+
+
+if __name__ == "__main__":
+    sys.exit(twice(sys.argv[1:]))
