@@ -26,7 +26,7 @@ WHOLE_FLOW = "syftr: the whole flow, answering included"
 class Origin(StrEnum):
     """How a run came to be."""
 
-    RUN = "run"  # measured here by the pipeline
+    RUN = "run"  # measured by the pipeline, on whichever machine
     IMPORT = "import"  # brought from another tool
     PUBLISHED = "published"  # printed in a paper
 
@@ -38,6 +38,15 @@ class Basis(StrEnum):
     MODELLED = "modelled"
     PUBLISHED = "published"
     IMPORTED = "imported"
+
+
+BASES: Mapping[str, str] = {
+    Origin.RUN.value: Basis.MEASURED.value,
+    Origin.IMPORT.value: Basis.IMPORTED.value,
+    Origin.PUBLISHED.value: Basis.PUBLISHED.value,
+}
+"""How the numbers of a run were obtained, by its origin. Where it was measured a run does not say: one of the
+demo, or of another store's export, was not measured here."""
 
 
 def canonical_json(value: JsonMap) -> str:
@@ -154,7 +163,7 @@ class Run:
     collection_id: str  # what was searched
     stack: Stack  # the configuration
     label: str  # what people read; untrusted text
-    origin: Origin  # measured here, imported or published
+    origin: Origin  # measured, imported or published
     # Named convention of the candidate pool, for example "dense@50", "bm25@100", "rrf100@100", "post-
     # rerank@50"; None when the run has no pool. Two conventions are never compared silently.
     pool: str | None = None

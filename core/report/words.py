@@ -10,6 +10,7 @@ import polars as pl
 
 from core.choices import declared
 from core.decide.axes import BESIDE
+from core.records import BASES
 from core.report.page import laid_out
 from core.report.tables import FINALISTS, Data, basis, finalists, record_tables
 from core.views import text
@@ -34,7 +35,6 @@ _FORMS = {
     "usual": "usual: no other stack is at least as good in cost, latency and quality and better in one",
     "weak": "weak: no other stack is better in cost, latency and quality (CLQ paper §3.3)",
 }
-_ORIGINS = {"run": "measured here", "import": "imported", "published": "published"}
 
 
 def context(data: Data, kind: str, title: str) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def _joined(*words: str | None) -> str:
 def _asked(data: Data) -> tuple[tuple[str, str], ...]:
     """Say what was asked, of which workspace."""
     asked, space = data["asked"], data["workspace"]
-    origins = ", ".join(f"{count:,} {_ORIGINS[name]}" for name, count in data["runs"]["origins"].items())
+    origins = ", ".join(f"{count:,} {BASES[name]}" for name, count in data["runs"]["origins"].items())
     floor = ("Quality floor", "at least ") if asked["better"] == "higher" else ("Quality cap", "at most ")
     return (
         ("Rule", _RULES[asked["rule"]]),

@@ -144,11 +144,17 @@ def _gone() -> Mapping[str, Sequence[str]]:
 
 def _newer(place: Place | None) -> None:
     """Say that the view is pinned to older data, with one click to move on."""
-    newer = cache.store().revision() - place.snapshot.revision if place else 0
-    if place and newer > 0:
+    if place is None or cache.store().revision() <= place.snapshot.revision:
+        return
+    now, pinned_to = cache.snapshot(None), place.snapshot.revision
+    # What happened to other workspaces changes no number here; pages about the data show them all.
+    of = place.scope.collection_id if current_page().settings else None
+    newer = now.revision - pinned_to if of is None else now.changes_of(of, pinned_to).height
+    where = "" if of is None else " of this workspace"
+    if newer:
         bar = st.container(horizontal=True, vertical_alignment="center")
         bar.info(
-            f"Pinned to revision {place.snapshot.revision}; {count(newer, 'newer revision')} since.",
+            f"Pinned to revision {pinned_to}; {count(newer, 'newer revision')}{where} since.",
             icon=":material/update:",
         )
         bar.button("Show the newest data", on_click=st.session_state.update, kwargs={"rev": LATEST})

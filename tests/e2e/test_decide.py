@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from core.records import Batch, Collection
+from core.records import Batch, Collection, GoldenSet
 from core.store import Store
 from tests.e2e.watch import Visit
 from tests.server import Server
@@ -67,7 +67,13 @@ def test_a_pinned_link_says_that_newer_data_exist(own_server: Server, own_store:
     with Store.open(own_store).write("test") as writer:
         writer.add(Batch(collections=(Collection(collection_id="newer", name="Newer"),)))
     page = visit(link)
-    expect(page.page.get_by_text("Pinned to revision 1; 1 newer revision since.")).to_be_visible()
+    expect(page.page.get_by_text("Pinned to revision")).to_have_count(0)
+    spare = GoldenSet(golden_set_id="spare", collection_id="python-docs", name="Spare")
+    with Store.open(own_store).write("test") as writer:
+        writer.add(Batch(golden_sets=(spare,)))
+    page = visit(link)
+    pinned = "Pinned to revision 1; 1 newer revision of this workspace since."
+    expect(page.page.get_by_text(pinned)).to_be_visible()
     page.page.get_by_role("button", name="Show the newest data").click()
     page.settle()
     expect(page.page.get_by_text("Pinned to revision")).to_have_count(0)

@@ -134,15 +134,24 @@ def test_an_address_that_can_be_followed_says_nothing(open_page: OpenPage, publi
 
 @pytest.mark.slow
 def test_a_pinned_revision_says_so_and_moves_on_with_one_click(open_page: OpenPage, demo_store: Path):
-    newest = Store.open(demo_store).revision()
-    app = open_page(demo_store, "decision", rev=str(newest - 1))
+    app = open_page(demo_store, "decision", ws="python-docs", rev="1")
     assert_sound(app)
     assert not app.warning
-    assert app.info[0].value == f"Pinned to revision {newest - 1}; 1 newer revision since."
+    assert app.info[0].value == "Pinned to revision 1; 1 newer revision of this workspace since."
     button = next(each for each in app.button if each.label == "Show the newest data")
     button.click().run()
     assert_sound(app)
     assert not [each for each in app.info if "Pinned" in each.value]
+
+
+@pytest.mark.parametrize(("page", "said"), [("decision", []), ("library", ["1 newer revision since."])])
+def test_revisions_of_other_workspaces_are_not_newer_data_of_this_one(
+    open_page: OpenPage, demo_store: Path, page: str, said: list[str]
+):
+    app = open_page(demo_store, page, ws="python-docs", rev="2")
+    assert_sound(app)
+    pinned = [each.value for each in app.info if "Pinned" in each.value]
+    assert pinned == [f"Pinned to revision 2; {words}" for words in said]
 
 
 def test_the_first_revision_has_a_collection_but_no_runs_yet(open_page: OpenPage, demo_store: Path):

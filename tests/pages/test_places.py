@@ -49,7 +49,7 @@ CANNOT_FILL = {
     **{place: "No embedder was measured on names yet." for place in PAGES if place.startswith("diagnostics")},
     "latency/reranker by K": "No stack here has a timed reranker.",
     "latency/generator": "How long an answer takes is unknown here.",
-    "latency/indexes": "No index was measured or imported yet.",
+    "latency/indexes": "No index was measured by itself, or imported.",
     "what_if/criteria weights": "No stack here was reranked by several criteria.",
     "diagnostics/noise": "No stack of this workspace was asked perturbed queries.",
     "diagnostics/drift": "No stack here says when its queries were asked.",

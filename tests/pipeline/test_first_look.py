@@ -8,9 +8,13 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from core.api import Results
+from core.api import open as open_store
 from core.cli.app import app
+from core.paths import ROOT
 from core.pipeline import demo, first_look
 from core.store import Store
+from core.views.blocks import Way
 
 
 @pytest.mark.slow
@@ -33,6 +37,28 @@ def test_what_is_shipped_is_loaded_and_spans_three_orders_of_magnitude(tmp_path:
     assert snapshot.answers(runs["run_id"].to_list())["reader"].unique().to_list() == ["fake"]
     assert snapshot.sizes("diagnostics").height == 4, "names in embedders"
     assert "python-docs" not in snapshot.collections()["collection_id"], "nothing was measured"
+    assert_pages_agree(open_store(tmp_path / "store"))
+
+
+def assert_pages_agree(results: Results):
+    """No page says that nothing was measured of which another shows what was; README's numbers are so."""
+    space = results.workspace(first_look.COLLECTION_ID)
+    assert "(59 published, 42 measured) on" in space.page("library").sentence, "elsewhere: it is shipped"
+    empty = space.page("latency", "indexes")
+    assert empty.sentence == "No index was measured by itself, or imported."
+    kinds = space.page("latency", "index loss").tables["index_loss"]["index"].n_unique()
+    ways = [(block.section, block.label) for block in empty.blocks if isinstance(block, Way)]
+    assert ways == [("index loss", f"What stacks here lose by {kinds} kinds of index")]
+    table = space.decide().table
+    least, most = (
+        float(end) for end in table.select(low=pl.min("latency_ms"), high=pl.max("latency_ms")).row(0)
+    )
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    span = f"`docs-search`, {table.height} stacks from {least:.1f} ms to {most / 1000:.1f} s over"
+    assert span in readme
+    assert f"with {demo.queries().height} graded questions" in readme
+    unperturbed = [stack for stack in demo._all() if "perturb" not in stack.spec]
+    assert f"`python-docs`: {len(unperturbed)} stacks really run" in readme
 
 
 def test_shipped_results_are_small_and_say_how_they_were_timed():

@@ -256,3 +256,37 @@ def test_what_is_hidden_against_the_plain_rule(gone: set[tuple[str, str]]) -> No
         ]
         expected = {f"{each.replace('_', ' ')} '{of}'" for each, of in (above - {(kind, name)}) & gone}
         assert behind in (expected or {None})
+
+
+def test_which_revisions_changed_a_collection(cut: Store) -> None:
+    """Each step changes one of two collections; names of one are those of other things in the other."""
+    far = Batch(
+        collections=(Collection(collection_id="far", name="Far"),),
+        golden_sets=(GoldenSet(golden_set_id="corpus", collection_id="far", name="named as a collection"),),
+        runs=(run("gold", collection_id="far"),),
+    )
+    graded = judgements({"q9": {"p": 5}}, "corpus")
+    steps: list[tuple[str, Batch | tuple[Kind, str]]] = [
+        ("far", far),
+        ("far", Batch(frames={"judgements": graded})),
+        ("corpus", Batch(golden_sets=(replace(GOLD, golden_set_id="spare"),))),
+        ("corpus", ("run", "h")),
+        ("far", ("run", "gold")),
+        ("corpus", ("golden_set", "gold")),
+        ("far", ("collection", "far")),
+        ("corpus", Batch(frames={"judgements": judgements({"q3": {"p1": 2}}, "spare")})),
+    ]
+    first = cut.revision()
+    for _, step in steps:
+        if isinstance(step, Batch):
+            add(cut, step)
+        else:
+            remove(cut, step[0], step[1])
+    for name in ("corpus", "far"):
+        expected = [first + at for at, (whose, _) in enumerate(steps, 1) if whose == name]
+        for after in range(first, cut.revision() + 1):
+            told = cut.read().changes_of(name, after)["revision"].to_list()
+            assert told == [number for number in expected if number > after], (name, after)
+    assert cut.read().changes_of("corpus@halves", 0)["revision"].to_list() == [first], "a part of its own"
+    assert cut.read(first + 3).changes_of("corpus", first)["revision"].to_list() == [first + 3]
+    assert cut.read().changes_of("nobody", 0).is_empty()

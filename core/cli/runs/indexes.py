@@ -117,7 +117,7 @@ def bench(
     collection = Collection(
         collection_id=name,
         name=f"Indexes {made_at:%Y-%m-%d %H:%M:%S}: {searched.source} {size[1]} d, {size[0]:,} passages",
-        source="Measured here",
+        source="Measured",
         notes=f"{machine['cpu']}, {machine['cores']} cores; {searched.metric}; clients on the same machine.",
     )
     rows = frame_of(points, collection_id=name, source=searched.source, dim=size[1])
@@ -140,7 +140,7 @@ def show(
     """Print what was measured of indexes, and imported of VectorDBBench and ann-benchmarks."""
     context: Context = ctx.obj
     rows = dollars(figures(context.store().read()), usd_per_hour, utilisation)
-    emit(rows, form, empty="No index was measured or imported: `python -m core indexes bench`.")
+    emit(rows, form, empty="No index was measured by itself, or imported: `python -m core indexes bench`.")
 
 
 @app.command("tune")

@@ -25,7 +25,7 @@ from core.records import JsonMap, short_hash
 from core.stats.intervals import bootstrap_means
 
 LEAST = 0.02  # Rows whose margin is smaller without an ablation have no percent change (clq_ra_nwg §4.3)
-MEASURED = "Measured here"
+MEASURED = "Measured"
 """Source of figures; what follows it names what they were measured on, where that is one's own."""
 MARGINS = ("d_name", "d_topic", "d_both")
 CHANGE, DELTA, ASCII = "dd_name_pct", "delta_name", "ascii_delta_max"

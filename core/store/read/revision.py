@@ -13,7 +13,7 @@ from core.errors import UnknownNameError
 from core.store.engine import Catalogue
 from core.store.ledger import DELETED, HIDDEN, STATE, THERE, WHOLES, standing
 from core.store.read.codes import Filed, path_of
-from core.store.rules import GROWING
+from core.store.rules import GROWING, RULES
 from core.store.seals import Sealed, verify
 
 # Short statements joined in Polars: planning one statement that joins them all takes longer than everything
@@ -29,6 +29,12 @@ GROUP BY p.table_name, k.id, CASE WHEN p.table_name IN {GROWING} THEN p.path END
 _CODES = "SELECT path, bytes, checksum FROM parts WHERE ends_with(table_name, '.codes')"
 _REVISIONS = """
 SELECT revision, made_at AS "at", action, note FROM revisions WHERE revision <= $revision ORDER BY revision
+"""
+# What each later revision brought, or hid: records by their events, rows by whose they are.
+_LATER = """
+SELECT kind AS said, id, revision FROM events WHERE revision > $after AND revision <= $revision
+UNION SELECT p.table_name, k.id, p.revision FROM part_keys k JOIN parts p USING (part_id)
+WHERE p.revision > $after AND p.revision <= $revision
 """
 RUNS = "SELECT * FROM runs"
 Asked = ParamSpec("Asked")
@@ -189,6 +195,21 @@ class Revision:
         """Return the action behind each revision: revision, at (UTC), action, note."""
         records = self.catalogue.records(_REVISIONS, {"revision": self.revision})
         return records.with_columns(pl.col("at").dt.replace_time_zone("UTC"))
+
+    @_once
+    def changes_of(self, collection_id: str, after: int) -> pl.DataFrame:
+        """Return `revisions` later than one that changed anything of a collection, deleted or not.
+
+        Its records, golden sets and runs count, those of its chunkings too, and all of their rows.
+        """
+        wholes = self.catalogue.records(WHOLES)
+        parts = pl.col("id").is_in([collection_id]) | pl.col("part_of").is_in([collection_id])
+        own = wholes.filter(parts, kind="collection")["id"].implode()
+        theirs = wholes.filter(pl.col("collection_id").is_in(own)).select("kind", "id")
+        kinds = {table: rules.kind for table, rules in RULES.items()}
+        later = self.catalogue.records(_LATER, {"after": after, "revision": self.revision})
+        later = later.with_columns(kind=pl.col("said").replace(kinds))
+        return self.revisions().join(later.join(theirs, on=["kind", "id"]), on="revision", how="semi")
 
     def files_of(self, table: str, ids: Sequence[str]) -> list[str]:
         """Return files with rows of some owners, for readers of other kinds.

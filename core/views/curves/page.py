@@ -17,6 +17,7 @@ from core.store import Snapshot
 from core.tables import schema
 from core.views import text, theme
 from core.views.workspace.choices import telling
+from core.views.workspace.costs import basis
 from core.views.workspace.scope import Quality
 from core.views.workspace.scores import Evidence, evidence
 
@@ -86,7 +87,7 @@ def _computed(
 
 
 def _reported(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
-    named = runs.select("run_id", "name", pl.col("origin").replace("import", "imported").alias("basis"))
+    named = runs.select("run_id", "name", basis())
     return (
         snapshot.aggregates(runs["run_id"].to_list())
         .filter(pl.col("k").is_not_null())

@@ -14,7 +14,6 @@ from core.diagnostics.names.margins import (
     DELTA,
     MARGINS,
     MASK,
-    MEASURED,
     RATIO,
     Check,
     checks,
@@ -29,6 +28,7 @@ from core.views.text import escape, sample, score, signed
 
 _PAPER = PUBLISHED / "clq_diagnostics.csv"
 _OF = ("embedder", "dim", "language")
+_MEASURED = r"^Measured( here)?"  # As `MEASURED`; stores of release 0.2 say where too
 _DROPS = ("gibberish_name", "edit_distance_near_miss")
 ORDER = (BASE, *ABLATIONS)
 
@@ -50,7 +50,7 @@ def figures(snapshot: Snapshot) -> tuple[pl.DataFrame, list[Check]]:
 
     What was measured on names of one's own has these behind its language: "en · parts.csv".
     """
-    sources = snapshot.collections().select("collection_id", own=pl.col("source").str.strip_prefix(MEASURED))
+    sources = snapshot.collections().select("collection_id", own=pl.col("source").str.replace(_MEASURED, ""))
     rows = diagnosed(snapshot, "names").join(sources, on="collection_id", how="left", maintain_order="left")
     of = pl.col("own").fill_null("")
     own = pl.when(of == "").then(pl.lit("")).otherwise(" ·" + of.str.strip_prefix(" on"))

@@ -49,7 +49,7 @@ PROMPTS = {"grade": "To grade a passage", "order": "To put five passages in orde
 def headline(known: Sequence[Status]) -> str:
     """Say how many were built and which are now."""
     if not known:
-        return "No golden set was built here yet."
+        return "No golden set was started here yet."
     if all(str(status.state) == "finished" for status in known):
         return f"{count(len(known), 'golden set')} built here."
     return f"{count(len(known), 'golden set')} begun; {now(known, 'being built', 'none is under way')}."

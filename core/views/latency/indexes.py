@@ -1,4 +1,4 @@
-"""Indexes: what each finds and how fast, measured here or imported, and what a thousand queries cost."""
+"""Indexes: what each finds and how fast, measured or imported, and what a thousand queries cost."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def _label(row: Mapping[str, Any]) -> str:
 
 
 def benches(rows: pl.DataFrame) -> list[str]:
-    """Return where indexes were measured here, the latest first: what was measured together compares."""
+    """Return where indexes were measured, the latest first: what was measured together compares."""
     return sorted(rows.filter(basis=MEASURED)["where"].unique().to_list(), reverse=True)
 
 
@@ -216,7 +216,7 @@ def _note(row: Mapping[str, Any]) -> str:
     return f"recall@{row['k']} {text.score(row[RECALL])}{effort}{speed}"
 
 
-NONE = "No index was measured or imported yet."
+NONE = "No index was measured by itself, or imported."
 HOW = (
     "Measure some by the command indexes bench, or add results of VectorDBBench or ann-benchmarks "
     "(page Add results)."

@@ -10,12 +10,12 @@ import polars as pl
 from core.stats.latency import Fit
 from core.views import text, theme
 from core.views.ask import Ask
-from core.views.blocks import Answer, Block, Blocks, Cards, Chart, Table, Text, section
+from core.views.blocks import Answer, Block, Blocks, Cards, Chart, Table, Text, Way, section
 from core.views.columns import COLUMNS
 from core.views.keep import keep
 from core.views.latency import charts, data, indexes
 from core.views.latency.data import PERCENTILES
-from core.views.latency.index_loss import index_loss
+from core.views.latency.index_loss import index_loss, losses
 from core.views.what_if.deeper import latency_by_depth
 from core.views.workspace.latencies import modelled_ms
 from core.views.workspace.scope import Latency, Quality
@@ -169,6 +169,9 @@ def every_index(view: View, ask: Ask) -> Blocks:
     known = known_indexes(view.snapshot)
     if known.is_empty():
         yield Answer(indexes.NONE)
+        if not (lost := losses(view)).is_empty():
+            of = text.count(lost["index"].n_unique(), "kind of index", "kinds of index")
+            yield Way("latency", f"What stacks here lose by {of}", "index loss")
         yield Text(indexes.HOW)
         return
     benches = indexes.benches(known)

@@ -15,6 +15,7 @@ import polars as pl
 
 from core.exporters import FORMATS, Written, write
 from core.paths import PUBLISHED
+from core.records import BASES
 from core.store import Kind, Snapshot, Store
 from core.views import text
 from core.views.library.export import batch_of
@@ -116,7 +117,6 @@ def listed(ids: Sequence[str], kind: Kind) -> str:
 
 
 ALL = "all collections"
-_ORIGINS = {"run": "measured here", "import": "imported", "published": "published"}
 
 
 def runs(snapshot: Snapshot, *, removed: bool = False) -> pl.DataFrame:
@@ -135,7 +135,7 @@ def runs(snapshot: Snapshot, *, removed: bool = False) -> pl.DataFrame:
             "run_id",
             "label",
             "collection_id",
-            pl.col("origin").replace(_ORIGINS),
+            pl.col("origin").replace(BASES),
             "pool",
             pl.coalesce(pl.col("queries").cast(pl.Int64), "told").alias("n"),
             pl.col("rows").alias("passages"),
@@ -172,7 +172,7 @@ def answer(snapshot: Snapshot) -> str:
     """Say what the store holds, and what could be restored."""
     held = snapshot.runs()
     by_origin = held.group_by("origin").len().sort("len", "origin", descending=[True, False])
-    kinds = ", ".join(f"{count:,} {_ORIGINS.get(origin, origin)}" for origin, count in by_origin.iter_rows())
+    kinds = ", ".join(f"{count:,} {BASES.get(origin, origin)}" for origin, count in by_origin.iter_rows())
     deleted = {kind: getattr(snapshot, f"{kind}s")(removed=True).height for kind in NAMES}
     gone = " and ".join(text.count(number, NAMES[kind]) for kind, number in deleted.items() if number)
     gone += f" {'was' if sum(deleted.values()) == 1 else 'were'}" if gone else ""

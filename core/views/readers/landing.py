@@ -262,7 +262,7 @@ NO_READER = "Choose a model that answers; “fake” tries it out without a key 
 def headline(known: Sequence[Status]) -> str:
     """Say how many jobs there were, and which run now."""
     if not known:
-        return "No reader was asked on stored runs yet."
+        return "No reader was started here yet."
     return f"{count(len(known), 'job')} of readers; {now(known, 'answering', 'none is answering')}."
 
 

@@ -145,7 +145,7 @@ def time_and_memory(plan: Plan) -> tuple[str, str]:
 def headline(known: Sequence[Status]) -> str:
     """Say how many there are and which run now: ``3 evaluations; “paris” is running.``."""
     if not known:
-        return "No evaluation was run here yet."
+        return "No evaluation was started here yet."
     return f"{count(len(known), 'evaluation')}; {paid.now(known, 'running', 'none is running')}."
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from core.records import WHOLE_FLOW, Origin
+from core.records import BASES, WHOLE_FLOW, Origin
 from core.tables import remembered
 from core.views import text
 from core.views.workspace.query_sets import ENOUGH, QuerySets
@@ -27,7 +27,6 @@ ALL_MACHINES = "all machines"
 LATENCY = ("latency_ms", "latency_low", "latency_high", "latency_n", "latency_basis")
 _UNIMPORTANT = frozenset({"load_average", "packages", "python", "system", "memory_gib"})
 """Parts of an environment that change while latencies still compare, within the jitter band."""
-_WORDS = {Origin.PUBLISHED.value: "published", Origin.IMPORT.value: "imported", Origin.RUN.value: "run here"}
 
 
 APART = pl.Schema({"name": pl.String(), "why": pl.String()})
@@ -120,7 +119,7 @@ def machine(environment: str, origin: str) -> str:
         if value not in (None, "", [], {})
     ]
     described = text.shorten(", ".join(parts), 120) or "machine not stated"
-    return described if origin == Origin.RUN else f"{described} ({_WORDS.get(origin, origin)})"
+    return described if origin == Origin.RUN else f"{described} ({BASES.get(origin, origin)})"
 
 
 @remembered

@@ -10,7 +10,7 @@ from core.metrics import Measure
 from core.prices import PRICED_AS, PriceBook
 from core.prices.book import Key
 from core.prices.cost import QUERY_TOKENS, cost_per_1k, query_embedding, scope_of, totals
-from core.records import Origin
+from core.records import BASES, Origin
 from core.stats.latency import TOTAL
 from core.store import Snapshot
 from core.tables import GENERATE
@@ -202,5 +202,4 @@ _DIVIDED = ("cost", "cost_least")
 
 def basis() -> pl.Expr:
     """Return how a run's numbers were obtained, by the run's origin."""
-    named = {Origin.PUBLISHED: "published", Origin.IMPORT: "imported", Origin.RUN: "measured"}
-    return pl.col("origin").replace_strict(named, return_dtype=pl.String).alias("basis")
+    return pl.col("origin").replace_strict(BASES, return_dtype=pl.String).alias("basis")

@@ -183,7 +183,7 @@ def test_the_command(tmp_path: Path):
     assert {each["condition"] for each in said["summary"]} == set(names.ORDER)
     assert len(said["published"]) == 56
     (row,) = Store.open(tmp_path / "store").read().collections().to_dicts()
-    assert row["source"] == "Measured here on parts.csv"
+    assert row["source"] == "Measured on parts.csv"
 
 
 @pytest.mark.parametrize(

@@ -30,13 +30,11 @@ def test_the_runs_with_origin_and_n(store: Store):
     assert rows.select("run_id", "origin", "n", "passages", "pool", "added_revision").rows() == [
         ("r1", "imported", 2, 3, "dense@2", 1),
         ("r2", "published", 50, None, None, 1),
-        ("r3", "measured here", None, None, None, 1),
+        ("r3", "measured", None, None, None, 1),
     ]
     assert data.runs(store.read(), removed=True).is_empty()
     sentence = data.answer(store.read())
-    assert sentence.startswith(
-        "The store holds 3 runs (1 imported, 1 published, 1 measured here) on 1 collection"
-    )
+    assert sentence.startswith("The store holds 3 runs (1 imported, 1 published, 1 measured) on 1 collection")
     assert sentence.endswith("1 golden set, as of revision 1.")
 
 
