@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 Spec = Mapping[str, Any]
+TOGETHER = ("embedder", "dim")
+"""Keys whose values only go together as they were seen: no model has the dimensions of another."""
 _CUT = "its final ranking was cut, so the scores of the rest of the pool are not kept"
 _USUAL_FUSION = {"method": "rrf", "constant": 60, "depth": 100}
 
@@ -69,6 +71,7 @@ class Key:
         label: Words for a value in the name of a stack; empty for none.
         names_method: Whether its value is a table that names a method.
         planned: Whether a plan can find out the candidate pool of a stack that sets it.
+        read: Whether anything in a stack reads it, so that its value can change what is found.
         replay: Why smaller depths cannot be replayed from a run that sets it; empty where they can.
     """
 
@@ -79,7 +82,14 @@ class Key:
     label: Callable[[Any], str] = lambda _: ""
     names_method: bool = False
     planned: bool = True
+    read: Callable[[Spec], bool] = lambda _: True
     replay: str = ""
+
+
+def _depth_read(spec: Spec) -> bool:
+    """Tell whether K changes a ranking: where something reranks, cuts or answers, or others may read it."""
+    plain = spec.get("reranker") == "none" and spec.get("mode") != "own" and spec.keys() <= KEYS.keys()
+    return not plain or bool(spec.get("cut") or spec.get("generator"))
 
 
 KEYS: Mapping[str, Key] = {
@@ -88,7 +98,7 @@ KEYS: Mapping[str, Key] = {
     "embedder": Key(kind=str, alone=False),
     "dim": Key(kind=int, alone=False),
     "index": Key(kind=str, alone=False),
-    "candidates": Key(kind=int, alone=False),
+    "candidates": Key(kind=int, alone=False, read=_depth_read),
     "name": Key(kind=str, alone=False),
     "generator": Key(kind=str, alone=False),
     "chunker": Key(kind=dict, label=_chunker, names_method=True),
@@ -116,6 +126,11 @@ KEYS: Mapping[str, Key] = {
     "chunks_sent": Key(kind=int, name="chunks sent", usual="all", label="{} sent".format, replay=_CUT),
 }
 """Every key by name, in the order in which a stack's name has them; stacks of others' make may set more."""
+
+
+def as_read(spec: Spec) -> dict[str, Any]:
+    """Return a specification without the keys that nothing in it reads: stacks of an equal one rank alike."""
+    return {name: value for name, value in spec.items() if name not in KEYS or KEYS[name].read(spec)}
 
 
 def qualities(spec: Spec) -> list[str]:

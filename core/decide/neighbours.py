@@ -6,16 +6,18 @@ to all evaluated stacks by least squares. It is good for choosing what to evalua
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 from scipy.special import stdtr
 
+from core.axes import TOGETHER
 from core.decide.axes import QUALITY, Axis
 from core.stats.intervals import Floats
 
+_Stack = tuple[str | None, ...]  # Where a stack stands on each axis
 LEAST_FREEDOM = 3  # Stacks above the number of fitted effects below which no spread can be told
 
 
@@ -27,13 +29,20 @@ class Neighbour:
     axis: str  # the axis that differs
     before: object  # the frontier stack's value
     after: object  # its own value
+    stack: _Stack  # its values on all axes, in words
     quality: float  # the guess; 0..1 mostly, as the model knows no bounds
     spread: float  # standard error of the guess for one new stack
     chance: float  # that it scores better than the target
 
 
 def neighbours(
-    table: pl.DataFrame, axes: Sequence[str], frontier: Sequence[int], target: float, quality: Axis = QUALITY
+    table: pl.DataFrame,
+    axes: Sequence[str],
+    frontier: Sequence[int],
+    target: float,
+    quality: Axis = QUALITY,
+    *,
+    read: Callable[[_Stack], _Stack] = lambda stack: stack,
 ) -> list[Neighbour]:
     """Find the stacks one step from the frontier and guess how good they are.
 
@@ -41,6 +50,8 @@ def neighbours(
         table: One row per evaluated stack with quality (null = unknown) and the axes (null = the stack has no
             such axis, which no step changes).
         target: Quality to beat; 0..1.
+        read: What of a stack anything in it reads: stacks that are equal in it are one, whose quality is
+            known as soon as one of them is evaluated.
 
     Returns:
         The likeliest to beat the target first, each stack once; empty where no axis is stated, or too few
@@ -49,72 +60,86 @@ def neighbours(
     if not axes:
         return []
     levels = table.select(pl.col(axis).cast(pl.String) for axis in axes)
-    model = _fit(levels, table["quality"].cast(pl.Float64).fill_null(np.nan).to_numpy())
+    known = [read(stack) for stack in levels.iter_rows()]
+    model = _effects(known, table["quality"].cast(pl.Float64).fill_null(np.nan).to_numpy())
     if model is None:
         return []
     up = 1 if quality.higher_is_better else -1
-    taken = set(levels.iter_rows())
-    guesses: dict[tuple[str | None, ...], Neighbour] = {}
+    taken = set(known)
+    guesses: dict[_Stack, Neighbour] = {}
     for row in frontier:
         here = levels.row(row)
         for place, axis in enumerate(axes):
-            for after in _others(levels, here, place):
-                there = (*here[:place], after, *here[place + 1 :])
-                if there in taken or there in guesses:
+            for there in _steps(levels, here, place):
+                key = read(there)
+                if key in taken or key in guesses:
                     continue
-                guess, spread = model.guess(there)
+                guess, spread = model.guess(key)
                 ahead = up * (guess - target)
                 chance = float(stdtr(model.freedom, ahead / spread)) if spread > 0 else 0.0
-                guesses[there] = Neighbour(row, axis, here[place], after, guess, spread, chance)
+                guesses[key] = Neighbour(row, axis, here[place], there[place], there, guess, spread, chance)
     return sorted(guesses.values(), key=lambda guessed: (-guessed.chance, -up * guessed.quality))
 
 
-def _others(levels: pl.DataFrame, here: tuple[str | None, ...], place: int) -> list[str]:
-    """Return other values of an axis among the stacks that have the same axes as this one."""
+def _steps(levels: pl.DataFrame, here: _Stack, place: int) -> Iterator[_Stack]:
+    """Yield stacks with another value of an axis, among those of stacks that have the same axes as this one.
+
+    Values that only go together as they were seen change together, in the step of the first of them.
+    """
     if here[place] is None:
-        return []
-    same = [
+        return
+    stated = [
         pl.col(name).is_null() == (value is None) for name, value in zip(levels.columns, here, strict=True)
     ]
-    values = levels.filter(same).to_series(place).unique().drop_nulls().sort().to_list()
-    return [value for value in values if value != here[place]]
+    axis = levels.columns[place]
+    moved = [axis]
+    if axis in TOGETHER:
+        moved = [name for name in TOGETHER if name in levels.columns]
+        earlier = moved[: moved.index(axis)]
+        stated += [pl.col(name) == here[levels.columns.index(name)] for name in earlier]
+    for values in (
+        levels.filter(stated, pl.col(axis) != here[place]).select(moved).unique().sort(moved).rows()
+    ):
+        changed = dict(zip(moved, values, strict=True))
+        yield tuple(changed.get(name, value) for name, value in zip(levels.columns, here, strict=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Model:
+class _Effects:
     """Additive effects, with what the spread of a new value needs."""
 
     columns: dict[tuple[int, str | None], int]
-    effects: Floats
+    sizes: Floats
     spread: Floats
     residual: float
     freedom: int
 
-    def guess(self, stack: tuple[str | None, ...]) -> tuple[float, float]:
-        """Return quality of a stack and the standard error of one new value of it."""
-        point = np.zeros(len(self.effects))
+    def guess(self, stack: _Stack) -> tuple[float, float]:
+        """Return the figure of a stack and the standard error of one new value of it."""
+        point = np.zeros(len(self.sizes))
         point[[0, *(self.columns[place, value] for place, value in enumerate(stack))]] = 1.0
-        return float(point @ self.effects), self.residual * float(np.sqrt(1 + point @ self.spread @ point))
+        return float(point @ self.sizes), self.residual * float(np.sqrt(1 + point @ self.spread @ point))
 
 
-def _fit(levels: pl.DataFrame, quality: Floats) -> _Model | None:
-    """Solve least squares of the least norm, since the columns of an axis add up to one."""
-    columns: dict[tuple[int, str | None], int] = {}
-    for place, name in enumerate(levels.columns):
-        for value in levels[name].unique().sort().to_list():
-            columns[place, value] = len(columns) + 1
-    design = np.zeros((levels.height, len(columns) + 1))
+def _effects(stacks: Sequence[_Stack], values: Floats) -> _Effects | None:
+    """Fit what every value of every axis adds to a figure of stacks; None where too few are known (NaN).
+
+    Least squares of the least norm, since the columns of an axis add up to one.
+    """
+    levels = dict.fromkeys((place, value) for stack in stacks for place, value in enumerate(stack))
+    columns = {level: column for column, level in enumerate(levels, 1)}
+    design = np.zeros((len(stacks), len(columns) + 1))
     design[:, 0] = 1.0
-    for row, stack in enumerate(levels.iter_rows()):
+    for row, stack in enumerate(stacks):
         design[row, [columns[place, value] for place, value in enumerate(stack)]] = 1.0
-    known = ~np.isnan(quality)
-    design, values = design[known], quality[known]
+    known = ~np.isnan(values)
+    design, values = design[known], values[known]
     if not len(values):
         return None
-    effects, _, rank, _ = np.linalg.lstsq(design, values, rcond=None)
+    sizes, _, rank, _ = np.linalg.lstsq(design, values, rcond=None)
     freedom = len(values) - int(rank)
     if freedom < LEAST_FREEDOM:
         return None
-    residual = float(np.sqrt(np.sum((values - design @ effects) ** 2) / freedom))
+    residual = float(np.sqrt(np.sum((values - design @ sizes) ** 2) / freedom))
     spread = np.asarray(np.linalg.pinv(design.T @ design), dtype=np.float64)
-    return _Model(columns, np.asarray(effects, dtype=np.float64), spread, residual, freedom)
+    return _Effects(columns, np.asarray(sizes, dtype=np.float64), spread, residual, freedom)

@@ -508,6 +508,7 @@ _EVERY = (
     _text("said_by", "said by", "Additive effects of the axes, a search's model, or both."),
     _number("place", "search's order", 0, "What a search would begin with first."),
     _score("guess", "guessed quality", "Modelled: additive effects of the axes."),
+    _text("beyond", "limits", "Limits that it breaks already by its dearest part."),
 )
 
 COLUMNS: Mapping[str, Column] = {column.name: column for column in _EVERY}

@@ -76,3 +76,34 @@ def test_stacks_that_state_no_axis_have_no_neighbours():
     made = table(lambda *_: True)
     assert neighbours(made, (), [0, 1], 0.5) == []
     assert neighbours(made.with_columns(reranker=pl.lit(None, pl.String)), ("reranker",), [0, 1], 0.5) == []
+
+
+def read(stack):
+    """Without a reranker nothing reads K."""
+    return stack if stack[1] else (*stack[:2], None)
+
+
+def test_what_nothing_reads_is_no_step():
+    made = table(lambda e, r, k: (e, r, k) != ("c", "r", 100) and (e, r, k) not in {("c", None, 20)})
+    starts = [place(made, embedder="c", reranker=reranker, candidates=50) for reranker in (None, "r")]
+    asked = [(each.of, each.after) for each in neighbours(made, AXES, starts, 0.5)]
+    assert asked == [(starts[1], "100"), (starts[0], "20")]
+    assert [each.stack for each in neighbours(made, AXES, starts, 0.5, read=read)] == [("c", "r", "100")]
+
+
+def test_values_that_go_together_change_together():
+    """No model has the dimensions of another: b is tried with its own, and nobody tries a with 512."""
+    seen = [("a", 256), ("a", 128), ("b", 512)]
+    rows = [
+        {"embedder": e, "dim": d, "reranker": r, "quality": 0.4 + 0.1 * (r == "s") + d / 1e4}
+        for (e, d), r in itertools.product(seen, ("r", "s"))
+    ]
+    made = pl.DataFrame(rows).filter(~((pl.col("embedder") != "a") & (pl.col("reranker") == "s")))
+    made = made.filter(~((pl.col("dim") == 128) & (pl.col("reranker") == "s")))
+    made = pl.concat([made] * 3)  # enough for a spread
+    start = place(made.head(4), embedder="a", dim=256, reranker="s")
+    found = neighbours(made, ("embedder", "dim", "reranker"), [start], 0.5)
+    assert {(each.axis, each.stack) for each in found} == {
+        ("embedder", ("b", "512", "s")),
+        ("dim", ("a", "128", "s")),
+    }

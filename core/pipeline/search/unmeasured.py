@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 import polars as pl
 
+from core.axes import TOGETHER
 from core.pipeline.search.propose import Floats, Space, Value, propose, tell
 from core.pipeline.sweep.fields import SearchLimits
 from core.records import Stack
@@ -17,8 +18,6 @@ from core.records import Stack
 MOST = 20_000
 """Combinations that are looked at, drawn at random where there are more."""
 COUNT = 8
-_OF = ("embedder", "dim")
-"""Axes whose values only go together as they were seen: no model has the dimensions of another."""
 Levels: TypeAlias = "tuple[Value | None, ...]"
 
 
@@ -39,6 +38,7 @@ def unmeasured(
     *,
     harm: Floats | None = None,
     higher_is_better: bool = True,
+    read: Callable[[Levels], Levels] = lambda stack: stack,
     count: int = COUNT,
     seed: int = 0,
 ) -> list[Proposal]:
@@ -48,6 +48,7 @@ def unmeasured(
         levels: The axes of every evaluated stack; null = it has no such axis.
         figures: Quality, milliseconds and dollars per 1,000 queries of each; NaN = unknown.
         harm: Of each, where that is known.
+        read: What of a stack anything in it reads: of stacks that are equal in it one is enough.
 
     Raises:
         ClqError: If Optuna is not installed.
@@ -59,8 +60,10 @@ def unmeasured(
     places = {
         combination: at for at, combination in enumerate(dict.fromkeys(evaluated[row] for row in known))
     }
-    taken = {*evaluated}
-    further = [combination for combination in _combinations(levels, seed) if combination not in taken]
+    combinations = {read(combination): combination for combination in reversed(_combinations(levels, seed))}
+    for evaluated_one in evaluated:
+        combinations.pop(read(evaluated_one), None)
+    further = [*reversed(combinations.values())]
     if not places or not further:
         return []
     every = [*places, *further]
@@ -70,7 +73,7 @@ def unmeasured(
     harm = None if harm is None else harm[known]
     begun, maximised = tell(rows, (quality, ms, usd), limits, harm=harm, higher_is_better=higher_is_better)
     proposed = propose(space, begun, count, maximised=maximised, seed=seed)
-    return [_proposal(levels.columns, evaluated, every[row]) for row in proposed]
+    return [_proposal(levels.columns, evaluated, every[row], read) for row in proposed]
 
 
 def _combinations(levels: pl.DataFrame, seed: int) -> list[Levels]:
@@ -78,7 +81,7 @@ def _combinations(levels: pl.DataFrame, seed: int) -> list[Levels]:
     together: dict[tuple[bool, ...], list[Levels]] = {}
     for row in levels.iter_rows():
         together.setdefault(tuple(value is None for value in row), []).append(row)
-    pair = [levels.columns.index(axis) for axis in _OF if axis in levels.columns]
+    pair = [levels.columns.index(axis) for axis in TOGETHER if axis in levels.columns]
     rng = np.random.default_rng(seed)
     combinations: list[Levels] = []
     for stacks in together.values():
@@ -103,13 +106,18 @@ def _drawn(choices: Sequence[Sequence[Value | None]], rng: np.random.Generator) 
     )
 
 
-def _proposal(axes: Sequence[str], evaluated: Sequence[Levels], own: Levels) -> Proposal:
-    def apart(row: int) -> int:
-        return sum(one != other for one, other in zip(evaluated[row], own, strict=True))
+def _proposal(
+    axes: Sequence[str], evaluated: Sequence[Levels], own: Levels, read: Callable[[Levels], Levels]
+) -> Proposal:
+    ours = read(own)
+    unread = [value != kept for value, kept in zip(own, ours, strict=True)]
 
-    of = min(range(len(evaluated)), key=apart)
-    steps = zip(axes, evaluated[of], own, strict=True)
-    return Proposal(of, tuple(step for step in steps if step[1] != step[2]), _spec(axes, own))
+    def steps(row: int) -> list[tuple[str, Value | None, Value | None]]:
+        places = zip(axes, evaluated[row], own, unread, strict=True)
+        return [(axis, one, other) for axis, one, other, ignored in places if one != other and not ignored]
+
+    of = min(range(len(evaluated)), key=lambda row: len(steps(row)))
+    return Proposal(of, tuple(steps(of)), _spec(axes, own))
 
 
 def _spec(axes: Sequence[str], levels: Levels) -> dict[str, Value]:

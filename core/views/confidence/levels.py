@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 
+from core.axes import as_read
 from core.pipeline.own.config import OWN
 from core.records import JsonMap
 from core.views.workspace.stacks import AXES
 
 _WORDS = {"candidates": "K", "dim": "dimensions", "sparse": "sparse index"}
 _Pipeline = tuple[str, str]  # Name and version of one's own
+_Value = TypeVar("_Value")
 _OF = "\n"  # Between the place of a pipeline and its parameter in the name of an axis
 
 
@@ -46,6 +48,13 @@ class Levels:
         own = [pl.Series(name, [step.get(name) for step in steps], pl.String) for name in names]
         whole = frame.with_columns(own)
         return cls(whole.select(col for col in whole if not col.is_null().all()), pipelines)
+
+    def read(self, stack: tuple[_Value, ...]) -> tuple[_Value | None, ...]:
+        """Return where a stack stands on the axes that something in it reads; on others it has no place."""
+        axes = self.frame.columns
+        stated = {axis: value for axis, value in zip(axes, stack, strict=True) if value is not None}
+        kept = as_read(stated)
+        return tuple(kept.get(axis) for axis in axes)
 
     def spec(self, values: Mapping[str, Any]) -> JsonMap:
         """Specify the stack that stands there."""

@@ -48,6 +48,7 @@ MODELLED = (
     "≈ modelled, not measured. Effects: additive effects of the axes. Search: TPE over quality, latency and "
     "cost of the evaluated stacks; it gives an order, no guess."
 )
+AT_LEAST = "What the least of the evaluated stacks with its dearest part takes."
 WEIGH_BACK = "Queries taken by these shares must be weighted back to the shares of today."
 BEST_STACK = "the best as usual"
 ASSUMED_USD = 0.01  # A judgement, while nobody names a price
@@ -390,5 +391,8 @@ NEIGHBOURS = (
     *("of", "step", "said_by", "place", "guess"),
     COLUMNS["spread"].but("±", "Standard error of the guess."),
     COLUMNS["chance"].but("beats the choice", "Chance of a higher quality than today's choice."),
+    COLUMNS["latency_ms"].but("≥ ms", AT_LEAST, name="latency_least"),
+    COLUMNS["cost"].but("≥ $ / 1k", AT_LEAST, name="cost_least"),
+    "beyond",
 )
 SECTIONS = (would_it_hold, what_flips_it, kinds_of_question, other_weights, worth_measuring_more)

@@ -390,14 +390,19 @@ def tag_words(rows: pl.DataFrame, queries: pl.DataFrame, one: str, other: str) -
 
 
 def next_stack_words(rows: pl.DataFrame) -> str:
-    """Return the best of the stacks to add, in words, by each model that names any."""
-    guessed = rows.filter(pl.col("chance").is_not_null()).sort("chance", descending=True, maintain_order=True)
+    """Return the best of the stacks to add within the limits, in words, by each model that names any."""
+    within = rows.filter(pl.col("beyond").is_null())
+    guessed = within.filter(pl.col("chance").is_not_null()).sort(
+        "chance", descending=True, maintain_order=True
+    )
     said = [
         f"The best guess: {best['of']} with {best['step']}, about {text.score(best['guess'])} "
         f"± {best['spread']:.3f}, beats today's choice with a chance of {text.percent(best['chance'])}."
         for best in guessed.head(1).iter_rows(named=True)
     ]
-    said += [f"A search would begin with {stack}." for stack in rows.filter(pl.col("place") == 1)["stack"]]
+    said += [f"A search would begin with {stack}." for stack in within.drop_nulls("place")["stack"].head(1)]
+    if outside := rows.height - within.height:
+        said.append(f"{text.count(outside, 'stack')} to add would break your limits.")
     if said:
         return " ".join(said)
     return "No stack one step from the frontier is missing, or too few are known for a guess."

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from core.decide.axes import floats, quality_axis
+from core.decide.axes import COST, LATENCY, Axis, floats, quality_axis
 from core.decide.joint import JointSample
 from core.decide.neighbours import neighbours
 from core.decide.pareto import frontier_rows
@@ -19,7 +20,7 @@ from core.extras import SEARCH_REQUIREMENTS, obstacle
 from core.pipeline.search.unmeasured import unmeasured
 from core.pipeline.sweep.fields import SearchLimits
 from core.records import stack_label
-from core.stats.intervals import SEED
+from core.stats.intervals import SEED, Floats
 from core.views.confidence.levels import Levels
 
 USUAL = (10, 20, 40, 80, 160, 320, 640, 1280)  # Numbers of further queries that are always looked at
@@ -31,9 +32,11 @@ EFFECTS, SEARCH, BOTH = "effects", "search", "both"
 _PROPOSED = {
     **dict.fromkeys(("stack", "of", "step", "said_by"), pl.String),
     "place": pl.Int64,
-    **dict.fromkeys(("guess", "spread", "chance"), pl.Float64),
+    **dict.fromkeys(("guess", "spread", "chance", "latency_least", "cost_least"), pl.Float64),
+    "beyond": pl.String,
 }
 _Key = tuple[str | None, ...]
+_DEPTH = "candidates"
 LEAST = 5  # Queries of a tag below which no spread is told
 
 
@@ -177,28 +180,81 @@ def next_rows(table: pl.DataFrame, decision: Decision, limits: Constraints) -> p
     Returns:
         stack (its label), of (an evaluated stack), step (in words), said_by ("effects", "search" or "both"),
         place (among what the search proposes), guess and spread (of quality), chance (to score above today's
-        choice); those of the search first, then the likeliest. Of the effects' there are none where there is
-        no choice, or too few stacks for a guess; of the search's none where Optuna is missing.
+        choice), latency_least and cost_least (of `_least`; null = unknown) and beyond (limits that these
+        break, in words; null = none); those within the limits first, of them those of the search, then
+        the likeliest. Of the effects' there are none where there is no choice, or too few stacks for a
+        guess; of the search's none where Optuna is missing.
     """
     levels = Levels.of(table)
+    if not levels.frame.width:  # nobody said how the stacks were made
+        return pl.DataFrame(schema=_PROPOSED)
     rows = _searched(table, levels, limits) if missing_model() is None else {}
     for key, near in _near(table, levels, decision).items():
         rows[key] = {**rows[key], **near, "said_by": BOTH} if key in rows else near
-    proposed = [{**dict.fromkeys(_PROPOSED), **row} for row in rows.values()]
-    return pl.DataFrame(proposed, schema=_PROPOSED)
+    least = {axis: _least(levels, axis.read(table)) for axis in (LATENCY, COST)}
+    proposed = [
+        {**dict.fromkeys(_PROPOSED), **row, **_beyond({axis: of(key) for axis, of in least.items()}, limits)}
+        for key, row in rows.items()
+    ]
+    return pl.DataFrame(proposed, schema=_PROPOSED).sort(pl.col("beyond").is_not_null(), maintain_order=True)
+
+
+def _least(levels: Levels, values: Floats) -> Callable[[_Key], float | None]:
+    """Return what a stack takes at least: as much as the least of the evaluated ones with its dearest part.
+
+    A reranker with the K that it reads is one part, known from the next smaller K on; None where no stack
+    with any part of it is known.
+    """
+    axes = levels.frame.columns
+    parts = [
+        dict(zip(axes, levels.read(stack), strict=True)) for stack in levels.frame.cast(pl.String).rows()
+    ]
+    schema = {**dict.fromkeys(axes, pl.String), "at_least": pl.Float64}
+    rows = [{**part, "at_least": value} for part, value in zip(parts, values.tolist(), strict=True)]
+    known = pl.DataFrame(rows, schema=schema).filter(pl.col("at_least").is_not_nan())
+
+    @cache
+    def of_part(axis: str, part: str, depth: str | None) -> float | None:
+        alike = known.filter(pl.col(axis) == part)
+        if axis == "reranker" and depth is not None:
+            k = pl.col(_DEPTH).cast(pl.Int64)
+            alike = alike.filter(k <= int(depth)).filter(k == k.max())
+        least = alike["at_least"].min()
+        return least if isinstance(least, float) else None
+
+    def least(stack: _Key) -> float | None:
+        stated = {axis: part for axis, part in zip(axes, levels.read(stack), strict=True) if part is not None}
+        depth = stated.pop(_DEPTH, None)
+        bounds = [of_part(axis, part, depth) for axis, part in stated.items()]
+        return max((bound for bound in bounds if bound is not None), default=None)
+
+    return least
+
+
+def _beyond(least: Mapping[Axis, float | None], limits: Constraints) -> dict[str, Any]:
+    """Return what a stack takes at least, and the limits that it breaks so."""
+    broken = [
+        axis.beyond
+        for axis, value in least.items()
+        if value is not None and (most := limits.of(axis)) is not None and value > most
+    ]
+    bounds = {"latency_least": least[LATENCY], "cost_least": least[COST]}
+    return {**bounds, "beyond": " and ".join(broken) or None}
 
 
 def _near(table: pl.DataFrame, levels: Levels, decision: Decision) -> dict[_Key, dict[str, Any]]:
     chosen = decision.chosen
     target = None if chosen is None else table["quality"][chosen]
-    if target is None or not levels.frame.width:
+    if target is None:
         return {}
     axes, frame = levels.frame.columns, levels.frame.with_columns(table["quality"])
-    near = neighbours(frame, axes, frontier_rows(table, decision), float(target), decision.quality)
+    near = neighbours(
+        frame, axes, frontier_rows(table, decision), float(target), decision.quality, read=levels.read
+    )
     rows = {}
     for neighbour in near:
-        values = {**levels.frame.row(neighbour.of, named=True), neighbour.axis: neighbour.after}
-        rows[_key(axes, values)] = {
+        values = dict(zip(axes, neighbour.stack, strict=True))
+        rows[neighbour.stack] = {
             "stack": stack_label(levels.spec(values)),
             "of": table["name"][neighbour.of],
             "step": Levels.step(neighbour.axis, neighbour.before, neighbour.after),
@@ -220,6 +276,7 @@ def _searched(table: pl.DataFrame, levels: Levels, limits: Constraints) -> dict[
         ),
         harm=None if limits.max_harm is None else floats(table, "harm"),
         higher_is_better=limits.higher_is_better,
+        read=levels.read,
         seed=SEED,
     )
     return {

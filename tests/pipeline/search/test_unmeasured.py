@@ -94,3 +94,18 @@ def test_proposals_are_new_and_the_same_for_the_same_results(limits: SearchLimit
         near = LEVELS.row(each.of)
         apart = [(axis, one, two) for axis, one, two in zip(SCHEMA, near, own, strict=True) if one != two]
         assert [*each.steps] == apart
+
+
+@pytest.mark.extras
+def test_of_stacks_that_differ_in_what_nothing_reads_one_is_enough() -> None:
+    pytest.importorskip("optuna", reason="optuna is not installed")
+
+    def read(stack: Any) -> Any:
+        return (*stack[:3], None) if stack[2] == "none" else stack
+
+    every = unmeasured(LEVELS, FIGURES, SearchLimits(), count=50, read=read)
+    plain = [
+        (each.spec.get("embedder"), each.spec.get("dim")) for each in every if each.spec["reranker"] == "none"
+    ]
+    assert plain == [("m", 512)]  # the others were evaluated at one K, which tells of all
+    assert {axis for each in every if each.spec["reranker"] == "none" for axis, *_ in each.steps} == {"dim"}

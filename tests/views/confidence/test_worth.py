@@ -156,6 +156,46 @@ def test_stacks_to_add_are_guessed_from_published_figures(
     assert "pip install -r requirements-search.txt" in (worth.missing_model() or "")
 
 
+PARTS = [("none", 10), ("none", 50), ("none", 200), ("r", 10), ("r", 200), ("s", 50)] * 2
+SLOW = {"none": 0.1, "r": 3.0, "s": 50.0}
+
+
+@pytest.mark.parametrize(
+    ("limits", "beyond"),
+    [
+        (Constraints(), [None, None, None]),
+        # r at K = 50 takes at least what it takes at K = 10; of s at K = 10 nothing is known
+        (Constraints(sla_ms=100.0), [None, None, "over the SLA"]),
+        (
+            Constraints(sla_ms=100.0, budget=1.0),
+            [None, "over the budget", "over the SLA and over the budget"],
+        ),
+    ],
+)
+def test_a_depth_that_nothing_reads_is_never_modelled_and_what_breaks_a_limit_is_named(
+    limits: Constraints, beyond: list[str | None], monkeypatch: pytest.MonkeyPatch
+):
+    """Whatever its K, without a reranker the stack is one, and measured."""
+    monkeypatch.setattr(extras, "installed", lambda _: False)
+    specs = [
+        {"mode": "sparse", "sparse": "bm25", "reranker": reranker, "candidates": k} for reranker, k in PARTS
+    ]
+    ms = [SLOW[reranker] * k for reranker, k in PARTS]
+    rows = stacks(
+        quality=[0.4, 0.4, 0.4, 0.5, 0.55, 0.6] * 2, spec=list(map(json.dumps, specs)), latency_ms=ms,
+        cost=[value / 20 for value in ms], **{name: [spec[name] for spec in specs] for name in specs[0]},
+    )  # fmt: skip
+    made = worth.next_rows(rows, decide(rows, Constraints()), limits)
+    found = dict(made.select("stack", "beyond").rows())
+    assert found == dict(
+        zip(("BM25 + s, K = 10", "BM25 + r, K = 50", "BM25 + s, K = 200"), beyond, strict=True)
+    )
+    within = [stack for stack, why in found.items() if why is None]
+    assert made["stack"].head(len(within)).sort().to_list() == sorted(within)
+    outside = f"{3 - len(within)} stack"
+    assert (outside in words.next_stack_words(made)) == (len(within) < 3)
+
+
 @pytest.mark.extras
 def test_the_model_of_a_search_names_stacks_to_add(published_store: Path):
     pytest.importorskip("optuna", reason="optuna is not installed")
@@ -164,7 +204,9 @@ def test_the_model_of_a_search_names_stacks_to_add(published_store: Path):
     rows = worth.next_rows(whole, decide(whole, limits), limits)
     assert rows.equals(worth.next_rows(whole, decide(whole, limits), limits))
     named = rows.filter(pl.col("place").is_not_null())
-    assert named["place"].to_list() == [*range(1, named.height + 1)]
+    assert named["place"].sort().to_list() == [*range(1, named.height + 1)]
+    assert named["beyond"].is_null().to_list() == sorted(named["beyond"].is_null(), reverse=True)
+    assert named.filter(pl.col("beyond").is_null())["place"].is_sorted()
     assert named.height == COUNT
     assert not {*named["said_by"]} & {worth.EFFECTS}
     assert rows.filter(said_by=worth.EFFECTS)["chance"].is_sorted(descending=True)
