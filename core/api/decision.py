@@ -155,7 +155,8 @@ class Decision(Shown):
         Args:
             paths: New files ending in .html, .md or .json; a gate reads the JSON.
             replace: Whether files that are there are replaced.
-            dashboard: The address of the dashboard that the link in them opens.
+            dashboard: The address of the dashboard that the link in them opens; none is written where others
+                cannot open it.
 
         Raises:
             InputError: If a file cannot go there; none was written then.

@@ -157,7 +157,12 @@ def evaluate_next(ctx: typer.Context, question: Question, *, form: FormatOption 
 
 
 DashboardOption = Annotated[
-    str, typer.Option("--dashboard", help="Address of the dashboard that the link in the file opens.")
+    str,
+    typer.Option(
+        "--dashboard",
+        help="Address of the dashboard that the link in the file opens; none is written where others cannot "
+        "open it.",
+    ),
 ]
 ReplaceOption = Annotated[bool, typer.Option("--replace", help="Replace a file that is there.")]
 

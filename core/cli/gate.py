@@ -57,7 +57,11 @@ def run(
     ] = None,
     json_: Annotated[Path | None, typer.Option("--json", help="JSON to write, by gate.schema.json.")] = None,
     dashboard: Annotated[
-        str, typer.Option(help="Address of the dashboard that the link in the files opens.")
+        str,
+        typer.Option(
+            help="Address of the dashboard that the link in the files opens; Markdown has none where others "
+            "cannot open it."
+        ),
     ] = "http://localhost:8501/",
     form: FormatOption = Format.TABLE,
 ) -> None:

@@ -23,6 +23,7 @@ from core.views.decision import words as decision_words
 from core.views.decision.facts import record, soundness, status_rows
 from core.views.decision.ship import handed
 from core.views.headroom import limiting
+from core.views.link import elsewhere
 from core.views.workspace.choices import choices, one_known
 from core.views.workspace.comparable import environment
 from core.views.workspace.scope import Quality, Scope
@@ -126,6 +127,7 @@ def record_data(
     """Return the decision with everything around it.
 
     Args:
+        link: The address that opens it in a dashboard; one of this machine alone is left out.
         command: What decides the same on the command line; None where that cannot be said there.
     """
     rows = (verdict.decision.chosen, verdict.decision.runner_up)
@@ -139,7 +141,7 @@ def record_data(
         "version": VERSION,
         "made_at": made_at.isoformat(timespec="seconds"),
         "made_by": {"name": "CLQ Explorer", "version": __version__},
-        "link": link or None,
+        "link": elsewhere(link),
         "command": command,
         "question": question(view),
         "answer": {"sentence": said.sentence, "reason": said.reason, "warning": said.warning or None},

@@ -1,8 +1,8 @@
 """Figures as SVG, where no script draws them: marks, lines, bars, intervals, axes, legend.
 
-What a figure says by hovering is left out; every chart has a table behind it. Words in a figure are
-untrusted: they become the text of an element and nothing else. Axes and words have the colours of the page
-(`--quiet`, `--line`).
+What a figure says by hovering is left out unless it is asked for; every chart has a table behind it. Words in
+a figure are untrusted: they become the text of an element and nothing else. Axes and words have the colours
+of the page (`--quiet`, `--line`).
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 _Any = Any  # what Plotly gives, which has no types
-_WIDTH, _HEIGHT = 760, 380  # Of a figure that names no height; pixels
-_LEFT, _RIGHT, _TOP, _BOTTOM = 66, 16, 34, 46
-_CHARACTER, _LINE = 6.2, 15  # About the size of a character of 11 px
+_HEIGHT = 380  # Of a figure that names none; pixels
 _TICKS = 5
+_FEW = 3  # Decades of a logarithmic axis up to which numbers stand between them
+_SWATCH = 22  # Pixels of a mark of the legend, with what is between it and the next
 _ANCHORS = {"center": "middle", "right": "end"}
 _BAR = 0.72  # Share of its place that a group of bars fills
 _SHAPES = {
@@ -39,6 +39,36 @@ _SHAPES = {
 }
 _KINDS = frozenset({"scatter", "scattergl", "bar"})
 _MARKUP = re.compile(r"<[^>]*>")
+
+
+@dataclass(frozen=True, slots=True)
+class Canvas:
+    """What a figure is drawn on."""
+
+    width: int = 760  # pixels, and as wide as it grows
+    letter: int = 11  # size of its letters; pixels
+    named: bool = False  # whether a mark says its hover text, where a trace has any
+
+    @property
+    def character(self) -> float:
+        """About the width of a character; pixels."""
+        return 0.56 * self.letter
+
+    @property
+    def line(self) -> float:
+        """From a line of text to the next; pixels."""
+        return 1.36 * self.letter
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """The area between the axes; pixels."""
+
+    canvas: Canvas
+    left: float
+    right: float
+    top: float
+    bottom: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +96,7 @@ class _Axis:
         return float(self.start + (number - self.low) / (self.high - self.low or 1) * (self.end - self.start))
 
 
-def svg(figure: go.Figure, alt: str) -> str | None:
+def svg(figure: go.Figure, alt: str, canvas: Canvas = Canvas()) -> str | None:
     """Draw a figure; None where it has a kind of trace that is not drawn here.
 
     Args:
@@ -76,29 +106,36 @@ def svg(figure: go.Figure, alt: str) -> str | None:
     if not traces or any(trace.type not in _KINDS for trace in traces):
         return None
     layout = figure.layout
-    room = (_margin(layout, traces), int(layout.height or _HEIGHT))
+    height = int(layout.height or _HEIGHT)
+    listed = _listed(traces, canvas)
+    lines = 1 + max((entry.line for entry in listed), default=0)
+    room = _Room(
+        canvas,
+        left=_margin(layout, traces, canvas),
+        right=canvas.width - 16,
+        top=(lines + 1) * canvas.line + 4,
+        bottom=height - 3 * canvas.line - 2,
+    )
     named = [(trace.xaxis or "x", trace.yaxis or "y") for trace in traces]
     parts: list[str] = []
     for pair in dict.fromkeys(named):
         own = [trace for trace, one in zip(traces, named, strict=True) if one == pair]
         parts += _panel(layout, pair, own, room)
-    words = escape(alt)
+    parts += _legend(listed, canvas)
     return (
-        f'<svg viewBox="0 0 {_WIDTH} {room[1]}" role="img" aria-label="{words}" font-size="11" '
-        f'style="max-width:{_WIDTH}px;width:100%">{"".join(parts)}{"".join(_legend(traces))}</svg>'
+        f'<svg viewBox="0 0 {canvas.width} {height}" width="{canvas.width}" role="img" '
+        f'aria-label="{escape(alt)}" font-size="{canvas.letter}">{"".join(parts)}</svg>'
     )
 
 
-def _margin(layout: _Any, traces: Sequence[Any]) -> float:
+def _margin(layout: _Any, traces: Sequence[Any], canvas: Canvas) -> float:
     """Return the pixels left of the axes, which names of rows need."""
     names = [*(one for trace in traces for one in _values(trace.y)), *_values(layout.yaxis.ticktext)]
     sizes = [len(_short(one)) for one in names if isinstance(one, str)]
-    return max(_LEFT, max(sizes, default=0) * _CHARACTER + 12)
+    return max(6 * canvas.letter, max(sizes, default=0) * canvas.character + 12)
 
 
-def _notes(
-    layout: _Any, pair: tuple[str, str], axes: tuple[_Axis, _Axis], room: tuple[float, int]
-) -> Iterator[str]:
+def _notes(layout: _Any, pair: tuple[str, str], axes: tuple[_Axis, _Axis], room: _Room) -> Iterator[str]:
     """Write what stands beside marks, and by shares of the whole figure, such as the titles of panels."""
     (x, y), first = axes, pair == ("x", "y")
     for one in layout.annotations:
@@ -106,18 +143,15 @@ def _notes(
         whole_figure = (across, down) == ("paper", "paper")
         if across not in (pair[0], "paper") or down not in (pair[1], "paper") or (whole_figure and not first):
             continue
-        left = (
-            room[0] + one.x * (_WIDTH - _RIGHT - room[0]) if across == "paper" else x.stands(_number(one.x))
-        )
-        whole = room[1] - _BOTTOM
-        top = whole - one.y * (whole - _TOP) - 4 if down == "paper" else y.stands(_number(one.y)) + 4
+        wide, high = room.right - room.left, room.bottom - room.top
+        left = room.left + one.x * wide if across == "paper" else x.stands(_number(one.x))
+        top = room.bottom - one.y * high - 4 if down == "paper" else y.stands(_number(one.y)) + 4
         left, top = left + (one.xshift or 0), max(top - (one.yshift or 0), 12)
         yield _text(left, top, _short(one.text or "", 44), _ANCHORS.get(one.xanchor, "start"))
 
 
-def _panel(
-    layout: _Any, pair: tuple[str, str], traces: Sequence[Any], room: tuple[float, int]
-) -> Iterator[str]:
+def _panel(layout: _Any, pair: tuple[str, str], traces: Sequence[Any], room: _Room) -> Iterator[str]:
+    canvas = room.canvas
     x, y = (_axis(layout, name, traces, room) for name in pair)
     yield f'<path d="M{x.start:.1f},{y.end:.1f}V{y.start:.1f}H{x.end:.1f}" fill="none" stroke="var(--line)"/>'
     for value, words in y.ticks:
@@ -125,21 +159,21 @@ def _panel(
         yield f'<path d="M{x.start:.1f},{at:.1f}H{x.end:.1f}" stroke="var(--line)" stroke-width=".5"/>'
         yield _text(x.start - 6, at + 4, words, "end")
     for value, words in x.ticks:
-        yield _text(x.at(value), y.start + 15, words, "middle")
-    yield _text((x.start + x.end) / 2, y.start + 33, x.title, "middle")
-    yield _text(x.start, y.end - 8, y.title, "start")
+        yield _text(x.at(value), y.start + canvas.line, words, "middle")
+    yield _text((x.start + x.end) / 2, y.start + 2.3 * canvas.line, x.title, "middle")
+    yield _text(4 if pair == ("x", "y") else x.start, y.end - 8, y.title, "start")
     bars = [trace for trace in traces if trace.type == "bar"]
     yield from _bars(bars, x, y, stacked=layout.barmode in ("stack", "relative"))
     for number, trace in enumerate(traces):
         if trace.type != "bar":
-            yield from _scatter(trace, x, y, _colour(trace, number))
+            yield from _scatter(trace, x, y, _colour(trace, number), named=canvas.named)
     for shape in layout.shapes:
         if shape.type == "line" and (shape.xref or "x").split()[0] == pair[0]:
             yield _rule(shape, x, y)
     yield from _notes(layout, pair, (x, y), room)
 
 
-def _axis(layout: _Any, name: str, traces: Sequence[Any], room: tuple[float, int]) -> _Axis:
+def _axis(layout: _Any, name: str, traces: Sequence[Any], room: _Room) -> _Axis:
     letter, about = name[0], layout[name[0] + "axis" + name[1:]]
     values = [value for trace in traces for value in _values(getattr(trace, letter))]
     log = about.type == "log"
@@ -155,7 +189,7 @@ def _axis(layout: _Any, name: str, traces: Sequence[Any], room: tuple[float, int
     elif about.autorange == "reversed":
         low, high = high, low
     domain = about.domain or (0, 1)
-    ends = (room[0], _WIDTH - _RIGHT) if letter == "x" else (room[1] - _BOTTOM, _TOP)
+    ends = (room.left, room.right) if letter == "x" else (room.bottom, room.top)
     start, end = (ends[0] + share * (ends[1] - ends[0]) for share in domain)
     title = _plain((about.title.text if about.title else "") or "")
     ticks = () if about.visible is False else tuple(_ticks(about, low, high, places, log=log))
@@ -198,9 +232,9 @@ def _ticks(
             if least <= stands <= most:
                 yield float(value), _short(str(one))
     elif log:
-        yield from (
-            (10.0**power, f"{10.0**power:g}") for power in range(math.ceil(least), math.floor(most) + 1)
-        )
+        between = (1, 2, 5) if most - least <= _FEW else (1,)
+        marks = (of * 10.0**power for power in range(math.floor(least), math.ceil(most)) for of in between)
+        yield from ((mark, f"{mark:,g}") for mark in marks if least <= math.log10(mark) <= most)
     else:
         step = _step((most - least) / _TICKS)
         first = math.ceil(least / step)
@@ -247,7 +281,7 @@ def _bars(traces: Sequence[Any], x: _Axis, y: _Axis, *, stacked: bool) -> Iterat
                    f'fill="{_colour(trace, number, place)}" opacity="{_opacity(trace)}"/>')  # fmt: skip
 
 
-def _scatter(trace: _Any, x: _Axis, y: _Axis, colour: str) -> Iterator[str]:
+def _scatter(trace: _Any, x: _Axis, y: _Axis, colour: str, *, named: bool) -> Iterator[str]:
     mode = trace.mode or "lines+markers"
     points = [
         (x.at(one), y.at(other)) for one, other in zip(_values(trace.x), _values(trace.y), strict=False)
@@ -258,9 +292,10 @@ def _scatter(trace: _Any, x: _Axis, y: _Axis, colour: str) -> Iterator[str]:
         yield f'<path d="{line}" fill="none" stroke="{colour}" stroke-width="{trace.line.width or 2}"{dash}/>'
     yield from _whiskers(trace, points, x, y, colour)
     if "markers" in mode:
+        said = _values(trace.hovertext) if named else []
         for place, (left, top) in enumerate(points):
             if math.isfinite(left) and math.isfinite(top):
-                yield _mark(trace, place, left, top)
+                yield _mark(trace, place, (left, top), str(said[place]) if said else "")
 
 
 def _line(points: Sequence[tuple[float, float]], *, steps: bool) -> str:
@@ -295,20 +330,21 @@ def _whiskers(
                 yield f'<path d="{path}" stroke="{bars.color or colour}"/>'
 
 
-def _mark(trace: _Any, place: int, left: float, top: float) -> str:
-    marker = trace.marker
+def _mark(trace: _Any, place: int, at: tuple[float, float], said: str = "") -> str:
+    marker, (left, top) = trace.marker, at
     symbol = str(_one(marker.symbol, place) or "circle")
-    size, colour = (
-        (_number(_one(marker.size, place)) if marker.size is not None else 6) / 2,
-        _colour(trace, 0, place),
-    )
+    size = (_number(_one(marker.size, place)) if marker.size is not None else 6) / 2
+    colour, opacity = _colour(trace, 0, place), _opacity(trace)
     hollow = symbol.endswith("-open") or symbol == "x"
-    paint = f'fill="none" stroke="{colour}"' if hollow else f'fill="{colour}"'
     shape = _SHAPES.get(symbol.removesuffix("-open"))
-    at = f'opacity="{_opacity(trace)}" stroke-width="{2 if shape is None else 2 / max(size, 1):.2f}"'
+    width = 1.5 if shape is None else 1.5 / max(size, 1)
+    paint = f'fill="none" stroke="{colour}" stroke-width="{width:.2g}"' if hollow else f'fill="{colour}"'
+    paint += f' opacity="{opacity:g}"' if opacity < 1 else ""
+    inside = f"<title>{escape(_plain(said))}</title>" if said else ""
     if shape is None:
-        return f'<circle cx="{left:.1f}" cy="{top:.1f}" r="{size:.1f}" {paint} {at}/>'
-    return f'<path d="{shape}" transform="translate({left:.1f},{top:.1f}) scale({size:.1f})" {paint} {at}/>'
+        return f'<circle cx="{left:.1f}" cy="{top:.1f}" r="{size:g}" {paint}>{inside}</circle>'
+    moved = f'transform="translate({left:.1f},{top:.1f}) scale({size:g})"'
+    return f'<path d="{shape}" {moved} {paint}>{inside}</path>'
 
 
 def _rule(shape: _Any, x: _Axis, y: _Axis) -> str:
@@ -323,17 +359,43 @@ def _rule(shape: _Any, x: _Axis, y: _Axis) -> str:
     return f'<path d="M{left:.1f},{top:.1f}L{right:.1f},{bottom:.1f}" stroke="{colour}"{dash}/>'
 
 
-def _legend(traces: Sequence[Any]) -> Iterator[str]:
-    left, seen = float(_LEFT), set()
-    for number, trace in enumerate(traces):
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A name of the legend."""
+
+    number: int  # of its trace
+    trace: _Any
+    name: str
+    left: float  # pixels
+    line: int
+
+
+def _listed(traces: Sequence[Any], canvas: Canvas) -> list[_Entry]:
+    """Return the legend, in as many lines as it needs; empty of a single trace."""
+    left, line, entries = 4.0, 0, {}
+    for number, trace in enumerate(traces if len(traces) > 1 else ()):
         name = _short(_plain(str(trace.name or "")), 34)
-        width = len(name) * _CHARACTER + 22
-        if not name or name in seen or left + width > _WIDTH or len(traces) == 1:
+        width = len(name) * canvas.character + _SWATCH
+        if not name or name in entries or trace.showlegend is False:
             continue
-        seen.add(name)
-        yield f'<rect x="{left:.1f}" y="4" width="9" height="9" fill="{_colour(trace, number, 0)}"/>'
-        yield _text(left + 13, 12, name, "start")
+        if left > _SWATCH and left + width > canvas.width:
+            left, line = 4.0, line + 1
+        entries[name] = _Entry(number, trace, name, left, line)
         left += width
+    return list(entries.values())
+
+
+def _legend(entries: Sequence[_Entry], canvas: Canvas) -> Iterator[str]:
+    for entry in entries:
+        middle, trace = (0.6 + entry.line) * canvas.line, entry.trace
+        colour = _colour(trace, entry.number, 0)
+        if trace.type != "bar" and "markers" in (trace.mode or ""):
+            yield _mark(trace, 0, (entry.left + 5, middle))
+        elif trace.type == "bar":
+            yield f'<rect x="{entry.left:.1f}" y="{middle - 5:.1f}" width="9" height="9" fill="{colour}"/>'
+        else:
+            yield f'<path d="M{entry.left:.1f},{middle:.1f}h10" stroke="{colour}" stroke-width="2"/>'
+        yield _text(entry.left + 13, middle + 0.35 * canvas.letter, entry.name, "start")
 
 
 def _colour(trace: _Any, number: int, place: int = 0) -> str:

@@ -1,27 +1,25 @@
-"""The decision record as files (one self-contained HTML, Markdown, JSON), with its own charts."""
+"""The decision record as files (one self-contained HTML, Markdown, JSON), and a workspace as one."""
 
 from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 from urllib.parse import urljoin
-
-import plotly.graph_objects as go
 
 from core.errors import InputError
 from core.files import write_text
 from core.paths import PROGRAM
 from core.report import render, snapshot
 from core.report.data import Verdict, record_data
+from core.report.picture import picture
 from core.report.render import Chart
-from core.report.tables import Data, finalists
+from core.report.tables import Data
 from core.report.words import DEFAULTS, context, named, narrowed, question
-from core.views import link, text, theme
+from core.views import link, theme
 from core.views.confidence.noise import OFF, auditors, usual_auditor
 from core.views.decision.chart import pareto
 from core.views.workspace.comparable import ALL, ALL_MACHINES, EVERY, SHARED
@@ -29,59 +27,6 @@ from core.views.workspace.narrow import Choices, narrow
 from core.views.workspace.scope import Apart, Judging
 from core.views.workspace.view import View
 from core.written import escaped
-
-SHOWN = 16  # Stacks drawn at most, in the order of the table
-_LOOKS: Mapping[str, tuple[str, str]] = {
-    "chosen": (theme.ACCENT, "diamond"),
-    "runner-up": (theme.OKABE_ITO[0], "square"),
-    "frontier": (theme.NEUTRAL, "circle"),
-}
-
-
-def intervals(rows: Sequence[Mapping[str, Any]], quality: str) -> go.Figure | None:
-    """Draw the quality of the finalists with its interval, one line each, the chosen one on top."""
-    shown = [row for row in rows if row["quality"] is not None][:SHOWN]
-    if len(shown) < 2 or all(row["quality_low"] is None for row in shown):
-        return None
-    traces = [_marks(shown, status) for status in _LOOKS if any(row["status"] == status for row in shown)]
-    layout = theme.layout(x=f"{quality}, 95 % interval", height=110 + 30 * len(shown))
-    names = [text.escape(text.shorten(str(row["stack"]), 56)) for row in shown]
-    layout["yaxis"] |= {
-        "tickvals": list(range(len(shown))),
-        "ticktext": names,
-        "range": [len(shown) - 0.4, -0.6],
-    }
-    return theme.finished(traces, layout)
-
-
-def _marks(shown: Sequence[Mapping[str, Any]], status: str) -> theme.Spec:
-    picked = [(place, row) for place, row in enumerate(shown) if row["status"] == status]
-    colour, symbol = _LOOKS[status]
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": status,
-        "x": [row["quality"] for _, row in picked],
-        "y": [place for place, _ in picked],
-        "marker": {"color": colour, "symbol": symbol, "size": 11},
-        "error_x": {
-            "type": "data",
-            "symmetric": False,
-            "array": [_reach(row["quality_high"], row["quality"]) for _, row in picked],
-            "arrayminus": [_reach(row["quality"], row["quality_low"]) for _, row in picked],
-            "color": colour,
-            "thickness": 2,
-            "width": 5,
-        },
-        "text": [text.escape(str(row["stack"])) for _, row in picked],
-        "customdata": [text.sample(row["n"]) for _, row in picked],
-        "hovertemplate": "%{text}<br>%{x:.3f}, %{customdata}<extra></extra>",
-    }
-
-
-def _reach(high: float | None, low: float | None) -> float:
-    return 0.0 if high is None or low is None else high - low
-
 
 RUNS_NAMED = 20  # Chosen runs that a command names one by one; with more there is no command
 ENDINGS = (".html", ".md", ".json")  # Endings of the files that a record can be written as
@@ -99,13 +44,9 @@ def record_file(ending: str, view: View, verdict: Verdict, *, address: str, made
     if ending == ".json":
         return escaped(json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False)) + "\n"
     filled = context(data, "Decision record", f"Decision record: {_name(data)}")
-    charts = {"pareto": _pareto(view, verdict, data)}
-    rows, measure = finalists(data), view.quality.name
-    figure = intervals(rows, measure)
-    if figure is not None:
-        alt = f"{measure} of {text.count(len(rows), 'finalist')} with 95 % intervals."
-        charts["finalists"] = Chart(figure, alt, "Stacks whose intervals overlap widely may be alike.")
-    return (render.html if ending == ".html" else render.markdown)("record.j2", charts, **filled)
+    drawn = picture(data)
+    charts = {} if drawn is None else {"stacks": drawn}
+    return (render.still if ending == ".html" else render.markdown)("record.j2", charts, **filled)
 
 
 def snapshot_file(view: View, verdict: Verdict, *, address: str, made_at: datetime) -> str:

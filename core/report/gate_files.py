@@ -11,6 +11,7 @@ from core.report.files import pinned_link
 from core.report.gate import Held
 from core.report.gate_blocks import gate_blocks
 from core.report.page import as_text, block_data, made_of, workspace_data
+from core.views.link import elsewhere
 from core.written import upright
 
 FORMAT = "clq-explorer/gate"
@@ -56,7 +57,7 @@ def as_markdown(held: Held, *, dashboard: str) -> str:
         kind=kind,
         sentence=held.sentence,
         made=made_of(held.view),
-        link=pinned_link(held.view, dashboard),
+        link=elsewhere(pinned_link(held.view, dashboard)) or "",
     )
 
 

@@ -31,6 +31,7 @@ _POLICY = (
     "default-src 'none'; script-src {}; style-src 'unsafe-inline'; img-src data: blob:; "
     "base-uri 'none'; form-action 'none'"
 )
+_STILL = "default-src 'none'; style-src {}; base-uri 'none'; form-action 'none'"
 _ADDRESS = "%/:?#[]@!$&'()*+,;=~-._"
 _SPECIAL = frozenset("\\`*_[]<>|~&$#!")
 _JOINER = "\u2060"
@@ -61,6 +62,20 @@ def html(template: str, charts: Mapping[str, Chart], **context: object) -> str:
         scripts=[_own(script) for script in scripts],
         figures={name: _embedded(chart.figure) for name, chart in charts.items()},
         config=_data({**theme.chart_config(""), "typesetMath": False}),
+        **context,
+    )
+
+
+def still(template: str, charts: Mapping[str, Chart], **context: object) -> str:
+    """Fill a template as a self-contained HTML file in which no script may run; charts are images in it."""
+    style = _file("page.css")
+    page = environment("html")
+    return page.get_template("page.html").render(
+        body=Markup(page.get_template(template).render(charts=charts, **context)),  # noqa: S704 - escaped there
+        policy=_STILL.format(_source(style)),
+        style=_own(style),
+        scripts=(),
+        figures={},
         **context,
     )
 
@@ -160,7 +175,7 @@ def _library() -> str:
 
 @cache
 def _source(script: str) -> str:
-    """Return a script as the policy names it."""
+    """Return a script, or a style, as the policy names it."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 

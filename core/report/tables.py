@@ -19,8 +19,8 @@ _SHARES = {
     "p_feasible": "within the limits",
     "p_best": "best",
 }
-_WRITTEN = {axis.key: axis.written for axis in axes()}
-_WORDS = {axis.key: axis.word for axis in axes()}
+WRITTEN = {axis.key: axis.written for axis in axes()}
+WORDS = {axis.key: axis.word for axis in axes()}
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,14 @@ def finalists(data: Data) -> list[Data]:
     return list(rows.values())
 
 
+SHIPS = "ships"
+
+
+def letters(data: Data) -> dict[str, str]:
+    """Return by run_id what stacks are called in the chart."""
+    return {} if data["chosen"] is None else {data["chosen"]["run_id"]: SHIPS}
+
+
 def record_tables(data: Data) -> dict[str, Table | None]:
     """Return the tables that record and snapshot share, by name; None where there is nothing to tell."""
     best, measure = finalists(data), data["asked"]["measure"]
@@ -79,7 +87,6 @@ def record_tables(data: Data) -> dict[str, Table | None]:
             (_text("status"), *numbers(measure), *(share(key, name) for key, name in shares.items())),
             FINALISTS,
             strong=bool(best) and best[0]["status"] == "chosen",
-            sortable=True,
         ),
         "turns": _turns(data["would_turn"]),
         "constraints": _constraints(data["excluded"]),
@@ -143,12 +150,12 @@ def _turns(rows: Sequence[Data]) -> Table | None:
     """List what would have to be true for another stack to be chosen."""
 
     def now(row: Data) -> str:
-        return str(_WRITTEN[row["of"]](row["now"]))
+        return str(WRITTEN[row["of"]](row["now"]))
 
     def then(row: Data) -> str:
         if row["then"] is None:
             return text.NOT_APPLICABLE
-        value = str(_WRITTEN[row["of"]](row["then"]))
+        value = str(WRITTEN[row["of"]](row["then"]))
         return f"a trace {'higher' if row['by'] > 0 else 'lower'}" if value == now(row) else value
 
     def winner(row: Data) -> str:
@@ -156,7 +163,7 @@ def _turns(rows: Sequence[Data]) -> Table | None:
 
     columns = (
         _text("stack", wide=True),
-        Column("number", lambda row: Cell(_WORDS[row["of"]])),
+        Column("number", lambda row: Cell(WORDS[row["of"]])),
         Column("now", lambda row: Cell(now(row), row["now"]), number=True),
         Column("turns at", lambda row: Cell(then(row), row["then"]), number=True),
         Column("the choice is then", lambda row: Cell(winner(row)), wide=True),
@@ -197,7 +204,7 @@ def _stacks(data: Data) -> Table | None:
         *_PLAIN,
         _text("excluded because", "reason"),
     )
-    return table(rows, columns, strong=bool(rows) and rows[0]["status"] == "chosen", sortable=True)
+    return table(rows, columns, strong=bool(rows) and rows[0]["status"] == "chosen")
 
 
 def _prices(entries: Sequence[Data]) -> Table | None:

@@ -100,8 +100,8 @@ def offer(
     with button:
         st.caption(
             "What was chosen, the runner-up, the frontier, why the others are out, what would turn the "
-            "choice, how far to trust it, prices, and this view's link. The HTML holds its charts, "
-            "opens without a network and prints well."
+            "choice, how far to trust it, prices, and this view's link where others can open it. The HTML is "
+            "small, opens without a network and prints well."
         )
         bar = st.container(horizontal=True)
         for ending, label, mime, icon in _FILES:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
@@ -31,6 +32,22 @@ def pinned(address: str, values: Mapping[str, object], revision: int) -> str:
     pairs.append(("rev", str(revision)))
     parts = urlsplit(address)
     return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(pairs), ""))
+
+
+def elsewhere(address: str) -> str | None:
+    """Return an address that others can open; None of one that is known to this machine alone."""
+    try:
+        host = (urlsplit(address.strip()).hostname or "").rstrip(".")
+    except ValueError:
+        return None
+    if not host or host == "localhost" or host.endswith(".localhost"):
+        return None
+    try:
+        number = ip_address(host)
+    except ValueError:
+        return address
+    number = getattr(number, "ipv4_mapped", None) or number
+    return None if number.is_loopback or number.is_unspecified else address
 
 
 def written(value: object) -> list[str]:

@@ -199,4 +199,4 @@ def test_the_blocks_of_the_guide_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
         exec(compile(block.text, "docs/api.md", "exec"), scope)  # noqa: S102 - the guide's own
     assert scope["decision"].chosen.name == "hybrid"
     assert len(marked) == 2
-    assert (tmp_path / "decision.html").stat().st_size > 1_000_000
+    assert (tmp_path / "decision.html").stat().st_size > 10_000

@@ -54,7 +54,7 @@ def test_the_exit_code_is_the_cause_and_files_say_why(  # noqa: PLR0917 - a colu
 ):
     path = store(tmp_path / "today", **today)
     files = ["--junit", tmp_path / "j.xml", "--markdown", tmp_path / "m.md", "--json", tmp_path / "g.json"]
-    done = call(path, "gate", record, *options, *files)
+    done = call(path, "gate", record, *options, *files, "--dashboard", "https://clq.example/")
     assert done.exit_code == code, done.output
     said = json.loads((tmp_path / "g.json").read_text())
     jsonschema.Draft202012Validator(SCHEMA, registry=REGISTRY).validate(said)
@@ -67,7 +67,13 @@ def test_the_exit_code_is_the_cause_and_files_say_why(  # noqa: PLR0917 - a colu
     written = (tmp_path / "m.md").read_text()
     assert ("What flipped it" in written) == bool(code)
     assert "recorded" in written
-    assert "localhost:8501/?ws=lab" in written
+    assert "https://clq.example/?ws=lab" in written
+
+
+def test_a_link_that_only_this_machine_can_open_stands_in_no_comment(tmp_path: Path, record: Path):
+    path = store(tmp_path / "today", **BEFORE)
+    assert call(path, "gate", record, "--markdown", tmp_path / "m.md").exit_code == 0
+    assert "localhost" not in (tmp_path / "m.md").read_text()
 
 
 @pytest.mark.slow

@@ -72,7 +72,7 @@ def test_the_cap_is_in_json_record_and_command(store, tmp_path):
     assert found["chosen"]["harm"] == 0.0
     assert {turn["of"] for turn in found["would_turn"]} <= {"cost", "latency", "quality", "harm"}
     out = tmp_path / "record.json"
-    call(store, "record", str(out), *words)
+    call(store, "record", str(out), *words, "--dashboard", "https://clq.example/")
     record = json.loads(out.read_text())
     assert record["question"]["max_harm"] == 0.2
     assert "--max-harm 0.2" in record["command"]
@@ -87,7 +87,9 @@ def test_the_cap_is_in_json_record_and_command(store, tmp_path):
 @pytest.mark.slow
 def test_the_record_of_a_measure_that_is_better_the_lower(store, tmp_path):
     out = tmp_path / "record.json"
-    call(store, "record", str(out), "--measure", "Harm@2", "--min-quality", "0.5")
+    call(
+        store, "record", str(out), "--measure", "Harm@2", "--min-quality", "0.5", "--dashboard", "http://clq/"
+    )
     record = json.loads(out.read_text())
     assert record["chosen"]["run_id"] == "holes"
     assert [row["run_id"] for row in record["stacks"]][-1] == "worst"

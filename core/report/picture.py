@@ -1,0 +1,177 @@
+"""The chart of a record: the stacks that its table lists, drawn as SVG, which needs no script.
+
+A wide and a narrow drawing of the same figure stand in the file, so that words have a size to read on a
+screen of any width; the page shows one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from markupsafe import Markup
+
+from core.decide.axes import COST, LATENCY, Axis, Floats
+from core.decide.pareto import frontier_2d
+from core.report.drawn import Canvas, svg
+from core.report.render import Chart
+from core.report.tables import STACKS, WRITTEN, Data, finalists, letters
+from core.views import text, theme
+from core.views.decision.limits import logarithmic
+from core.written import tiny_among
+
+WIDE, NARROW = Canvas(width=760, letter=13, named=True), Canvas(width=360, letter=12)
+_HEIGHT = 400
+_LOOKS = {
+    "excluded": ("outside the limits", theme.NEUTRAL, "circle-open", 7),
+    "feasible": ("within the limits", theme.OKABE_ITO[0], "circle", 7),
+    "alternative": ("alternative", theme.OKABE_ITO[1], "square", 11),
+    "chosen": ("ships", theme.ACCENT, "diamond", 12),
+}
+"""Name, colour, shape and size of a mark, by what became of its stack."""
+_PLACES = ((11, 0, "left"), (-11, 0, "right"), (11, 16, "left"), (-11, -16, "right"), (11, -16, "left"))
+"""Where a letter may stand, from its mark: to the right, upwards, and on which side it begins; pixels."""
+_LIMITS = {"latency": "sla_ms", "cost": "budget_usd_per_1k"}
+_FAR = 5  # Times the largest number that a limit is, from which on it is not drawn
+_PIXELS = (280.0, 280.0)  # About the area between the axes, where it is narrow
+_LETTER = (8.0, 14.0)  # About the size of a letter; pixels
+
+
+def picture(data: Data) -> Chart | None:
+    """Draw the stacks of a record's table; None where fewer than two have both numbers.
+
+    Args:
+        data: The record.
+    """
+    across = next((axis for axis in (LATENCY, COST) if len(placed(data, axis)) > 1), None)
+    if across is None:
+        return None
+    shown, stacks = placed(data, across), data["stacks"]
+    bars = _bars(data, shown)
+    figure = _figure(data, shown, across, bars)
+    higher = data["asked"]["better"] == "higher"
+    alt = f"{data['asked']['measure']} and {across.word} of {text.count(len(shown), 'stack')}."
+    images = Markup().join(
+        Markup('<div class="{}">{}</div>').format(name, Markup(svg(figure, alt, canvas)))  # noqa: S704 - escaped there
+        for name, canvas in (("broad", WIDE), ("slim", NARROW))
+    )
+    caption = f"{theme.best_corner(higher=higher)} The line joins the best for their {across.word}."
+    caption += " Bars are 95 % intervals." if np.isfinite(bars).any() else ""
+    caption += " Dashed: the limits." if figure.layout.shapes else ""
+    if len(shown) < len(stacks):
+        left = f"{len(shown):,} of {len(stacks):,} stacks are drawn"
+        caption += f" {left}: the first of the table of which both numbers are known."
+    return Chart(figure, alt, caption, images)
+
+
+def placed(data: Data, across: Axis) -> list[Data]:
+    """Return the stacks of the record's table that the chart has a place for, in the order of the table."""
+    return [
+        row
+        for row in data["stacks"][:STACKS]
+        if row["quality"] is not None and row[across.column] is not None
+    ]
+
+
+def _figure(data: Data, shown: Sequence[Data], across: Axis, bars: Floats) -> go.Figure:
+    asked, named = data["asked"], letters(data)
+    tiny = across is COST and tiny_among(row[across.column] for row in shown)
+    factor, unit = (1000, "$ per million queries") if tiny else (1, across.unit_words)
+    x = np.array([factor * row[across.column] for row in shown])
+    y = np.array([row["quality"] for row in shown])
+    limit = asked[_LIMITS[across.key]]
+    most = None if limit is None or factor * limit > _FAR * x.max() else factor * limit
+    kinds = np.array([_kind(row, named) for row in shown])
+    layout = theme.layout(
+        x=f"{across.word} ({unit})", y=f"{asked['measure']}, {asked['better']} is better", height=_HEIGHT
+    )
+    layout["xaxis"] |= _axis([*x, *([] if most is None else [most])])
+    layout["yaxis"]["range"] = theme.span([*bars.flat[~np.isnan(bars.flat)], *y], 0.06)
+    log = layout["xaxis"]["type"] == "log"
+    traces = [_line(np.where(kinds == "excluded", np.nan, x), y, higher=asked["better"] == "higher")]
+    for kind, (name, colour, symbol, size) in _LOOKS.items():
+        picked = np.flatnonzero(kinds == kind).tolist()
+        if picked:
+            said = [_said(shown[place], across) for place in picked]
+            marker = {"color": colour, "symbol": symbol, "size": size}
+            spread = theme.whiskers(bars[0, picked], y[picked], bars[1, picked], color=colour)
+            traces.append(
+                theme.scatter(name, x[picked], y[picked], hover=said, marker=marker, error_y=spread)
+            )
+    layout["annotations"] = list(_names(shown, named, np.log10(x) if log else x, y))
+    layout["shapes"] = list(_limits(most, asked["min_quality"]))
+    return theme.finished(traces, layout)
+
+
+def _axis(numbers: Sequence[float]) -> theme.Spec:
+    """Return an x axis on which all of these numbers have a place."""
+    log = logarithmic(numbers)
+    ends = np.log10(numbers) if log else np.array(numbers)
+    return {"type": "log" if log else "linear", "range": theme.span(ends, 0.06)}
+
+
+def _bars(data: Data, shown: Sequence[Data]) -> Floats:
+    """Return the interval of the quality of every stack that has a letter [2, n]; NaN = none."""
+    named, known = letters(data), {row["run_id"]: row for row in finalists(data)}
+    ends = [
+        (row["quality_low"], row["quality_high"])
+        if (row := known.get(one["run_id"])) and one["run_id"] in named
+        else (None, None)
+        for one in shown
+    ]
+    return np.array(ends, dtype=np.float64).T
+
+
+def _kind(row: Data, named: Mapping[str, str]) -> str:
+    if row["status"] in ("chosen", "excluded"):
+        return str(row["status"])
+    return "alternative" if row["run_id"] in named else "feasible"
+
+
+def _said(row: Data, across: Axis) -> str:
+    name = text.escape(text.shorten(row["stack"], 80))
+    return f"{name}: {text.score(row['quality'])}, {WRITTEN[across.key](row[across.column])}"
+
+
+def _line(paid: Floats, y: Floats, *, higher: bool) -> theme.Spec:
+    """Join the stacks within the limits that no other beats on the two axes."""
+    on = frontier_2d(paid, y if higher else -y)
+    look = {"color": theme.FRONTIER, "width": 1.5, "shape": "hv"}
+    return theme.quiet("frontier", paid[on], y[on], mode="lines", line=look)
+
+
+def _names(shown: Sequence[Data], named: Mapping[str, str], x: Floats, y: Floats) -> Iterator[theme.Spec]:
+    """Write letters beside the marks that the table of alternatives names, none on another."""
+    ends = [(low, high) for low, high in ((x.min(), x.max()), (y.min(), y.max()))]
+    taken: list[tuple[float, float, float]] = []  # left, right and middle
+    for place, row in enumerate(shown):
+        if (name := named.get(row["run_id"])) is None:
+            continue
+        across, up = (
+            (at - low) / ((high - low) or 1) * size
+            for at, (low, high), size in zip((x[place], y[place]), ends, _PIXELS, strict=True)
+        )
+        for right, above, anchor in _PLACES:
+            left = across + right - (len(name) * _LETTER[0] if anchor == "right" else 0)
+            box = (left, left + len(name) * _LETTER[0], up + above)
+            if not any(box[0] < b and box[1] > a and abs(box[2] - c) < _LETTER[1] for a, b, c in taken):
+                break
+        taken.append(box)
+        yield {
+            "x": x[place],
+            "y": y[place],
+            "text": name,
+            "xanchor": anchor,
+            "xshift": right,
+            "yshift": above,
+        }
+
+
+def _limits(most: float | None, floor: float | None) -> Iterator[theme.Spec]:
+    """Draw the limits on both axes."""
+    dashed = {"type": "line", "line": {"dash": "dash", "color": theme.ACCENT}}
+    if most is not None:
+        yield {**dashed, "x0": most, "x1": most, "y0": 0, "y1": 1, "yref": "y domain"}
+    if floor is not None:
+        yield {**dashed, "y0": floor, "y1": floor, "x0": 0, "x1": 1, "xref": "x domain"}
