@@ -1,6 +1,7 @@
 """``golden …``: build golden sets, judge, refine, and see how far that is.
 
-``judges agree|merge``: whether golden sets of one collection agree, and one golden set made of several.
+``judges agree|merge|add``: whether golden sets of one collection agree, one golden set made of several, and
+grades by hand added to what was known.
 """
 
 from __future__ import annotations
@@ -220,7 +221,7 @@ app.command("simulate")(simulated)
 app.command("next")(proposed)
 
 judging = typer.Typer(
-    help="Compare the golden sets of several judges, or merge them.",
+    help="Compare the golden sets of several judges, merge them, or add grades by hand to what was known.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -253,5 +254,23 @@ def merge(
     """Write one golden set made of several; those stay as they are."""
     store = ctx.obj.store()
     golden = judges.write_merged(store, sets, policy, into)
-    known = store.read().golden_sets()
-    emit(known.filter(known["golden_set_id"] == golden.golden_set_id), form)
+    emit(store.read().golden_sets().filter(golden_set_id=golden.golden_set_id), form)
+
+
+@judging.command("add")
+def add(
+    ctx: typer.Context,
+    graded: Annotated[
+        str, typer.Argument(help="Golden set with the grades by hand.", metavar="GRADES", show_default=False)
+    ],
+    *,
+    to: Annotated[str, typer.Option("--to", help="Golden set of what was known.", show_default=False)],
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """Write a golden set of what was known and of grades by hand, which count where both grade a place."""
+    from core.views.golden.adding import write_added  # noqa: PLC0415
+
+    store = ctx.obj.store()
+    golden = write_added(store, graded, to)
+    complain(shown(golden.notes, _LINE))
+    emit(store.read().golden_sets().filter(golden_set_id=golden.golden_set_id), form)

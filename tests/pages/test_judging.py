@@ -65,6 +65,28 @@ def test_a_queue_from_its_start_to_its_golden_set(open_page: OpenPage, store: Pa
 
 
 @pytest.mark.slow
+def test_grades_are_added_to_what_is_known_or_stand_alone(open_page: OpenPage, store: Path):
+    app = started(open_page(store, "golden/judge"), "Anne", 2)
+    (choice,) = [each for each in app.segmented_control if (each.key or "").startswith("_adds_")]
+    assert list(choice.options) == ["Add my grades to gold", "On their own"]
+    assert choice.value is False, "of an audit they stand alone"
+    choice.set_value(True).run()
+    assert Store.open(store).read().golden_sets().height == 1, "nothing is written yet"
+    key(app, "grade4")
+    key(app, "grade4")
+    assert_sound(app, "Golden sets")
+    assert "Golden set gold-and-Anne is written. 12 known grades of gold, and 2 by Anne." in everything(app)
+    written = set(Store.open(store).read().golden_sets()["golden_set_id"])
+    assert written == {"gold", "gold-and-Anne", "lab-Anne"}
+    next(each for each in app.segmented_control if each.key == choice.key).set_value(False).run()
+    assert "Golden set lab-Anne is written" in everything(app)
+    next(each for each in app.segmented_control if each.key == choice.key).set_value(True).run()
+    next(each for each in app.button if each.label == "See the decision").click().run()
+    assert_sound(app, "Decision")
+    assert "Golden set gold-and-Anne, one of 3" in everything(app)
+
+
+@pytest.mark.slow
 def test_two_judges_never_mix(open_page: OpenPage, store: Path):
     one, other = (started(open_page(store, "golden/judge"), name, 99) for name in ("Anne", "Ben"))
     for _ in range(12):

@@ -17,7 +17,8 @@ from core.store import Snapshot
 from core.ui import cache, door, show
 from core.ui.cache import cached
 from core.ui.pages import way
-from core.views.golden import judging, soundness
+from core.views.golden import adding, judging, soundness
+from core.views.golden.chunks import whole_of
 from core.views.golden.judging import Card, Opinion
 from core.views.pages import PAGES, SECTION
 from core.views.queries.one_query import shown_text
@@ -27,6 +28,7 @@ from core.written import upright
 Change = Callable[[float | None], object]  # What a keystroke does, given the seconds spent on the card
 LEAVING, NEXT = "_queue_left", "_next_queue"
 _SINCE, _PICKED = "_card_since", "_picked"
+_ADDS = "_adds_"  # Begins the slot of the session that says whether the grades of a queue are added
 _WRITTEN = "_golden_written"  # Slot of the session: the queue that was written last, and its golden set
 _SCRIPT = """{
   const card = document.querySelector(".st-key-card");
@@ -98,11 +100,15 @@ def _next(data: Snapshot, queue: Queue) -> None:
     said = judging.far(progress) if progress.done < progress.total else judging.judged_by_hand(progress)
     st.progress(progress.done / max(progress.total, 1), plain(f"{queue.judge} · {said}"))
     door.outcome()
-    of, written = st.session_state.get(_WRITTEN, ("", ""))
-    if of != queue.queue_id:
-        written = judging.written_by(data, queue) if queue.mode in ("grade", "order") else ""
-    if written:
-        way(PAGES["decision"], "See the decision", gs=written)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if base := adding.base_of(data, queue):
+            count_them(data, queue, base)
+        of, written = st.session_state.get(_WRITTEN, ("", ""))
+        if of != queue.queue_id:
+            asked = queue.mode in ("grade", "order")
+            written = judging.written_by(data, queue, onto(data, queue)) if asked else ""
+        if written:
+            way(PAGES["decision"], "See the decision", gs=written)
     place = None if item is None else item.place
     since = st.session_state.get(_SINCE)
     if since is None or since[:2] != (queue.queue_id, place):
@@ -118,6 +124,28 @@ def _next(data: Snapshot, queue: Queue) -> None:
         passage(texts[item.place], settled, answer=queue.mode == "answers")
         grades(queue, item)
     st.html(f"<script data-card='{item.place}'>{_SCRIPT}</script>", unsafe_allow_javascript=True)
+
+
+def count_them(data: Snapshot, queue: Queue, base: str) -> None:
+    """Draw the choice whether the grades are added to a golden set; a change is written at once."""
+    st.segmented_control(
+        "Your grades", [True, False], key=_ADDS + queue.queue_id, required=True,
+        default=adding.usual(data, queue), label_visibility="collapsed", on_change=counted, args=(queue,),
+        format_func=lambda added: plain(judging.added_to(base)) if added else judging.ALONE,
+    )  # fmt: skip
+
+
+def counted(queue: Queue) -> None:
+    """Write anew what was written before, as the judge says now (a callback)."""
+    if judging.written_by(cache.snapshot(None), queue):
+        land(queue)
+
+
+def onto(data: Snapshot, queue: Queue) -> str:
+    """Return the golden set that the grades of a queue are added to; empty where they stand alone."""
+    base = adding.base_of(data, queue)
+    said = st.session_state.get(_ADDS + queue.queue_id)
+    return base if (adding.usual(data, queue) if said is None else said) else ""
 
 
 def passage(card: Card, said: Sequence[Opinion], *, answer: bool) -> None:
@@ -296,7 +324,7 @@ def land(queue: Queue, into: str = "") -> None:
     def write() -> str:
         if queue.mode == "answers":
             return judging.scored(queue.judge, judging.land_answers(cache.store(), book(), queue))
-        golden = judging.land(cache.store(), book(), queue, into)
+        golden = judging.land(cache.store(), book(), queue, into, onto(cache.snapshot(None), queue))
         st.session_state[_WRITTEN] = (queue.queue_id, golden.golden_set_id)
         return judging.written(golden)
 
@@ -314,7 +342,8 @@ def _key(
 def _agree(queue: Queue) -> None:
     """Open section Judges on a judge's golden set and the one that was drawn from (a callback)."""
     st.session_state[SECTION] = "judges"
-    st.session_state["sets"] = [queue.base, set_of(queue.collection_id, queue.judge)]
+    collection = whole_of(cache.snapshot(None), queue.collection_id)
+    st.session_state["sets"] = [queue.base, set_of(collection, queue.judge)]
     st.session_state[LEAVING] = True
 
 

@@ -95,8 +95,7 @@ def _chunkings(
     snapshot: Snapshot, settled: Settled, collection_id: str, sources: list[str]
 ) -> Iterator[Chunked]:
     """Yield the documents that are passages, and the chunks of each chunking, without their texts."""
-    yield _chunked(None, Collection(collection_id=collection_id, name=collection_id),
-                   _documents(snapshot, settled, collection_id, sources))  # fmt: skip
+    yield whole(collection_id, _documents(snapshot, settled, collection_id, sources))
     yield from chunks_of(snapshot, collection_id)
 
 
@@ -109,21 +108,16 @@ def chunks_of(snapshot: Snapshot, collection_id: str) -> Iterator[Chunked]:
         yield _chunked(name, Collection(**part), snapshot.chunks(row["collection_id"]))
 
 
-def _chunked(name: str | None, collection: Collection, chunks: pl.DataFrame) -> Chunked:
-    nothing = frame("passages", [])
-    return Chunked(name=name, chunker={}, collection=collection, passages=nothing, chunks=chunks)
+def whole(collection_id: str, passages: Sequence[pl.DataFrame]) -> Chunked:
+    """Return documents that are passages as chunks of themselves, without their texts.
 
-
-def _documents(snapshot: Snapshot, settled: Settled, collection_id: str, sources: list[str]) -> pl.DataFrame:
-    """Return the documents as chunks of themselves, of those that are passages here."""
-    known = collection_id in snapshot.collections()["collection_id"]
-    frames = [snapshot.passages(collection_id, sources)] if known else []
-    if "passages" in settled.made.frames:
-        own = (pl.col("collection_id") == collection_id) & pl.col("passage_id").is_in(sources)
-        frames.append(settled.made.frames["passages"].lazy().filter(own).collect())
-    if not frames:
-        return frame("chunks", [])
-    rows = pl.concat([passages.select("collection_id", "passage_id", "text") for passages in frames])
+    Args:
+        passages: Frames of passages; of those with one id the last counts, and one without a text is none.
+    """
+    itself = Collection(collection_id=collection_id, name=collection_id)
+    if not passages:
+        return _chunked(None, itself, frame("chunks", []))
+    rows = pl.concat([some.select("collection_id", "passage_id", "text") for some in passages])
     rows = rows.unique("passage_id", keep="last", maintain_order=True).filter(pl.col("text") != "")
     placed = rows.select(
         "collection_id",
@@ -132,7 +126,24 @@ def _documents(snapshot: Snapshot, settled: Settled, collection_id: str, sources
         start_char=pl.lit(0),
         end_char=pl.col("text").str.len_chars(),
     )
-    return frame("chunks", placed.to_dict())
+    return _chunked(None, itself, frame("chunks", placed.to_dict()))
+
+
+def _chunked(name: str | None, collection: Collection, chunks: pl.DataFrame) -> Chunked:
+    nothing = frame("passages", [])
+    return Chunked(name=name, chunker={}, collection=collection, passages=nothing, chunks=chunks)
+
+
+def _documents(
+    snapshot: Snapshot, settled: Settled, collection_id: str, sources: list[str]
+) -> list[pl.DataFrame]:
+    """Return the passages that are these documents: those stored, then those that come."""
+    known = collection_id in snapshot.collections()["collection_id"]
+    frames = [snapshot.passages(collection_id, sources)] if known else []
+    if "passages" in settled.made.frames:
+        own = (pl.col("collection_id") == collection_id) & pl.col("passage_id").is_in(sources)
+        frames.append(settled.made.frames["passages"].lazy().filter(own).collect())
+    return frames
 
 
 def _said(graded: list[Derived]) -> str:

@@ -12,6 +12,7 @@ import polars as pl
 
 from core.answers import BY_PEOPLE, KEY
 from core.errors import InputError
+from core.golden.adding import name_for
 from core.golden.book import FILE, PAIR, Book, Item, Mode, Queue
 from core.golden.by_hand import (
     CORRECTNESS,
@@ -36,6 +37,7 @@ from core.records import Batch, GoldenSet
 from core.store import Snapshot, Store
 from core.tables import TABLES
 from core.views import text
+from core.views.golden.adding import grades_in, grown
 from core.views.golden.chunks import judged_in, landed_chunks, parts_of, ranked_in, whole_of
 from core.views.golden.judges import write_new
 from core.views.golden.soundness import disagreements, others_of
@@ -298,17 +300,26 @@ def progress(items: Sequence[Item], mode: Mode) -> Progress:
     return Progress(done // size, skipped // size, len(items) // size, median(spent) if spent else None)
 
 
-def written_by(snapshot: Snapshot, queue: Queue) -> str:
-    """Return the golden set of a queue's judge; empty until it stands in the store."""
-    name = set_of(whole_of(snapshot, queue.collection_id), queue.judge)
-    return name if name in snapshot.golden_sets()["golden_set_id"] else ""
+def written_by(snapshot: Snapshot, queue: Queue, onto: str = "") -> str:
+    """Return the golden set that a queue's grades made; empty until it stands in the store.
+
+    Args:
+        onto: The golden set that they are added to; empty where they stand alone.
+    """
+    own, known = set_of(whole_of(snapshot, queue.collection_id), queue.judge), snapshot.golden_sets()
+    name = name_for(known, onto, own, queue.judge)[0] if onto else own
+    return name if name in known["golden_set_id"] else ""
 
 
-def land(store: Store, book: Book, queue: Queue, into: str = "") -> GoldenSet:
+def land(store: Store, book: Book, queue: Queue, into: str = "", onto: str = "") -> GoldenSet:
     """Write a judge's golden set, or that of two judges settled, in one transaction.
 
     Args:
         into: Name of the golden set, where disagreements were settled.
+        onto: A golden set that the judge's grades are added to: a new one of both is written, too.
+
+    Returns:
+        The golden set that was asked for: that of both, where there is one.
 
     Raises:
         InputError: If there is nothing to write, or the name is another golden set's.
@@ -322,17 +333,16 @@ def land(store: Store, book: Book, queue: Queue, into: str = "") -> GoldenSet:
     refuse_taken(known, name, queue.judge)
     if collection != queue.collection_id:
         batch = landed_chunks(snapshot, book, queue.judge, collection)
-        golden = batch.golden_sets[0]
-        with store.write("judge", f"{name}: {golden.notes}"[:500]) as writer:
-            writer.add(batch, replacing=[golden_set.golden_set_id for golden_set in batch.golden_sets])
-        return golden
-    before, acts = (pl.DataFrame(schema=TABLES[table]) for table in ("judgements", "gradings"))
-    if name in set(known["golden_set_id"]):
-        before, acts = snapshot.judgements(name), snapshot.gradings(name)
-    batch = landed(book, queue, before, acts)
-    (golden,) = batch.golden_sets
-    with store.write("judge", f"{name}: {golden.notes}"[:500]) as writer:
-        writer.add(batch, replacing=[name])
+    else:
+        before, acts = (pl.DataFrame(schema=TABLES[table]) for table in ("judgements", "gradings"))
+        if name in set(known["golden_set_id"]):
+            before, acts = snapshot.judgements(name), snapshot.gradings(name)
+        batch = landed(book, queue, before, acts)
+    batches = [batch, *([grown(snapshot, onto, grades_in(batch))] if onto else [])]
+    golden = batches[-1].golden_sets[0]
+    with store.write("judge", f"{golden.golden_set_id}: {golden.notes}"[:500]) as writer:
+        for each in batches:
+            writer.add(each, replacing=[golden_set.golden_set_id for golden_set in each.golden_sets])
     return golden
 
 
@@ -380,6 +390,7 @@ KEYS_OF_ORDER = "Drag the titles, or: 1 to 5 choose, Up and Down move, Enter nex
 UNTAKEN = "Passages whose grades could change the choice: who judges them?"
 NO_VALUE = "No unjudged passage could change which stack is best."
 SHEET = "For people without the dashboard: fill in the grades, then bring it to Add results."
+ALONE = "On their own"
 OWN_NAME = "Your grades are kept under it, apart from those of others: one person, one name."
 
 
@@ -416,6 +427,11 @@ def rubric(mode: Mode) -> list[tuple[int, str, str]]:
         return [(grade, word, rest) for grade, (word, _, rest) in parts]
     short = ((grade, SHORT[grade], meaning) for grade, meaning in sorted(RUBRIC.items()))
     return [(grade, word, meaning.removeprefix(word).lstrip(": ")) for grade, word, meaning in short]
+
+
+def added_to(golden_set_id: str) -> str:
+    """Name the choice that adds grades to a golden set."""
+    return f"Add my grades to {golden_set_id}"
 
 
 def scored(judge: str, scores: int) -> str:

@@ -10,6 +10,7 @@ import polars as pl
 
 from core.diagnostics.noise import perturbed_runs
 from core.errors import ClqError, UnknownNameError
+from core.golden.adding import ancestry
 from core.metrics import REGISTRY, Measure
 from core.metrics.info import Need
 from core.metrics.rates import ANSWER
@@ -155,7 +156,7 @@ def choices(snapshot: Snapshot, scope: Scope) -> Choices:
         own = said
     own += [ANSWER.name] if answered["sent"] else []
     known = sorted({*own, *came}, key=lambda name: (name not in REGISTRY, name))
-    usual = _OF_ONE if unsaid else _USUAL
+    usual = _OF_ONE if computed and _began_with_one(snapshot, scope.golden_set_id) else _USUAL
     names = sorted(known, key=lambda name: usual.index(name) if name in usual else len(usual))
     return Choices(
         runs=dict(zip(runs["name"], runs["run_id"], strict=True)),
@@ -191,6 +192,13 @@ def one_known(snapshot: Snapshot, golden_set_id: str | None) -> bool:
         return False
     spans = snapshot.spans(golden_set_id)
     return bool(spans["query_id"].is_unique().all() and (spans["grade"] >= _GOOD).all())
+
+
+def _began_with_one(snapshot: Snapshot, golden_set_id: str | None) -> bool:
+    """Tell whether a golden set names one good place for each question, or did before grades were added."""
+    if golden_set_id is None:
+        return False
+    return one_known(snapshot, ancestry(snapshot.golden_sets(), golden_set_id)[0])
 
 
 _GOOD = 4  # The least grade of a passage that answers

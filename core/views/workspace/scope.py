@@ -13,6 +13,7 @@ from typing import Literal, get_args
 import polars as pl
 
 from core.errors import InputError, UnknownNameError
+from core.golden.adding import ancestry
 from core.metrics import Measure
 from core.metrics.rates import ANSWER, ANY
 from core.stats.latency import Generation
@@ -200,19 +201,34 @@ def audits(snapshot: Snapshot, collection_id: str) -> dict[str, str]:
 
     Returns:
         By the id of such a golden set the id of the largest one that it audits; an earlier version of a
-        golden set that has grown stands here as well.
+        golden set that has grown stands here as well, and what another one was put together from.
     """
-    sets = snapshot.golden_sets(collection_id).filter(pl.col("judgements") > 0)
+    known = snapshot.golden_sets(collection_id)
+    audited = _put_together(known)
+    sets = known.filter(pl.col("judgements") > 0)
     if sets.height < 2:
-        return {}
+        return audited
     sizes = sets.sort("judgements", "golden_set_id", descending=[True, False])
     ordered = [(str(name), int(size)) for name, size in sizes.select("golden_set_id", "judgements").rows()]
     judged = {name: snapshot.judgements(name).select(_PAIR) for name, _ in ordered}
-    audited: dict[str, str] = {}
     for name, size in ordered:
-        larger = (other for other, most in ordered if most > size)
+        larger = (other for other, most in ordered if most > size and name not in audited)
         for other in larger:
             if judged[name].join(judged[other], on=_PAIR, how="anti").is_empty():
                 audited[name] = other
                 break
     return audited
+
+
+def _put_together(sets: pl.DataFrame) -> dict[str, str]:
+    """Return golden sets that another one contains, with the one that contains most."""
+    if not (sets["parents"].list.len() > 0).any():
+        return {}
+    content = {name: {*ancestry(sets, name)} for name in sets["golden_set_id"]}
+    added = sorted((name for name in content if len(content[name]) > 1), key=lambda name: len(content[name]))
+    return {
+        name: whole
+        for whole in added
+        for name, parts in content.items()
+        if name != whole and parts < content[whole]
+    }

@@ -1,0 +1,178 @@
+"""Grades by hand added to those that were known: one golden set of both, which names its parents.
+
+Where both grade a place, the grade by hand counts. Nothing is lost by that: the parents stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from core.errors import InputError
+from core.golden.book import PAIR
+from core.importers.runs import slug
+from core.pipeline.anchors import COVERAGE
+from core.records import GoldenSet
+
+MADE_BY = "adding"
+"""How such a golden set was made, in its manifest."""
+_PLACE = ("query_id", "source", "start_char", "end_char")
+_OF_DOCUMENT = ("query_id", "source")
+
+
+@dataclass(frozen=True, eq=False)
+class Grades:
+    """What a golden set says."""
+
+    golden: GoldenSet
+    judgements: pl.DataFrame  # of whole passages: frame of `TABLES["judgements"]`
+    spans: pl.DataFrame  # of places of documents: frame of `TABLES["spans"]`
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How much two golden sets have of the same."""
+
+    both: int = 0  # known places that are graded by hand, too
+    differ: int = 0  # those of them that have another grade
+
+    def __str__(self) -> str:
+        if not self.both:
+            return "No known place is graded by hand too."
+        places = "1 known place" if self.both == 1 else f"{self.both:,} known places"
+        ends = f"{self.differ:,} differ: the grade by hand counts" if self.differ else "none differs"
+        return f"Of {places} graded by hand too, {ends}."
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(self.both + other.both, self.differ + other.differ)
+
+
+def ancestry(sets: pl.DataFrame, golden_set_id: str) -> tuple[str, ...]:
+    """Return what a golden set was put together from: what was known, then the grades that were added.
+
+    Args:
+        sets: Columns golden_set_id, parents and manifest of the store's golden sets.
+
+    Returns:
+        The golden set alone where nothing was added to it.
+    """
+    made = pl.col("manifest").str.json_path_match("$.made_by")
+    rows = sets.filter(made == MADE_BY, golden_set_id=golden_set_id)
+    return tuple(rows["parents"][0]) if rows.height else (golden_set_id,)
+
+
+def name_for(sets: pl.DataFrame, to: str, own: str, judge: str) -> tuple[str, tuple[str, ...]]:
+    """Name the golden set that grades of a person make with others, and what it is put together from.
+
+    Args:
+        own: The golden set with the grades of that person.
+
+    Returns:
+        Its id, and ids: what was known, then the grades in the order in which they were added, those of this
+        person last. Where theirs are among them already, it is the same golden set in a later version.
+    """
+    known, *added = ancestry(sets, to)
+    name = to if own in added else slug(f"{to}-and-{judge or own}")
+    return name, (known, *(one for one in added if one != own), own)
+
+
+def refuse_other(sets: pl.DataFrame, name: str, parents: Sequence[str]) -> None:
+    """Refuse a name that a golden set has which was put together from others.
+
+    Raises:
+        InputError: If it has.
+    """
+    if name in sets["golden_set_id"] and set(ancestry(sets, name)) != set(parents):
+        raise InputError(
+            f"The golden set {name!r} is there already, and is another one.",
+            do="Delete it, or add to another.",
+        )
+
+
+def over(known: Grades, hand: Grades) -> tuple[pl.DataFrame, pl.DataFrame, Counts]:
+    """Lay grades by hand over those that were known.
+
+    Returns:
+        Judgements and spans of both, and how much is of both.
+    """
+    pairs = known.judgements.join(hand.judgements.select(*PAIR, hand="grade"), on=PAIR)
+    met = _met(known.spans, hand.spans)
+    shared = pl.min_horizontal("end_char", "hand_end") - pl.max_horizontal("start_char", "hand_start")
+    lengths = pl.min_horizontal(
+        pl.col("end_char") - pl.col("start_char"), pl.col("hand_end") - pl.col("hand_start")
+    )
+    covered = met.filter(shared >= COVERAGE * lengths).group_by("at")
+    same = covered.agg(differs=(pl.col("grade") != pl.col("hand")).any())
+    counts = Counts(
+        pairs.height + same.height,
+        pairs.filter(pl.col("grade") != pl.col("hand")).height + same.filter("differs").height,
+    )
+    judgements = pl.concat([known.judgements.join(hand.judgements, on=PAIR, how="anti"), hand.judgements])
+    left = _left(known.spans, met.filter(pl.col("grade") != pl.col("hand")))
+    spans = pl.concat([left.join(hand.spans, on=_PLACE, how="anti"), hand.spans])
+    return judgements, spans, counts
+
+
+def _met(known: pl.DataFrame, hand: pl.DataFrame) -> pl.DataFrame:
+    """Return every known span (by its row, at) with every one graded by hand that shares characters."""
+    theirs = hand.select(*_OF_DOCUMENT, hand_start="start_char", hand_end="end_char", hand="grade")
+    met = known.with_row_index("at").join(theirs, on=_OF_DOCUMENT)
+    return met.filter(pl.col("start_char") < pl.col("hand_end"), pl.col("hand_start") < pl.col("end_char"))
+
+
+def _left(known: pl.DataFrame, differing: pl.DataFrame) -> pl.DataFrame:
+    """Return what is left of known spans without the characters that have another grade by hand.
+
+    A piece of less than half of the span, or of what cut it where that is shorter, says nothing any more.
+    """
+    untouched = known.with_row_index("at").join(differing, on="at", how="anti").drop("at")
+    pieces = [
+        {**row, "start_char": start, "end_char": end}
+        for rows in differing.partition_by("at", maintain_order=True)
+        for row in rows.select(known.columns).head(1).iter_rows(named=True)
+        for start, end in _pieces(
+            (row["start_char"], row["end_char"]), rows.select("hand_start", "hand_end").iter_rows()
+        )
+    ]
+    left = pl.concat([untouched, pl.DataFrame(pieces, schema=known.schema)])
+    return left.sort("grade", maintain_order=True).unique(_PLACE, keep="last", maintain_order=True)
+
+
+def _pieces(span: tuple[int, int], cuts: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield what is left of a span between cuts, where it is long enough."""
+    start, end = span
+    ordered = sorted(cuts)
+    least = COVERAGE * min(end - start, *(cut_end - cut_start for cut_start, cut_end in ordered))
+    reached = [start]
+    for _, cut_end in ordered:
+        reached.append(max(reached[-1], min(cut_end, end)))
+    begins = [*(max(start, cut_start) for cut_start, _ in ordered), end]
+    for left, right in zip(reached, begins, strict=True):
+        if right - left >= max(least, 1):
+            yield left, right
+
+
+def described(
+    name: str, parents: Sequence[Grades], counts: Counts, collection_id: str, sizes: Sequence[int]
+) -> GoldenSet:
+    """Describe the golden set of what was known and the grades that were added to it.
+
+    Args:
+        parents: What was known, then each of the others.
+        sizes: How many grades each of them has.
+    """
+    judges = [one.golden.judge or one.golden.golden_set_id for one in parents]
+    said = (f"{n:,} by {judge}" for n, judge in zip(sizes[1:], judges[1:], strict=True))
+    known = parents[0].golden
+    return GoldenSet(
+        golden_set_id=name,
+        collection_id=collection_id,
+        name=name,
+        mapping="1-5" if known.mapping == "1-5" else f"{known.mapping}; by hand 1-5",
+        judge=", ".join(judges),
+        notes=f"{sizes[0]:,} known grades of {known.golden_set_id}, and {', '.join(said)}. {counts}",
+        parents=tuple(one.golden.golden_set_id for one in parents),
+        manifest={"made_by": MADE_BY, "both": counts.both, "differ": counts.differ},
+    )
