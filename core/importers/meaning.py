@@ -63,6 +63,7 @@ _TEXTS = {"query", "question"}  # Columns of texts where another one holds the i
 _TAKEN = "`{}` holds the ids"
 NUMBERS_ROWS = "numbers the rows"
 OF_STACKS = "an axis of stacks: a row is no stack here"
+SAME = "the same as `{}`, which is taken"
 _IN_OTHER_MONEY = "a price in another currency; dollars are compared"
 
 
@@ -91,6 +92,8 @@ class Meaning:
     axes: dict[str, str] = field(default_factory=dict)  # stack axis → column
     also: list[str] = field(default_factory=list)  # columns that name the stack with that of the role "run"
     labels: list[str] = field(default_factory=list)  # columns of grades, one for each judge
+    # column of a measure → column with the number of its queries, where that is not the role "n" of all
+    counts: dict[str, str] = field(default_factory=dict)
     ignored: dict[str, str] = field(default_factory=dict)  # columns without a meaning, each with the reason
 
     @property
@@ -255,12 +258,24 @@ def _long(means: Meaning) -> None:
             means.ignored[means.roles.pop(role)] = UNKNOWN
 
 
+def _costs_once(means: Meaning) -> None:
+    """Leave out columns of a time or usage that another column holds: both would count as two."""
+    for values in (means.timings, means.usage):
+        seen: dict[tuple[str, str | None], str] = {}
+        for value in list(values):
+            first = seen.setdefault((value.measure, value.stage), value.column)
+            if first != value.column:
+                means.ignored[value.column] = SAME.format(first)
+                values.remove(value)
+
+
 def _of_queries(means: Meaning) -> None:
     """Settle rows of single queries.
 
     A time says its unit, a price is that of the query, measures are scores.
     """
     _without_unit(means, [timing for timing in means.timings if timing.assumed])
+    _costs_once(means)
     values = list(means.aggregates)
     means.aggregates.clear()
     if "passage_id" in means.roles:
@@ -285,6 +300,7 @@ def _of_one(value: Value) -> Value:
 def _of_stacks(means: Meaning) -> None:
     """Settle rows of stacks: a time is the median of a stack, and each figure stands once."""
     _without_unit(means, [timing for timing in means.timings if timing.assumed and timing.stage != "total"])
+    _costs_once(means)
     times = [replace(timing, measure="latency_p50") for timing in means.timings]
     values = [*means.aggregates, *times]
     means.timings.clear()
@@ -314,7 +330,7 @@ def _once_each(means: Meaning, values: list[Value]) -> list[Value]:
         value = replace(given, k=common, assumed=f"{given.assumed}: {common} assumed") if bare else given
         key = (value.measure, value.stage, value.k)
         if key in seen:
-            means.ignored[value.column] = f"the same as `{seen[key]}`, which is taken"
+            means.ignored[value.column] = SAME.format(seen[key])
         else:
             seen[key] = value.column
             kept.append(value)
@@ -333,13 +349,7 @@ def _unused(means: Meaning) -> None:
     kind = means.kind
     if kind is None:
         return
-    if kind == "costs" and "pass" in means.roles:
-        means.roles.setdefault("repeat", means.roles["pass"])
-        if means.roles["repeat"] == means.roles["pass"]:
-            del means.roles["pass"]
-    for role in [role for role in means.roles if role not in _ROLES_OF[kind]]:
-        only = f"only a table of answers has {role}" if role in _ONLY_ANSWERS else None
-        means.ignored[means.roles.pop(role)] = f"not recognised: {only or f'{_WORDS[kind]} have no {role}'}"
+    _unused_roles(means, kind)
     if kind == "judgements":
         unused = [timing.column for timing in (*means.timings, *means.usage)] + [*means.items.values()]
         means.ignored.update(dict.fromkeys(unused, "not of a judgement: a table of judgements has no runs"))
@@ -351,6 +361,20 @@ def _unused(means: Meaning) -> None:
     if kind != "aggregates":
         means.ignored.update(dict.fromkeys(means.axes.values(), OF_STACKS))
         means.axes.clear()
+
+
+def _unused_roles(means: Meaning, kind: str) -> None:
+    roles = means.roles
+    if kind == "costs" and "pass" in roles:
+        roles.setdefault("repeat", roles["pass"])
+        if roles["repeat"] == roles["pass"]:
+            del roles["pass"]
+    for role in [role for role in roles if role not in _ROLES_OF[kind]]:
+        only = f"only a table of answers has {role}" if role in _ONLY_ANSWERS else None
+        means.ignored[roles.pop(role)] = f"not recognised: {only or f'{_WORDS[kind]} have no {role}'}"
+    if kind == "answers" and not roles.keys() & {"grade", "score"}:
+        for role in roles.keys() & {"judge", "scale"}:
+            means.ignored[roles.pop(role)] = "it is about grades, and no column holds them"
 
 
 @dataclass(frozen=True, slots=True)

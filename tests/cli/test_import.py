@@ -130,3 +130,32 @@ def test_a_piped_table_holds_names_whole(tmp_path):
     (tmp_path / f"{name}.csv").write_text("query_id,passage_id,rank\nq1,a,1\n")
     done = CliRunner().invoke(app, ["--store", str(tmp_path / "s"), "import", str(tmp_path / f"{name}.csv")])
     assert [line for line in done.stdout.splitlines() if f" {name}.csv " in line]
+
+
+LONG = "stack,query_id,metric,value,latency_ms,usd_per_query,remark\n" + "".join(
+    f"{stack},q{n},{measure},0.{5 + n % 4},{ms},{usd},x\n"
+    for stack, ms, usd in (("dense", 300, 0.002), ("bm25", 12, 0))
+    for n in range(12)
+    for measure in ("nDCG@10", "R@10")
+)
+
+
+@pytest.mark.slow
+def test_a_long_table_is_decided_on_with_its_latency_and_price(tmp_path: Path) -> None:
+    (tmp_path / "long.csv").write_text(LONG)
+    code, said = call(tmp_path, tmp_path / "long.csv", "--collection", "c")
+    assert code == 0
+    assert "column `remark`: not recognised" in said
+    snapshot = Store.open(tmp_path / "store").read()
+    ids = dict(snapshot.runs().select("label", "run_id").iter_rows())
+    assert set(snapshot.timings([ids["dense"]])["ms"]) == {300.0}
+    prices = snapshot.aggregates([ids["dense"]]).filter(measure="usd_per_1k")
+    assert prices["value"].to_list() == [2.0]
+    store = ["--store", str(tmp_path / "store")]
+    decided = CliRunner().invoke(app, [*store, "decide", "--collection", "c", "--sla-ms", "100"])
+    assert decided.stdout.startswith("Ship bm25 within 100 ms")
+    assert "12.0 ms" in decided.stdout
+    (tmp_path / "long.csv").write_text(LONG.replace(",300,", ",301,", 1))
+    code, said = call(tmp_path, tmp_path / "long.csv", "--collection", "d")
+    assert code == 1
+    assert "The same query of a stack has '301' on line 2 and '300' on line 3" in said

@@ -13,7 +13,7 @@ from core.views.add.imports import bring
 from tests.importers.formats import test_mteb
 from tests.importers.helpers import zipped
 from tests.pages.conftest import OpenPage
-from tests.pages.reading import answer, assert_sound, everything, rows
+from tests.pages.reading import answer, assert_sound, everything, rows, unescaped
 
 RUN = b"q1 Q0 p1 1 2.0 mine\nq1 Q0 p2 2 1.0 mine\nq2 Q0 p2 1 2.0 mine\n"
 QRELS = b"q1 0 p1 5\nq1 0 p2 1\nq2 0 p2 4\n"
@@ -103,6 +103,34 @@ def figures(store: Path) -> dict[tuple[str, int | None], list[float]]:
 
 def import_now(app: AppTest) -> AppTest:
     return app.button(key="add_now").click().run()
+
+
+LONG = "stack,query_id,metric,value,latency_ms,remark\n" + "".join(
+    f"{stack},q{n},{measure},{value + n % 3 / 100},{ms + n},x\n"
+    for stack, value, ms in (("dense", 0.7, 300), ("bm25", 0.4, 12))
+    for n in range(12)
+    for measure in ("nDCG@10", "R@10")
+)
+
+
+@pytest.mark.slow
+def test_a_long_table_keeps_its_latency_and_names_what_it_leaves_out(open_page: OpenPage, tmp_path: Path):
+    store = tmp_path / "store"
+    app = upload(open_page(store, "add"), results_csv=LONG.encode())
+    assert_sound(app)
+    assert "Left out: column “remark”: not recognised." in everything(app)
+    import_now(app)
+    timings = Store.open(store).read().timings(Store.open(store).read().runs()["run_id"].to_list())
+    assert sorted(set(timings.group_by("run_id", "query_id").len()["len"])) == [1]
+    shown = rows(open_page(store, "decision"))
+    assert dict(zip(shown["stack"], shown["latency_ms"], strict=True)) == {"dense": 305.5, "bm25": 17.5}
+
+
+@pytest.mark.slow
+def test_a_latency_that_differs_within_a_query_is_refused_with_its_lines(open_page: OpenPage, tmp_path: Path):
+    app = upload(open_page(tmp_path / "store", "add"), results_csv=LONG.replace("301,x", "999,x", 1).encode())
+    assert "has '999' on line 4 and '301' on line 5" in unescaped(app.error[0].value)
+    assert not [button for button in app.button if button.key == "add_now"]
 
 
 @pytest.mark.slow

@@ -137,4 +137,5 @@ def test_scores_beside_answers():
     assert rows(made, "signals")["value"].to_list() == [0.5, 0.7]
     several = read(up("x.csv", f"{head}A,q1,yes,5,0.5\nA,q1,no,9,0.7\n"))
     assert "signals" not in several.frames
-    assert any("columns of scores and costs" in each.reason for each in lost(several))
+    why = "a query has several answers, and it is of none of them alone"
+    assert several.reports[0].left_out == {"ndcg@10": why}

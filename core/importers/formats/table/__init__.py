@@ -21,6 +21,7 @@ from core.importers.formats.table.opened import (
     Opened,
     keyed,
     looked_at,
+    lost_measures,
     no_figure,
     of_stacks,
     opened_as,
@@ -139,7 +140,8 @@ class TableFormat(Format):
         opened = opened_as(member, upright, options)
         if upright is table:
             return opened
-        return replace(opened, own=dict.fromkeys(table.rows.columns, TAKEN))
+        lost = lost_measures(opened.means.ignored, upright.rows.columns, member.name)
+        return replace(opened, own=dict.fromkeys(table.rows.columns, TAKEN), left_out=lost)
 
 
 def _rankings(tables: list[Opened], options: Options, parts: list[Import]) -> dict[str, Run]:

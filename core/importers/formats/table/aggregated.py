@@ -95,12 +95,10 @@ def _stacks(table: Table, means: Meaning) -> list[tuple[str, dict[str, Any]]]:
 def _values(table: Table, means: Meaning, runs: list[Run]) -> tuple[pl.DataFrame, list[LeftOut]]:
     parts: list[pl.DataFrame] = []
     left: list[LeftOut] = []
-    rows = pl.DataFrame({"run_id": [run.run_id for run in runs]}).with_columns(n=pl.lit(None, pl.Int64))
-    if "n" in means.roles:
-        counts = table.taking({"n": means.roles["n"]})
-        rows = rows.with_columns(numbers(counts, "n", table.name, whole=True).alias("n"))
+    rows = pl.DataFrame({"run_id": [run.run_id for run in runs]})
     for value in means.aggregates:
-        known, missing = filled(table, value, rows)
+        n = _counted(table, means.counts.get(value.column, means.roles.get("n")))
+        known, missing = filled(table, value, rows.with_columns(n.alias("n")))
         left += counted(missing, table.name)
         parts.append(
             known.with_columns(
@@ -111,6 +109,13 @@ def _values(table: Table, means: Meaning, runs: list[Run]) -> tuple[pl.DataFrame
             )
         )
     return pl.concat(parts), left
+
+
+def _counted(table: Table, column: str | None) -> pl.Series:
+    """Return how many queries the rows rest on, as a column says; null without one."""
+    if column is None:
+        return pl.repeat(None, table.rows.height, dtype=pl.Int64, eager=True)
+    return numbers(table.taking({"n": column}), "n", table.name, whole=True)
 
 
 def filled(table: Table, value: Value, rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
@@ -126,7 +131,7 @@ def answers(rows: pl.DataFrame, name: str) -> Import:
     The rows have the columns of `ANSWER_ROLES`, run_id, and of the answer what else is known.
     """
     rows = _named(rows, name)
-    column = "grade" if rows["grade"].null_count() < rows.height else "score"
+    column = grade_column(rows)
     whole = numbers(rows, "k", name, whole=True)
     rows = rows.with_columns(numbers(rows, column, name).alias("grade"), whole.alias("k"))
     refuse(rows.filter(~pl.col("k").is_between(0, _MOST_K)), "k counts passages, from 0.", name, "k")
@@ -155,6 +160,11 @@ def answers(rows: pl.DataFrame, name: str) -> Import:
     }
     frames = frames_of(answers=kept.drop("grade"), answer_scores=graded)
     return Import(frames=frames, notes=tuple(notes), left_out=counted(left, name))
+
+
+def grade_column(rows: pl.DataFrame) -> str:
+    """Return the column that holds the grades of answers: `grade`, or `score` where that is empty."""
+    return "grade" if rows["grade"].null_count() < rows.height else "score"
 
 
 def _named(rows: pl.DataFrame, name: str) -> pl.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import polars as pl
@@ -10,6 +10,7 @@ import polars as pl
 from core.errors import InputError
 from core.importers.base import LeftOut, Look, Options, counted
 from core.importers.formats.table.gridded import Grid, grid_of, owned_by, refuse_two_ways
+from core.importers.formats.table.long import widened
 from core.importers.formats.table.pivoted import (
     by_patterns,
     pivot,
@@ -18,20 +19,19 @@ from core.importers.formats.table.pivoted import (
     without_stars,
 )
 from core.importers.formats.table.suited import suited
-from core.importers.meaning import Meaning, TableAs, meaning
+from core.importers.meaning import SAME, Meaning, TableAs, meaning
 from core.importers.read.member import Member
-from core.importers.read.rows import identified, refuse
+from core.importers.read.rows import identified
 from core.importers.read.tabular import Table
-from core.importers.read.text import listed, no_column, place, shown
+from core.importers.read.text import listed, no_column, shown
 from core.importers.read.written import Numbers, numbers_in
-from core.importers.report import TAKEN, UNKNOWN, FileReport, settled
+from core.importers.report import TAKEN, FileReport, settled
 
 NEEDS = (
     "query_id and passage_id with rank, score or grade; query_id with an answer, latency or usage; "
     "or stacks with a measure, a latency or a price"
 )
 _OF_STACKS = ("run", "n", "measure", "value")
-_MOST_MEASURES = 200  # Of a long table
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +54,16 @@ class Opened:
         return self.numbers.notes
 
     @property
+    def verdicts(self) -> dict[str, str]:
+        """Why each column is left out, or that it is taken."""
+        if self.own is not None:
+            return dict(self.own)
+        return {column: self.means.ignored.get(column, TAKEN) for column in self.table.rows.columns}
+
+    @property
     def file_report(self) -> FileReport:
         """Every column, taken or left out."""
-        known = {column: self.means.ignored.get(column, TAKEN) for column in self.table.rows.columns}
-        known = known if self.own is None else dict(self.own)
+        known = self.verdicts
         return settled(self.member.name, "column", {**known, **self.later}, known)
 
 
@@ -76,10 +82,13 @@ def opened_as(member: Member, table: Table, options: Options) -> Opened:
 
 def _unpivoted(member: Member, table: Table, said: TableAs, owned: Mapping[str, Mapping[str, str]]) -> Opened:
     """Return a table with a column for each stack as one with a row for each stack and query."""
-    rows, apart = unpivoted(table, owned)
+    twice = [column for column in table.rows.columns if column in owned]
+    rows = unpivoted(replace(table, rows=table.rows.drop(twice)), owned)
     opened = _opened(member, rows, said)
-    own = {column: opened.means.ignored.get(column, TAKEN) for column in table.rows.columns}
-    return replace(opened, own=own | dict.fromkeys(apart, TAKEN))
+    verdicts = opened.verdicts
+    meant = {column: measure for measure, columns in owned.items() for column in columns.values()}
+    own = {column: verdicts.get(meant.get(column, column), TAKEN) for column in table.rows.columns}
+    return replace(opened, own=own | dict.fromkeys(twice, SAME.format("columns of stacks")))
 
 
 def _opened(member: Member, table: Table, said: TableAs) -> Opened:
@@ -102,49 +111,26 @@ def _opened(member: Member, table: Table, said: TableAs) -> Opened:
 
 def _widened(long: Opened, said: TableAs) -> Opened:
     """Return a long table as one with a column for each measure."""
-    wide, said = _columns_of_measures(long.table, long.means, said)
-    percent = wide.rows.columns if long.numbers.percent else ()
-    means = suited(meaning(wide.rows.columns, said, long.member.name), wide, percent)
+    made, name = widened(long.table, long.means), long.member.name
+    columns = [column for column in made.table.rows.columns if column not in made.counts.values()]
+    there = {meant: column for meant, column in said.columns.items() if column in columns}
+    percent = set(long.numbers.percent)
+    percent |= {*made.measures} if long.means.roles["value"] in percent else set()
+    means = suited(meaning(columns, replace(said, columns=there), name), made.table, percent)
+    means.counts.update(made.counts)
     if means.kind is None:
-        raise _incomplete(means, wide)
-    names = [column for column in wide.rows.columns if column not in long.table.rows.columns]
-    lost = {f"measure `{shown(name)}`: {why}": 1 for name, why in means.ignored.items() if name in names}
+        raise _incomplete(means, made.table)
     own = {column: long.means.ignored.get(column, TAKEN) for column in long.table.rows.columns}
-    own |= {column: TAKEN for column in wide.rows.columns if column in own and column not in means.ignored}
-    return replace(long, table=wide, means=means, own=own, left_out=counted(lost, long.member.name))
+    kept = [column for column in columns if column not in made.measures]
+    own |= {**made.gone, **{column: means.ignored.get(column, TAKEN) for column in kept}}
+    lost = lost_measures({**made.measures, **means.ignored}, made.measures, name)
+    return replace(long, table=made.table, means=means, own=own, left_out=lost)
 
 
-def _columns_of_measures(table: Table, means: Meaning, said: TableAs) -> tuple[Table, TableAs]:
-    """Give a long table a column for each of its measures, and what the user said of its columns.
-
-    Rows belong together where all columns that mean something do, or, where none names the stack, all of
-    words.
-
-    Raises:
-        InputError: A measure stands twice for the same stack and query, or there are too many of them.
-    """
-    name, value = means.roles["measure"], means.roles["value"]
-    keys = [column for role, column in means.roles.items() if role not in ("measure", "value")]
-    keys += list(means.axes.values())
-    if "run" not in means.roles:
-        keys += [column for column, why in means.ignored.items() if why == UNKNOWN]
-    rows = table.taking({column: column for column in (*keys, name, value)})
-    refuse(rows.filter(pl.col(name).is_null()), "The row names no measure.", table.name, name)
-    again = rows.filter(~pl.struct(*keys, name).is_first_distinct())
-    if again.height:
-        which = f"The measure {again[name][0]!r} stands twice for the same stack and query."
-        do = "Leave out what is repeated, or number the passes in a column `pass`."
-        raise InputError(which, where=place(table.name, again["line"][0], name), do=do)
-    measures = rows[name].unique(maintain_order=True).to_list()
-    if len(measures) > _MOST_MEASURES:
-        problem = f"{len(measures):,} measures; the most that are read is {_MOST_MEASURES}."
-        raise InputError(problem, where=place(table.name, None, name))
-    wide = rows.group_by(keys, maintain_order=True).agg(
-        pl.col("line").first().alias(""),
-        *(pl.col(value).filter(pl.col(name) == measure).first().alias(measure) for measure in measures),
-    )
-    columns = {meant: column for meant, column in said.columns.items() if column in wide.columns}
-    return Table(table.name, wide.drop(""), wide[""].alias("line")), replace(said, columns=columns)
+def lost_measures(why: Mapping[str, str], measures: Iterable[str], name: str) -> tuple[LeftOut, ...]:
+    """Return the measures that are left out, where measures are no columns of the file."""
+    lost = {measure: why[measure] for measure in measures if why.get(measure, TAKEN) != TAKEN}
+    return counted({f"measure `{shown(measure)}`: {reason}": 1 for measure, reason in lost.items()}, name)
 
 
 def looked_at(table: Table, said: TableAs, name: str, columns: Sequence[str] | None = None) -> Meaning:

@@ -52,13 +52,13 @@ def by_patterns(table: Table, means: Meaning, stars: Mapping[str, str]) -> dict[
     return {meant: _matched(table, means, pattern) for meant, pattern in stars.items()}
 
 
-def unpivoted(table: Table, owned: Mapping[str, Mapping[str, str]]) -> tuple[Table, list[str]]:
-    """Return a table with a row for each stack and query, and the columns of it that were taken apart.
+def unpivoted(table: Table, owned: Mapping[str, Mapping[str, str]]) -> Table:
+    """Return a table with a row for each stack and query.
 
     Args:
         owned: Of every measure the column of each stack.
     """
-    apart = list(dict.fromkeys(column for columns in owned.values() for column in columns.values()))
+    apart = {column for columns in owned.values() for column in columns.values()}
     kept = [column for column in table.rows.columns if column not in apart]
     stacks = list(dict.fromkeys(stack for columns in owned.values() for stack in columns))
     parts = [
@@ -75,7 +75,7 @@ def unpivoted(table: Table, owned: Mapping[str, Mapping[str, str]]) -> tuple[Tab
         for stack in stacks
     ]
     lines = pl.concat([table.lines] * len(stacks))
-    return Table(table.name, pl.concat(parts), lines), apart
+    return Table(table.name, pl.concat(parts), lines)
 
 
 def _matched(table: Table, means: Meaning, pattern: str) -> dict[str, str]:

@@ -11,6 +11,7 @@ from core.importers.formats.table.aggregated import (
     ANSWER_ROLES,
     answers,
     filled,
+    grade_column,
     own_costs,
     said_of,
     timings,
@@ -35,12 +36,18 @@ def of_queries(opened: Opened, known: dict[str, Run], options: Options) -> Impor
     several = rows.select(pl.struct("run", "query_id").n_unique()).item() < rows.height
     costs = {value.column for value in (*opened.means.timings, *opened.means.usage, *opened.means.scores)}
     parts = [Import(runs=runs), answers(named, opened.member.name)]
-    if several and costs - taken:
-        why = "columns of scores and costs: a query has several answers, so they are of none of them alone"
-        parts.append(Import(left_out=counted({why: 1}, opened.member.name)))
-    elif costs and not several:
+    if {"grade", "score"} <= opened.means.roles.keys():
+        unused = "score" if grade_column(rows) == "grade" else "grade"
+        opened.means.ignored[opened.means.roles[unused]] = "the grades of answers are in another column"
+    if several:
+        costs |= {*opened.means.items.values(), *filter(None, [opened.means.roles.get("repeat")])}
+        opened.means.ignored.update(dict.fromkeys(sorted(costs - taken), _OF_NONE))
+    elif costs:
         parts += [scored(opened, ids), measured(opened, ids, per_row=True)]
     return merged(parts)
+
+
+_OF_NONE = "a query has several answers, and it is of none of them alone"
 
 
 def _owners(

@@ -108,7 +108,7 @@ def _counts(table: Table, column: str) -> bool:
 
 
 def _different(table: Table, columns: list[str]) -> int:
-    return table.taking({column: column for column in columns}).select(columns).n_unique()
+    return table.taking({str(place): column for place, column in enumerate(columns)}).drop("line").n_unique()
 
 
 def _is_percent(table: Table, value: Value) -> bool:
