@@ -124,6 +124,12 @@ def demo_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def shipped_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo as it ships; to be read only."""
+    return once(tmp_path_factory, "shipped", stores.shipped)
+
+
+@pytest.fixture(scope="session")
 def published_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The published figures only; to be read only."""
     return once(tmp_path_factory, "published", stores.published)

@@ -10,7 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
+from typer.testing import CliRunner
 
+from core.cli.app import app as command
 from core.importers.formats.published import published_batch
 from core.pipeline.demo import grid, run_demo
 from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
@@ -36,6 +38,11 @@ def demo(path: Path) -> None:
     stacks = grid(embedder="fake", dims=(16,), indexes=("flat", "hnsw-f32"), depths=(10, 50))
     run_demo(lambda batch: add(path, batch, "demo"), stacks=stacks)
     published(path)
+
+
+def shipped(path: Path) -> None:
+    """The demo as it ships: what `core demo` fills a store with."""
+    assert CliRunner().invoke(command, ["--store", str(path), "demo"]).exit_code == 0
 
 
 def published(path: Path) -> None:

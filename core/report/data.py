@@ -148,7 +148,9 @@ def record_data(
         **decision_data(view, verdict),
         "definition": definition(view.quality),
         "remarks": list(view.compared.sentences),
-        "limiting": None if chosen is None else limiting(chosen, view.quality),
+        "limiting": None
+        if chosen is None
+        else limiting(chosen, view.quality, verdict.table, verdict.decision.feasible.tolist()),
         "soundness": []
         if chosen is None
         else [

@@ -30,6 +30,7 @@ from core.views.golden import data as evidence
 from core.views.golden import sections as golden_sections
 from core.views.headroom import conventions, headroom
 from core.views.text import count, percent
+from core.views.workspace.pools import NOT_STATED
 from core.views.workspace.query_sets import among
 from core.views.workspace.stacks import runs_in
 from core.views.workspace.view import View
@@ -39,7 +40,7 @@ BOUNDS = 15  # Stacks whose bounds by holes are drawn, the best
 COPIES_UP_TO = 200_000  # Passages up to which the judgements are looked through for copies of a passage
 _OPTIONAL = {
     "95 % interval": "quality_low",
-    "%PROC": "pct_proc",
+    "%PROC of pool": "pct_proc",
     "best": "p_best",
     "excluded because": "reason",
 }
@@ -63,7 +64,8 @@ def _headroom(view: View, verdict: Verdict) -> tuple[list[str], dict[str, Chart]
         return [f"No ceiling is on record for {view.quality.name}."], {}
     caption = f"{headroom_words.HOW} Pool convention: {pool}."
     figures = headroom_words.numbers(split.explained, view.quality)
-    said = [headroom_words.answer(split.explained), f"{figures} {headroom_words.levers(split.explained)}"]
+    tried = headroom_words.caveats(split.explained, view, mixed=False)["what to try"]
+    said = [headroom_words.answer(split.explained), f"{figures} {tried}"]
     return said, {"headroom": Chart(split.figure, figures, caption)}
 
 
@@ -97,7 +99,7 @@ def _shown(verdict: Verdict) -> list[str]:
 
 def every_stack(view: View, verdict: Verdict) -> Table | None:
     """Return all stacks with their numbers; a basis that a whole column shares stands in its heading."""
-    wanted = ("quality_low", "quality_high", "n", *_BASES, "pct_proc")
+    wanted = ("quality_low", "quality_high", "n", *_BASES, "pct_proc", "proc_pool")
     listed = status_rows(verdict.sure_table, verdict.decision, weak=view.weak)
     rows = listed.join(
         verdict.table.select("run_id", *wanted), on="run_id", how="left", maintain_order="left"
@@ -108,7 +110,7 @@ def every_stack(view: View, verdict: Verdict) -> Table | None:
     columns = (
         Column("status", lambda row: Cell(status(row))),
         *numbers(f"{view.quality.name}{quality}", f"latency{latency}", f"$ / 1k{cost}"),
-        share("pct_proc", "%PROC"),
+        Column("%PROC of pool", _reached, number=True),
         share("p_best", "best"),
         Column("excluded because", lambda row: Cell(row["reason"] or "")),
     )
@@ -116,6 +118,12 @@ def every_stack(view: View, verdict: Verdict) -> Table | None:
     shown: list[Mapping[str, Any]] = [{**row, **blanked} for row in rows.iter_rows(named=True)]
     kept = [column for column in columns if column.label not in empty]
     return table(shown, kept, EVERY_STACK, strong=verdict.decision.chosen is not None, sortable=True)
+
+
+def _reached(row: Mapping[str, Any]) -> Cell:
+    """Return the share that a stack reaches of the ceiling of its pool, which is named beside it."""
+    pool = f" {row['proc_pool'] or NOT_STATED}" if row["pct_proc"] is not None else ""
+    return Cell(f"{percent(row['pct_proc'])}{pool}", row["pct_proc"])
 
 
 def _shared(bases: pl.Series) -> str:

@@ -82,6 +82,7 @@ _EVERY = (
     _text("name", "stack", width=290),
     _text("stack", "stack", width=290),
     _text("pool", "pool"),
+    _text("proc_pool", "pool of PROC", "Without a reranker the deepest pool that a run of the stack kept."),
     _text("reading", "reading"),
     _text("reader", "reader", width=130),
     _text("reranker", "reranker"),

@@ -5,7 +5,7 @@ A quality of 1 is the actual one + ordering headroom + retrieval headroom, for e
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,8 @@ from core.views import text, theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Table, section
 from core.views.columns import COLUMNS
-from core.views.what_if.families import without_depth
+from core.views.levers import to_try
+from core.views.workspace.pools import BALANCED, NOT_STATED, ORDERING, RETRIEVAL, lost, split, stack_of
 from core.views.workspace.scope import Quality
 from core.views.workspace.view import View
 
@@ -29,25 +30,15 @@ HOW = (
     "pool). PROC is the best order of the pool; %PROC = mean actual / mean PROC, over the same n queries."
 )
 DEEPER = (
-    "Nothing reads K here, so every K has the same ranking and the ceiling is that of its deepest pool, "
-    "PROC of {pool}. K curves show PROC of {own}, the pool of this K."
+    "Nothing reads K here, so every K has the same ranking, and PROC is that of the deepest pool that a run "
+    "of this stack kept: {pool}."
 )
 MIXED_POOLS = "These bars stand on several pool conventions: compare ceilings only within one of them."
-RETRIEVAL, ORDERING, BALANCED = "improve retrieval", "improve ordering", "balanced"
 _ANSWERS = {
     RETRIEVAL: "Retrieval is the limit of {}: missed passages cost more than bad ranking.",
     ORDERING: "Ordering is the limit of {}: bad ranking costs more than missed passages.",
     BALANCED: "Retrieval and ordering limit {} about equally.",
 }
-LEVERS = {
-    RETRIEVAL: "fuse dense with BM25 candidates; where there is a dense index, tune it for recall (efSearch, "
-    "or exact search); rewrite or denoise the queries; deepen the candidate pool",
-    ORDERING: "use a stronger reranker; drop near-duplicates before reranking; shorten chunks; clean the "
-    "metadata sent with each chunk",
-    BALANCED: "widen the pool and strengthen the reranker together",
-}
-"""Suggestions of the paper (§6)."""
-MARGIN = 0.02  # Difference of the two headrooms below which neither is first; the paper gives no threshold
 
 
 def no_ceiling(quality: Quality) -> Answer:
@@ -68,41 +59,41 @@ def numbers(row: Mapping[str, Any], quality: Quality) -> str:
     """Return the three parts of a stack in one sentence, for files that have no cards."""
     return (
         f"{row['name']} reaches {text.score(row['quality'])} of a possible 1 ({quality.name}, "
-        f"{text.sample(row['n'])}): {text.score(row['ordering'])} is lost in ordering and "
-        f"{text.score(row['retrieval'])} in retrieval."
+        f"{text.sample(row['n'])}, pool {row['pool']}): {text.score(row['ordering'])} is lost in ordering "
+        f"and {text.score(row['retrieval'])} in retrieval."
     )
 
 
-def levers(row: Mapping[str, Any]) -> str:
-    """Explain what the paper suggests to try."""
-    return f"The CLQ paper (§6) suggests: {LEVERS[row['reading']]}."
-
-
-def limiting(row: Mapping[str, Any], quality: Quality) -> str:
+def limiting(row: Mapping[str, Any], quality: Quality, table: pl.DataFrame, feasible: Sequence[bool]) -> str:
     """Say what limits a stack and what to try, or why that is not known; takes a row of the stack table."""
     if row["quality"] is None or row["proc"] is None:
         return f"Not known: no ceiling (PROC) for {quality.name} on record."
     proc = max(row["quality"], row["proc"])
-    lost = pl.select(split(pl.lit(row["quality"]), pl.lit(proc))).row(0, named=True)
+    parts = lost(row["quality"], proc)
     first = {RETRIEVAL: "The pool limits first", ORDERING: "The order within the pool limits first"}
     share = text.percent(row["quality"] / proc if proc else None)
     return (
-        f"{first.get(lost['reading'], 'Both limit about equally')}: {lost['retrieval']:.3f} is lost in "
-        f"retrieval and {lost['ordering']:.3f} in ordering. To try: {LEVERS[lost['reading']]}. Pool "
-        f"convention: {row['pool'] or NO_POOL}; %PROC {share}."
+        f"{first.get(parts['reading'], 'Both limit about equally')}: {parts['retrieval']:.3f} is lost in "
+        f"retrieval and {parts['ordering']:.3f} in ordering (pool {row['proc_pool'] or NOT_STATED}, %PROC "
+        f"{share}). {to_try(row, parts['reading'], table, feasible)}"
     )
 
 
-def caveats(row: Mapping[str, Any], own: str | None, *, mixed: bool) -> dict[str, str]:
+def caveats(row: Mapping[str, Any], view: View, *, mixed: bool) -> dict[str, str]:
     """Say what to try and how to read the bars, by the words of a chip.
 
     Args:
-        own: Convention of the pool that the stack's own K leaves; None where it is not stated.
+        row: Of `HeadroomView.table`.
         mixed: Whether the bars are of several pool conventions.
     """
-    pools = MIXED_POOLS if mixed else ""
-    deeper = "" if own is None or own == row["pool"] else DEEPER.format(pool=row["pool"], own=own)
-    return {"what to try": levers(row), "which ceiling": deeper, "several pools": pools, "how to read": HOW}
+    own = view.table.row(by_predicate=pl.col("name") == row["name"], named=True)
+    deeper = DEEPER.format(pool=row["pool"]) if own["pool"] != own["proc_pool"] else ""
+    return {
+        "what to try": to_try(own, row["reading"], view.table, view.decision.feasible.tolist()),
+        "which ceiling": deeper,
+        "several pools": MIXED_POOLS if mixed else "",
+        "how to read": HOW,
+    }
 
 
 def cards(row: Mapping[str, Any], quality: Quality) -> tuple[tuple[str, str, str], ...]:
@@ -117,7 +108,6 @@ def cards(row: Mapping[str, Any], quality: Quality) -> tuple[tuple[str, str, str
 
 
 MIXED = "all conventions"
-NO_POOL = "not stated"
 BARS = 20  # Bars drawn at most besides the chosen stack's; the table has every stack
 
 
@@ -178,37 +168,17 @@ def headroom(
 
 
 def _known(table: pl.DataFrame, chosen: str | None) -> pl.DataFrame:
-    """Give stacks with a ceiling; of those that differ in a K that nothing reads one, with the deepest pool.
+    """Give stacks with a ceiling, with its pool; of those that differ in a K that nothing reads one.
 
-    Without a reranker the same ranking has another pool at every K, and each would call another limit. The
-    one kept goes by the chosen stack's name where that is among them.
+    The one kept goes by the chosen stack's name where that is among them.
     """
     there = pl.col("proc").is_not_null() & pl.col("quality").is_not_null()
-    rows = table.filter(there).with_columns(pl.col("pool").fill_null(NO_POOL))
-    if not {"spec", "reranker", "candidates", "run_id"} <= set(rows.columns):
-        return rows
-    read = ~pl.col("reranker").fill_null("none").eq("none") | pl.col("candidates").is_null()
-    series = pl.Series([without_depth(spec) for spec in rows["spec"]], dtype=pl.String)
-    group = ["_series", "quality", "n"]
-    rows = rows.with_columns(_series=pl.when(read).then("run_id").otherwise(series))
-    own = pl.col("name").filter(pl.col("name").eq_missing(chosen)).first().over(group)
-    rows = rows.with_columns(name=pl.coalesce(own, "name"))
-    deepest = rows.sort("candidates", descending=True, nulls_last=True, maintain_order=True)
-    return deepest.unique(group, keep="first", maintain_order=True).drop("_series")
-
-
-def split(actual: pl.Expr, proc: pl.Expr) -> list[pl.Expr]:
-    """Split what a quality lacks to 1: ordering, retrieval, and the reading, which says where to begin."""
-    ordering = (proc - actual).clip(lower_bound=0)
-    retrieval = 1 - pl.max_horizontal(actual, proc)
-    reading = (
-        pl.when((ordering - retrieval).abs() < MARGIN)
-        .then(pl.lit(BALANCED))
-        .when(retrieval > ordering)
-        .then(pl.lit(RETRIEVAL))
-        .otherwise(pl.lit(ORDERING))
-    )
-    return [ordering.alias("ordering"), retrieval.alias("retrieval"), reading.alias("reading")]
+    rows = table.filter(there).with_columns(pool=pl.col("proc_pool").fill_null(NOT_STATED))
+    stacks = pl.Series("_stack", [stack_of(spec) for spec in rows["spec"]], dtype=pl.String)
+    rows = rows.with_columns(pl.coalesce(stacks, "run_id").alias("_stack"))
+    first = rows.sort(pl.col("name").eq_missing(chosen), descending=True, maintain_order=True)
+    kept = first.unique(["_stack", "pool", "quality", "n"], keep="first")["run_id"]
+    return rows.filter(pl.col("run_id").is_in(kept.implode())).drop("_stack")
 
 
 def _figure(rows: pl.DataFrame, quality: Quality, chosen: str | None) -> go.Figure:
@@ -238,19 +208,18 @@ def limit(view: View, ask: Ask) -> Blocks:
     """Show what is lost in ordering and in retrieval, stack by stack."""
     offered = conventions(view.table, view.decision.chosen)
     pool = ask.listed("Candidate pool", offered, "pool", about=POOL, width=240) if offered else ""
-    lost = headroom(view.table, view.quality, pool, view.decision.chosen)
-    if lost is None:
+    parted = headroom(view.table, view.quality, pool, view.decision.chosen)
+    if parted is None:
         yield no_ceiling(view.quality)
         return
-    mixed = lost.table["pool"].n_unique() > 1
-    own = view.table.filter(pl.col("name") == lost.explained["name"])["pool"].drop_nulls().head(1).to_list()
-    chips = caveats(lost.explained, own[0] if own else None, mixed=mixed)
-    yield Answer(answer(lost.explained), caveats=chips)
-    yield Cards(cards(lost.explained, view.quality))
-    yield Chart(lost.figure, "headroom", numbers(lost.explained, view.quality))
+    mixed = parted.table["pool"].n_unique() > 1
+    chips = caveats(parted.explained, view, mixed=mixed)
+    yield Answer(answer(parted.explained), caveats=chips)
+    yield Cards(cards(parted.explained, view.quality))
+    yield Chart(parted.figure, "headroom", numbers(parted.explained, view.quality))
     actual = [COLUMNS[name].but(label) for name, label in ACTUAL.items()]
     yield Table(
-        lost.table,
+        parted.table,
         "headroom",
         ("name", "pool", actual[0], "ordering", "retrieval", "pct_proc", "reading"),
         (*actual[1:], COLUMNS["proc"].but("PROC of that pool"), "n", "quality_basis"),

@@ -17,11 +17,13 @@ import pyarrow.parquet as pq
 from core.errors import InputError, UnknownNameError
 from core.importers import Import
 from core.metrics import Measure
+from core.records import canonical_json
 from core.store import Graded, Snapshot, gains_of
 from core.tables import frame
 from core.views.scoring_table import Over, counted, labelled, require_cutoffs, scored_rows, unjudged
+from core.views.workspace.pools import EMPTY_SLOT, deeper
 from core.views.workspace.query_sets import Mask, asked_in
-from core.views.workspace.scores import EMPTY_SLOT, Evidence, evidence, of_graded
+from core.views.workspace.scores import Evidence, deepened, evidence, of_graded
 
 _ROWS = 4_000_000  # Rows of a table that `in_parts` holds at a time, unless a single run has more
 
@@ -159,7 +161,25 @@ def evidence_of(imported: Import, golden_set_id: str | None = None) -> Evidence:
     ranked = imported.frames["rankings"].lazy().select("run_id", "stage", "rank", *_KEY)
     graded = ranked.join(judged.lazy().select(*_KEY, "grade"), on=_KEY, how="left").drop("passage_id")
     rows = graded.collect()
-    return of_graded(_graded(rows, imported, judged, "final"), _graded(rows, imported, judged, "pool"))
+    final, pool = (_graded(rows, imported, judged, stage) for stage in ("final", "pool"))
+    own = of_graded(final, pool)
+    return deepened(own, own, deeper(_runs(imported)))
+
+
+def _runs(imported: Import) -> pl.DataFrame:
+    """Return the runs of an import as a store lists them, as far as pools go by it."""
+    rows = [
+        (
+            run.run_id,
+            run.collection_id,
+            run.chunking,
+            canonical_json(run.stack.spec),
+            canonical_json(run.manifest),
+        )
+        for run in imported.runs
+    ]
+    columns = ("run_id", "collection_id", "chunking", "spec", "manifest")
+    return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")
 
 
 def _golden_set(imported: Import, asked: str | None) -> str:

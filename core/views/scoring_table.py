@@ -16,11 +16,11 @@ from core.store import Snapshot
 from core.tables import schema
 from core.views import text
 from core.views.workspace.comparable import about_queries
+from core.views.workspace.pools import EMPTY_SLOT
 from core.views.workspace.query_sets import ENOUGH, Mask, among, asked_in, overlap
 from core.views.workspace.reported import query_scores, with_intervals
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import (
-    EMPTY_SLOT,
     Evidence,
     applies_to_none,
     at_cutoff,

@@ -9,6 +9,7 @@ from core.prices import load_books
 from core.prices.calculator import CostInputs, calculator
 from core.views.headroom import limiting
 from core.views.workspace.scope import Quality
+from tests.views.made import stacks
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "clq.json").read_text(encoding="utf-8"))
 BOOKS = load_books()
@@ -34,5 +35,6 @@ def test_generator_input_cost_table(book, generator, row):
 
 @pytest.mark.parametrize("row", CASES["pct_proc"]["rows"], ids=lambda row: f"{row['measure']}@{row['k']}")
 def test_percentage_of_the_ceiling(row):
-    stack = {"quality": row["actual"], "proc": row["proc"], "pool": None}
-    assert f"{row['percent']:.1f} %" in limiting(stack, Quality(row["measure"], row["k"]))
+    table = stacks(quality=[row["actual"]], proc=[row["proc"]])
+    said = limiting(table.row(0, named=True), Quality(row["measure"], row["k"]), table, [True])
+    assert f"{row['percent']:.1f} %" in said

@@ -26,6 +26,7 @@ _COLUMNS: dict[str, tuple[pl.DataType, object]] = {
     "quality_basis": (pl.String(), "measured"),
     "proc": (pl.Float64(), None),
     "pct_proc": (pl.Float64(), None),
+    "proc_pool": (pl.String(), None),
     "hole": (pl.Float64(), None),
     "hole_low": (pl.Float64(), None),
     "hole_high": (pl.Float64(), None),

@@ -6,7 +6,8 @@ import pytest
 
 from core.store import Store
 from core.views import headroom as page
-from core.views.headroom import BARS, LEVERS, MIXED, NO_POOL, ORDERING, conventions, headroom
+from core.views.headroom import BARS, MIXED, conventions, headroom
+from core.views.workspace.pools import NOT_STATED, ORDERING
 from core.views.workspace.scope import Quality
 from tests.stores import HOSTILE
 from tests.views.made import AT_10, DEMO, PAPER, stacks, table
@@ -56,7 +57,7 @@ def test_conventions_are_never_mixed_unless_asked(paper: pl.DataFrame):
 
 def test_the_best_stacks_convention_is_offered_first(paper: pl.DataFrame):
     known = paper.filter(pl.col("proc").is_not_null() & pl.col("quality").is_not_null())
-    assert conventions(paper)[0] == known.sort("quality", descending=True)["pool"][0]
+    assert conventions(paper)[0] == known.sort("quality", descending=True)["proc_pool"][0]
 
 
 @pytest.mark.parametrize(
@@ -66,8 +67,8 @@ def test_the_best_stacks_convention_is_offered_first(paper: pl.DataFrame):
         (stacks(2), []),
         (stacks(quality=[0.5], proc=[None]), []),
         (stacks(quality=[None], proc=[0.5]), []),
-        (stacks(quality=[0.5], proc=[0.6]), [NO_POOL]),
-        (stacks(quality=[0.5, 0.4], proc=[0.6, 0.6], pool=["a@1", None]), ["a@1", NO_POOL, MIXED]),
+        (stacks(quality=[0.5], proc=[0.6]), [NOT_STATED]),
+        (stacks(quality=[0.5, 0.4], proc=[0.6, 0.6], proc_pool=["a@1", None]), ["a@1", NOT_STATED, MIXED]),
     ],
 )
 def test_conventions_of_odd_tables(rows: pl.DataFrame, offered: list[str]):
@@ -82,18 +83,17 @@ def test_conventions_of_odd_tables(rows: pl.DataFrame, offered: list[str]):
      (0.0, 0.0, "improve retrieval"), (1.0, 1.0, "balanced"), (0.8, 0.79, "improve retrieval"),
      (0.79, 0.9, "balanced"), (0.852, 1.0, "improve ordering")],  # the last: CLQ paper, Table 4
 )  # fmt: skip
-def test_the_reading_names_levers_of_the_paper(quality: float, proc: float, reading: str):
-    found = headroom(stacks(quality=[quality], proc=[proc]), AT_10, NO_POOL)
+def test_the_reading_is_of_the_larger_headroom(quality: float, proc: float, reading: str):
+    found = headroom(stacks(quality=[quality], proc=[proc]), AT_10, NOT_STATED)
     assert found is not None
     assert found.table["reading"].to_list() == [reading]
-    assert LEVERS[reading] in page.levers(found.explained)
     assert "stack 0" in page.answer(found.explained)
     told = page.numbers(found.explained, AT_10)
-    assert f"stack 0 reaches {quality:.3f} of a possible 1 (RA-nWG@10, n = 50)" in told
+    assert f"stack 0 reaches {quality:.3f} of a possible 1 (RA-nWG@10, n = 50, pool not stated)" in told
 
 
 def test_an_unknown_n_is_said_to_be_unknown():
-    found = headroom(stacks(quality=[0.5], proc=[0.6], n=[None]), AT_10, NO_POOL)
+    found = headroom(stacks(quality=[0.5], proc=[0.6], n=[None]), AT_10, NOT_STATED)
     assert found is not None
     assert "n unknown" in page.numbers(found.explained, AT_10)
     assert page.cards(found.explained, AT_10)[0] == ("RA-nWG@10", "0.500", "n unknown")
@@ -101,7 +101,7 @@ def test_an_unknown_n_is_said_to_be_unknown():
 
 def test_stacks_that_are_cut_to_one_name_keep_their_own_bars():
     names = [f"{'a very long name of a stack ' * 4}{number}" for number in range(3)]
-    found = headroom(stacks(name=names, quality=[0.5] * 3, proc=[0.6] * 3), AT_10, NO_POOL)
+    found = headroom(stacks(name=names, quality=[0.5] * 3, proc=[0.6] * 3), AT_10, NOT_STATED)
     assert found is not None
     for bars in found.figure.data:
         assert len(set(bars.y)) == 3
@@ -110,7 +110,7 @@ def test_stacks_that_are_cut_to_one_name_keep_their_own_bars():
 def test_many_stacks_are_all_in_the_table_and_the_best_on_the_chart():
     height = BARS + 7
     rows = stacks(quality=[row / height for row in range(height)], proc=[1.0] * height)
-    found = headroom(rows, AT_10, NO_POOL)
+    found = headroom(rows, AT_10, NOT_STATED)
     assert found is not None
     assert found.table.height == height
     assert len(found.figure.data[0].y) == BARS
@@ -118,7 +118,7 @@ def test_many_stacks_are_all_in_the_table_and_the_best_on_the_chart():
 
 
 def test_hostile_names_are_escaped():
-    rows = stacks(name=HOSTILE, quality=[0.5] * len(HOSTILE), proc=[0.6] * len(HOSTILE), pool=HOSTILE)
+    rows = stacks(name=HOSTILE, quality=[0.5] * len(HOSTILE), proc=[0.6] * len(HOSTILE), proc_pool=HOSTILE)
     found = headroom(rows, Quality(HOSTILE[0], 3), MIXED)
     assert found is not None
     page = found.figure.to_json().replace("<br>", "").replace("<extra></extra>", "")
@@ -127,7 +127,8 @@ def test_hostile_names_are_escaped():
 
 def test_the_chosen_stack_is_explained_and_marked_whatever_its_pool(paper: pl.DataFrame):
     pool, *others = conventions(paper)
-    there = pl.col("proc").is_not_null() & pl.col("quality").is_not_null() & (pl.col("pool") == others[0])
+    known = pl.col("proc").is_not_null() & pl.col("quality").is_not_null()
+    there = known & (pl.col("proc_pool") == others[0])
     row = int(paper.with_row_index("row").filter(there)["row"][0])
     assert conventions(paper, row)[0] == others[0]
     alone, found = headroom(paper, AT_10, pool), headroom(paper, AT_10, pool, row)
@@ -142,26 +143,23 @@ def test_the_chosen_stack_is_explained_and_marked_whatever_its_pool(paper: pl.Da
 def test_a_poor_chosen_stack_is_among_the_bars():
     height = BARS + 7
     rows = stacks(quality=[row / height for row in range(height)], proc=[1.0] * height)
-    found = headroom(rows, AT_10, NO_POOL, 0)
+    found = headroom(rows, AT_10, NOT_STATED, 0)
     assert found is not None
     assert len(found.figure.data[0].y) == BARS + 1
     assert found.figure.layout.yaxis.ticktext[-1] == "▸ stack 0"
 
 
-def test_a_depth_that_nothing_reads_has_one_reading():
-    """Of one ranking K = 20 lacks in its pool and K = 200 in its order: it is one stack."""
-    spec = [json.dumps({"mode": "sparse", "candidates": k}) for k in (20, 200)]
-    rows = stacks(quality=[0.5] * 2, proc=[0.55, 0.9], n=[64, 64], name=["BM25, K = 20", "BM25, K = 200"])
-    rows = rows.with_columns(
-        pl.Series("spec", spec), pl.Series("pool", ["bm25@20", "bm25@200"]), run_id="name",
-        reranker=pl.lit(None, pl.String), candidates=pl.Series([20, 200]),
-    )  # fmt: skip
-    for chosen in (0, 1):
-        name = rows["name"][chosen]
-        pools = conventions(rows, chosen)
-        found = headroom(rows, AT_10, pools[0], chosen)
-        assert pools == ["bm25@200"]
+def test_a_depth_that_nothing_reads_is_one_row_which_goes_by_the_chosen_name():
+    spec = [json.dumps({"mode": "sparse", "reranker": "none", "candidates": k}) for k in (20, 200)]
+    names = ["BM25, K = 20", "BM25, K = 200"]
+    rows = stacks(quality=[0.5] * 2, proc=[0.9] * 2, n=[64, 64], name=names, spec=spec)
+    rows = rows.with_columns(proc_pool=pl.lit("bm25@200"))
+    for chosen in (None, 0, 1):
+        found = headroom(rows, AT_10, "bm25@200", chosen)
+        assert conventions(rows, chosen) == ["bm25@200"]
         assert found is not None
-        assert found.table.select("name", "proc", "reading").rows() == [(name, 0.9, ORDERING)]
-    reranked = rows.with_columns(reranker=pl.lit("some"))
-    assert set(conventions(reranked)) == {"bm25@20", "bm25@200", MIXED}
+        assert found.table.select("name", "proc", "reading").rows() == [(names[chosen or 0], 0.9, ORDERING)]
+    reranked = rows.with_columns(spec=pl.col("spec").str.replace("none", "some"))
+    found = headroom(reranked, AT_10, "bm25@200")
+    assert found is not None
+    assert found.table["name"].to_list() == ["BM25, K = 20", "BM25, K = 200"]

@@ -18,6 +18,7 @@ from core.tables import schema
 from core.views import text, theme
 from core.views.workspace.choices import telling
 from core.views.workspace.costs import basis
+from core.views.workspace.pools import stack_of
 from core.views.workspace.scope import Quality
 from core.views.workspace.scores import Evidence, evidence
 
@@ -100,11 +101,14 @@ X_AXES = {"k": "cutoff K", "tokens": "tokens sent", "usd_per_1k": "$ of generato
 """Axes that the curves can be drawn against, by column."""
 HOW = (
     "Band: 95 % bootstrap interval over queries, where results per query exist (2,000 resamples, fixed "
-    "seed). Dotted: PROC of the stack's own pool, what its best order would reach. Dashed line or large dot: "
-    "the cutoff. ↓: lower is better."
+    "seed). Dotted: PROC, what the best order of the pool that the stack could choose from would reach. "
+    "Dashed line or large dot: the cutoff. ↓: lower is better."
 )
 NO_OTHERS = "Every other measure needs rankings; of these stacks only averages are known."
-NO_DEPTHS = "No two stacks here differ only in their candidate depth."
+NO_DEPTHS = "No two stacks here differ only in their candidate depth, with something that reads it."
+UNREAD = (
+    "Nothing reads K in {}: its ranking is the same at every K. Shown are stacks in which something does."
+)
 
 
 def leaders(rows: pl.DataFrame, quality: Quality, names: Sequence[str]) -> list[str]:
@@ -225,7 +229,7 @@ def _main(known: pl.DataFrame, quality: Quality, colours: Mapping[str, str], x: 
             fig.add_trace(theme.quiet("", *at, marker=marker, legendgroup=text.escape(name)))
     line = {"width": 1, "color": theme.NEUTRAL}
     if ceilings.height:
-        key = "PROC of each stack's own pool"
+        key = "PROC of each stack's pool"
         fig.add_trace(theme.scatter(key, [None], [None], mode="lines", line={**line, "dash": "dot"}))
     if x == "k":
         words = {"annotation_text": f"cutoff {quality.k}", "annotation_position": "bottom right"}
@@ -280,15 +284,17 @@ def depth_table(table: pl.DataFrame) -> pl.DataFrame:
     """Return the stacks of the workspace by candidate depth: those that differ in nothing else form a family.
 
     Returns:
-        family, candidates, quality, proc, pool, latency_ms, cost, n, name; families with two or more depths.
+        family, candidates, quality, proc, proc_pool, latency_ms, cost, n, name; families with two or more
+        depths that something reads.
     """
     families = [_family(spec) for spec in table["spec"]]
+    read = pl.Series([stack_of(spec) is None for spec in table["spec"]], dtype=pl.Boolean)
     return (
         table.with_columns(pl.Series("family", families, dtype=pl.String))
-        .filter(pl.col("candidates").is_not_null())
+        .filter(pl.col("candidates").is_not_null() & read)
         .filter(pl.col("candidates").n_unique().over("family") > 1)
         .sort("family", "candidates")
-        .select("family", "candidates", "quality", "proc", "pool", "latency_ms", "cost", "n", "name")
+        .select("family", "candidates", "quality", "proc", "proc_pool", "latency_ms", "cost", "n", "name")
     )
 
 

@@ -14,6 +14,7 @@ from core.views.curves.cut_grid import cut_off_table
 from core.views.keep import keep
 from core.views.workspace.comparable import about_pools
 from core.views.workspace.gaps import gap
+from core.views.workspace.pools import stack_of
 from core.views.workspace.query_sets import among
 from core.views.workspace.stacks import runs_in
 from core.views.workspace.view import View
@@ -58,7 +59,7 @@ def by_cutoff(view: View, ask: Ask) -> Blocks:
     ahead = f"Against {others[0]}: {gap(view, best, others[0])}." if best and others and others[0] else ""
     curves = page.curves(rows, view.quality, theme.colours_for(names), x)
     ceilings = view.table.filter(pl.col("name").is_in(names), pl.col("proc").is_not_null())
-    chips = {"how to read": page.HOW, "several pools": about_pools(ceilings["pool"])}
+    chips = {"how to read": page.HOW, "several pools": about_pools(ceilings["proc_pool"])}
     yield Answer(curves.answer, ahead, caveats=chips)
     if curves.main.data:
         yield Chart(curves.main, "curves", curves.answer)
@@ -85,7 +86,9 @@ def by_candidate_depth(view: View, ask: Ask) -> Blocks:
     shown = page.families_of(view.table.filter(pl.col("name").is_in(names)), families)
     family = depths.filter(pl.col("family") == shown[0])["name"]
     sentence = page.depth_answer(depths, shown[0], view.quality, gap(view, family[-1], family[0]))
-    yield Answer(sentence)
+    chosen = view.table.filter(pl.col("name").is_in(names[:1]))
+    unread = [name for name, spec in chosen.select("name", "spec").iter_rows() if stack_of(spec) is not None]
+    yield Answer(sentence, page.UNREAD.format(unread[0]) if unread else "")
     yield Chart(page.depth_figure(depths, shown, view.quality), "depths", sentence)
     yield Table(depths, "depths", DEPTHS)
 
@@ -113,11 +116,11 @@ POINTS = (
     *("name", "measure", "k", "value", "low", "high", "n", "tokens"),
     COLUMNS["usd_per_1k"].but(about="What the generator charges for reading them."),
 )
-OWN_PROC = "The best ordering of the candidates of this K, whose convention the next column says."
+OWN_PROC = "The best ordering of the candidates that were read, whose convention the next column says."
 DEPTHS = (
     *("name", "candidates", "quality"),
     COLUMNS["proc"].but("PROC of its pool", OWN_PROC),
-    *("pool", "latency_ms", "cost"),
+    *("proc_pool", "latency_ms", "cost"),
 )
 CUT = (
     COLUMNS["way"].but(about=cuts.WAYS),

@@ -10,12 +10,15 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
+from core.metrics import ratio_of_means
 from core.stats.intervals import Floats, weights
 from core.views import text, theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Table, section
 from core.views.columns import COLUMNS, Column, Columns
 from core.views.keep import keep
+from core.views.workspace.query_sets import among
+from core.views.workspace.scores import at_cutoff, evidence
 from core.views.workspace.view import View
 
 FLAT = "flat"
@@ -30,9 +33,9 @@ ABOUT = "Percent of the flat index's quality that may be lost at the worse end o
 HOW = (
     "Percent of flat: mean quality over that of the same stack on a flat index, on the same queries; paired "
     "95 % bootstrap. A setting passes where the worse end loses no more than is bearable, and its %PROC, the "
-    "share of what its own candidates allow, is no lower than flat's by more than that: the pool may have "
-    "changed, not only its order. Of those of a kind that are built alike and pass, the one that looks at "
-    "least counts; the fastest of these is taken."
+    "share of what its own candidates at this K allow, is no lower than flat's by more than that: the pool "
+    "may have changed, not only its order. Of those of a kind that are built alike and pass, the one that "
+    "looks at least counts; the fastest of these is taken."
 )
 ROWS = {
     **dict.fromkeys(("family", "name", "index", "options"), pl.String()),
@@ -104,6 +107,19 @@ def percent(own: Floats, flat: Floats, seed: int) -> tuple[float, float, float, 
     return float(value), float(low), float(high), n
 
 
+def percent_of_own(view: View, run_ids: list[str]) -> dict[str, float | None]:
+    """Return %PROC of what each run kept at its own K, so that two indexes are held to pools of one depth."""
+    ranked = view.table.filter(pl.col("run_id").is_in(run_ids) & pl.col("has_rankings"))["run_id"].to_list()
+    measure, ceiling, golden = view.quality.measure, view.quality.ceiling, view.scope.golden_set_id
+    if not ranked or measure is None or ceiling is None or golden is None:
+        return {}
+    only = among(view.snapshot, view.scope)
+    graded = evidence(view.snapshot, ranked, golden, (measure, ceiling), only=only, own_pools=True)
+    shares = ratio_of_means(*(at_cutoff(graded, each)[..., None] for each in (measure, ceiling)))[..., 0]
+    found = pl.Series(shares).fill_nan(None).to_list()
+    return dict(zip(graded.run_ids, found, strict=True))
+
+
 @keep("Holding indexes against flat ones…", entries=16)
 def losses(view: View) -> pl.DataFrame:
     """Compare every approximate index with the flat one of the same stack: `ROWS`."""
@@ -112,6 +128,7 @@ def losses(view: View) -> pl.DataFrame:
         return pl.DataFrame(schema=ROWS)
     at = {run: place for place, run in enumerate(paired.run_ids)}
     indexes = pl.col("manifest").str.json_path_match("$.indexes")
+    reached = percent_of_own(view, table.filter(pl.col("run_id").is_in(list(at)))["run_id"].to_list())
     told = dict(view.snapshot.runs(view.scope.collection_id).select("run_id", indexes).iter_rows())
     families: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {}
     for row in table.iter_rows(named=True):
@@ -130,7 +147,8 @@ def losses(view: View) -> pl.DataFrame:
                 effort = effort_of(spec, json.loads(told.get(row["run_id"]) or "{}"))
                 figures = {"percent": share, "low": low, "high": high, "effort": effort}
                 sides = {"quality": row["quality"], "flat": exact["quality"]}
-                sides |= {"pct_proc": row["pct_proc"], "flat_proc": exact["pct_proc"]}
+                sides |= {"pct_proc": reached.get(row["run_id"], row["pct_proc"])}
+                sides |= {"flat_proc": reached.get(exact["run_id"], exact["pct_proc"])}
                 sides |= {"latency_ms": row["latency_ms"], "flat_ms": exact["latency_ms"]}
                 made.append({**own, **figures, **sides})
     return pl.DataFrame(made, schema=ROWS).fill_nan(None)
@@ -275,7 +293,7 @@ SHOWN: Columns = (
     _percent("percent", "% of flat", "Quality over that of the same stack on a flat index."),
     _percent("low", "low", "95 % paired bootstrap interval over queries."),
     _percent("high", "high", "95 % paired bootstrap interval over queries."),
-    Column("pct_proc", "%PROC", "share", "Of what its own candidates allow."),
+    Column("pct_proc", "%PROC", "share", "Of what its own candidates at this K allow."),
     Column("passes", "bearable", help="Surely: at the worse end of the interval.", width=70),
     Column(
         "taken",
@@ -286,7 +304,7 @@ SHOWN: Columns = (
     "n",
 )
 MORE: Columns = (
-    Column("flat_proc", "%PROC of flat", "share", "Of what flat's candidates allow."),
+    Column("flat_proc", "%PROC of flat", "share", "Of what flat's candidates at this K allow."),
     "quality",
     Column("flat", "quality of flat", "score"),
     "latency_ms",

@@ -86,7 +86,7 @@ def one_query(
         runs: One or two runs with rankings: run_id to name.
 
     Returns:
-        The query; a run without a stored pool could choose from its final ranking only.
+        The query; what a run could choose from is the pool that its ceiling is of.
 
     Raises:
         UnknownNameError: If the collection, the golden set or a run does not exist.
@@ -101,7 +101,8 @@ def one_query(
     for run_id, name in runs.items():
         same = [other for other in ids if searched[other] == searched[run_id]]
         comparable = ranked.filter(pl.col("run_id").is_in(same))
-        side = _side(comparable, run_id, name, judged[judges[run_id]], quality)
+        pool = _pool(snapshot, run_id, golden, query_id)
+        side = _side((comparable, pool), run_id, name, judged[judges[run_id]], quality)
         asked = side.asked or query_id in snapshot.timings([run_id])["query_id"]
         score, best = _scores(snapshot, run_id, golden, query_id, quality) if asked else (None, None)
         side = replace(side, score=score, best=best, asked=asked)
@@ -125,12 +126,21 @@ def _judged(snapshot: Snapshot, golden_set_id: str | None, query_id: str, weighe
     )
 
 
-def _side(ranked: pl.DataFrame, run_id: str, name: str, judged: Judged, quality: Quality) -> Side:
+def _pool(snapshot: Snapshot, run_id: str, golden_set_id: str | None, query_id: str) -> pl.DataFrame:
+    """Return the candidates for a query that a run could choose from."""
+    if golden_set_id is not None:
+        (run_id,) = evidence(snapshot, [run_id], golden_set_id, [Measure("PROC[RA-nWG]")]).pool_runs
+    ranked = snapshot.rankings([run_id], query_id=query_id)
+    pool, final = (ranked.filter(pl.col("stage") == stage) for stage in ("pool", "final"))
+    return final if pool.is_empty() else pool
+
+
+def _side(
+    rows: tuple[pl.DataFrame, pl.DataFrame], run_id: str, name: str, judged: Judged, quality: Quality
+) -> Side:
     weighed = judged.passages
-    ranked = ranked.join(weighed, on="passage_id", how="left", maintain_order="left")
-    own = ranked.filter(pl.col("run_id") == run_id)
-    final, pool = (own.filter(pl.col("stage") == stage) for stage in ("final", "pool"))
-    pool = final if pool.is_empty() else pool
+    ranked, pool = (part.join(weighed, on="passage_id", how="left", maintain_order="left") for part in rows)
+    final = ranked.filter(pl.col("run_id") == run_id, pl.col("stage") == "final")
     others = ranked.filter((pl.col("run_id") != run_id) & (pl.col("stage") == "final"))
     oracle = _oracle(final, pool, quality.k)
     return Side(

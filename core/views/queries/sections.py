@@ -61,7 +61,9 @@ SHOWN = columns(
         *("passage", COLUMNS["text"].but("text"), "points"),
     )
 )
-BEST = COLUMNS["best"].but("best reachable", "PROC: the best ordering of the candidate pool.", form="score")
+BEST = COLUMNS["best"].but(
+    "best reachable", "PROC: the best ordering of the pool that the card names.", form="score"
+)
 DEPTHS = ("first 3", "Top-K", "all")
 
 
@@ -101,7 +103,8 @@ def typed_of(view: View, run_id: str, query_id: str) -> pl.DataFrame:
 def answer(view: View, names: tuple[str, ...], shown: int, total: int, _rows: pl.DataFrame) -> words.Answer:
     """Say what some queries show; `shown` stands for the rows."""
     del shown
-    return words.answer(_rows, total, view.quality, *names)
+    pools = dict(view.table.select("name", "proc_pool").iter_rows())
+    return words.answer(_rows, total, view.quality, *names, pool=pools[names[0]])
 
 
 @keep()

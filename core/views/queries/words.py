@@ -17,9 +17,11 @@ from core.views.compare.data import if_judged
 from core.views.compare.words import doubt as overturned
 from core.views.queries.data import FOUND_NOTHING, NOT_RANKED, WEAK, ordered
 from core.views.queries.one_query import Side
+from core.views.workspace.pools import NOT_STATED, lost
 from core.views.workspace.scope import Quality, Scope
 
 Card = tuple[str, str, str]
+MOST = 4  # Cards in a row
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,21 @@ class Answer:
     cards: tuple[Card, ...] = ()  # label, number and note: means with interval and n, and what is left out
 
 
-def answer(rows: pl.DataFrame, total: int, quality: Quality, name: str, other: str | None = None) -> Answer:
-    """Say where a stack is weak, or wins and loses against another; `total` counts without a filter."""
+def answer(
+    rows: pl.DataFrame,
+    total: int,
+    quality: Quality,
+    name: str,
+    other: str | None = None,
+    *,
+    pool: str | None = None,
+) -> Answer:
+    """Say where a stack is weak, or wins and loses against another.
+
+    Args:
+        total: Queries without a filter.
+        pool: The convention of the candidate pool of a stack alone; None = not stated.
+    """
     if rows.is_empty():
         return Answer(f"None of {text.count(total, 'query')} matches.", "Clear the tag or the search.")
     scored = rows.filter(pl.col("score").is_not_null())
@@ -48,7 +63,7 @@ def answer(rows: pl.DataFrame, total: int, quality: Quality, name: str, other: s
         _weakness(scored, among, name) if other is None else _duel(scored, quality, among, (name, other))
     )
     ties = "" if other is None else f", ties up to {TOLERANCE:g}"
-    return Answer(f"{sentence} ({quality.name}{ties}).", cards=_cards(rows, scored, quality, other))
+    return Answer(f"{sentence} ({quality.name}{ties}).", cards=_cards(rows, scored, quality, other, pool))
 
 
 def _weakness(scored: pl.DataFrame, among: str, name: str) -> str:
@@ -70,7 +85,9 @@ def _duel(scored: pl.DataFrame, quality: Quality, among: str, names: tuple[str, 
     return f"{names[0]} beats {names[1]} on {better:,} of {among}, loses on {worse:,} and ties on {ties:,}"
 
 
-def _cards(rows: pl.DataFrame, scored: pl.DataFrame, quality: Quality, other: str | None) -> tuple[Card, ...]:
+def _cards(
+    rows: pl.DataFrame, scored: pl.DataFrame, quality: Quality, other: str | None, pool: str | None
+) -> tuple[Card, ...]:
     # Every judged query, by id, has the same resamples as in the stack table, however these rows are ordered.
     judged = rows.filter("counts").sort("query_id").select("score", "delta").to_numpy().T
     low, high = bootstrap_means(judged[: 1 if other is None else 2])
@@ -80,11 +97,6 @@ def _cards(rows: pl.DataFrame, scored: pl.DataFrame, quality: Quality, other: st
     if other is not None:
         difference, *ends = (text.signed(value) for value in (np.nanmean(judged[1]), low[1], high[1]))
         cards.append(("Mean difference", difference, f"[{', '.join(ends)}] · paired bootstrap over queries"))
-    else:
-        worst = ordered(scored, "worst first", higher_is_better=quality.higher_is_better)
-        cards.append(
-            ("Worst", text.score(worst["score"][0]), text.quoted(worst["query_id"][0], worst["text"][0]))
-        )
     if not scored["holes"].is_null().all():  # scored elsewhere: no passages are known
         unjudged = scored["holes"].to_numpy().mean()
         cards.append(
@@ -94,7 +106,30 @@ def _cards(rows: pl.DataFrame, scored: pl.DataFrame, quality: Quality, other: st
         unranked = rows.filter(pl.col("note") == NOT_RANKED).height
         note = f"{unranked:,} of them not ranked, which averages over all judged queries count as 0"
         cards.append(("Without a score", f"{missing:,}", note if unranked else "see their notes"))
-    return tuple(cards)
+    if other is None:
+        reached = reachable(rows, pool)
+        cards[1:1] = [] if reached is None else [reached]
+        worst = ordered(scored, "worst first", higher_is_better=quality.higher_is_better)
+        where = text.quoted(worst["query_id"][0], worst["text"][0])
+        cards.append(("Worst", text.score(worst["score"][0]), where))
+    return tuple(cards[:MOST])
+
+
+def reachable(rows: pl.DataFrame, pool: str | None) -> Card | None:
+    """Say what the best order of the candidate pool reaches, and what is lost; None where that is unknown.
+
+    Args:
+        rows: Of one stack alone.
+        pool: The convention of the pool; None = not stated.
+    """
+    known = rows.filter("counts").drop_nulls(["score", "best"])
+    if known.is_empty():
+        return None
+    actual, proc = (float(known[column].to_numpy().mean()) for column in ("score", "best"))
+    parts = lost(actual, proc)
+    ordering, retrieval = (text.score(parts[part]) for part in ("ordering", "retrieval"))
+    words = f"PROC of pool {pool or NOT_STATED}: {ordering} is lost in ordering, {retrieval} in retrieval"
+    return "Best reachable", text.score(proc), words
 
 
 def about(row: Mapping[str, Any], judged: Sequence[int]) -> str:

@@ -16,6 +16,7 @@ import polars as pl
 from core.records import BASES, WHOLE_FLOW, Origin
 from core.tables import remembered
 from core.views import text
+from core.views.workspace.pools import SEARCHED
 from core.views.workspace.query_sets import ENOUGH, QuerySets
 
 MANY_HOLES = 0.1  # Share of a Top-K from which on holes say more about the judging than about the stack
@@ -194,10 +195,6 @@ def other_texts(table: pl.DataFrame) -> tuple[dict[str, str], str]:
         return {}, ""
     words = f"{text.count(odd.height, 'stack')} searched other texts of the same passages"
     return dict.fromkeys(odd["run_id"], "searched other texts of the same passages"), words
-
-
-SEARCHED = pl.col("manifest").str.json_path_match("$.corpus.hash")
-"""Hash of the texts that a run searched; null where that is not on record."""
 
 
 def _ns(rows: pl.DataFrame) -> str:

@@ -25,9 +25,10 @@ from core.errors import UnknownNameError
 from core.stats.intervals import SEED
 from core.store import Snapshot
 from core.store.read.memory import Memory
+from core.views.workspace.pools import begun
 from core.views.workspace.reported import QueryScores, computed, query_scores
 from core.views.workspace.scope import Quality, Scope, audits
-from core.views.workspace.scores import EMPTY_SLOT, Evidence, Grades, at_cutoff, evidence, places
+from core.views.workspace.scores import Evidence, at_cutoff, evidence, places
 
 ENOUGH = 10  # Shared queries from which on a comparison on them is worth more than leaving a stack out
 
@@ -112,7 +113,7 @@ def asked_in(graded: Evidence, timings: Callable[[Sequence[str]], pl.DataFrame])
 
     Those that it ranks, has candidates for, or took time for.
     """
-    mask = _begun(graded.grades) | _begun(graded.pool_grades)
+    mask = begun(graded.grades) | begun(graded.pool_grades)
     missing = [graded.run_ids[row] for row in np.flatnonzero(~mask.all(axis=1)).tolist()]
     if missing:
         timed = timings(missing).select("run_id", "query_id").unique()
@@ -153,13 +154,6 @@ def among(snapshot: Snapshot, scope: Scope) -> frozenset[str] | None:
 
 def _ranked(snapshot: Snapshot, scope: Scope) -> list[str]:
     return chosen_runs(snapshot, scope).filter("has_rankings")["run_id"].to_list()
-
-
-def _begun(grades: Grades) -> Mask:
-    """Tell whether there is anything in the first slot: bool [runs, queries]."""
-    if not grades.shape[2]:
-        return np.zeros(grades.shape[:2], dtype=np.bool_)
-    return np.asarray(grades[..., 0] != EMPTY_SLOT)
 
 
 def chosen_runs(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:

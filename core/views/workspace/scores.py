@@ -23,12 +23,12 @@ from core.store.read.memory import Memory
 from core.views import text
 from core.views.workspace.answers import graded as graded_answers
 from core.views.workspace.people import by_people, set_right
+from core.views.workspace.pools import EMPTY_SLOT, begun, deeper
 
 _KEPT = Memory(256 * 2**20)
 Floats = npt.NDArray[np.float64]
 Grades = npt.NDArray[np.int8]
 Whole = TypeVar("Whole", np.int8, np.int32)
-EMPTY_SLOT = -1
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,8 @@ class Evidence:
     extra: Extra = field(default_factory=Extra)
     # Correctness of the answers [runs, queries, K] by what a measure says of them, where it was asked for
     answers: Mapping[str, Floats] = field(default_factory=dict)
+    # The runs whose candidate pools these are, run by run: see `core.views.workspace.pools`
+    pool_runs: tuple[str, ...] = ()
 
     @cached_property
     def candidates(self) -> Counts:
@@ -123,26 +125,34 @@ def evidence(
     measures: Iterable[Measure | None] = (),
     *,
     only: Container[str] | None = None,
+    own_pools: bool = False,
 ) -> Evidence:
     """Join the rankings of some runs with the judgements of a golden set.
 
     Args:
         measures: What will be scored, so that whatever they need is read as well.
         only: The queries that count; None for every judged one.
+        own_pools: Whether ceilings are of what each run kept at its own K, instead of the pool that its
+            stack could choose from (`core.views.workspace.pools`).
 
     Raises:
         UnknownNameError: If the golden set or a run does not exist.
         InputError: If the runs searched differently chunked passages and the judgements are tied to passages.
     """
     _require_one_passage_set(snapshot, run_ids, golden_set_id)
-    final = snapshot.graded(run_ids, golden_set_id, stage="final")
-    pool = snapshot.graded(run_ids, golden_set_id, stage="pool")
-    # What the store joined is one object for as long as it is kept there.
-    graded = _KEPT.once((final, pool), lambda: of_graded(final, pool), _size)
     wanted = [measure for measure in measures if measure]
     needs = frozenset(need for measure in wanted for need in measure.info.needs)
+    final, pool = _stored(snapshot, run_ids, golden_set_id)
+    # What the store joined is one object for as long as it is kept there.
+    graded = own = _KEPT.once((final, pool), lambda: of_graded(final, pool), _size)
+    others = deeper(snapshot.runs()) if "pool" in needs and not own_pools else {}
+    if more := list(dict.fromkeys(other for run_id in run_ids for other in others.get(run_id, ()))):
+        offered = _stored(snapshot, more, golden_set_id)
+        graded = _KEPT.once(
+            (final, pool, *offered), lambda: deepened(own, of_graded(*offered), others), _size
+        )
     if not needs <= {"pool"}:
-        graded = replace(graded, extra=_extra(snapshot, golden_set_id, final, pool, needs))
+        graded = replace(graded, extra=_extra(snapshot, golden_set_id, graded, needs))
     if "perturbed" in needs:
         perturbed = _perturbed(snapshot, golden_set_id, final, wanted)
         graded = replace(graded, extra=replace(graded.extra, perturbed=perturbed))
@@ -167,6 +177,12 @@ def _size(graded: Evidence) -> int:
     return graded.grades.nbytes + pools + 20 * len(graded.run_ids) * len(graded.query_ids)
 
 
+def _stored(snapshot: Snapshot, run_ids: Sequence[str], golden_set_id: str) -> tuple[Graded, Graded]:
+    """Return the final rankings and the candidate pools of some runs."""
+    final = snapshot.graded(run_ids, golden_set_id, stage="final")
+    return final, snapshot.graded(run_ids, golden_set_id, stage="pool")
+
+
 def of_graded(final: Graded, pool: Graded) -> Evidence:
     """Return rankings and candidate pools of the same runs, joined with the same judgements."""
     return Evidence(
@@ -177,20 +193,52 @@ def of_graded(final: Graded, pool: Graded) -> Evidence:
         pool_counts=final.pool_counts,
         unjudged_queries=final.unjudged_queries,
         extra=Extra(gains=final.gains),
+        pool_runs=final.run_ids,
     )
 
 
-def _extra(
-    snapshot: Snapshot, golden_set_id: str, final: Graded, pool: Graded, needs: frozenset[Need]
-) -> Extra:
-    extra = Extra(gains=final.gains)
+def deepened(graded: Evidence, offered: Evidence, others: Mapping[str, Sequence[str]]) -> Evidence:
+    """Give every run the pool that its stack could choose from, where another run kept it deeper.
+
+    A deeper pool counts where its run was asked whatever the run itself was asked.
+
+    Args:
+        offered: Of the runs in `others`.
+        others: From `core.views.workspace.pools.deeper`.
+    """
+    asked, there = (begun(each.grades) | begun(each.pool_grades) for each in (graded, offered))
+    place = {run_id: at for at, run_id in enumerate(offered.run_ids)}
+    depth = max(graded.pool_grades.shape[2], offered.pool_grades.shape[2])
+    pools, runs = to_depth(graded.pool_grades, depth).copy(), list(graded.pool_runs)
+    deep = to_depth(offered.pool_grades, depth)
+    for at, run_id in enumerate(graded.run_ids):
+        same = (place[other] for other in others.get(run_id, ()) if other in place)
+        taken = next((row for row in same if (there[row] >= asked[at]).all()), None)
+        if taken is not None:
+            pools[at] = np.where(asked[at][:, None], deep[taken], np.int8(EMPTY_SLOT))
+            runs[at] = offered.run_ids[taken]
+    return replace(graded, pool_grades=pools, pool_runs=tuple(runs))
+
+
+def _extra(snapshot: Snapshot, golden_set_id: str, graded: Evidence, needs: frozenset[Need]) -> Extra:
+    extra = graded.extra
     if "sources" in needs:
-        own = snapshot.sources(final.run_ids, golden_set_id, depth=final.grades.shape[2])
+        own = snapshot.sources(graded.run_ids, golden_set_id, depth=graded.depth)
         extra = replace(extra, sources=own.codes, facets=own.facets, depths=own.depths)
         if "pool" in needs:
-            offered = snapshot.sources(final.run_ids, golden_set_id, stage="pool", depth=pool.grades.shape[2])
-            extra = replace(extra, pool_sources=_either(pool, own.codes, offered.codes))
+            extra = replace(extra, pool_sources=_pool_sources(snapshot, golden_set_id, graded))
     return extra
+
+
+def _pool_sources(snapshot: Snapshot, golden_set_id: str, graded: Evidence) -> npt.NDArray[np.int32]:
+    """Return the sources of the slots of the candidate pools; -1 = empty."""
+    runs, depth = list(dict.fromkeys(graded.pool_runs)), graded.pool_grades.shape[2]
+    pool = snapshot.graded(runs, golden_set_id, stage="pool")
+    own, offered = (
+        snapshot.sources(runs, golden_set_id, stage=stage, depth=depth).codes for stage in ("final", "pool")
+    )
+    codes = _either(pool, own, offered)[[runs.index(run_id) for run_id in graded.pool_runs]]
+    return np.where(graded.pool_grades == EMPTY_SLOT, np.int32(EMPTY_SLOT), codes)
 
 
 def _answers(snapshot: Snapshot, final: Graded, measure: Measure) -> Floats:

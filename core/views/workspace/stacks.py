@@ -28,6 +28,7 @@ from core.views.workspace.comparable import at_machine, other_texts
 from core.views.workspace.costs import basis, costs
 from core.views.workspace.latencies import jitters, latencies, prompt_tokens
 from core.views.workspace.people import corrected_means
+from core.views.workspace.pools import deeper
 from core.views.workspace.query_sets import among, chosen_runs
 from core.views.workspace.reported import with_intervals
 from core.views.workspace.scope import Latency, Quality, Scope
@@ -92,7 +93,7 @@ CALLS = "pipeline_calls"
 
 _QUALITY = schema(
     "quality:float quality_low:float quality_high:float n:int32 quality_basis proc:float pct_proc:float "
-    "hole:float hole_low:float hole_high:float harm:float harm_upper:float unjudged_queries:int32 "
+    "proc_pool hole:float hole_low:float hole_high:float harm:float harm_upper:float unjudged_queries:int32 "
     "quality_note"
 )
 
@@ -144,7 +145,8 @@ def stack_table(
 
     Returns:
         One row per run, ordered by name: the columns of `runs_in`, then quality (0..1, null = not applicable)
-        with its 95 % bootstrap interval and n, proc and pct_proc (the ceiling of its candidate pool), hole
+        with its 95 % bootstrap interval and n, proc and pct_proc (its ceiling), proc_pool (the pool that
+        this is of, by `core.views.workspace.pools`; null = not stated), hole
         (share of unjudged passages in the Top-K), hole_low and hole_high (quality if every hole were of the
         worst, or the best, grade), what stands beside it (`core.views.workspace.beside`), latency_ms with
         interval, n, basis and note, calls (retrievals per query of a pipeline that reports them, mean), and
@@ -178,7 +180,8 @@ def _qualities(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Qu
         only = among(snapshot, scope)
         judged = evidence(snapshot, ranked["run_id"].to_list(), golden, (measure, quality.ceiling), only=only)
         bases = ranked.select("run_id", quality_basis=basis())
-        computed = _computed(judged, measure, quality.ceiling).join(bases, on="run_id")
+        pools = dict(snapshot.runs(scope.collection_id).select("run_id", "pool").iter_rows())
+        computed = _computed(judged, measure, quality.ceiling, pools).join(bases, on="run_id")
         if lacking := _no_evidence(snapshot, judged, golden, measure):
             figures = (pl.lit(None, pl.Float64).alias(name) for name in _FIGURES)
             computed = computed.with_columns(*figures, quality_note=pl.lit(f"{UNPROVEN}{lacking}"))
@@ -221,7 +224,9 @@ def _no_evidence(snapshot: Snapshot, graded: Evidence, golden: str, measure: Mea
     return f"{text.percent(float(unjudged))} of the Top-{k} passages are unjudged"
 
 
-def _computed(graded: Evidence, measure: Measure, ceiling: Measure | None) -> pl.DataFrame:
+def _computed(
+    graded: Evidence, measure: Measure, ceiling: Measure | None, pools: Mapping[str, str | None]
+) -> pl.DataFrame:
     values = at_cutoff(graded, measure)
     if not values.shape[1]:  # the runs have no judged query in common
         nothing = {"run_id": graded.run_ids, "n": [0] * len(graded.run_ids)}
@@ -255,9 +260,30 @@ def _computed(graded: Evidence, measure: Measure, ceiling: Measure | None) -> pl
         highest = at_cutoff(graded, ceiling)
         columns = columns.with_columns(
             pl.Series("proc", mean(highest)[0]),
+            pl.Series("proc_pool", [pools[run_id] for run_id in graded.pool_runs], dtype=pl.String),
             pl.Series("pct_proc", ratio_of_means(values[..., None], highest[..., None])[..., 0]),
         )
     return columns.with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def _ceilings(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality) -> pl.DataFrame:
+    """Return the ceilings that are reported of some runs: run_id, proc and proc_pool (its convention)."""
+    ids, every = runs["run_id"].to_list(), snapshot.runs(runs["collection_id"][0] if runs.height else None)
+    measure = pl.col("measure") == f"PROC[{quality.bare}]"
+    known = snapshot.aggregates(ids).filter(measure, pl.col("k") == quality.k)
+    others = deeper(every) if known.height else {}
+    more = [other for run_id in ids for other in others.get(run_id, ())]
+    values = dict(
+        snapshot.aggregates([*ids, *more]).filter(measure, pl.col("k") == quality.k)
+        .unique("run_id", keep="first").select("run_id", "value").iter_rows()
+    )  # fmt: skip
+    pools = dict(every.select("run_id", "pool").iter_rows())
+    found = {
+        run_id: next((other for other in (*others.get(run_id, ()), run_id) if other in values), None)
+        for run_id in ids
+    }
+    rows = [(run_id, values[other], pools[other]) for run_id, other in found.items() if other is not None]
+    return pl.DataFrame(rows, schema=schema("run_id proc:float proc_pool"), orient="row")
 
 
 def _reported(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality) -> pl.DataFrame:
@@ -268,13 +294,14 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality) -> pl.Da
         read = corrected_means if asked.values["people"] == CORRECTED else means
         answered = read(snapshot, runs["run_id"].to_list(), asked).filter(pl.col("k") == quality.k)
         main = answered.with_columns(pl.col("queries").cast(pl.Int32).alias("n"))
-    beside = {"proc": f"PROC[{quality.bare}]", "harm": "Harm", "hole": "Hole", "harm_upper": "HarmUpper"}
+    beside = {"harm": "Harm", "hole": "Hole", "harm_upper": "HarmUpper"}
     main = with_intervals(snapshot, main.select("run_id", "value", "n", "low", "high"), quality)
     main = main.select("run_id", "n", quality="value", quality_low="low", quality_high="high")
     rows = runs.select("run_id", quality_basis=basis()).join(main, on="run_id", how="left")
     for name, measure in beside.items():
         values = figures.filter(pl.col("measure") == measure).unique("run_id", keep="first")
         rows = rows.join(values.select("run_id", pl.col("value").alias(name)), on="run_id", how="left")
+    rows = rows.join(_ceilings(snapshot, runs, quality), on="run_id", how="left")
     return rows.with_columns(
         harm_upper=pl.coalesce("harm_upper", pl.col("harm") + pl.col("hole")),
         pct_proc=pl.col("quality") / pl.col("proc"),

@@ -97,7 +97,7 @@ def test_the_answer_is_the_leader_at_the_cutoff(rows: pl.DataFrame):
     )
     assert f"n = {best['n']}" in view.answer
     lines = [trace.name for trace in view.main.data if trace.name]
-    key = "PROC of each stack's own pool"
+    key = "PROC of each stack's pool"
     assert set(lines) == {*names, *(f"{name} ceiling" for name in names), key}
     assert {trace.name for trace in view.main.data if trace.showlegend is not False} >= {*names, key}
     assert len(view.beside.data) == (len(BESIDE) - 1) * len(names)  # RA-nWG is the main chart
@@ -163,14 +163,19 @@ def test_names_are_not_read_as_tags_or_templates():
     assert "<" not in titled.layout.yaxis.title.text
 
 
-def test_families_differ_in_their_depth_only(demo: Snapshot):
-    whole = table(demo, DEMO)
-    depths = depth_table(whole)
-    assert depths.height == whole.height
+@pytest.fixture(scope="module")
+def reranked(demo: Snapshot) -> pl.DataFrame:
+    """The stacks of the demo as if something had read their K."""
+    return table(demo, DEMO).with_columns(pl.col("spec").str.replace('"reranker":"none"', '"reranker":"r"'))
+
+
+def test_families_differ_in_a_depth_only_that_something_reads(demo: Snapshot, reranked: pl.DataFrame):
+    assert depth_table(table(demo, DEMO)).is_empty()
+    depths = depth_table(reranked)
+    assert depths.height == reranked.height
     assert depths["family"].n_unique() == 5
     assert depths.group_by("family").len()["len"].unique().to_list() == [2]
-    assert "BM25" in depths["family"].to_list()
-    assert depths.filter(pl.col("family") == "BM25")["candidates"].to_list() == [10, 50]
+    assert depths.filter(pl.col("family") == "BM25 + r")["candidates"].to_list() == [10, 50]
 
 
 def test_a_depth_alone_is_no_family():
@@ -184,10 +189,10 @@ def test_a_depth_alone_is_no_family():
     assert families_of(rows[2:], ["a", "b", "c", "d", "f"]) == ["a", "b", "c", "d"]
 
 
-def test_depth_lines_show_quality_ceiling_latency_and_cost(demo: Snapshot):
-    depths = depth_table(table(demo, DEMO))
-    fig = depth_figure(depths, ["BM25"], AT_10)
-    assert [trace.name for trace in fig.data] == ["BM25", "BM25", "BM25", "BM25, ceiling"]
+def test_depth_lines_show_quality_ceiling_latency_and_cost(reranked: pl.DataFrame):
+    depths = depth_table(reranked)
+    fig = depth_figure(depths, ["BM25 + r"], AT_10)
+    assert [trace.name for trace in fig.data] == [*["BM25 + r"] * 3, "BM25 + r, ceiling"]
     assert fig.layout.annotations[0].text == "RA-nWG@10"
     assert not depth_figure(depths.clear(), [], Quality(HOSTILE[0], 1)).data
 

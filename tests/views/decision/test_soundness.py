@@ -24,7 +24,8 @@ def row(**columns: object) -> dict[str, object]:
     ],
 )
 def test_what_limits_a_stack(quality: float | None, proc: float | None, pool: str | None, words: list[str]):
-    said = limiting(row(quality=quality, proc=proc, pool=pool), AT_10)
+    rows = stacks(quality=[quality], proc=[proc], proc_pool=[pool])
+    said = limiting(rows.row(0, named=True), AT_10, rows, [True])
     for word in words:
         assert word in said
 

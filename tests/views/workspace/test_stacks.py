@@ -50,13 +50,18 @@ def test_the_demo_table_equals_a_naive_recomputation(demo: Snapshot, name: str, 
     final = lists(demo.rankings(found["run_id"].to_list(), stage="final"))
     pool = lists(demo.rankings(found["run_id"].to_list(), stage="pool"))
     assert found.height == 10
+    deepest = found.filter(pl.col("candidates") == 50)
+    kept_by = {row["name"].replace("50", "10"): row["run_id"] for row in deepest.iter_rows(named=True)}
     for row in found.iter_rows(named=True):
         run = row["run_id"]
+        kept = kept_by.get(row["name"], run)  # nothing reads K: the ceiling is of the deepest pool
+        assert row["proc_pool"] == deepest.filter(run_id=kept)["pool"].item()
         values, best, holes = [], [], []
         for query, grades in judged.items():
-            ranking, candidates = final.get((run, query), []), pool.get((run, query), [])
+            ranking = final.get((run, query), [])
+            candidates = pool.get((kept, query)) or final.get((kept, query), [])
             values.append(oracle.value(name, ranking, grades, k))
-            best.append(oracle.value(f"PROC[{name}]", ranking, grades, k, pool=candidates or ranking))
+            best.append(oracle.value(f"PROC[{name}]", ranking, grades, k, pool=candidates))
             holes.append(oracle.value("Hole", ranking, grades, k))
         known = [value for value in values if value is not None and not np.isnan(value)]
         ceiling = [value for value in best if value is not None and not np.isnan(value)]

@@ -1,0 +1,157 @@
+"""What to try where retrieval or ordering limits a stack (CLQ paper §6), and what was tried already.
+
+Nothing is proposed that the stack already is, that cannot change it, or that the workspace has measured on
+it: that is named with its number instead.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from core.axes import Spec, as_read
+from core.views import text
+from core.views.workspace.pools import BALANCED, ORDERING, RETRIEVAL
+
+NONE = "none"
+_DENSE = ("embedder", "dim", "index", "index_params", "metric")
+_SPARSE = ("sparse", "bm25")
+
+
+@dataclass(frozen=True, slots=True)
+class Lever:
+    """One thing to try on a stack.
+
+    Attributes:
+        words: What to do.
+        keys: Keys of a specification in which a stack that does it differs.
+        fits: Whether it can change a stack of this specification.
+        done: Whether another one, which differs in `keys` alone, is this one with it.
+        like: Whether a stack shows what doing it takes, however else it is made.
+    """
+
+    words: str
+    keys: frozenset[str] = frozenset()
+    fits: Callable[[Spec], bool] = lambda _: True
+    done: Callable[[Spec, Spec], bool] = lambda own, other: own != other
+    like: Callable[[Spec], bool] = lambda _: False
+
+
+def _reranks(spec: Spec) -> bool:
+    return spec.get("reranker") not in (None, NONE)
+
+
+def _mode(spec: Spec) -> str | None:
+    mode = spec.get("mode")
+    return None if mode is None else str(mode)
+
+
+def _fused(own: Spec, other: Spec) -> bool:
+    leg = _DENSE if _mode(own) == "dense" else _SPARSE
+    return _mode(other) == "hybrid" and all(own.get(key) == other.get(key) for key in leg)
+
+
+def _deeper(own: Spec, other: Spec) -> bool:
+    return int(other.get("candidates") or 0) > int(own.get("candidates") or 0)
+
+
+def _size(spec: Spec) -> float:
+    chunker = spec.get("chunker")
+    size = chunker.get("size") if isinstance(chunker, Mapping) else None
+    return float(size) if isinstance(size, int | float) else 0.0
+
+
+_DEPTH = frozenset({"candidates"})
+_FUSION = frozenset({"mode", "fusion", *_DENSE, *_SPARSE})
+_RERANKER = _DEPTH | {"reranker"}
+
+_ADD = Lever(
+    "add a reranker",
+    _RERANKER,
+    lambda spec: not _reranks(spec),
+    lambda _, other: _reranks(other),
+    _reranks,
+)
+LEVERS: Mapping[str, tuple[Lever, ...]] = {
+    RETRIEVAL: (
+        Lever("fuse dense with BM25 candidates", _FUSION, lambda spec: _mode(spec) != "hybrid", _fused),
+        Lever(
+            "tune the dense index for recall (efSearch, or exact search)",
+            frozenset({"index", "index_params"}),
+            lambda spec: spec.get("index") not in (None, "flat"),
+            lambda _, other: other.get("index") == "flat",
+        ),
+        Lever(
+            "rewrite or denoise the queries",
+            frozenset({"rewrite"}),
+            lambda spec: spec.get("rewrite", NONE) == NONE,
+        ),
+        Lever("deepen the candidate pool", _DEPTH, _reranks, _deeper),
+    ),
+    ORDERING: (
+        _ADD,
+        Lever(
+            "use a stronger reranker",
+            _RERANKER,
+            _reranks,
+            lambda own, other: _reranks(other) and own.get("reranker") != other.get("reranker"),
+        ),
+        Lever("drop near-duplicates", frozenset({"dedup"}), lambda spec: not spec.get("dedup")),
+        Lever(
+            "shorten chunks", frozenset({"chunker"}), done=lambda own, other: 0 < _size(other) < _size(own)
+        ),
+        Lever("clean the metadata sent with each chunk"),
+    ),
+    BALANCED: (
+        Lever("widen the pool and strengthen the reranker together", _RERANKER, _reranks, _deeper),
+        replace(_ADD, words="add a reranker over a wide pool"),
+    ),
+}
+"""Suggestions of the paper (§6) by what limits."""
+
+
+def to_try(row: Mapping[str, Any], reading: str, table: pl.DataFrame, feasible: Sequence[bool]) -> str:
+    """Say what to try on a stack, and what of it the workspace has measured already.
+
+    Args:
+        row: Of the stack table.
+        reading: What limits it: a key of `LEVERS`.
+        table: The stack table.
+        feasible: Which of its rows are within the limits.
+    """
+    spec = as_read(json.loads(row["spec"]))
+    others = [
+        (as_read(json.loads(other["spec"])), other["name"], other["quality"], bool(within))
+        for other, within in zip(table.iter_rows(named=True), feasible, strict=True)
+    ]
+    open_, measured = [], []
+    for lever in LEVERS[reading]:
+        if not lever.fits(spec):
+            continue
+        same = [other for other in others if _pulled(lever, spec, other[0])]
+        if not same:
+            alike = [within for found, _, _, within in others if lever.like(found)]
+            beyond = f" (all {len(alike)} here that do are beyond your limits)"
+            open_.append(lever.words + beyond * (bool(alike) and not any(alike)))
+            continue
+        _, name, quality, within = max(same, key=lambda other: (other[3], other[2] or 0.0))
+        measured.append(
+            f"{lever.words}: {name}, {text.score(quality)}{'' if within else ', beyond your limits'}"
+        )
+    said = f"The CLQ paper (§6) suggests: {'; '.join(open_)}." if open_ else NOTHING_LEFT
+    return f"{said} Measured here already: {'; '.join(measured)}." if measured else said
+
+
+NOTHING_LEFT = "None of the CLQ paper's levers (§6) is left to try."
+
+
+def _pulled(lever: Lever, own: Spec, other: Spec) -> bool:
+    """Tell whether another specification is this one with a lever pulled and nothing else."""
+    if not lever.keys or own == other:
+        return False
+    rest = (own.keys() | other.keys()) - lever.keys
+    return all(own.get(key) == other.get(key) for key in rest) and lever.done(own, other)

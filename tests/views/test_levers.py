@@ -1,0 +1,81 @@
+"""What is proposed to a stack: nothing that it is, that cannot change it, or that was measured on it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from core.views.levers import NOTHING_LEFT, to_try
+from core.views.workspace.pools import BALANCED, ORDERING, RETRIEVAL
+from tests.views.made import stacks
+
+DENSE = {"mode": "dense", "embedder": "e", "dim": 8, "index": "flat", "reranker": "none", "candidates": 10}
+SPARSE = {"mode": "sparse", "sparse": "bm25", "reranker": "none", "candidates": 10}
+FUSED = {**DENSE, **SPARSE, "mode": "hybrid", "fusion": {"method": "rrf"}}
+FUSE, REWRITE, RERANK = "fuse dense with BM25 candidates", "rewrite or denoise the queries", "add a reranker"
+EXACT, DEEPEN = "tune the dense index for recall (efSearch, or exact search)", "deepen the candidate pool"
+WIDEN = "widen the pool and strengthen the reranker together"
+REST = ["drop near-duplicates", "shorten chunks", "clean the metadata sent with each chunk"]
+
+
+@pytest.mark.parametrize(
+    ("reading", "own", "others", "open_", "measured"),
+    [
+        (RETRIEVAL, DENSE, [], [FUSE, REWRITE], []),
+        (RETRIEVAL, DENSE, [FUSED], [REWRITE], [FUSE]),
+        (RETRIEVAL, SPARSE, [FUSED | {"candidates": 50}], [REWRITE], [FUSE]),  # whose K nothing reads either
+        (RETRIEVAL, DENSE, [FUSED | {"embedder": "f"}, FUSED | {"reranker": "r"}], [FUSE, REWRITE], []),
+        (RETRIEVAL, FUSED, [DENSE, SPARSE], [REWRITE], []),
+        (RETRIEVAL, FUSED, [FUSED | {"rewrite": "rules"}], [], [REWRITE]),
+        (RETRIEVAL, FUSED | {"rewrite": "rules"}, [], [], []),
+        (RETRIEVAL, DENSE | {"index": "hnsw-f32"}, [], [FUSE, EXACT, REWRITE], []),
+        (RETRIEVAL, DENSE | {"index": "hnsw-f32"}, [DENSE], [FUSE, REWRITE], [EXACT]),
+        (RETRIEVAL, DENSE | {"reranker": "r"}, [], [FUSE, REWRITE, DEEPEN], []),
+        (RETRIEVAL, DENSE | {"reranker": "r"}, [DENSE | {"reranker": "r", "candidates": 50}], [FUSE, REWRITE],
+         [DEEPEN]),
+        (RETRIEVAL, {"name": "nobody says"}, [FUSED], [FUSE, REWRITE], []),
+        (ORDERING, DENSE, [DENSE | {"candidates": 50}], [RERANK, *REST], []),
+        (ORDERING, DENSE, [DENSE | {"reranker": "r", "candidates": 50}], REST, [RERANK]),
+        (ORDERING, DENSE | {"reranker": "r"}, [DENSE], ["use a stronger reranker", *REST], []),
+        (ORDERING, DENSE | {"reranker": "r"}, [DENSE | {"reranker": "s"}], REST, ["use a stronger reranker"]),
+        (ORDERING, DENSE | {"dedup": {"method": "m"}}, [], [RERANK, *REST[1:]], []),
+        (BALANCED, DENSE, [], ["add a reranker over a wide pool"], []),
+        (BALANCED, DENSE | {"reranker": "r"}, [], [WIDEN], []),
+    ],
+)  # fmt: skip
+def test_what_is_left_to_try(reading, own, others, open_, measured):
+    specs = [own, *others]
+    rows = stacks(
+        spec=list(map(json.dumps, specs)), quality=[0.4 + place / 10 for place in range(len(specs))]
+    )
+    said = to_try(rows.row(0, named=True), reading, rows, [True] * len(specs))
+    tried, _, known = said.partition(" Measured here already: ")
+    assert tried == (f"The CLQ paper (§6) suggests: {'; '.join(open_)}." if open_ else NOTHING_LEFT)
+    assert known == ("; ".join(f"{words}: stack 1, 0.500" for words in measured) + "." if measured else "")
+
+
+@pytest.mark.parametrize(
+    ("feasible", "words"),
+    [
+        ([True, True, True], "add a reranker;"),
+        ([True, True, False], "add a reranker;"),
+        ([True, False, False], "add a reranker (all 2 here that do are beyond your limits);"),
+    ],
+)
+def test_what_only_breaks_the_limits_is_said_to(feasible: list[bool], words: str):
+    specs = [DENSE, *({**FUSED, "reranker": "r", "candidates": k} for k in (10, 50))]
+    rows = stacks(spec=list(map(json.dumps, specs)), quality=[0.4, 0.5, 0.6])
+    assert words in to_try(rows.row(0, named=True), ORDERING, rows, feasible)
+
+
+def test_of_what_was_measured_the_best_within_the_limits_is_named():
+    specs = [DENSE, *({**FUSED, "candidates": k, "rewrite": "none"} for k in (10, 50))]
+    specs = [{**spec, "rewrite": "none"} for spec in specs]
+    rows = stacks(spec=list(map(json.dumps, specs)), quality=[0.4, 0.5, 0.6])
+    for feasible, words in (
+        ([True, True, True], "stack 2, 0.600."),
+        ([True, True, False], "stack 1, 0.500."),
+        ([True, False, False], "stack 2, 0.600, beyond your limits."),
+    ):
+        assert to_try(rows.row(0, named=True), RETRIEVAL, rows, feasible).endswith(words)
