@@ -60,5 +60,5 @@ if QUEUE in st.query_params and st.session_state.get(SECTION) not in PAGES["gold
 draw_page(
     {"judges": merge, "build": build_one, "judge": judge},
     runs=False,
-    storeless={"questions": make_questions},
+    free={"questions": make_questions},
 )

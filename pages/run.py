@@ -21,7 +21,7 @@ from core.ui.links import go
 from core.ui.pages import pick_section, way
 from core.ui.sections import own_ask
 from core.ui.sections.readers_ask import ask, reader_fields
-from core.ui.view import find_place
+from core.ui.view import chosen_here, find_place, here
 from core.ui.workspace import go_to_workspace
 from core.views.pages import PAGES
 from core.views.run import form as asked
@@ -263,7 +263,7 @@ def new_evaluation() -> None:
     scope = None if view is None else view.scope
     before = None if scope is None else ran(snapshot, scope.collection_id)
     offered = asked.starts(scope, *asked.stored(snapshot), before)
-    if made := st.session_state.get(asked.MADE):
+    if made := chosen_here(asked.MADE):
         offered = asked.with_questions(offered, Path(made))
     begin = st.segmented_control(
         "Start from", list(offered), default=next(iter(offered)), required=True, width="content"
@@ -287,7 +287,7 @@ def new_evaluation() -> None:
             problems = tuple(one for one in problems if one not in lacking)
         point_out(problems, *((filled, places) if text == written else (None, {})))
         if lacking:
-            way(PAGES["golden"], asked.MAKE, "questions", **{asked.ASKED_OF: filled.documents})
+            way(PAGES["golden"], asked.MAKE, "questions", **{asked.ASKED_OF: here(filled.documents)})
     if isinstance(planned, Plan):
         options = where()
         evaluate = partial(EVALUATION.begin, text, cache.store().path, options)

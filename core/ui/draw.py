@@ -48,25 +48,25 @@ def draw_page(
     by_hand: Mapping[str, ByHand] = MappingProxyType({}),
     *,
     runs: bool = True,
-    storeless: Mapping[str, Callable[[], None]] = MappingProxyType({}),
+    free: Mapping[str, Callable[[], None]] = MappingProxyType({}),
 ) -> None:
     """Draw the page that this script run shows: the section that is open, in full.
 
     Args:
         by_hand: What draws the page's own sections, or a form below the blocks of a section, by its name.
         runs: Whether the page needs runs.
-        storeless: What draws the sections that need no workspace, by name.
+        free: What draws the sections that need nothing of a workspace, by name.
     """
     if _GO in st.session_state:
         name, asked = st.session_state.pop(_GO)
         go(name, **asked)
     page = current_page()
     sections = {section.name: section for section in page.drawn()}
-    if not storeless and not any(section.bare for section in sections.values()):
+    if not free and not any(section.bare for section in sections.values()):
         current_view(runs=runs)  # before anything is drawn that needs one
     chosen = pick_section(page) if len(page.sections) > 1 else next(iter(sections))
-    if chosen in storeless:
-        storeless[chosen]()
+    if chosen in free:
+        free[chosen]()
         return
     if chosen in sections:
         section = sections[chosen]

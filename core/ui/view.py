@@ -85,6 +85,18 @@ def find_place() -> Place | None:
     return place
 
 
+def here(choice: str) -> tuple[str, str]:
+    """Tie a choice to the workspace of this script run, for it means nothing in another."""
+    place = find_place()
+    return ("" if place is None else place.scope.collection_id, choice)
+
+
+def chosen_here(slot: str) -> str:
+    """Return the choice that a slot of the session has of this workspace (see `here`); empty for none."""
+    workspace, choice = st.session_state.get(slot, ("", ""))
+    return choice if (workspace, choice) == here(choice) else ""
+
+
 def find_view() -> View | None:
     """Give the workspace with what is asked of it; None while the store is empty, and on pages about data."""
     place = find_place()
@@ -97,7 +109,9 @@ def current_view(*, runs: bool = True) -> View:
     Args:
         runs: Whether the page needs runs; else an empty store alone stops it.
     """
-    view = find_view()
+    view, place, need = find_view(), find_place(), current_page().needs
+    if view is None and place is not None and need is not None:
+        raise Lacking(place, need)
     if view is None and st.session_state[_EMPTIED]:
         st.info(
             "Every collection was deleted. Page Library restores them; earlier revisions still show them.",

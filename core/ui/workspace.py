@@ -63,8 +63,12 @@ def open_workspace(frame: Frame) -> Place | None:
     return view
 
 
-def _view(top: DeltaGenerator, rooms: DeltaGenerator, frame: Frame) -> View | None:
-    """Draw the settings, the limits and the workspace's name in their places."""
+def _view(top: DeltaGenerator, rooms: DeltaGenerator, frame: Frame) -> Place | None:
+    """Draw the settings, the limits and the workspace's name in their places.
+
+    Returns:
+        The workspace alone where it cannot fill the page, but a section of it needs nothing of a workspace.
+    """
     forget_defaults()
     measure, rest, differing, foot = (st.container() for _ in range(4))
     with foot:
@@ -77,9 +81,11 @@ def _view(top: DeltaGenerator, rooms: DeltaGenerator, frame: Frame) -> View | No
         links(has)
     if collection is None:
         return None
-    need = current_page().needs
-    if need is not None and need not in has:
-        raise Lacking(Place(snapshot, Scope(collection)), need)
+    page, place = current_page(), Place(snapshot, Scope(collection))
+    if page.needs is not None and page.needs not in has:
+        if page.free:
+            return place
+        raise Lacking(place, page.needs)
     with rest:
         scope, offered = _scope(snapshot, collection, workspaces[collection])
     if (sets := len(workspaces[collection])) > 1:
@@ -104,7 +110,7 @@ def _view(top: DeltaGenerator, rooms: DeltaGenerator, frame: Frame) -> View | No
     with differing:
         drawn = judge_noise(snapshot, scope, quality)
         band = jitter(table)
-    if current_page().limits:
+    if page.limits:
         with frame.strip:
             asked = constraints(table, quality, latency, band)
     else:

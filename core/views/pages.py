@@ -36,6 +36,7 @@ class Page:
     # Its settings that shape the record of the decision; empty where it offers none
     records: tuple[str, ...] = ()
     needs: Has | None = None  # what a workspace must have to fill it; empty where it needs none
+    free: tuple[str, ...] = ()  # its sections that need nothing of a workspace all the same
 
     @property
     def sections(self) -> tuple[str, ...]:
@@ -181,6 +182,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             home="core.views.golden.sections",
             moved={"evidence": ""},
             needs="judgements",
+            free=("questions",),
         ),
         Page(
             "measures",

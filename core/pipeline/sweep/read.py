@@ -195,8 +195,8 @@ class _Material:
         source = self._spec.queries
         if source.path is not None:
             queries = read_queries(source.path, self.collection.collection_id, source.columns)
-        elif "queries" in self._frames:
-            queries = self._frames["queries"]
+        elif (known := self._frames.get("queries")) is not None and known.height:
+            queries = known
         else:
             raise InputError(NO_QUESTIONS, where="queries", do='Name them: queries = "questions.jsonl".')
         judged = [rows.select("query_id") for name, rows in _frames(golden).items() if name in _GRADED]

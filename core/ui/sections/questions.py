@@ -13,6 +13,7 @@ from core.golden.questions.folder import read
 from core.ui import cache, door, show, work
 from core.ui.links import go
 from core.ui.sections.review import review
+from core.ui.view import chosen_here, here
 from core.views.golden import asking
 from core.views.golden.asking import Form
 from core.views.golden.form import models
@@ -57,7 +58,7 @@ def _finish(one: Known, bar: DeltaGenerator) -> None:
     """Draw the way to page Run, with documents, questions and judgements filled in."""
     folder = asking.made_in(one.status)
     if folder is not None and bar.button("Run stacks on these", key=f"run_{one.name}", type="primary"):
-        st.session_state[run_form.MADE] = str(folder)
+        st.session_state[run_form.MADE] = here(str(folder))
         go("run")
 
 
@@ -84,7 +85,7 @@ def _new() -> None:
     if text != written:
         st.caption("The text was edited, and counts; a change in the form writes it anew.")
     elif not filled.documents:
-        st.caption("Choose the documents, or type a path.")
+        st.caption(plain(asking.choose(here("")[0])))
         return
     elif filled.method == "log" and not filled.log:
         st.caption("Choose the log, or type a path.")
@@ -94,9 +95,10 @@ def _new() -> None:
 
 def _fill_in() -> Form:
     stored = run_form.stored(cache.snapshot(None))[0]
-    begun = str(st.session_state.get(run_form.ASKED_OF) or "")
+    workspace, asked_of = here(chosen_here(run_form.ASKED_OF))
+    begun = asked_of or (workspace if workspace in stored else "")
     first, second = st.columns([3, 3, 1]), st.container()
-    documents = work.chosen(first[0], "Documents", begun, stored, key=f"questions_{begun}")
+    documents = work.chosen(first[0], "Documents", begun, stored, key=f"questions_{workspace}_{begun}")
     offered = [*asking.RULES, *(name for name in models() if name != "fake")]
     method = first[1].selectbox(
         "How", offered, key="questions_method", accept_new_options=True, help=asking.METHODS,

@@ -67,6 +67,12 @@ class Form:
     budget: float | None = None
 
 
+def choose(workspace: str) -> str:
+    """Ask for documents, and say why those of a workspace cannot be asked about; "" while there is none."""
+    lacks = f"{workspace} has no texts of passages. " if workspace else ""
+    return f"{lacks}Choose documents, or type a path."
+
+
 def specification(form: Form) -> str:
     """Return the form as the text of a specification (TOML)."""
     by_model = form.method not in RULES

@@ -24,9 +24,10 @@ from core.views.workspace.scope import Scope
 from core.written import toml_text
 
 WORKSPACE = "this workspace"
-ASKED_OF = "ask_documents"  # Slot of the session: the documents that questions are to be made of
+# Slots of the session, each with the workspace where it was chosen, as it means nothing in another: the
+# documents that questions are to be made of, and the folder of a set of questions that the form starts from
+ASKED_OF, MADE = "ask_documents", "questions_made"
 MAKE = "Make questions from these documents"
-MADE = "questions_made"  # Slot of the session: the folder of a set of questions that the form starts from
 _FIRST = ("quick-local", "clq-paper")
 AXES: Mapping[str, str] = {
     "mode": "Search",

@@ -240,7 +240,7 @@ ALL = frozenset(LACKS)
 _LACKING: Mapping[Has, str] = {
     "results": "has no results yet",
     "rankings": "has averages only, and no results per query",
-    "judgements": "has no golden set with judgements, and no texts to make one",
+    "judgements": "has no golden set with judgements, and lacks texts or questions to make one",
     "answers": "has no answers that readers wrote from what its stacks retrieve",
 }
 

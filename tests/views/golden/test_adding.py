@@ -81,6 +81,7 @@ def test_both_are_in_the_new_set_and_the_hand_wins(store: Store, book: Book):
     assert golden_set_of(snapshot, "lab", None) == workspaces(snapshot)["lab"][0] == "gold-and-Anne"
 
 
+@pytest.mark.slow
 def test_more_grades_make_a_later_version_and_another_judge_a_set_of_all(store: Store, book: Book):
     queue = judged(store, book, "Anne", {0: 1})
     first = judging.land(store, book, queue, onto="gold")
