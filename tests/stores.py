@@ -113,12 +113,14 @@ class Lab:
         ]
         return self
 
-    def hold(self, passages: Mapping[str, str]) -> Lab:
-        """Add passages: id → text."""
+    def hold(self, passages: Mapping[str, str], sources: Mapping[str, str] | None = None) -> Lab:
+        """Add passages: id → text, and what some were cut from."""
+        of = sources or {}
         self._rows["passages"] += [
-            {"collection_id": self.collection_id, "passage_id": key, "text": text, "title": text}
+            {"collection_id": self.collection_id, "passage_id": key, "text": text, "title": text,
+             "source": of.get(key)}
             for key, text in passages.items()
-        ]
+        ]  # fmt: skip
         return self
 
     def run(

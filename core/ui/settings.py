@@ -90,7 +90,7 @@ class _Asking(Choices):
         chosen = pick_one(
             "Stacks", [SAME, ALL], "figs", setting=True,
             help="Set apart are averages from elsewhere that rest on other queries or judgements, and stacks "
-            "that searched other texts of the same passages.",
+            "that retrieve whole documents where others retrieve passages, or searched other texts of them.",
         )  # fmt: skip
         return chosen == ALL
 

@@ -15,7 +15,7 @@ from core.stats.intervals import bootstrap_means
 from core.store import Snapshot
 from core.tables import schema
 from core.views import text
-from core.views.workspace.comparable import about_queries
+from core.views.workspace.comparable import about_figures, about_queries
 from core.views.workspace.pools import EMPTY_SLOT
 from core.views.workspace.query_sets import ENOUGH, Mask, among, asked_in, overlap
 from core.views.workspace.reported import query_scores, with_intervals
@@ -29,6 +29,7 @@ from core.views.workspace.scores import (
     unperturbed,
 )
 from core.views.workspace.stacks import runs_in
+from core.views.workspace.units import other_units
 
 NOT_ASKED = "not ranked: nothing says that the run was asked this query"
 
@@ -136,7 +137,8 @@ def score_table(
         graded = evidence(snapshot, ranked["run_id"].to_list(), golden_set_id, measures)
         seen = counted(graded, snapshot.timings, over)
         called = dict(ranked.select("run_id", "label").iter_rows())
-        for words in (seen.said, unjudged(graded, measures, called)):
+        units = about_figures(other_units(snapshot, ranked)[1], together=True, offer=False)
+        for words in (units, seen.said, unjudged(graded, measures, called)):
             if tell and words:
                 tell(words)
         parts.append(scored_rows(seen, measures, per_query=per_query))

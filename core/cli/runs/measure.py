@@ -134,6 +134,7 @@ def _scores(context: Context, asked: OwnForm, run_ids: Sequence[str]) -> None:
     from core.views.decision.words import numbers  # noqa: PLC0415 - with the engines, a second
     from core.views.workspace.choices import choices  # noqa: PLC0415
     from core.views.workspace.stacks import stack_table  # noqa: PLC0415
+    from core.views.workspace.units import other_units  # noqa: PLC0415
 
     snapshot, scope = context.store().read(), Scope(asked.collection, asked.golden_set or None)
     quality = choices(snapshot, scope).quality
@@ -141,6 +142,9 @@ def _scores(context: Context, asked: OwnForm, run_ids: Sequence[str]) -> None:
     new = table.filter(pl.col("run_id").is_in(list(run_ids)))
     for row in new.iter_rows(named=True) if asked.limit is None else ():  # what was not asked counts as 0
         complain(f"{row['name']}: {numbers(row, quality)}")
+    others, _ = other_units(snapshot, table)
+    for row in new.filter(pl.col("run_id").is_in(list(others))).iter_rows(named=True):
+        complain(f"{row['name']}: {others[row['run_id']]}; it is set apart from them.")
     address = urlencode({"ws": asked.collection})
     complain(f"Beside the others: `python -m core ui`, then http://localhost:8501/?{address}")
 

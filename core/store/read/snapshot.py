@@ -33,6 +33,19 @@ _NAMED = (
     f"SELECT {names(KEY)} FROM {rows_of('answers', '$files')} "  # noqa: S608 - own names
     "WHERE run_id IN (SELECT unnest($ids))"
 )
+_FIRST = f"""
+SELECT run_id, passage_id FROM {rows_of("rankings", "$files")}
+WHERE run_id IN (SELECT unnest($ids)) AND stage = 'final' AND rank = 1
+QUALIFY row_number() OVER (PARTITION BY run_id ORDER BY query_id) <= $most
+"""  # noqa: S608 - own names
+# An id that is the source of itself is a document that is searched whole.
+_CUT = {
+    table: f"SELECT DISTINCT source FROM {rows_of(table, '$files')} "  # noqa: S608 - own names
+    f"WHERE {RULES[table].owner} IN (SELECT unnest($ids)) AND source IN (SELECT unnest($asked)){finer}"
+    for table, finer in (
+        ("passages", " AND source <> passage_id"), ("chunks", " AND source <> passage_id"), ("spans", "")
+    )
+}  # fmt: skip
 _GRADED = Memory(64 << 20)  # Answers with their grade, which several parts of a page read one after the other
 _EARLIER_GRADES = (
     f"SELECT {names((*KEY, *EARLIER))} FROM {rows_of('answers', '$files')} "  # noqa: S608 - own names
@@ -107,6 +120,32 @@ class Snapshot(Revision):
         given = {"stage": stage, "query_id": query_id}
         asked = {name: value for name, value in given.items() if value is not None}
         return self._rows("rankings", run_ids, [f"{name} = ${name}" for name in asked], asked)
+
+    def firsts(self, run_ids: Sequence[str], most: int) -> pl.DataFrame:
+        """Return the passages that runs rank first, of so many queries at most: run_id, passage_id."""
+        self._known("run", run_ids)
+        if not (files := self._files("rankings", run_ids)):
+            return pl.DataFrame(schema={"run_id": pl.String, "passage_id": pl.String})
+        return self.catalogue.frame(_FIRST, {"files": files, "ids": list(run_ids), "most": most})
+
+    def cut_up(self, collection_id: str, asked: Sequence[str]) -> set[str]:
+        """Return which ids are documents of a collection: passages, chunks or judged spans are parts of them.
+
+        Args:
+            collection_id: The collection; its chunkings and golden sets count.
+            asked: The ids.
+        """
+        parts = self.collections(parts=True).filter(part_of=collection_id)["collection_id"]
+        owners = {
+            "collection": [collection_id, *parts],
+            "golden_set": self.golden_sets(collection_id)["golden_set_id"].to_list(),
+        }
+        found: set[str] = set()
+        for table, sql in _CUT.items():
+            ids = owners[RULES[table].kind]
+            if files := self._files(table, ids):
+                found |= set(self.catalogue.column(sql, {"files": files, "ids": ids, "asked": list(asked)}))
+        return found
 
     def timings(self, run_ids: Sequence[str]) -> pl.DataFrame:
         """Return timings of runs, in milliseconds."""

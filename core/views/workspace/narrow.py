@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
 import polars as pl
@@ -32,7 +33,8 @@ from core.views.workspace.query_sets import (
 )
 from core.views.workspace.scope import Apart, Judging, Latency, Quality, Scope
 from core.views.workspace.scores import evidence
-from core.views.workspace.stacks import stack_table
+from core.views.workspace.stacks import runs_in, stack_table
+from core.views.workspace.units import other_units
 
 SPREAD = 0.05  # From this difference of two stacks' share of holes on they are not judged alike
 _CAVEAT = (
@@ -156,16 +158,19 @@ def narrow(
         InputError: If too few queries are judged as well as it is chosen.
     """
     choices = choices or Choices()
+    together = cache(choices.together)  # a page asks once
+    others, units = other_units(snapshot, chosen_runs(snapshot, scope))
+    apart = _named(snapshot, scope, others) if units and not together() else {}
+    scope = replace(scope, apart=Apart.of(apart))
     sets = reads.sets(snapshot, scope)
     shared = choices.shared(sets)
-    apart = _out_of_reach(snapshot, sets) if shared else {}
+    apart |= _out_of_reach(snapshot, sets) if shared else {}
     scope = replace(scope, shared=shared, apart=Apart.of(apart))
     table = reads.stacks(snapshot, scope, quality, latency, book)
     unlike = (comparable.foreign_figures(table), comparable.other_texts(table))
     foreign = {run_id: why for odd, _ in unlike for run_id, why in odd.items()}
-    words = "; ".join(said for _, said in unlike if said)
-    together = choices.together() if words else True
-    if not together:
+    words = "; ".join(filter(None, (units, *(said for _, said in unlike))))
+    if foreign and not together():
         names = dict(table.select("run_id", "name").iter_rows())
         apart |= {run_id: (names[run_id], why) for run_id, why in foreign.items()}
         scope = replace(scope, apart=Apart.of(apart))
@@ -182,13 +187,19 @@ def narrow(
     said = (
         comparable.about_queries(sets, shared=shared or wanted.least > 0, offer=choices.offers),
         *about_judging(scope, len(among(snapshot, scope) or ())),
-        comparable.about_figures(words, together=together, offer=choices.offers),
+        comparable.about_figures(words, together=bool(words) and together(), offer=choices.offers),
         comparable.about_machines(machines, latency.machine),
     )
     if one_known(snapshot, scope.golden_set_id):  # what else may be good is unjudged by design, and said so
         more = ()
     out = pl.DataFrame(list(apart.values()), schema=APART, orient="row").sort("name")
     return Narrowed(scope, latency, table, Comparability(tuple(filter(None, said)), out, more))
+
+
+def _named(snapshot: Snapshot, scope: Scope, why: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Return names of runs that are set apart and why, by run_id."""
+    names = dict(runs_in(snapshot, scope).select("run_id", "name").iter_rows())
+    return {run_id: (names[run_id], reason) for run_id, reason in why.items()}
 
 
 def _out_of_reach(snapshot: Snapshot, sets: QuerySets) -> dict[str, tuple[str, str]]:

@@ -115,8 +115,8 @@ class Question(Beside, Aim):
         bool,
         Choice(
             "", "everything together",
-            "Put on one scale also what does not compare: other queries, averages from elsewhere, latencies "
-            "of other machines.",
+            "Put on one scale also what does not compare: other queries, averages from elsewhere, whole "
+            "documents beside passages, latencies of other machines.",
         ),
     ] = False  # fmt: skip
     judged: Annotated[

@@ -41,6 +41,7 @@ from core.views.workspace.scores import (
     mean,
     unperturbed,
 )
+from core.views.workspace.units import WHOLE, searched_whole
 from core.written import CONTROLS
 
 LEAST_JUDGED = 0.1
@@ -117,19 +118,20 @@ def runs_in(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
         for axis, dtype in AXES.items()
     ]
     axes.append(pl.Series("params", [params_words(spec) or None for spec in specs], dtype=pl.String))
-    odd, _ = other_texts(runs)
-    runs = runs.with_columns(axes).with_columns(_unique_names(list(odd)))
+    said = {"other texts": list(other_texts(runs)[0]), WHOLE: searched_whole(snapshot, scope.collection_id)}
+    runs = runs.with_columns(axes).with_columns(_unique_names(said))
     return runs.sort(_WITHOUT_K, "candidates", "name")
 
 
-def _unique_names(odd: list[str]) -> pl.Expr:
+def _unique_names(said: Mapping[str, list[str]]) -> pl.Expr:
     """Return labels as they may be shown, with the run's id behind those that are shared, or empty.
 
     Args:
-        odd: Runs that searched other texts than most, which is said behind their labels.
+        said: What is said behind the labels of which runs.
     """
     label = pl.col("label").str.replace_all(f"[{CONTROLS}]", "")
-    label = pl.when(pl.col("run_id").is_in(odd)).then(label + " · other texts").otherwise(label)
+    for words, odd in said.items():
+        label = pl.when(pl.col("run_id").is_in(odd)).then(label + f" · {words}").otherwise(label)
     shared = (pl.len().over(label) > 1) | (label == "")
     return pl.when(shared).then(pl.format("{} · {}", label, pl.col("run_id"))).otherwise(label).alias("name")
 
