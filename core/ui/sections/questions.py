@@ -85,7 +85,9 @@ def _new() -> None:
     if text != written:
         st.caption("The text was edited, and counts; a change in the form writes it anew.")
     elif not filled.documents:
-        st.caption(plain(asking.choose(here("")[0])))
+        workspace, _ = here("")
+        has_texts = not workspace or workspace in run_form.stored(cache.snapshot(None))[0]
+        st.caption(plain(asking.choose("" if has_texts else workspace)))
         return
     elif filled.method == "log" and not filled.log:
         st.caption("Choose the log, or type a path.")
@@ -95,10 +97,10 @@ def _new() -> None:
 
 def _fill_in() -> Form:
     stored = run_form.stored(cache.snapshot(None))[0]
-    workspace, asked_of = here(chosen_here(run_form.ASKED_OF))
-    begun = asked_of or (workspace if workspace in stored else "")
+    workspace, begun = here(chosen_here(run_form.ASKED_OF))
+    own_first = sorted(stored, key=lambda name: name != workspace)
     first, second = st.columns([3, 3, 1]), st.container()
-    documents = work.chosen(first[0], "Documents", begun, stored, key=f"questions_{workspace}_{begun}")
+    documents = work.chosen(first[0], "Documents", begun, own_first, key=f"questions_{workspace}_{begun}")
     offered = [*asking.RULES, *(name for name in models() if name != "fake")]
     method = first[1].selectbox(
         "How", offered, key="questions_method", accept_new_options=True, help=asking.METHODS,

@@ -68,7 +68,7 @@ class Form:
 
 
 def choose(workspace: str) -> str:
-    """Ask for documents, and say why those of a workspace cannot be asked about; "" while there is none."""
+    """Ask for documents, and say of a workspace without texts that it has none; "" = it has some."""
     lacks = f"{workspace} has no texts of passages. " if workspace else ""
     return f"{lacks}Choose documents, or type a path."
 
