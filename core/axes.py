@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -89,7 +90,7 @@ class Key:
 def _depth_read(spec: Spec) -> bool:
     """Tell whether K changes a ranking: where something reranks, cuts or answers, or others may read it."""
     plain = spec.get("reranker") == "none" and spec.get("mode") != "own" and spec.keys() <= KEYS.keys()
-    return not plain or bool(spec.get("cut") or spec.get("generator"))
+    return not plain or any(spec.get(key) for key in ("cut", "dedup", "generator"))
 
 
 KEYS: Mapping[str, Key] = {
@@ -131,6 +132,11 @@ KEYS: Mapping[str, Key] = {
 def as_read(spec: Spec) -> dict[str, Any]:
     """Return a specification without the keys that nothing in it reads: stacks of an equal one rank alike."""
     return {name: value for name, value in spec.items() if name not in KEYS or KEYS[name].read(spec)}
+
+
+def stack_key(spec: Spec) -> str:
+    """Return a text that stacks share which are one: all that is read of their specification."""
+    return json.dumps(as_read(spec), sort_keys=True, ensure_ascii=False)
 
 
 def qualities(spec: Spec) -> list[str]:

@@ -57,6 +57,10 @@ class UnknownNameError(ClqError):
         super().__init__(f"No {kind} {name!r}.", where=where, do=f"Found: {shown}{more}.")
 
 
+class NothingKnownError(ClqError):
+    """A limit or the rule asks for a number that no stack has; the message says what to bring."""
+
+
 class StoreError(ClqError):
     """The store cannot be opened or read as asked."""
 

@@ -11,7 +11,7 @@ PLAIN = {"mode": "dense", "embedder": "e", "index": "flat", "reranker": "none", 
         ({}, False),
         ({"mode": "sparse", "sparse": "bm25"}, False),
         ({"rewrite": "hygiene", "chunks_sent": 5}, False),
-        ({"dedup": {"method": "vectors"}}, False),
+        ({"dedup": {"method": "vectors"}}, True),
         ({"reranker": "some"}, True),
         ({"reranker": None}, True),  # nobody says that nothing reranks
         ({"cut": {"method": "otsu"}}, True),  # looks at the scores of the whole pool

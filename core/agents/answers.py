@@ -55,11 +55,8 @@ class Answers:
 
         decision = self._decided(workspace, limits)
         view, verdict = decision.view, decision.verdict
-        said = words.answer(
-            verdict.table, verdict.decision, view.constraints, view.quality, view.latency,
-            one_known=one_known(view.snapshot, view.scope.golden_set_id),
-        )  # fmt: skip
-        sure = decision.confidence
+        said = words.answer(view, one_known=one_known(view.snapshot, view.scope.golden_set_id))
+        sure, data = decision.confidence, decision.data
         counts = dict(decision.table.group_by("status").len().sort("status").iter_rows())
         notes = [said.reason, said.warning and f"warning: {said.warning}", *view.compared.sentences]
         near = self._near(decision)
@@ -70,12 +67,19 @@ class Answers:
             "runner_up": _stack(view, verdict.table, verdict.decision.runner_up),
             "sure": sure
             and {
-                "in_words": sure.words,
-                "best_in_share_of_resamples": number(sure.p_best, 3),
-                "within_limits_in_share_of_resamples": number(sure.p_feasible, 3),
-                "resamples_of_queries": sure.resamples,
+                "in_words": untrusted(sure.words),
+                "pgs": number(sure.pgs, 3),
+                "expected_quality": number(sure.expected_quality),
+                "p_feasible": number(sure.p_feasible, 3),
+                "p_best": number(sure.p_best, 3),
+                "draws": sure.draws,
                 "seed": sure.seed,
             },
+            "delta": verdict.decision.delta,
+            "ties": [untrusted(stack["stack"]) for stack in data["ties"]],
+            "alternatives": [_offer(other) for other in data["alternatives"][:_NEAR]],
+            "taken": data["taken"],
+            "decided_by": data["decided_by"],
             "stacks_by_status": counts,
             "near_misses": near[:_NEAR],
             "near_misses_in_all": len(near),
@@ -284,6 +288,11 @@ def _stack(view: View, table: pl.DataFrame, row: int | None) -> Small | None:
         },
         "unjudged_share_of_the_top_k": number(named["hole"]),
     }
+
+
+def _offer(other: Mapping[str, Any]) -> Small:
+    """Return an alternative with its numbers rounded."""
+    return {name: number(value) if isinstance(value, float) else value for name, value in other.items()}
 
 
 def _asked(view: View) -> Small:

@@ -47,14 +47,17 @@ class Stack:
 
 @dataclass(frozen=True)
 class Confidence:
-    """How often the choice would hold: shares of resamples of the queries; None without any."""
+    """How sure the choice is: shares of draws of the queries; None without any."""
 
-    words: str  # how firm the choice is, in two words or three
-    p_best: float | None  # it is the best within the limits, ties not counted
+    words: str  # what is known of it, in a sentence
+    pgs: float | None  # it is within the limits, and nothing within them is better by more than `delta`
+    delta: float  # the difference in quality that does not matter
+    expected_quality: float | None  # what to expect of it on new queries
+    p_best: float | None  # it is the very best within the limits; equal bests share one
     p_feasible: float | None  # it is within the limits
     p_sla: float | None  # it is within the latency target
     p_frontier: float | None  # no other stack beats it
-    resamples: int
+    draws: int | None
     seed: int
 
 
@@ -96,17 +99,26 @@ class Decision(Shown):
     @property
     def confidence(self) -> Confidence | None:
         """How sure the choice is; None where nothing was chosen."""
-        from core.stats.intervals import RESAMPLES  # noqa: PLC0415
-        from core.views.decision.words import firmness  # noqa: PLC0415
+        from core.views.decision.words import sure_words  # noqa: PLC0415
+        from core.views.workspace.sure import draws  # noqa: PLC0415
 
         verdict, row = self.verdict, self.verdict.decision.chosen
         if row is None:
             return None
         shares = verdict.chances.row(row, named=True)
-        named = {name: shares[name] for name in ("p_best", "p_feasible", "p_sla", "p_frontier")}
-        resamples = RESAMPLES if verdict.noise is None else verdict.noise.means.shape[1]
-        words = firmness(verdict.table, verdict.decision)
-        return Confidence(words, **named, resamples=resamples, seed=self.view.seed)
+        named = {name: shares[name] for name in ("p_best", "p_sla", "p_frontier")}
+        sure = verdict.sure
+        return Confidence(
+            sure_words(verdict.decision, sure), sure.pgs, verdict.decision.delta, sure.expected,
+            p_feasible=sure.p_feasible, **named, draws=draws(self.view), seed=self.view.seed,
+        )  # fmt: skip
+
+    @property
+    def alternatives(self) -> pl.DataFrame:
+        """What is cheaper or faster: stack, difference in quality with interval, p_within_delta, savings."""
+        from core.views.decision.sections import alternative_rows  # noqa: PLC0415
+
+        return alternative_rows(self.view)
 
     @property
     def table(self) -> pl.DataFrame:
@@ -167,19 +179,20 @@ class Decision(Shown):
         write_record(files, self.view, self.verdict, dashboard=dashboard, overwrite=replace)
         return files
 
-    def gate(self, record: str | Path, *, share: float = 0.8) -> Gate:
+    def gate(self, record: str | Path, *, share: float = 0.8, least_pgs: float = 0.0) -> Gate:
         """Compare with a recorded decision: whether it still holds for what is asked here.
 
         Args:
             record: The JSON that `record` wrote.
-            share: Probability above which another stack must be chosen to fail.
+            share: Of records of the rule until 0.2: probability above which another stack must be chosen.
+            least_pgs: Least probability of good selection that the recorded stack must have.
 
         Raises:
             InputError: If it is no record, or one that chose nothing.
         """
         from core.report.gate import Held, record_of  # noqa: PLC0415
 
-        return Gate(Held(record_of(Path(record)), self.view, self.verdict, share))
+        return Gate(Held(record_of(Path(record)), self.view, self.verdict, share, least_pgs))
 
     @property
     def _made(self) -> str:
@@ -214,7 +227,7 @@ class Gate(Shown):
 
     @property
     def findings(self) -> pl.DataFrame:
-        """Why it does not: check ("gone", "limit", "dominated", "another"), was, now, reason."""
+        """Why it does not: check ("gone", "limit", "worse", "pgs", …), was, now, reason."""
         return self.held.findings
 
     @property

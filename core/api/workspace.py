@@ -38,6 +38,8 @@ class Asked(TypedDict, total=False):
     on: Percentile
     latency: LatencyScope
     rule: Rule
+    indifference: float | None
+    take: str | None
     jitter_ms: float | None
     min_robust: float | None
     min_refusal_rate: float | None
@@ -167,12 +169,13 @@ class Workspace(Shown):
         place = place_of(Question(collection=self.name or None), self._snapshot())
         return page_of(place, name, section, choices)
 
-    def gate(self, record: str | Path, *, share: float = 0.8) -> Gate:
+    def gate(self, record: str | Path, *, share: float = 0.8, least_pgs: float = 0.0) -> Gate:
         """Ask a recorded decision's own question again.
 
         Args:
             record: The JSON that `Decision.record` wrote.
-            share: Probability above which another stack must be chosen to fail.
+            share: Of records of the rule until 0.2: probability above which another stack must be chosen.
+            least_pgs: Least probability of good selection that the recorded stack must have.
 
         Raises:
             InputError: If it is no record, or one that chose nothing.
@@ -185,7 +188,7 @@ class Workspace(Shown):
         was, snapshot = record_of(Path(record)), self._snapshot()
         question = asked_again(was, Question(), snapshot, ())
         view = asked_of(question, snapshot, self._book(question.prices))
-        return Gate(Held(was, view, verdict(view), share))
+        return Gate(Held(was, view, verdict(view), share, least_pgs))
 
     def measure(
         self,

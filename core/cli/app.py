@@ -19,7 +19,7 @@ from typer.main import get_command, get_group
 
 from core import __version__
 from core.cli.base import Context, complain
-from core.errors import ClqError, refusal
+from core.errors import ClqError, NothingKnownError, refusal
 
 # One line per command: its name, and the module of this package and the function that do it.
 COMMANDS: tuple[tuple[str, str], ...] = (
@@ -95,6 +95,9 @@ def _made(name: str, found: Any) -> Any:  # noqa: ANN401
     return command
 
 
+NOTHING_KNOWN = 7  # Exit code where a limit or the rule asks for a number that no stack has
+
+
 class _Group(TyperGroup):
     """Turns the errors that a user can meet into a line on standard error and exit code 1."""
 
@@ -110,7 +113,7 @@ class _Group(TyperGroup):
             return super().invoke(ctx)
         except ClqError as error:
             complain(f"error: {error}")
-            raise typer.Exit(1) from None
+            raise typer.Exit(NOTHING_KNOWN if isinstance(error, NothingKnownError) else 1) from None
         except (OSError, sqlite3.Error) as error:
             said = refusal(error)
             if said is None:

@@ -21,7 +21,6 @@ from core.cli.deciding import Question, deciding
 from core.cli.gate import compared
 from core.files import write_text
 from core.importers.read.text import shown
-from core.stats.intervals import RESAMPLES
 from core.written import escaped
 
 if TYPE_CHECKING:
@@ -97,15 +96,17 @@ def _print(view: View, outcome: Verdict) -> None:
     from core.report.data import judge_noise  # noqa: PLC0415
     from core.report.plain import pieces  # noqa: PLC0415
     from core.report.words import noise_words  # noqa: PLC0415
-    from core.views.confidence.noise import refusal  # noqa: PLC0415
     from core.views.confidence.sections import every_stack  # noqa: PLC0415
     from core.views.decision.facts import warnings  # noqa: PLC0415
     from core.views.decision.near import HEADING, near_rows, sentence, way_in  # noqa: PLC0415
     from core.views.decision.words import answer  # noqa: PLC0415
+    from core.views.workspace.choices import one_known  # noqa: PLC0415
     from core.views.workspace.latencies import jitter_words  # noqa: PLC0415
+    from core.views.workspace.noise import refusal  # noqa: PLC0415
+    from core.views.workspace.sure import draws  # noqa: PLC0415
 
     asked = view
-    said = answer(outcome.table, outcome.decision, asked.constraints, asked.quality, asked.latency)
+    said = answer(asked, one_known=one_known(asked.snapshot, asked.scope.golden_set_id))
     for words in (said.sentence, said.reason):
         typer.echo(shown(words, _LINE))
     for row in near_rows(
@@ -123,11 +124,8 @@ def _print(view: View, outcome: Verdict) -> None:
     if outcome.chances["p_best"].is_null().all():
         typer.echo("How sure this is, is unknown: there are no results per query.")
     else:
-        drawn = judge_noise(view, outcome)
-        resamples = RESAMPLES if outcome.noise is None else outcome.noise.means.shape[1]
-        typer.echo(
-            f"P(…): shares of {resamples:,} resamples of the queries, seed {view.seed}; P(best) without ties."
-        )
+        drawn = judge_noise(outcome)
+        typer.echo(f"P(…): shares of {draws(view) or 0:,} draws of the queries, seed {view.seed}.")
         typer.echo(shown(f"Judge noise {noise_words(drawn, asked.quality.name)}.", _LINE))
     if asked.noise is not None and outcome.noise is None:
         why = refusal(view.snapshot, outcome.table, view.scope, asked.quality)

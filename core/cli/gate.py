@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from core.report.gate import Held
 
 
-def compared(ctx: typer.Context, path: Path, question: Question, *, share: float) -> Held:
+def compared(
+    ctx: typer.Context, path: Path, question: Question, *, share: float, least_pgs: float = 0.0
+) -> Held:
     """Put a record beside what the store and the prices say today; what no option says is asked as in it."""
     from core.report.data import verdict  # noqa: PLC0415
     from core.report.gate import Held, asked_again, record_of  # noqa: PLC0415
@@ -29,7 +31,7 @@ def compared(ctx: typer.Context, path: Path, question: Question, *, share: float
     view = asked_again(was, question, snapshot, given).on_page(ctx.obj)
     if was.command is None:
         complain("warning: the record leaves out what does not compare in a way that no option repeats.")
-    return Held(was, view, verdict(view), share)
+    return Held(was, view, verdict(view), share, least_pgs)
 
 
 def _given(ctx: typer.Context, option: str) -> bool:
@@ -38,7 +40,18 @@ def _given(ctx: typer.Context, option: str) -> bool:
 
 
 ShareOption = Annotated[
-    float, typer.Option(min=0, max=1, help="Probability above which another stack must be chosen to fail.")
+    float,
+    typer.Option(
+        min=0, max=1,
+        help="Of records of the rule until 0.2: probability above which another stack must be chosen "
+        "to fail.",
+    ),
+]  # fmt: skip
+LeastOption = Annotated[
+    float,
+    typer.Option(
+        min=0, max=1, help="Least probability of good selection (PGS) of the recorded stack; 0 asks for none."
+    ),
 ]
 
 
@@ -51,6 +64,7 @@ def run(
     question: Question,
     *,
     share: ShareOption = 0.8,
+    least_pgs: LeastOption = 0.0,
     junit: Annotated[Path | None, typer.Option(help="JUnit XML to write: a test case per check.")] = None,
     markdown: Annotated[
         Path | None, typer.Option(help="Markdown to write: for a step's summary, or one comment.")
@@ -69,15 +83,16 @@ def run(
 
     Limits, measure and prices are those of the record unless options say otherwise.
 
-    Exit codes: 0 it holds; 1 refused, such as no record or no such workspace; 2 wrong usage; 4 another stack
-    is chosen or dominates it; 5 it breaks a limit; 6 it is gone. Of several causes the gravest counts. Files
-    are written whether or not it holds; one that is there is replaced.
+    Exit codes: 0 it holds; 1 refused, such as no record or no such workspace; 2 wrong usage; 4 it is surely
+    worse than what the rule chooses, or its PGS is below what is asked; 5 it breaks a limit; 6 it is gone; 7
+    nothing is known of what a limit asks for. Of several causes the gravest counts. Files are written whether
+    or not it holds; one that is there is replaced.
     """
     from core.report import gate_files  # noqa: PLC0415
     from core.report.gate_blocks import gate_blocks  # noqa: PLC0415
     from core.report.plain import pieces  # noqa: PLC0415
 
-    held = compared(ctx, record, question, share=share)
+    held = compared(ctx, record, question, share=share, least_pgs=least_pgs)
     whole = escaped(
         json.dumps(
             gate_files.as_data(held, dashboard=dashboard), ensure_ascii=False, indent=2, allow_nan=False

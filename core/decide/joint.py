@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from core.decide.axes import COST, LATENCY, QUALITY, Axis
 from core.decide.pareto import undominated
-from core.decide.rules import RULES, Constraints, Rule, objective
-from core.decide.ties import JITTER_MS
+from core.decide.rules import RULES, Constraints, Rule
+from core.decide.ties import CHEAPER, JITTER_MS
 from core.errors import InputError, UnknownNameError
 from core.stats.intervals import RESAMPLES, Floats, quotient, weights
 
@@ -94,26 +94,30 @@ class JointSample:
         some = {name: values[kept] for name in names if len(values := getattr(self, name))}
         return replace(self, beside=beside, **some)
 
-    def required(self, limits: Constraints) -> tuple[Axis, ...]:
-        """Return the axes that a stack must be known on; see `core.decide.rules.Constraints.required`."""
-        return limits.required([key for key, there in self.known().items() if there.any()])
+    def drawn(self, drawn: Floats, required: Sequence[Axis]) -> dict[str, Floats]:
+        """Return the numbers of every stack in every resample, by axis; see `on_axis`.
 
-    def drawn(self, drawn: Floats, required: tuple[Axis, ...]) -> dict[str, Floats]:
-        """Return the numbers of every stack in every resample, by axis [S, B]; [S, 1] for the cost.
+        Args:
+            required: Besides quality, latency and cost: what is looked at.
+        """
+        keys = dict.fromkeys((QUALITY.key, LATENCY.key, COST.key, *(axis.key for axis in required)))
+        return {key: self.on_axis(key, drawn) for key in keys}
+
+    def on_axis(self, key: str, drawn: Floats) -> Floats:
+        """Return the numbers of every stack on an axis in every resample [S, B]; [S, 1] for the cost.
 
         Args:
             drawn: [B, Q], how often each query counts; whole numbers.
-            required: Besides quality, latency and cost: what is looked at.
         """
-        numbers = {
-            QUALITY.key: qualities(self, drawn),
-            LATENCY.key: latencies(self, drawn),
-            COST.key: self.cost[:, None],
-        }
-        wanted = {axis.key for axis in required}
-        return numbers | {
-            key: _means(values, fixed, drawn) for key, (values, fixed) in self.beside.items() if key in wanted
-        }
+        if key == QUALITY.key:
+            return qualities(self, drawn)
+        if key == LATENCY.key:
+            return latencies(self, drawn)
+        if key == COST.key:
+            return self.cost[:, None]
+        if key not in self.beside:
+            return np.full((len(self.cost), len(drawn)), np.nan)
+        return _means(*self.beside[key], drawn)
 
 
 def _varies(values: Floats) -> Mask:
@@ -130,8 +134,8 @@ class Chances:
     frontier: Floats
     sla: Floats  # in which it meets the SLA; NaN without an SLA or where the latency is unknown
     feasible: Floats  # in which it meets every constraint; NaN where a number that is required is unknown
-    # In which it is the best under the rule; equal bests share one. The tie-breaks of the rule are left out:
-    # this is about which stack is best, not about which of two alike is taken.
+    # In which it is the best under the rule, as each of equal bests is. The tie-breaks of the rule are left
+    # out: this is about which stack is best, not about which of two alike is taken.
     best: Floats
     # Whether anything of the stack varies between resamples; where not, a share only says what the others do
     varies: Mask
@@ -165,8 +169,7 @@ def chances(
     if rule not in RULES:
         raise UnknownNameError("rule", rule, RULES)
     stacks, queries = sample.quality.shape
-    required, known = sample.required(constraints), sample.known()
-    rule = objective(rule, required)
+    required, known = constraints.required(rule), sample.known()
     quality_axis = next(axis for axis in required if axis.key == QUALITY.key)
     resamples = sample.noisy.shape[1] or resamples
     weighed = weights(queries, resamples, seed)
@@ -185,7 +188,9 @@ def chances(
         sums[2] += feasible.sum(axis=1)
         sums[3] += _best(merit, latency, sample.cost, feasible, (rule, sample.bands(constraints)))
     shares = sums / resamples
-    compared = [axis for axis in required if axis.compared]
+    compared = [
+        axis for axis in constraints.axes if axis.compared and (axis == quality_axis or known[axis.key].any())
+    ]
     shares[0, _any_unknown(known, compared) if len(compared) > 1 else slice(None)] = np.nan
     shares[1, ~known[LATENCY.key] if constraints.sla_ms is not None else slice(None)] = np.nan
     shares[2, _any_unknown(known, required)] = np.nan
@@ -265,7 +270,7 @@ def feasible_in(
 
 
 def _best(merit: Floats, latency: Floats, cost: Floats, feasible: Mask, rule: tuple[Rule, Floats]) -> Floats:
-    """Return how many resamples each stack wins [S]; equal bests share one.
+    """Return in how many resamples each stack is the best [S]; each of equal bests is.
 
     The rule comes with the bands [S].
     """
@@ -273,7 +278,7 @@ def _best(merit: Floats, latency: Floats, cost: Floats, feasible: Mask, rule: tu
     among = near_objective(latency, cost, feasible, band, name)
     reached = np.where(among, merit, -np.inf)
     best = among & (reached >= reached.max(axis=0, initial=-np.inf) - _TIE)
-    return np.asarray((best / np.maximum(best.sum(axis=0), 1)).sum(axis=1))
+    return np.asarray(best.sum(axis=1), dtype=np.float64)
 
 
 def near_objective(latency: Floats, cost: Floats, feasible: Mask, band: Floats, rule: Rule) -> Mask:
@@ -285,12 +290,11 @@ def near_objective(latency: Floats, cost: Floats, feasible: Mask, band: Floats, 
         return feasible
     if rule == "cost":
         paid = np.where(feasible, cost[:, None], np.inf)
-        least = paid.min(axis=0)
-        return np.asarray(feasible & (paid <= least + np.maximum(1e-12, 1e-9 * np.abs(least))))
+        return np.asarray(feasible & (paid <= paid.min(axis=0) * (1 + CHEAPER)))
     gap = np.where(feasible, latency, np.inf)
     width = np.maximum(band[:, None], band[gap.argmin(axis=0)])
     gap -= np.where(feasible.any(axis=0), gap.min(axis=0), 0.0)
-    return np.asarray(feasible & ((gap < width) | (gap == 0)))
+    return np.asarray(feasible & (gap <= width + _TIE))
 
 
 _FEW = 64  # Stacks up to which comparing all of them at once is quicker than one resample after the other

@@ -9,7 +9,7 @@ overlooked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from functools import partial
@@ -22,10 +22,8 @@ from numpy.typing import NDArray
 from core.decide.axes import BESIDE, COST, LATENCY, QUALITY, Axis, Floats, floats
 from core.decide.pareto import frontier_2d
 from core.decide.rules import Constraints, Decision, Rule, best, decide, feasible
-from core.decide.ties import Numbers, Paired, within_jitter
-from core.stats.intervals import LEAST
+from core.decide.ties import ROUNDING, Paired
 
-WORTH = 0.05  # Share of a cost below which a lower one is not worth another stack
 _SEARCHED = 32
 _HALVINGS = 50
 _DEARER = 10.0  # Up to how many times its value a cost or a latency of the chosen stack is raised
@@ -60,16 +58,17 @@ def turns(
     """Return the changes at which the runner-up would win, and those at which the chosen stack would lose.
 
     Args:
-        table: As for `core.decide.rules.decide`; a quality that changes takes its interval along.
+        table: As for `core.decide.rules.decide`.
         paired: Quality per query, which moves with the quality that changes; None = only averages are known.
 
     Returns:
         A change per axis of the runner-up (cost, latency, quality, and what else is limited; each
         better), which win only by making it the chosen one, then those of the chosen stack (each worse),
-        which turn the choice to whichever stack then wins. Empty without a choice or a runner-up.
+        which turn the choice to whichever stack then wins. Empty without a choice or a runner-up, and where a
+        person took the chosen one.
     """
     decided = decision or decide(table, constraints, rule, paired=paired)
-    if decided.chosen is None or decided.runner_up is None:
+    if decided.chosen is None or decided.runner_up is None or decided.instead_of is not None:
         return []
     looked_at = {axis.key: axis for axis in decided.axes if axis.compared or axis in decided.required}
     order = [looked_at[axis.key] for axis in (COST, LATENCY, QUALITY, *BESIDE) if axis.key in looked_at]
@@ -123,17 +122,13 @@ def _end(now: float, axis: Axis, *, better: bool) -> float:
 
 
 def _changed(table: pl.DataFrame, row: int, axis: Axis, value: float) -> pl.DataFrame:
-    """Return the table with one number changed; the interval of a quality moves with it."""
-    names = [axis.column, *(("quality_low", "quality_high") if axis.key == QUALITY.key else ())]
-    here, by = np.arange(table.height) == row, value - axis.read(table)[row]
-    moved = {name: floats(table, name) for name in names if name in table.columns}
-    return table.with_columns(
-        pl.Series(name, np.where(here, value if name == axis.column else numbers + by, numbers))
-        for name, numbers in moved.items()
-    )
+    """Return the table with one number changed."""
+    here = np.arange(table.height) == row
+    return table.with_columns(pl.Series(axis.column, np.where(here, value, axis.read(table))))
 
 
-ROUNDING = 0.01  # Largest share of a value by which the limit that lets it in is rounded
+ROUNDED = 0.01  # Largest share of a value by which the limit that lets it in is rounded
+_TURNS = 5
 _DIGITS = 17  # Significant digits that tell any two numbers apart
 
 
@@ -162,28 +157,36 @@ class NearMiss:
 
 
 def near_misses(
-    table: pl.DataFrame, decision: Decision, constraints: Constraints, rule: Rule = "quality"
+    table: pl.DataFrame,
+    decision: Decision,
+    constraints: Constraints,
+    rule: Rule = "quality",
+    *,
+    paired: Paired | None = None,
 ) -> list[NearMiss]:
-    """Return for each limit the stack of best quality that this limit alone excludes.
+    """Return for each limit what would ship were it just wide enough for the best stack it alone excludes.
 
     Where that one is beyond the edge of the SLA, the best at the edge is named besides; where nothing is
     chosen, the closest one too.
 
     Args:
         table: As for `core.decide.rules.decide`.
+        paired: Quality per query, where it is known.
 
     Returns:
-        The largest gain over the chosen stack first. Left out is what has no gain; under a rule for cost or
-        latency, a gain is also to have less of that. Where nothing is chosen, the best quality first.
+        The largest gain over the chosen stack first. Left out is what would not ship, and what has no gain;
+        under a rule for cost or latency, a gain is also to have less of that. Where nothing is chosen, the
+        best quality first.
     """
     merit = decision.quality.merit(decision.quality.read(table))
     chosen = decision.chosen
     here = np.nan if chosen is None else merit[chosen]
-    better = np.ones(table.height, dtype=np.bool_) if chosen is None else merit > here
-    if chosen is not None and rule != "quality":
-        paid = (COST if rule == "cost" else LATENCY).read(table)
-        better |= paid < paid[chosen]
-    misses = []
+    better = np.ones(table.height, dtype=np.bool_) if chosen is None else merit > here + ROUNDING
+    aim = merit
+    if rule != "quality":
+        aim = -(COST if rule == "cost" else LATENCY).read(table)
+        better |= np.zeros_like(better) if chosen is None else aim > aim[chosen]
+    misses: dict[tuple[int, str], NearMiss] = {}
     for axis in decision.axes:
         bound = constraints.of(axis)
         if bound is None:
@@ -191,28 +194,40 @@ def near_misses(
         values = axis.read(table)
         over = axis.merit(np.asarray(bound)) - axis.merit(values)
         lifted: dict[str, Any] = {axis.field: None}
-        alone = feasible(table, replace(constraints, **lifted))
+        alone = feasible(table, replace(constraints, **lifted), rule)
         rows = np.flatnonzero(alone & ~decision.feasible & (over > 0) & better)
         at_edge = (over < decision.band) & (axis == LATENCY)
-        for row in _best(merit, over, rows, at_edge, closest=chosen is None):
+
+        def wide(row: int, axis: Axis = axis, values: Floats = values) -> Constraints:
+            enough: dict[str, Any] = {
+                axis.field: lets_in(float(values[row]), upper=not axis.higher_is_better)
+            }
+            return replace(constraints, **enough)
+
+        for first in _best(aim, over, rows, at_edge, closest=chosen is None):
+            row = _ships(first, set(rows.tolist()), lambda row: best(table, wide(row), rule, paired=paired))
+            if row is None:
+                continue
             gain = None if chosen is None else float(merit[row] - here)
+            set_to = float(getattr(wide(row), axis.field))
             value, beyond = float(values[row]), float(over[row])
-            set_to = lets_in(value, upper=not axis.higher_is_better)
-            misses.append(NearMiss(row, axis, value, beyond, gain, set_to, bool(at_edge[row])))
-    return sorted(misses, key=lambda miss: (-merit[miss.row], miss.over))
+            misses[row, axis.key] = NearMiss(row, axis, value, beyond, gain, set_to, bool(at_edge[row]))
+    return sorted(misses.values(), key=lambda miss: (-merit[miss.row], miss.over))
 
 
-def chosen_with(
-    table: pl.DataFrame,
-    miss: NearMiss,
-    constraints: Constraints,
-    rule: Rule = "quality",
-    *,
-    paired: Paired | None = None,
-) -> int | None:
-    """Return the row that is chosen once the limit lets a near miss in: it, or one that ties with it."""
-    wider: dict[str, Any] = {miss.axis.field: miss.set_to}
-    return best(table, replace(constraints, **wider), rule, paired=paired)
+def _ships(row: int, among: Collection[int], chosen_with: Callable[[int], int | None]) -> int | None:
+    """Return the row that ships under the limit that lets it in, beginning with one; None without any.
+
+    Where another one then ships, its own limit may be nearer: it is looked at in turn.
+    """
+    for _ in range(_TURNS):
+        then = chosen_with(row)
+        if then == row:
+            return row
+        if then is None or then not in among:
+            return None
+        row = then
+    return None
 
 
 def _best(
@@ -229,49 +244,6 @@ def _best(
     return list(dict.fromkeys(int(row) for first in firsts for row in first))
 
 
-@dataclass(frozen=True, slots=True)
-class Substitute:
-    """A stack that is faster or cheaper than the chosen one and not significantly worse, query by query."""
-
-    row: int
-    faster: bool  # by more than the jitter
-    cheaper: bool
-    difference: float  # of quality, less the chosen one's; mean over the queries of both
-    low: float  # its 95 % interval
-    high: float
-
-
-def substitute(
-    table: pl.DataFrame, decision: Decision, constraints: Constraints, paired: Paired | None
-) -> Substitute | None:
-    """Look among the feasible stacks for one that would do in place of the chosen one.
-
-    Returns:
-        Of those that are faster or cheaper, in neither worse, and not significantly worse in quality, the
-        cheapest, then the fastest; None where there is none, or nothing can be tested.
-    """
-    if decision.chosen is None or paired is None:
-        return None
-    chosen, values = decision.chosen, Numbers.of(table, constraints.axes, constraints.jitter_ms, paired)
-    rows, ours = np.flatnonzero(decision.feasible & (values.places >= 0)), int(values.places[chosen])
-    # Averages that are not of these queries say nothing here
-    scored = np.isclose(paired.means[values.places], values.quality) & (values.places >= 0)
-    if not scored[chosen]:
-        return None
-    rows = rows[scored[rows] & (paired.common(ours, values.places[rows]) >= LEAST)]
-    level = within_jitter(values, rows, chosen) | np.isnan(values.latency[chosen])
-    faster = ~level & (values.latency[rows] < values.latency[chosen])
-    same = np.isclose(values.cost[rows], values.cost[chosen], rtol=WORTH, atol=0, equal_nan=True)
-    cheaper = ~same & (values.cost[rows] < values.cost[chosen])
-    lighter = np.flatnonzero((faster | cheaper) & (faster | level) & (cheaper | same))
-    lighter = lighter[paired.alike(ours, values.places[rows[lighter]], np.zeros(len(paired.values)))]
-    if not len(lighter):
-        return None
-    first = lighter[np.lexsort((values.latency[rows[lighter]], values.cost[rows[lighter]]))[0]]
-    gap = paired.difference(int(values.places[rows[first]]), ours)
-    return Substitute(int(rows[first]), bool(faster[first]), bool(cheaper[first]), *gap)
-
-
 def lets_in(value: float, *, upper: bool = True) -> float:
     """Return the nearest round number that a value meets as a limit."""
     exact = Decimal(repr(value))
@@ -280,7 +252,7 @@ def lets_in(value: float, *, upper: bool = True) -> float:
     for digits in range(1, _DIGITS + 1):
         step = Decimal(1).scaleb(exact.adjusted() - digits + 1)
         rounded = exact.quantize(step, ROUND_CEILING if upper else ROUND_FLOOR)
-        if abs(rounded - exact) <= abs(exact) * Decimal(str(ROUNDING)):
+        if abs(rounded - exact) <= abs(exact) * Decimal(str(ROUNDED)):
             break
     return float(rounded)
 

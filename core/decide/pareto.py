@@ -133,7 +133,9 @@ def frontier(table: pl.DataFrame, decision: Decision, *, weak: bool = False) -> 
         Mask [n].
     """
     mask = decision.feasible.copy()
-    points = [-axis.merit(axis.read(table))[mask] for axis in decision.required if axis.compared]
+    if not mask.any():
+        return mask
+    points = [-axis.merit(axis.read(table))[mask] for axis in decision.compared]
     mask[mask] = undominated(points, weak=weak)
     return mask
 

@@ -2,9 +2,9 @@
 
 Nobody knows the queries to come, so many plausible worlds are drawn: in each the queries seen so far have
 other shares (Bayesian bootstrap; Rubin 1981, Ann. Stat. 9), m more queries are drawn by these shares, and the
-rule is applied again to all queries together: stacks tie as in `core.decide.ties`, by the paired difference,
-whose interval has shrunk to √(n / (n + m)) of today's. A world's shares themselves are what judging without
-end would show.
+rule is applied again to all queries together: stacks tie as in `core.decide.ties`, where the end of the
+paired interval, which has shrunk to √(n / (n + m)) of today's, lies within the indifference zone. A world's
+shares themselves are what judging without end would show.
 """
 
 from __future__ import annotations
@@ -17,20 +17,21 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from core.decide.axes import LATENCY, QUALITY, Axis, floats
+from core.decide.axes import LATENCY, QUALITY, Axis
 from core.decide.joint import JointSample, feasible_in, near_objective, qualities
-from core.decide.rules import Constraints, Rule, objective
-from core.decide.ties import Numbers, preferred
+from core.decide.rules import Constraints, Rule
+from core.decide.ties import CHEAPER, CLUSTERS, LEVEL, Numbers
 from core.errors import InputError, UnknownNameError
-from core.stats.intervals import SEED, Floats, Sample, interval, paired_rows, resampled, weights
+from core.stats.intervals import Floats
+from core.stats.significance import student_ends
 
 WORLDS = 1000
 KINDS = ("queries", "timings")
 Kind = Literal["queries", "timings"]
 Rows = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 _TIE = 1e-12
-_LAST = np.finfo(np.float64).max  # What an unknown value counts as where the least one is looked for
-_PAIRS = 256
+_LAST = 1e9  # Below any merit by so much counts what is not left
 _PARTS = 20_000  # Whole parts that the shares of a world are rounded to where a percentile needs counts
 
 
@@ -38,47 +39,29 @@ _PARTS = 20_000  # Whole parts that the shares of a world are rounded to where a
 class Stakes:
     """Figures of S stacks that the rule's tie-break needs besides quality, latency and cost."""
 
-    below: (
-        Floats  # [S, S], how far below the best (first axis) another may lie and tie; NaN = equal ones only
-    )
-    above: Floats  # [S, S], how far above
-    shift: Floats  # [S, S], what the difference on the queries of both has over that of their means
-    order: Rows  # [S], place in the order of preference among ties, the preferred first
+    # [S, S], how far beyond the difference of another from the best (first axis) its end lies; NaN = only
+    # equal ones tie
+    reach: Floats
+    prompt: tuple[Floats, ...]  # each [S], sizes of the prompt, the most telling first; NaN = unknown
+    answered: bool  # whether the cost includes the generator, which reads the prompt
+    names: Rows  # [S], place of the name in the order of names
 
 
-def stakes(table: pl.DataFrame, per_query: Floats, quality: Axis = QUALITY, *, seed: int = SEED) -> Stakes:
+def stakes(table: pl.DataFrame, per_query: Floats, quality: Axis = QUALITY) -> Stakes:
     """Read them from a table of stacks.
 
     Args:
-        table: As for `core.decide.rules.decide`; unknown bounds and sizes may be null or absent.
-        per_query: [S, Q], their quality; NaN = not applicable. Of two stacks with queries in common the
-            interval of the paired difference tells whether they tie, of others that of the better average.
+        table: As for `core.decide.rules.decide`; sizes may be null or absent.
+        per_query: [S, Q], their quality; NaN = not applicable.
     """
-    numbers = quality.read(table)
-    order = np.empty(table.height, dtype=np.intp)
-    everything = Numbers.of(table, (quality,), None, None)
-    order[preferred(everything, np.arange(table.height))] = np.arange(table.height)
-    below, above = (
-        np.repeat(reach[:, None], table.height, axis=1)
-        for reach in (numbers - floats(table, "quality_low"), floats(table, "quality_high") - numbers)
-    )
-    shift = np.zeros((table.height, table.height))
-    means = Sample.means(per_query).estimate()
-    best, other = np.triu_indices(table.height, 1)
-    one, two = paired_rows(Sample.means(per_query), other, best)
-    drawn = weights(per_query.shape[1], seed=seed)
-    for start in range(0, len(best), _PAIRS):
-        part = slice(start, start + _PAIRS)
-        gap = Sample(one.top[part] - two.top[part], one.bottom[part], one.applies[part])
-        low, high = interval(gap.estimate(), resampled(gap, drawn))
-        known = ~np.isnan(low)
-        pairs = best[part][known], other[part][known]
-        up, down = (gap.estimate() - low)[known], (high - gap.estimate())[known]
-        above[pairs], below[pairs] = up, down
-        above[pairs[::-1]], below[pairs[::-1]] = down, up
-        shift[pairs] = gap.estimate()[known] - (means[pairs[1]] - means[pairs[0]])
-        shift[pairs[::-1]] = -shift[pairs]
-    return Stakes(below, above, shift, order)
+    reach = np.full((table.height, table.height), np.nan)
+    for best in range(table.height):
+        gaps = per_query[best] - per_query
+        enough = (~np.isnan(gaps)).sum(axis=1) >= CLUSTERS
+        low, high = student_ends(gaps[enough], 1 - LEVEL)
+        reach[best, enough] = (high - low) / 2
+    numbers = Numbers.of(table, quality)
+    return Stakes(reach, numbers.prompt, numbers.answered, np.argsort(np.argsort(numbers.names)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,37 +159,67 @@ class _Stage:
             exact: [W, Q], the weights for the means where `drawn` are rounded ones.
         """
         constraints, rule = self.limits
-        required = self.sample.required(constraints)
-        rule = objective(rule, required)
+        required = constraints.required(rule)
         values = self.sample.drawn(drawn, required)
         if exact is not None:
             values[QUALITY.key] = qualities(self.sample, exact)
-        quality, latency, cost = values[QUALITY.key], values[LATENCY.key], self.sample.cost
+        latency, cost = values[LATENCY.key], self.sample.cost
         feasible = feasible_in(values, constraints, (rule, required), known=self.sample.known())
         band = self.sample.bands(constraints)
         within = near_objective(latency, cost, feasible, band, rule)
-        merit = next(axis for axis in required if axis.key == QUALITY.key).merit(quality)
-        best = _reference(np.where(within, merit, -np.inf), latency, cost)
-        columns = np.arange(quality.shape[1])
-        top = quality[best, columns]
-        apart = quality - top + self.held.shift[best].T
-        low, high = -width * self.held.below[best].T, width * self.held.above[best].T
-        gap = np.abs(latency - latency[best, columns])
-        alike = (np.abs(apart) <= _TIE) | ((apart >= low - _TIE) & (apart <= high + _TIE))
-        near = (gap < np.maximum(band[:, None], band[best])) | (gap == 0) | (LATENCY not in required)
-        tied = within & alike & near
-        tied[best, columns] = True
-        chosen = np.where(tied, self.held.order[:, None], len(cost)).argmin(axis=0)
-        return np.where(feasible.any(axis=0), chosen, -1)
+        axis = next(axis for axis in required if axis.key == QUALITY.key)
+        merit = np.where(within, axis.merit(values[QUALITY.key]), -_LAST)
+        tied = within & (merit >= merit.max(axis=0) - _TIE)
+        if rule == "quality":
+            best, columns = self._preferred(tied, merit, latency, band), np.arange(merit.shape[1])
+            late = latency - latency[best, columns]
+            neither = np.isnan(latency) & np.isnan(latency[best, columns])
+            near = (late <= np.maximum(band[:, None], band[best]) + _TIE) | neither
+            behind = merit[best, columns] - merit + width * self.held.reach[best].T
+            tied |= within & near & (behind <= constraints.delta + _TIE)
+            best = self._preferred(tied, merit, latency, band)
+        else:
+            best = self._first(_fastest(tied, latency, band) if rule == "cost" else self._cheapest(tied))
+        return np.where(feasible.any(axis=0), best, -1)
+
+    def _preferred(self, left: Mask, merit: Floats, latency: Floats, band: Floats) -> Rows:
+        """Return the preferred of the stacks that are left in each world [W]; see `core.decide.ties`."""
+        first, second = self._cheapest, self._smallest
+        if self.held.answered:
+            first, second = second, first
+        left = _fastest(second(first(left)), latency, band)
+        reached = np.where(left, merit, -_LAST)
+        return self._first(left & (reached >= reached.max(axis=0) - _TIE))
+
+    def _first(self, left: Mask) -> Rows:
+        """Return the one with the first name of those that are left in each world [W]."""
+        first: Rows = np.where(left, self.held.names[:, None], len(left)).argmin(axis=0)
+        return first
+
+    def _cheapest(self, left: Mask) -> Mask:
+        """Keep what costs at most 1 % more than the cheapest [S, W]."""
+        cost = np.where(left, self.sample.cost[:, None], np.nan)
+        least = np.fmin.reduce(cost, axis=0)
+        return np.asarray(left & ((cost <= least * (1 + CHEAPER)) | np.isnan(least)))
+
+    def _smallest(self, left: Mask) -> Mask:
+        """Keep the smallest prompts by the most telling size that is known of all that are left [S, W]."""
+        kept = left
+        for size in reversed(self.held.prompt):
+            sizes = np.where(left, size[:, None], -np.inf)
+            known = ~np.isnan(sizes).any(axis=0)
+            sizes = np.where(left, size[:, None], np.inf)
+            kept = np.where(known, left & (sizes <= sizes.min(axis=0)), kept)
+        return np.asarray(kept)
 
 
-def _reference(merit: Floats, latency: Floats, cost: Floats) -> Rows:
-    """Return the best row of each world, of equal ones the fastest, then the cheapest [W]."""
-    top = merit >= merit.max(axis=0) - _TIE
-    waited = np.where(top, np.nan_to_num(latency, nan=_LAST), np.inf)
-    top &= waited == waited.min(axis=0)
-    cheapest: Rows = np.where(top, np.nan_to_num(cost, nan=_LAST)[:, None], np.inf).argmin(axis=0)
-    return cheapest
+def _fastest(left: Mask, latency: Floats, band: Floats) -> Mask:
+    """Keep what is as fast as the fastest within the band of either [S, W]."""
+    paid = np.where(left & ~np.isnan(latency), latency, np.inf)
+    first = paid.argmin(axis=0)
+    least = paid[first, np.arange(paid.shape[1])]
+    slowest = least + np.maximum(band[:, None], band[first]) + _TIE
+    return np.asarray(left & ((paid <= slowest) | np.isinf(least)))
 
 
 @dataclass(frozen=True, slots=True)

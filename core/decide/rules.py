@@ -1,19 +1,19 @@
-"""Which stack to choose under an SLA, a budget, a quality floor and a harm cap (CLQ paper §3.3).
+"""Which stack to choose under an SLA, a budget, a quality floor and a harm cap (metrics.md §9).
 
-1. Keep the rows that meet every limit and are known on every axis that is required: quality, cost and latency
-   as soon as any stack has them, what stands beside these where it is limited. A row of which a required
-   number is unknown but that breaks no limit is promising: to be measured, not to be shipped. Unknown is not
-   0. An axis on which nothing is known is not asked for, limited or not.
-2. Keep the rows that the rule cannot tell from its best: all of them for "quality", those within the jitter
-   band of the fastest for "latency", those as cheap as the cheapest for "cost". The best of these by quality
-   is the reference. Best follows the direction of the measure: the lowest Harm is the best Harm.
-3. Rows that tie with the reference (`core.decide.ties`) are ordered by preference; the first one is chosen.
+1. Keep the rows that meet every limit and are known on every axis that is required: quality, what is limited,
+   and what the rule minimises. A row of which a required number is unknown but that breaks no limit is
+   promising: to be measured, not to be shipped. Unknown is not 0.
+2. Rule "quality": the best estimate ships, or one of those that tie with it (`core.decide.ties`): surely no
+   more than the indifference zone worse. "cost" takes the best quality of those within 1 % of the cheapest,
+   "latency" of those within the jitter band of the fastest. Best follows the direction of the measure: the
+   lowest Harm is the best Harm.
+3. A person may take another feasible stack; the decision then says in whose place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -21,7 +21,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from core.decide.axes import BESIDE, QUALITY, Axis, Beside, Floats, axes
-from core.decide.ties import JITTER_MS, PROMPT, Numbers, Paired, Rows, tied, within_jitter
+from core.decide.ties import JITTER_MS, PROMPT, Numbers, Paired, Rows, best_within, tied
 from core.errors import UnknownNameError
 from core.written import TINY
 
@@ -30,7 +30,7 @@ RULES: tuple[Rule, ...] = get_args(Rule)
 Mask = NDArray[np.bool_]
 
 REQUIRED = ("run_id", "quality", "latency_ms", "cost")
-OPTIONAL = ("quality_low", "quality_high", *(axis.column for axis in BESIDE), "jitter_ms", *PROMPT)
+OPTIONAL = (*(axis.column for axis in BESIDE), "jitter_ms", "cost_per", "name", *PROMPT)
 """Columns of the table that `decide` reads; the optional ones may be absent or null."""
 
 _FINEST = 12  # Decimals that an excess is told with at most
@@ -49,6 +49,7 @@ class Constraints(Beside):
     jitter_ms: float | None = None
     higher_is_better: bool = True  # the direction of the quality; see `core.metrics.MeasureInfo`
     per_correct: bool = False  # whether the cost is one of correct answers
+    delta: float = 0.0  # the indifference zone: a difference in quality that does not matter
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -60,21 +61,11 @@ class Constraints(Beside):
         value: float | None = getattr(self, axis.field)
         return value
 
-    @property
-    def wanted(self) -> tuple[Axis, ...]:
-        """The axes that are compared or limited."""
-        return tuple(axis for axis in self.axes if axis.compared or self.of(axis) is not None)
-
-    def required(self, known: Collection[str]) -> tuple[Axis, ...]:
-        """Return the axes of which a number must be known for a stack to be chosen.
-
-        Args:
-            known: Keys of the axes on which any stack of the workspace has a number.
-
-        Returns:
-            Those that are compared or limited, as far as anything is known there; quality in any case.
-        """
-        return tuple(axis for axis in self.wanted if axis.key in known or axis.key == QUALITY.key)
+    def required(self, rule: Rule) -> tuple[Axis, ...]:
+        """Return the axes that must be known: quality, what is limited, what the rule minimises."""
+        return tuple(
+            axis for axis in self.axes if axis.key in (QUALITY.key, rule) or self.of(axis) is not None
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +80,16 @@ class Decision:
     violated: NDArray[np.int8]
     # By how much each row breaks the limit of each axis, in its unit [n, axes]; 0 where it does not
     over: Floats
-    # Rows that the rule could not tell from the best (chosen included), in order of preference
+    # Rows among which the rule takes the preferred one, which is the first
     ties: tuple[int, ...]
     note: str  # how a tie was broken, in words; empty when there was none
     axes: tuple[Axis, ...]  # all axes, that of quality in its direction
+    compared: tuple[Axis, ...]  # those that frontiers compare, as far as anything is known there
     required: tuple[Axis, ...]  # those of which a number must be known
-    # Those that would be compared, or are limited, but on which nothing is known: the choice does not look at
-    # them
-    unasked: tuple[Axis, ...]
+    lacking: tuple[Axis, ...]  # those of `required` on which no stack is known
+    rule: Rule
+    delta: float  # the indifference zone
+    instead_of: int | None  # the rule's choice, where a person took the chosen one; None = the rule chose it
     unknown: Mask  # [n, required], where it is not
     band: Floats  # within which the latency of each row is not told apart [n]; ms
 
@@ -110,10 +103,10 @@ class Decision:
         """The axis of quality, in its direction."""
         return next(axis for axis in self.axes if axis.key == QUALITY.key)
 
-    def applied(self, constraints: Constraints) -> Constraints:
-        """Return the limits that the choice looked at."""
-        lifted: dict[str, Any] = {axis.field: None for axis in self.unasked}
-        return replace(constraints, **lifted)
+    @property
+    def tied(self) -> tuple[int, ...]:
+        """The other rows of `ties`."""
+        return tuple(row for row in self.ties if row != self.chosen)
 
     @property
     def by(self) -> Floats:
@@ -218,7 +211,12 @@ def _fixed(by: pl.Expr, decimals: int) -> pl.Expr:
 
 
 def decide(
-    table: pl.DataFrame, constraints: Constraints, rule: Rule = "quality", *, paired: Paired | None = None
+    table: pl.DataFrame,
+    constraints: Constraints,
+    rule: Rule = "quality",
+    *,
+    paired: Paired | None = None,
+    take: str | None = None,
 ) -> Decision:
     """Apply a rule to a table of stacks.
 
@@ -226,8 +224,10 @@ def decide(
         table: One row per stack of the workspace; columns `REQUIRED` and, where known, `OPTIONAL`. Quality
             and harm 0..1, latency_ms in ms, cost in $ per 1,000 queries; null or NaN = unknown.
         constraints: What a stack must meet, and the direction of the quality.
-        rule: "quality" takes the best quality, "cost" and "latency" minimise theirs if any is known.
+        rule: "quality" takes the best quality, "cost" and "latency" minimise theirs.
         paired: Quality per query of the stacks of which it is known; without it, averages are compared.
+        take: run_id of the stack that a person takes in place of the rule's; not followed where it is not
+            feasible.
 
     Returns:
         The decision; rows are positions in the table.
@@ -235,20 +235,23 @@ def decide(
     Raises:
         UnknownNameError: If a required column or the rule does not exist.
     """
-    if rule not in RULES:
-        raise UnknownNameError("rule", rule, RULES)
-    values, required = _read(table, constraints)
+    _checked(table, rule)
+    values = {axis.key: axis.read(table) for axis in constraints.axes}
+    required = constraints.required(rule)
     over, violated = _violations(table, values, constraints, required)
     feasible = violated < 0
-    numbers = Numbers.of(table, constraints.axes, constraints.jitter_ms, paired)
-    first = objective(rule, required)
-    ties, note = _preferred(numbers, np.flatnonzero(feasible), first)
-    chosen = int(ties[0]) if len(ties) else None
+    quality = next(axis for axis in constraints.axes if axis.key == QUALITY.key)
+    numbers = Numbers.of(table, quality, constraints.jitter_ms, paired, delta=constraints.delta)
+    ties, note = _preferred(numbers, np.flatnonzero(feasible), rule)
+    first = int(ties[0]) if len(ties) else None
+    taken = _taken(table, feasible, take)
+    chosen = first if taken is None else taken
     runner_up = None
     if chosen is not None:
         others = np.flatnonzero(feasible & (np.arange(len(feasible)) != chosen))
-        second, _ = _preferred(numbers, others, first)
+        second, _ = _preferred(numbers, others, rule)
         runner_up = int(second[0]) if len(second) else None
+    unknown = {axis.key: np.isnan(values[axis.key]) for axis in constraints.axes}
     return Decision(
         run_ids=table["run_id"],
         chosen=chosen,
@@ -259,11 +262,36 @@ def decide(
         ties=tuple(int(row) for row in ties),
         note=note,
         axes=constraints.axes,
+        compared=tuple(
+            axis
+            for axis in constraints.axes
+            if axis.compared and (axis == quality or not unknown[axis.key].all())
+        ),
         required=required,
-        unasked=tuple(axis for axis in constraints.wanted if axis not in required),
-        unknown=np.column_stack([np.isnan(values[axis.key]) for axis in required]),
+        lacking=tuple(axis for axis in required if unknown[axis.key].all()),
+        rule=rule,
+        delta=constraints.delta,
+        instead_of=None if chosen == first else first,
+        unknown=np.column_stack([unknown[axis.key] for axis in required]),
         band=numbers.band,
     )
+
+
+def _checked(table: pl.DataFrame, rule: Rule) -> None:
+    """Refuse a rule or a table that is none."""
+    if rule not in RULES:
+        raise UnknownNameError("rule", rule, RULES)
+    for name in REQUIRED:
+        if name not in table.columns:
+            raise UnknownNameError("column", name, table.columns)
+
+
+def _taken(table: pl.DataFrame, feasible: Mask, take: str | None) -> int | None:
+    """Return the feasible row that a person takes; None without one."""
+    if take is None:
+        return None
+    rows = np.flatnonzero(feasible & (table["run_id"] == take).to_numpy())
+    return int(rows[0]) if len(rows) else None
 
 
 def best(
@@ -273,35 +301,22 @@ def best(
 
     Takes and raises what `decide` does, without looking for the runner-up.
     """
-    values, required = _read(table, constraints)
-    left = np.flatnonzero(_violations(table, values, constraints, required)[1] < 0)
-    numbers = Numbers.of(table, constraints.axes, constraints.jitter_ms, paired)
-    ties, _ = _preferred(numbers, left, objective(rule, required))
+    left = np.flatnonzero(feasible(table, constraints, rule))
+    quality = next(axis for axis in constraints.axes if axis.key == QUALITY.key)
+    numbers = Numbers.of(table, quality, constraints.jitter_ms, paired, delta=constraints.delta)
+    ties, _ = _preferred(numbers, left, rule)
     return int(ties[0]) if len(ties) else None
 
 
-def objective(rule: Rule, required: Collection[Axis]) -> Rule:
-    """Return what is optimised first: quality where nothing is known of what the rule asks for."""
-    return rule if any(axis.key == rule for axis in required) else "quality"
-
-
-def feasible(table: pl.DataFrame, constraints: Constraints) -> Mask:
+def feasible(table: pl.DataFrame, constraints: Constraints, rule: Rule = "quality") -> Mask:
     """Return which rows a decision leaves [n].
 
     Takes and raises what `decide` does, without looking for the best.
     """
-    values, required = _read(table, constraints)
+    _checked(table, rule)
+    required = constraints.required(rule)
+    values = {axis.key: axis.read(table) for axis in required}
     return np.asarray(_violations(table, values, constraints, required)[1] < 0)
-
-
-def _read(table: pl.DataFrame, constraints: Constraints) -> tuple[dict[str, Floats], tuple[Axis, ...]]:
-    """Return the numbers of every axis, and the axes on which one is required."""
-    for name in REQUIRED:
-        if name not in table.columns:
-            raise UnknownNameError("column", name, table.columns)
-    values = {axis.key: axis.read(table) for axis in constraints.wanted}
-    known = {key for key, numbers in values.items() if not np.isnan(numbers).all()}
-    return values, constraints.required(known)
 
 
 def _violations(
@@ -326,16 +341,9 @@ def _violations(
 
 
 def _preferred(values: Numbers, rows: Rows, rule: Rule) -> tuple[Rows, str]:
-    """Return the rows tied for best, in order of preference, and how the tie was broken."""
+    """Return the rows among which the rule takes the first, in order, and how a tie was broken."""
     if not len(rows):
         return rows, ""
-    return tied(values, rows[_near_objective(values, rows, rule)])
-
-
-def _near_objective(values: Numbers, rows: Rows, rule: Rule) -> Mask:
-    if rule == "latency":
-        return within_jitter(values, rows, int(rows[values.latency[rows].argmin()]))
-    if rule == "cost":
-        cost = values.cost[rows]
-        return np.asarray(np.isclose(cost, cost.min(), rtol=1e-9, atol=1e-12))
-    return np.ones(len(rows), dtype=np.bool_)
+    if rule == "quality":
+        return tied(values, rows)
+    return best_within(values, rows, rule), ""

@@ -1,37 +1,34 @@
-"""Which stacks a rule cannot tell from its best (jitter, ties), and which it prefers (metrics.md §9).
+"""Which stacks tie with the best, and which of these is preferred (metrics.md §9).
 
-Rows within the jitter band of the best one's latency, of which the paired difference in quality from it may
-be 0, query by query, are ties: the smaller prompt wins, then the lower cost, latency, then better quality.
-
-One set of resamples serves all stacks. Their resampled means are kept, so that telling the best from ten
-thousand others is one comparison of two matrices and no resampling. Only those asked for are compared, which
-are few (a tie lies within the jitter band), and what was found is kept by the best.
+A stack ties only where it is surely no more than the indifference zone δ worse: the upper end of the
+one-sided 95 % interval of the paired difference (Student's t over queries) is at most δ, and it is not slower
+than the best by more than the jitter band. That a difference is not significant never makes a tie.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from core.decide.axes import QUALITY, Axis, Floats, floats
-from core.stats.intervals import LEAST, SEED, Sample, interval, paired_rows, resampled, weights
+from core.decide.axes import Axis, Floats, floats
+from core.stats.intervals import SEED, Sample, paired_rows
 from core.stats.latency import TOTAL
+from core.stats.significance import Setup, bounds, student_ends
 
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.intp]
 
 LEVEL = 0.95
 DIGITS = 3  # Decimals that qualities are printed with: averages that print the same are the same
-_NOISE = 1e-6  # Differences below it come from the order of adding up; a replicate holds seven digits
-_NEAR = 1.5
-"""Resamples by which a count may miss the border of the interval for the row to be looked at exactly."""
-_BLOCK = 1024
-_KEPT = 64  # Bests of which it is remembered who is alike: 1, who is not: 0, and who was not compared yet: -1
+CLUSTERS = 8
+"""Queries below which nothing but equal results ties, and no chance is stated."""
+CHEAPER = 0.01  # Share of a cost within which another one is the same
+ROUNDING = 1e-9  # Differences below it come from the order of adding up
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +38,6 @@ class Paired:
     run_ids: Sequence[str]  # [S], the stacks
     values: Floats  # [S, Q]; NaN = not applicable. A stack without any value has none.
     seed: int = SEED  # of the resampling
-    _known: dict[int, NDArray[np.int8]] = field(default_factory=dict, init=False, repr=False)
     _placed: list[tuple[pl.Series, Rows]] = field(default_factory=list, init=False, repr=False)
 
     def places(self, run_ids: pl.Series) -> Rows:
@@ -66,51 +62,51 @@ class Paired:
         empty = ~np.asarray(self._applies.any(axis=1))
         return np.where((places >= 0) & empty[places], -1, places)
 
-    def alike(self, best: int, rows: Rows, shift: Floats) -> Mask:
-        """Return which stacks do not differ significantly from the best of them.
+    def ends(
+        self, best: int, rows: Rows, shift: Floats, *, sign: float, tail: float
+    ) -> tuple[Floats, Floats]:
+        """Return by how much one stack is better than others, at least and at most [m].
 
         Args:
-            rows: [m], their places.
+            best: Its place.
+            rows: [m], the places of the others.
             shift: [S], by how much the mean of a stack is taken to be another than that of its values.
+            sign: −1 where lower values are better.
+            tail: The chance that is left beyond either end.
 
         Returns:
-            Mask [m]: whether the 95 % interval of the paired difference contains 0, over the queries that
-            both have. On fewer than `LEAST` such queries nothing can be tested, and only equal means are
-            alike; False where they have none in common.
+            The ends of Student's interval of the paired difference over the queries that both have. On fewer
+            than `CLUSTERS` queries infinite, unless both have the same value on each.
         """
-        others = (self._pattern[rows] != self._pattern[best]) | (shift[rows] != shift[best])
-        few = self.common(best, rows) < LEAST
-        mask = np.empty(len(rows), dtype=np.bool_)
-        mask[~others & ~few] = self._like(best, rows[~others & ~few])
-        mask[others & ~few] = self._exactly(best, rows[others & ~few], shift)
-        mask[few] = self._equal(best, rows[few], shift)
-        return mask
+        gaps = sign * (self.values[best] - self.values[rows])
+        moved = sign * (shift[best] - shift[rows])
+        equal = self.equal(best, rows) & (np.abs(moved) <= ROUNDING)
+        few = self.common(best, rows) < CLUSTERS
+        low, high = (end + moved for end in student_ends(gaps, tail))
+        return (
+            np.where(equal, 0.0, np.where(few, -np.inf, low)),
+            np.where(equal, 0.0, np.where(few, np.inf, high)),
+        )
 
-    def difference(self, of: int, best: int) -> tuple[float, float, float]:
-        """Average the difference of a stack from another over the queries of both, with its 95 % interval."""
-        one, other = paired_rows(self._sample, np.array([of]), np.array([best]))
-        gap = Sample(one.top - other.top, one.bottom, one.applies)
-        low, high = interval(gap.estimate(), resampled(gap, self._drawn), level=LEVEL)
-        return float(gap.estimate()[0]), float(low[0]), float(high[0])
+    def equal(self, best: int, rows: Rows) -> Mask:
+        """Return which stacks have the values of one, query by query [m]."""
+        there = self._applies[rows] == self._applies[best]
+        gap = np.abs(np.nan_to_num(self.values[rows]) - np.nan_to_num(self.values[best]))
+        return np.asarray((there & (gap <= ROUNDING)).all(axis=1))
+
+    def differences(self, rows: Rows, best: int) -> tuple[Floats, Floats, Floats]:
+        """Average the differences of stacks from another, with 95 % intervals [m]; on the queries of both."""
+        one, other = paired_rows(self._sample, np.full(len(rows), best), rows)
+        low, high = bounds(one, other, Setup(level=LEVEL, seed=self.seed))
+        return other.estimate() - one.estimate(), low, high
 
     def common(self, best: int, rows: Rows) -> Rows:
         """Return how many queries each of some stacks has in common with one [m]."""
         return np.asarray((self._applies[rows] & self._applies[best]).sum(axis=1))
 
-    def _equal(self, best: int, rows: Rows, shift: Floats) -> Mask:
-        """Return which stacks have the mean of one on the queries that both have."""
-        one, other = paired_rows(self._sample, rows, np.full(len(rows), best))
-        gap = one.estimate() - other.estimate() + shift[rows] - shift[best]
-        return np.asarray(np.abs(gap) <= _NOISE)
-
     @cached_property
     def _applies(self) -> Mask:
         return np.asarray(~np.isnan(self.values))
-
-    @cached_property
-    def _pattern(self) -> Rows:
-        """Which stacks have values for the same queries: a number for each set of queries [S]."""
-        return np.asarray(np.unique(self._applies, axis=0, return_inverse=True)[1].reshape(-1))
 
     @cached_property
     def means(self) -> Floats:
@@ -120,72 +116,6 @@ class Paired:
     @cached_property
     def _sample(self) -> Sample:
         return Sample.means(self.values)
-
-    @cached_property
-    def _drawn(self) -> Floats:
-        return weights(self.values.shape[1], seed=self.seed)
-
-    @cached_property
-    def _replicates(self) -> NDArray[np.float32]:
-        """The mean of every stack in every resample [S, R]."""
-        return resampled(self._sample, self._drawn).astype(np.float32)
-
-    def _like(self, best: int, rows: Rows) -> Mask:
-        """Return `alike` of rows that have values for the same queries.
-
-        What was compared before is remembered.
-        """
-        if best not in self._known:
-            if len(self._known) >= _KEPT:
-                self._known.clear()
-            self._known[best] = np.full(len(self.values), -1, dtype=np.int8)
-        known = self._known[best]
-        fresh = rows[known[rows] < 0]
-        for start in range(0, len(fresh), _BLOCK):
-            part = fresh[start : start + _BLOCK]
-            known[part] = self._counted(best, part)
-        return known[rows] > 0
-
-    def _counted(self, best: int, rows: Rows) -> Mask:
-        """Decide by how many resamples lie beyond 0, seen from the difference; at the border exactly.
-
-        On the side of the difference itself there always are enough: a third of the resamples or more.
-        """
-        top, beyond = self._replicates[best], np.empty(len(rows))
-        lower = self.means[rows] <= self.means[best]
-        beyond[lower] = np.count_nonzero(self._replicates[rows[lower]] >= top - _NOISE, axis=1)
-        beyond[~lower] = np.count_nonzero(self._replicates[rows[~lower]] <= top + _NOISE, axis=1)
-        place = (1 - LEVEL) / 2 * (len(top) - 1)
-        alike = np.asarray(beyond > place + 1)
-        border = np.abs(beyond - place) <= _NEAR
-        alike[border] = self._exactly(best, rows[border], np.zeros(len(self.values)))
-        return alike
-
-    def _exactly(self, best: int, rows: Rows, shift: Floats) -> Mask:
-        """Decide by the interval itself."""
-        alike = np.zeros(len(rows), dtype=np.bool_)
-        for start in range(0, len(rows), _BLOCK):
-            part = rows[start : start + _BLOCK]
-            one, other = paired_rows(self._sample, part, np.full(len(part), best))
-            gap = Sample(one.top - other.top, one.bottom, one.applies)
-            low, high = interval(gap.estimate(), resampled(gap, self._drawn), level=LEVEL)
-            moved = shift[part] - shift[best]
-            alike[start : start + _BLOCK] = (low + moved <= _NOISE) & (high + moved >= -_NOISE)
-        return alike
-
-
-class PairedReplicates(Paired):
-    """Means of stacks in joint resamples, as `values` [S, R], where more is drawn than the queries."""
-
-    def alike(self, best: int, rows: Rows, shift: Floats) -> Mask:
-        """Return which stacks do not differ significantly from the best of them.
-
-        Takes what `Paired.alike` does.
-        """
-        gap = self.values[rows] - self.values[best]
-        low, high = interval(np.nanmean(gap, axis=1), gap, level=LEVEL)
-        moved = shift[rows] - shift[best]
-        return np.asarray((low + moved <= _NOISE) & (high + moved >= -_NOISE))
 
 
 JITTER_MS = 75.0  # Differences under this are noise where nothing else is known (CLQ paper §3.2.2)
@@ -221,7 +151,7 @@ def jitter(differences: pl.Series) -> float | None:
     return differences.quantile(SHARE, interpolation="linear")
 
 
-PROMPT = ("tokens_sent", "passages_sent", "candidates")
+PROMPT = ("tokens_sent", "passages_sent")
 """Columns that say how large a prompt is, the most telling first."""
 
 
@@ -231,43 +161,73 @@ class Numbers:
 
     quality: Floats
     merit: Floats
-    low: Floats
-    high: Floats
+    sign: float  # of the merit beside the quality: 1, or −1 where lower is better
     latency: Floats
     cost: Floats
     prompt: tuple[Floats, ...]
+    names: Sequence[str]
     band: Floats  # within which a latency is not told apart; ms
+    delta: float  # difference of quality that does not matter, 0 or more
+    answered: bool  # whether the cost includes the generator, which reads the prompt
     places: Rows  # where the stacks stand in `paired`; −1 = not there
     paired: Paired | None  # quality per query; None = only averages are known
 
     @classmethod
     def of(
-        cls, table: pl.DataFrame, among: tuple[Axis, ...], jitter_ms: float | None, paired: Paired | None
+        cls,
+        table: pl.DataFrame,
+        axis: Axis,
+        jitter_ms: float | None = None,
+        paired: Paired | None = None,
+        *,
+        delta: float = 0.0,
     ) -> Numbers:
         """Read them.
 
         Args:
-            among: All axes, that of quality in its direction.
+            axis: That of quality, in its direction.
             jitter_ms: The band of all stacks; None = that of the table, or the paper's.
             paired: Quality per query, where it is known.
+            delta: The indifference zone.
         """
-        axis = next(axis for axis in among if axis.key == QUALITY.key)
         quality = axis.read(table)
-        low, high, latency, cost = (
-            floats(table, name) for name in ("quality_low", "quality_high", "latency_ms", "cost")
-        )
+        latency, cost = (floats(table, name) for name in ("latency_ms", "cost"))
+        per = table["cost_per"].first() if "cost_per" in table.columns and table.height else None
         return cls(
             quality=quality,
             merit=axis.merit(quality),
-            low=low,
-            high=high,
+            sign=1.0 if axis.higher_is_better else -1.0,
             latency=latency,
             cost=cost,
             prompt=tuple(floats(table, name) for name in PROMPT),
+            names=table["name" if "name" in table.columns else "run_id"].to_list(),
             band=bands(table, jitter_ms),
+            delta=delta,
+            answered=per not in (None, "query"),
             places=np.full(table.height, -1) if paired is None else paired.places(table["run_id"]),
             paired=paired,
         )
+
+    def singly(self, rows: Rows) -> Mask:
+        """Return of which rows the quality is known query by query [m]."""
+        return np.asarray(self.places[rows] >= 0)
+
+    @property
+    def shift(self) -> Floats:
+        """By how much the quality of each stack of `paired` is another than the mean of its values [S]."""
+        if self.paired is None:
+            return np.zeros(0)
+        shift, there = np.zeros(len(self.paired.values)), self.places >= 0
+        moved = self.quality[there] - self.paired.means[self.places[there]]
+        shift[self.places[there]] = np.where(np.abs(moved) > ROUNDING, moved, 0.0)
+        return shift
+
+    def better_by(self, best: int, rows: Rows, tail: float) -> tuple[Floats, Floats]:
+        """Return by how much a row is better than others, at least and at most [m]; see `Paired.ends`."""
+        if self.paired is None:
+            return np.full(len(rows), -np.inf), np.full(len(rows), np.inf)
+        places = self.places[rows]
+        return self.paired.ends(int(self.places[best]), places, self.shift, sign=self.sign, tail=tail)
 
 
 def bands(table: pl.DataFrame, jitter_ms: float | None) -> Floats:
@@ -278,94 +238,138 @@ def bands(table: pl.DataFrame, jitter_ms: float | None) -> Floats:
     return np.where(np.isnan(known), JITTER_MS, known)
 
 
-def tied(values: Numbers, rows: Rows) -> tuple[Rows, str]:
-    """Order the rows that tie with the best."""
-    best = int(rows[np.lexsort((values.cost[rows], values.latency[rows], -values.merit[rows]))[0]])
-    # where no latency is known at all, none is asked for
-    near = rows[within_jitter(values, rows, best) | np.isnan(values.latency[best])]
-    alike = near[_alike(values, near, best) | (near == best)]
-    ordered = preferred(values, alike)
-    return ordered, _note(values, ordered, best)
+def highest(values: Numbers, rows: Rows) -> int:
+    """Return the row of the best estimate; of equal ones the cheapest, then the fastest, then by name."""
+    top = rows[values.merit[rows] >= np.nanmax(values.merit[rows]) - ROUNDING]
+    return int(ordered(values, top)[0])
 
 
-def preferred(values: Numbers, rows: Rows) -> Rows:
-    """Return rows that tie, in order of preference."""
-    return rows[np.lexsort([key for _, key in reversed(_keys(values, rows))])]
+def best_within(values: Numbers, rows: Rows, rule: str) -> Rows:
+    """Return the row that rule "cost" or "latency" takes of some [1].
 
-
-def within_jitter(values: Numbers, rows: Rows, of: int) -> Mask:
-    """Return which rows differ in latency from one by less than the noise of either."""
-    gap = np.abs(values.latency[rows] - values.latency[of])
-    return np.asarray((gap < np.maximum(values.band[rows], values.band[of])) | (gap == 0))
-
-
-def _printed_alike(quality: Floats, interval_of_best: tuple[float, float], best: float) -> Mask:
-    """Return which averages do not differ from the best.
-
-    Within its interval, or printed alike without one [m].
+    Of those within 1 % of the cheapest the best, of equal ones the fastest; of those within the jitter band
+    of the fastest the best, of equal ones the cheapest; then by name.
     """
-    low, high = interval_of_best
-    if np.isnan(low) or np.isnan(high):
-        return np.asarray(np.round(quality, DIGITS) == np.round(best, DIGITS))
-    return np.asarray((quality >= low) & (quality <= high))
+    paid: tuple[Callable[[Rows], Mask], ...] = (
+        partial(_least, values.cost),
+        lambda rows: _fastest(values, rows),
+    )
+    first, then = paid if rule == "cost" else reversed(paid)
+    keeping: tuple[Callable[[Rows], Mask], ...] = (
+        first,
+        partial(_best, values.merit),
+        then,
+        partial(_by_name, values.names),
+    )
+    for keep in keeping:
+        rows = rows[keep(rows)]
+    return rows
+
+
+def tied(values: Numbers, rows: Rows) -> tuple[Rows, str]:
+    """Return the rows that tie with the best estimate, the preferred first, and how the tie was broken.
+
+    Args:
+        rows: [m], the feasible ones, at least one.
+    """
+    best = highest(values, rows)
+    alike = rows[_alike(values, rows, best) & not_slower(values, rows, best) | (rows == best)]
+    preferred = ordered(values, alike)
+    return preferred, _note(values, preferred)
+
+
+def not_slower(values: Numbers, rows: Rows, than: int) -> Mask:
+    """Return which rows are not slower than one by more than the noise of either [m].
+
+    Where one latency is unknown nobody can say so; where both are, nobody asks.
+    """
+    late = values.latency[rows] - values.latency[than]
+    both_unknown = np.isnan(values.latency[rows]) & np.isnan(values.latency[than])
+    return np.asarray((late <= np.maximum(values.band[rows], values.band[than]) + ROUNDING) | both_unknown)
 
 
 def _alike(values: Numbers, rows: Rows, best: int) -> Mask:
-    """Return which rows are alike in quality with the best."""
-    bounds = float(values.low[best]), float(values.high[best])
-    alike = _printed_alike(values.quality[rows], bounds, float(values.quality[best]))
-    places = values.places[rows]
-    if values.paired is not None and values.places[best] >= 0:
-        there = places >= 0
-        shift = np.zeros(len(values.paired.values))
-        all_rows = values.places >= 0
-        moved = values.quality[all_rows] - values.paired.means[values.places[all_rows]]
-        shift[values.places[all_rows]] = np.where(np.abs(moved) > 1e-9, moved, 0.0)
-        alike[there] = values.paired.alike(int(values.places[best]), places[there], shift)
+    """Return which rows are surely no more than δ worse than the best; averages where they print the same."""
+    quality = values.quality
+    alike = np.asarray(np.round(quality[rows], DIGITS) == np.round(quality[best], DIGITS))
+    singly = values.singly(rows)
+    if values.paired is None or values.places[best] < 0:
+        return alike
+    near = singly & (values.merit[best] - values.merit[rows] <= values.delta + ROUNDING)
+    alike[singly] = False
+    alike[near] = values.better_by(best, rows[near], 1 - LEVEL)[1] <= values.delta + ROUNDING
     return alike
 
 
-def _keys(values: Numbers, rows: Rows) -> list[tuple[str, Floats]]:
-    """List what is preferred among rows that tie, in words and as keys [m], less is better.
+def ordered(values: Numbers, rows: Rows) -> Rows:
+    """Return rows with the preferred one first, the others by quality, the best first."""
+    first = rows
+    for _, keep in _steps(values):
+        if len(first) > 1:
+            first = first[keep(first)]
+    others = rows[rows != first[0]]
+    return np.concatenate([first[:1], others[np.argsort(-values.merit[others], kind="stable")]])
 
-    A size of the prompt counts where it is known of all of them.
+
+def _steps(values: Numbers) -> list[tuple[str, Callable[[Rows], Mask]]]:
+    """List what is preferred among rows that tie, in words, each with what it keeps of some rows.
+
+    A smaller prompt never makes up for a dearer stack, unless the cost includes the generator that reads it.
     """
-    words = ("fewer tokens sent", "fewer passages sent", "fewer candidates")
-    prompt = [(said, size[rows]) for said, size in zip(words, values.prompt, strict=True)]
-    sent = [(said, size) for said, size in prompt[:-1] if not np.isnan(size).any()]
+    prompt: tuple[str, Callable[[Rows], Mask]] = ("a smaller prompt", partial(_smallest, values.prompt))
+    cost: tuple[str, Callable[[Rows], Mask]] = ("lower cost", partial(_least, values.cost))
     return [
-        *sent,
-        prompt[-1],
-        ("lower cost", values.cost[rows]),
-        ("lower latency", values.latency[rows]),
-        ("better quality", -values.merit[rows]),
+        *((prompt, cost) if values.answered else (cost, prompt)),
+        ("lower latency", lambda rows: _fastest(values, rows)),
+        ("better quality", partial(_best, values.merit)),
+        ("name", partial(_by_name, values.names)),
     ]
 
 
-def _note(values: Numbers, ordered: Rows, best: int) -> str:
-    if len(ordered) < 2:
+def _best(merit: Floats, rows: Rows) -> Mask:
+    """Keep the best."""
+    return np.asarray(merit[rows] >= np.max(merit[rows]) - ROUNDING)
+
+
+def _by_name(names: Sequence[str], rows: Rows) -> Mask:
+    """Keep the one with the first name."""
+    return np.asarray(np.arange(len(rows)) == min(range(len(rows)), key=lambda at: names[int(rows[at])]))
+
+
+def _smallest(sizes: Sequence[Floats], rows: Rows) -> Mask:
+    """Keep the smallest by the first size that is known of all rows; all rows without one."""
+    known = next((size[rows] for size in sizes if not np.isnan(size[rows]).any()), np.zeros(len(rows)))
+    return np.asarray(known <= known.min())
+
+
+def _least(costs: Floats, rows: Rows) -> Mask:
+    """Keep what costs at most 1 % more than the cheapest; of unknown costs none where one is known."""
+    cost = costs[rows]
+    if np.isnan(cost).all():
+        return np.ones(len(rows), dtype=np.bool_)
+    return np.asarray(cost <= np.nanmin(cost) * (1 + CHEAPER))
+
+
+def _fastest(values: Numbers, rows: Rows) -> Mask:
+    """Keep what is as fast as the fastest within the band of either; all where nothing was timed."""
+    latency = values.latency[rows]
+    if np.isnan(latency).all():
+        return np.ones(len(rows), dtype=np.bool_)
+    return not_slower(values, rows, int(rows[np.nanargmin(latency)]))
+
+
+def _note(values: Numbers, preferred: Rows) -> str:
+    if len(preferred) < 2:
         return ""
-    by = ", then ".join(_deciding(_keys(values, ordered))) or "table order"
-    near = "" if np.isnan(values.latency[best]) else f"within {values.band[best]:.3g} ms and "
-    return f"{len(ordered)} stacks tie with the best: {near}{_how(values, best)}. Chosen by {by}."
+    by = ", then ".join(_deciding(values, preferred)) or "table order"
+    return f"{len(preferred)} stacks tie: surely within {values.delta:.3g} of the best. Chosen by {by}."
 
 
-def _deciding(keys: list[tuple[str, Floats]]) -> Iterator[str]:
-    """Yield what sets the first of ordered rows apart from the others, until it stands alone."""
-    left = np.ones(len(keys[0][1]), dtype=np.bool_)
-    for words, key in keys:
-        level = left & ((key == key[0]) | (np.isnan(key) & np.isnan(key[0])))
-        if level.sum() < left.sum():
+def _deciding(values: Numbers, preferred: Rows) -> Iterator[str]:
+    """Yield what set the first of rows apart from the others, until it stood alone."""
+    left = preferred
+    for words, keep in _steps(values):
+        kept = left[keep(left)]
+        if len(kept) < len(left):
             yield words
-        left = level
-
-
-def _how(values: Numbers, best: int) -> str:
-    if values.paired is not None and values.places[best] >= 0:
-        place = int(values.places[best])
-        n = int(values.paired.common(place, np.array([place]))[0])
-        if n < LEAST:
-            return f"equal in quality on {n} queries, too few for a test (it takes {LEAST})"
-        return "not significantly worse query by query"
-    known = not np.isnan(values.low[best])
-    return "within its interval" if known else "of equal quality as printed (no interval known)"
+        left = kept

@@ -143,6 +143,7 @@ F1 = _measure(
 SUCCESS = _measure(
     _success,
     name="Success",
+    binary=True,
     text="1 when the first K passages hold a relevant one, else 0.",
     formula="1 if #{Top(K): relevant} > 0 else 0",
 )

@@ -143,6 +143,7 @@ class MeasureInfo:
     unit: str = "share"  # "share" for a number between 0 and 1, else what is counted
     low: float = 0.0  # smallest possible value
     high: float = 1.0  # largest possible value
+    binary: bool = False  # whether it is 0 or 1 for each query
     needs: frozenset[Need] = frozenset()  # what it needs besides grades
     ahead: int = 1  # how many times as deep as K it looks into the ranking
     differs: str = ""  # where other tools define it otherwise; empty where they agree

@@ -10,15 +10,14 @@ import polars as pl
 
 from core import __version__
 from core.decide.rules import Decision
+from core.decide.selection import Assessment
 from core.decide.ties import Paired
-from core.errors import UnknownNameError
+from core.errors import NothingKnownError, UnknownNameError
 from core.prices import PRICED_AS
 from core.records import Origin
 from core.report.words import question
-from core.stats.intervals import RESAMPLES
 from core.store import Snapshot
-from core.views.confidence.hold import joint_sample, shares
-from core.views.confidence.noise import Noise, noise, noisy_rows, redecided, with_noise
+from core.views.confidence.hold import shares
 from core.views.decision import words as decision_words
 from core.views.decision.facts import record, soundness, status_rows
 from core.views.decision.ship import handed
@@ -26,8 +25,10 @@ from core.views.headroom import limiting
 from core.views.link import elsewhere
 from core.views.workspace.choices import choices, one_known
 from core.views.workspace.comparable import environment
+from core.views.workspace.noise import Noise, noisy_rows
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.stacks import runs_in
+from core.views.workspace.sure import drawn, draws, joint
 from core.views.workspace.view import View
 
 FORMAT = "clq-explorer/decision-record"
@@ -53,6 +54,7 @@ class Verdict:
     table: pl.DataFrame  # the stack table
     decision: Decision  # what was selected from it
     chances: pl.DataFrame  # how sure that is, row by row; see `core.views.confidence.hold.shares`
+    sure: Assessment  # how sure the decision is, and what it forgoes
     paired: Paired | None = None  # quality per query of the stacks, where it is known
     noise: Noise | None = None  # the judge noise that is in the chances; None = none is
 
@@ -71,19 +73,18 @@ def verdict(view: View) -> Verdict:
 
     Raises:
         UnknownNameError: If the measure is neither computed nor reported here.
+        NothingKnownError: If no stack is known on an axis that a limit or the rule asks for.
     """
     table, quality = view.table, view.quality
     if quality.measure is None and table["quality"].is_null().all():
         raise UnknownNameError("measure", quality.bare, choices(view.snapshot, view.scope).measures)
-    sample = joint_sample(view.snapshot, table, view.scope, quality=quality, latency=view.latency)
-    drawn = None
-    if view.noise is not None and sample is not None:
-        drawn = noise(
-            view.snapshot, table, view.scope, quality, view.noise, seed=view.seed, queries=sample.query_ids
+    if view.decision.lacking:
+        axis = view.decision.lacking[0]
+        raise NothingKnownError(
+            f"No stack here has a known {axis.word}.", do=f"{axis.remedy[:1].upper()}{axis.remedy[1:]}."
         )
-    sample = with_noise(table, sample, drawn)
-    chances = shares(table, sample, (view.constraints, view.rule), seed=view.seed)
-    return Verdict(table, view.decision, chances, view.paired, drawn)
+    chances = shares(table, joint(view), (view.constraints, view.rule), seed=view.seed)
+    return Verdict(table, view.decision, chances, view.sure, view.paired, drawn(view, view.noise))
 
 
 def decision_data(view: View, verdict: Verdict) -> dict[str, object]:
@@ -93,30 +94,28 @@ def decision_data(view: View, verdict: Verdict) -> dict[str, object]:
         What `facts.record` returns, with collection, golden_set, prices, seed, resamples and
         revision.
     """
-    decision = record(verdict.table, verdict.decision, view, chances=verdict.chances, paired=verdict.paired)
+    decision = record(verdict.table, view, chances=verdict.chances)
     return {
         **decision,
         "collection": view.scope.collection_id,
         "golden_set": view.scope.golden_set_id,
         "prices": view.book.title,
         "seed": view.seed,
-        "resamples": RESAMPLES if verdict.noise is None else verdict.noise.means.shape[1],
-        "judge_noise": judge_noise(view, verdict),
+        "resamples": draws(view),
+        "judge_noise": judge_noise(verdict),
         "revision": view.snapshot.revision,
     }
 
 
-def judge_noise(view: View, verdict: Verdict) -> dict[str, object] | None:
+def judge_noise(verdict: Verdict) -> dict[str, object] | None:
     """Return the judge noise in the chances, with the chosen stack's quality with it; None where none is."""
     drawn, chosen = verdict.noise, verdict.decision.chosen
     if drawn is None:
         return None
     rows = noisy_rows(verdict.table, drawn)
-    limits = view.constraints, view.rule
     return {
         "golden_set": drawn.golden_set_id,
         "passages": drawn.passages,
-        "ties": len(redecided(verdict.table, verdict.decision, limits, drawn)[1].ties),
         "chosen": None if chosen is None else rows.drop("run_id").row(chosen, named=True),
     }
 
@@ -132,10 +131,7 @@ def record_data(
     """
     rows = (verdict.decision.chosen, verdict.decision.runner_up)
     chosen, runner_up = (None if row is None else verdict.table.row(row, named=True) for row in rows)
-    said = decision_words.answer(
-        verdict.table, verdict.decision, view.constraints, view.quality, view.latency,
-        one_known=one_known(view.snapshot, view.scope.golden_set_id),
-    )  # fmt: skip
+    said = decision_words.answer(view, one_known=one_known(view.snapshot, view.scope.golden_set_id))
     return {
         "format": FORMAT,
         "version": VERSION,

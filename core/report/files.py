@@ -20,10 +20,10 @@ from core.report.render import Chart
 from core.report.tables import Data
 from core.report.words import DEFAULTS, context, named, narrowed, question
 from core.views import link, theme
-from core.views.confidence.noise import OFF, auditors, usual_auditor
 from core.views.decision.chart import pareto
 from core.views.workspace.comparable import ALL, ALL_MACHINES, EVERY, SHARED
 from core.views.workspace.narrow import Choices, narrow
+from core.views.workspace.noise import OFF, auditors, usual_auditor
 from core.views.workspace.scope import Apart, Judging
 from core.views.workspace.view import View
 from core.written import escaped

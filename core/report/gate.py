@@ -1,7 +1,8 @@
 """Whether a decision still holds: today's store and prices against a decision record.
 
-It fails when the chosen stack is gone, breaks a limit, is dominated where it was not, or when another
-would be chosen with a large probability; what changed since is told beside it, whether or not it fails.
+It fails when the chosen stack is gone, breaks a limit, is surely more than the indifference zone worse than
+what the rule chooses today, or when its probability of good selection falls below what is asked. A record of
+the rule until 0.2 is judged by that rule (`core.report.old_rule`). What changed since is told beside it.
 """
 
 from __future__ import annotations
@@ -18,22 +19,25 @@ import numpy as np
 import polars as pl
 from pydantic import BaseModel, Field, PrivateAttr, ValidationError, model_validator
 
+from core.axes import stack_key
 from core.decide.axes import BESIDE
-from core.decide.pareto import frontier_rows
 from core.decide.rules import Rule
+from core.decide.selection import DECIDED_BY
+from core.decide.ties import CHEAPER, LEVEL, ROUNDING, Numbers, not_slower
 from core.errors import InputError
 from core.importers.read.jsons import parsed
 from core.importers.read.text import shown
 from core.pipeline.own.config import OWN
 from core.pipeline.sweep.problems import problems
 from core.records import JsonMap
+from core.report import old_rule
 from core.report.changed import changes
 from core.report.data import FORMAT, VERSION, Verdict, record_data
 from core.stats.latency import Generation
 from core.store import Snapshot
 from core.views import text
-from core.views.confidence.noise import OFF
-from core.views.decision.words import numbers
+from core.views.decision.words import good_enough, numbers
+from core.views.workspace.noise import OFF
 from core.views.workspace.query_sets import LeastJudged
 from core.views.workspace.question import Question
 from core.views.workspace.scope import Answering, LatencyScope, Per, Percentile
@@ -63,6 +67,8 @@ class Again(BaseModel):
     rule: Rule
     judged: LeastJudged
     jitter_ms: Amount | None
+    indifference: Amount | None = None
+    take: str | None = None
     prices: str
     price: list[str] = []
     seed: Annotated[int, Field(ge=0)]
@@ -94,6 +100,10 @@ class _Made(BaseModel):
     spec: JsonMap = {}
 
 
+class _Taken(BaseModel):
+    given_up: float  # quality, less than that of the rule's choice
+
+
 class _Form(BaseModel):
     frontier: Literal["usual", "weak"]
 
@@ -109,7 +119,14 @@ class Recorded(BaseModel):
     asked: _Form  # the form of the frontier
     question: Again  # what to ask again
     command: str | None  # what decides the same on the command line; None where it cannot be said there
+    decided_by: int = 1  # version of the rule
+    taken: _Taken | None = None  # that a person took the stack, and what they gave up
     _data: dict[str, Any] = PrivateAttr(default_factory=dict)
+
+    @property
+    def accepted(self) -> float:
+        """How much quality was given up by hand, 0 or more."""
+        return 0.0 if self.taken is None else max(0.0, self.taken.given_up)
 
     @property
     def data(self) -> Mapping[str, Any]:
@@ -162,12 +179,13 @@ class Held:
     was: Recorded
     view: View  # today, asked as in the record or otherwise
     verdict: Verdict
-    share: float = SHARE  # probability above which another stack must be chosen to say so
+    share: float = SHARE  # of the old rule: probability above which another stack must be chosen to say so
+    least_pgs: float = 0.0  # least probability of good selection that the recorded stack must have
 
     @cached_property
     def findings(self) -> pl.DataFrame:
         """Why it no longer holds; see `broken`."""
-        return broken(self.was, self.verdict, self.view, share=self.share)
+        return broken(self.was, self.view, share=self.share, least_pgs=self.least_pgs)
 
     @cached_property
     def today(self) -> Mapping[str, Any]:
@@ -193,7 +211,7 @@ class Held:
     def sentence(self) -> str:
         """That it holds, with today's numbers, or that it does not."""
         if self.holds:
-            return answer(self.was, self.verdict, self.view)
+            return answer(self.was, self.view)
         return f"No longer holds: {self.was.chosen.stack}."
 
 
@@ -215,40 +233,94 @@ def asked_again(was: Recorded, question: Q, snapshot: Snapshot, given: Collectio
     return replace(question, **{name: value for name, value in taken.items() if name not in given})
 
 
-def broken(was: Recorded, verdict: Verdict, asked: View, *, share: float = SHARE) -> pl.DataFrame:
+def broken(was: Recorded, asked: View, *, share: float = SHARE, least_pgs: float = 0.0) -> pl.DataFrame:
     """Say why a recorded decision no longer holds.
 
     Args:
-        share: Probability above which another stack must be chosen to say so.
+        share: Of a record of the old rule: probability above which another stack must be chosen to say so.
+        least_pgs: Of others: least probability of good selection that the recorded stack must have.
 
     Returns:
-        A row per reason: check ("gone", "limit", "dominated", "another"), was, now, reason; no rows while
-        the decision holds. That the chosen stack is dominated says nothing where it was so from the start:
-        of stacks that tie, the smaller prompt wins.
+        A row per reason: check ("gone", "limit", "worse", "pgs"; of the old rule "dominated", "another"),
+        was, now, reason; no rows while the decision holds.
     """
-    row = today(was, verdict.table)
+    row = today(was, asked.table)
     if row is None:
         return _rows([("gone", was.chosen.stack, "", "no run of this stack is in the workspace")])
-    return _rows(
-        [
-            *_over(row, was, verdict, asked),
-            *_dominated(row, was, verdict, asked),
-            *_another(row, was, verdict, share),
-        ]
-    )
+    over = _over(row, was, asked)
+    if was.decided_by < DECIDED_BY:
+        return _rows([*over, *_dominated(row, was, asked), *_another(row, was, asked, share)])
+    if over:
+        return _rows(over)
+    return _rows([*_worse(row, was, asked), *_unsure(row, was, asked, least_pgs)])
 
 
-def answer(was: Recorded, verdict: Verdict, asked: View) -> str:
+def answer(was: Recorded, asked: View) -> str:
     """Say that a decision holds, with today's numbers, and what the rule would take today if not the same."""
-    row, chosen = today(was, verdict.table), verdict.decision.chosen
+    table, row = asked.table, today(was, asked.table)
     if row is None:
         return ""
-    name = _version(row, was, verdict) or was.chosen.stack
-    words = f"Holds: {name}: {numbers(verdict.table.row(row, named=True), asked.quality)}."
-    if chosen is None or chosen == row:
-        return words
-    share = verdict.chances["p_best"][chosen]
-    return f"{words} Today {verdict.table['name'][chosen]} is chosen, the best in {text.percent(share)}."
+    name = _version(row, was, table) or was.chosen.stack
+    words = f"Holds: {name}: {numbers(table.row(row, named=True), asked.quality)}."
+    if was.decided_by < DECIDED_BY:
+        words += f" Judged {old_rule.NAMED}."
+        now = old_rule.chosen(asked)
+        if now is None or now == row:
+            return words
+        share = old_rule.best_shares(asked)[now]
+        return f"{words} Today {table['name'][now]} is chosen, the best in {text.percent(share)}."
+    kept = _kept(row, asked)
+    if kept.sure.pgs is not None:
+        words += f" {good_enough(kept.decision).capitalize()} in {text.percent(kept.sure.pgs)} of draws."
+    instead = kept.decision.instead_of
+    return words if instead is None else f"{words} Today the rule chooses {table['name'][instead]}."
+
+
+def _kept(row: int, asked: View) -> View:
+    """Return the workspace with the recorded stack taken, so that its own chances are counted."""
+    return asked.but(take=str(asked.table["run_id"][row]))
+
+
+def _worse(row: int, was: Recorded, asked: View) -> list[tuple[str, str, str, str]]:
+    """Return the rule's choice where the recorded stack is surely worse by more than does not matter.
+
+    Of a stack that a person took, by more than they accepted besides.
+    """
+    kept = _kept(row, asked).decision
+    first = kept.instead_of
+    if first is None:
+        return []
+    values = Numbers.of(
+        asked.table, kept.quality, asked.constraints.jitter_ms, asked.paired, delta=kept.delta
+    )
+    here = np.array([row])
+    if kept.rule == "quality":
+        least = (
+            float(values.better_by(first, here, 1 - LEVEL)[0][0]) if values.singly(here).all() else -np.inf
+        )
+        if np.isinf(least) and not values.singly(here).all():
+            least = float(values.merit[first] - values.merit[row])
+        worse = least > kept.delta + was.accepted + ROUNDING
+        words = f"it is surely at least {text.score(least)} better"
+    elif kept.rule == "cost":
+        worse = values.cost[row] > values.cost[first] * (1 + CHEAPER)
+        words = "it is cheaper by more than 1 %"
+    else:
+        worse = not not_slower(values, here, first)[0]
+        words = "it is faster by more than the jitter band"
+    if not worse:
+        return []
+    now = f"{asked.table['name'][first]}: {numbers(asked.table.row(first, named=True), asked.quality)}"
+    return [("worse", was.chosen.stack, now, words)]
+
+
+def _unsure(row: int, was: Recorded, asked: View, least: float) -> list[tuple[str, str, str, str]]:
+    """Return the probability of good selection of the recorded stack where it is below what is asked."""
+    sure = _kept(row, asked).sure
+    if least <= 0 or (sure.pgs is not None and sure.pgs >= least):
+        return []
+    now = f"unknown: {sure.unknown}" if sure.pgs is None else text.percent(sure.pgs)
+    return [("pgs", was.chosen.stack, now, f"{text.percent(least)} is asked for")]
 
 
 def _rows(findings: list[tuple[str, str, str, str]]) -> pl.DataFrame:
@@ -263,10 +335,17 @@ def today(was: Recorded, table: pl.DataFrame) -> int | None:
     own = pl.col("run_id") == was.chosen.run_id
     rows = (
         table.with_row_index("row")
-        .filter((pl.col("stack_id") == was.stack.stack_id) | own | _versions(was, table))
+        .filter(own | _same(was, table) | _versions(was, table))
         .sort("created_at", own, descending=True, nulls_last=True)
     )
     return None if rows.is_empty() else int(rows["row"][0])
+
+
+def _same(was: Recorded, table: pl.DataFrame) -> pl.Series:
+    """Tell which stacks are the recorded one, whatever stands in keys that nothing reads [n]."""
+    key = stack_key(was.stack.spec)
+    same = [stack_key(json.loads(spec)) == key for spec in table["spec"]]
+    return (table["stack_id"] == was.stack.stack_id) | pl.Series(same, dtype=pl.Boolean)
 
 
 def _versions(was: Recorded, table: pl.DataFrame) -> pl.Series:
@@ -277,50 +356,49 @@ def _versions(was: Recorded, table: pl.DataFrame) -> pl.Series:
     return pl.Series([_unversioned(json.loads(spec)) == chosen for spec in table["spec"]], dtype=pl.Boolean)
 
 
-def _version(row: int, was: Recorded, verdict: Verdict) -> str:
+def _version(row: int, was: Recorded, table: pl.DataFrame) -> str:
     """Name the version of the chosen stack that stands for it today; empty where it is the same one."""
-    return "" if verdict.table["stack_id"][row] == was.stack.stack_id else str(verdict.table["name"][row])
+    return "" if _same(was, table)[row] else str(table["name"][row])
 
 
 def _unversioned(spec: JsonMap) -> JsonMap:
     return {key: value for key, value in spec.items() if key != "version"}
 
 
-def _over(row: int, was: Recorded, verdict: Verdict, asked: View) -> list[tuple[str, str, str, str]]:
+def _over(row: int, was: Recorded, asked: View) -> list[tuple[str, str, str, str]]:
     """Return the limit that the chosen stack breaks."""
-    reasons = verdict.decision.excluded().filter(pl.col("row") == row)
-    now = numbers(verdict.table.row(row, named=True), asked.quality)
+    reasons = asked.decision.excluded().filter(pl.col("row") == row)
+    now = numbers(asked.table.row(row, named=True), asked.quality)
     return [("limit", was.chosen.stack, now, reason) for reason in reasons["reason"]]
 
 
-def _dominated(row: int, was: Recorded, verdict: Verdict, asked: View) -> list[tuple[str, str, str, str]]:
+def _dominated(row: int, was: Recorded, asked: View) -> list[tuple[str, str, str, str]]:
     """Return the best stack that beats the chosen one, where none did; its own versions are left out."""
-    on = frontier_rows(verdict.table, verdict.decision, weak=asked.weak)
+    on = old_rule.frontier_rows(asked)
     before = was.chosen.run_id in {stack.run_id for stack in was.frontier}
-    if row in on or not before or not verdict.decision.feasible[row]:
+    if row in on or not before or not asked.decision.feasible[row]:
         return []
-    compared = [axis for axis in verdict.decision.required if axis.compared]
-    merits = np.array([axis.merit(axis.read(verdict.table)) for axis in compared])
-    versions = _versions(was, verdict.table)
+    merits = np.array([axis.merit(axis.read(asked.table)) for axis in asked.decision.compared])
+    versions = _versions(was, asked.table)
     for other in on:
         if not versions[other] and (merits[:, other] >= merits[:, row]).all():
-            name = verdict.table["name"][other]
-            now = numbers(verdict.table.row(other, named=True), asked.quality)
+            name = asked.table["name"][other]
+            now = numbers(asked.table.row(other, named=True), asked.quality)
             return [("dominated", was.chosen.stack, f"{name}: {now}", "no worse in anything, better in one")]
     return []
 
 
-def _another(row: int, was: Recorded, verdict: Verdict, share: float) -> list[tuple[str, str, str, str]]:
+def _another(row: int, was: Recorded, asked: View, share: float) -> list[tuple[str, str, str, str]]:
     """Return the stack that would be chosen instead."""
-    best = verdict.chances["p_best"]
+    best = old_rule.best_shares(asked)
     likely = best.arg_max()
     if likely is None:  # nothing was resampled: the figures are all there is
-        likely = verdict.decision.chosen
+        likely = old_rule.chosen(asked)
         words = "it is chosen on the figures as they are; without results per query there is no probability"
     else:
         words = f"it would be chosen with a probability of {text.percent(best[likely])}"
-    if version := _version(row, was, verdict):
+    if version := _version(row, was, asked.table):
         words = f"{words}, and not {version}"
     if likely is None or likely == row or (best[likely] is not None and best[likely] <= share):
         return []
-    return [("another", was.chosen.stack, str(verdict.table["name"][likely]), words)]
+    return [("another", was.chosen.stack, str(asked.table["name"][likely]), words)]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from core.decide.selection import DECIDED_BY
 from core.report.gate import Held, today
+from core.report.old_rule import NAMED
 from core.report.page import kept
 from core.views.blocks import Answer, Blocks, Table, Text
 from core.views.columns import COLUMNS, Column
@@ -34,7 +36,15 @@ def gate_blocks(held: Held) -> Blocks:
     else:
         yield Table(held.changes, "changes", _CHANGES)
     yield from kept(outside(held.view))
-    yield Text(f"Another stack fails it from a probability of {percent(held.share)} on.", "caption")
+    yield Text(_fails(held), "caption")
+
+
+def _fails(held: Held) -> str:
+    """Say what fails the gate besides the limits."""
+    if held.was.decided_by < DECIDED_BY:
+        return f"Judged {NAMED}; another stack fails it from a probability of {percent(held.share)} on."
+    asked = f", or a probability of good selection below {percent(held.least_pgs)}" * (held.least_pgs > 0)
+    return f"It fails where the stack is surely worse by more than {held.view.constraints.delta:.3g}{asked}."
 
 
 def beside(held: Held) -> pl.DataFrame:
@@ -43,7 +53,7 @@ def beside(held: Held) -> pl.DataFrame:
     Returns:
         when, stack, quality, latency_ms, cost and n; a number that is not known is null.
     """
-    table, chosen = held.verdict.table, held.verdict.decision.chosen
+    table, chosen = held.view.table, held.view.decision.chosen
     row = today(held.was, table)
     then = held.was.data.get("chosen") or {}
     rows = [("recorded", held.was.chosen.stack, *(then.get(name) for name in _BESIDE))]

@@ -14,10 +14,10 @@ from core.records import BASES
 from core.report.page import laid_out
 from core.report.tables import FINALISTS, Data, basis, finalists, record_tables
 from core.views import text
-from core.views.confidence.noise import OFF
 from core.views.decision.near import HEADING, PROMISING, lacking_table, near_table
 from core.views.decision.words import COSTED
 from core.views.workspace.answers import as_name
+from core.views.workspace.noise import OFF
 from core.views.workspace.query_sets import WORDS
 from core.views.workspace.question import Question
 from core.views.workspace.stacks import runs_in
@@ -177,12 +177,15 @@ def _limit(value: float | None, written: Any, words: str, of: str = "") -> str: 
 
 def _checks(data: Data) -> tuple[tuple[str, str], ...]:
     """Return revision, prices and seed: what another needs to get the same."""
-    revision, book = data["revision_made"], data["price_book"]
+    revision, book, drawn = data["revision_made"], data["price_book"], data["resamples"]
     written = f", written {_moment(revision['at'])}: {revision['action']}" if revision else ""
     return (
         ("Revision of the store", f"{data['revision']}{written}"),
         ("Price book", f"{book['name']}, fingerprint {book['digest']}"),
-        ("Resampling", f"{data['resamples']:,} resamples, seed {data['seed']}"),
+        (
+            "Resampling",
+            f"{drawn:,} resamples, seed {data['seed']}" if drawn else "none: no results per query",
+        ),
     )
 
 
@@ -216,6 +219,8 @@ def question(view: View) -> dict[str, object]:
         "correct_from": view.scope.answering.least,
         "judged": WORDS.get(view.scope.judging.least, DEFAULTS["judged"]),
         "jitter_ms": limits.jitter_ms,
+        "indifference": view.indifference,
+        "take": view.take,
         "prices": view.book.name,
         "price": list(view.book.changes),
         "seed": view.seed,

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
 from core.stats.intervals import (
     FEW,
@@ -85,6 +85,22 @@ def spread(deltas: Floats) -> Floats:
     squares = np.sum((deltas - middle[:, None]) ** 2, axis=1, where=known)
     deviation: Floats = np.sqrt(np.where(n > 1, squares / np.maximum(n - 1, 1), np.nan))
     return deviation
+
+
+def student_ends(deltas: Floats, tail: float) -> tuple[Floats, Floats]:
+    """Return the ends of an interval of each mean by Student's t: [P, Q] to two [P].
+
+    Args:
+        deltas: One row per pair of stacks; NaN = the query does not count.
+        tail: The chance that is left beyond either end.
+
+    Returns:
+        Low and high; NaN below two queries.
+    """
+    n = (~np.isnan(deltas)).sum(axis=1)
+    middle = quotient(np.nansum(deltas, axis=1), n.astype(np.float64))
+    reach = stdtrit(np.maximum(n - 1, 1), 1 - tail) / np.sqrt(np.maximum(n, 1)) * spread(deltas)
+    return middle - reach, middle + reach
 
 
 def outcomes(deltas: Floats, tolerance: float) -> tuple[NDArray[np.int64], ...]:
@@ -171,7 +187,7 @@ def compare(sample: Sample, first: ArrayLike, second: ArrayLike, setup: Setup | 
 def _block(sample: Sample, left: NDArray[np.intp], right: NDArray[np.intp], setup: Setup) -> dict[str, Any]:
     one, other = paired_rows(sample, left, right)
     before, after = one.estimate(), other.estimate()
-    low, high = _bounds(one, other, setup)
+    low, high = bounds(one, other, setup)
     deltas = differences(one, other)
     gains = deltas if setup.higher_is_better else -deltas
     wins, ties, losses = outcomes(gains, setup.tolerance)
@@ -197,7 +213,8 @@ def _block(sample: Sample, left: NDArray[np.intp], right: NDArray[np.intp], setu
     }
 
 
-def _bounds(one: Sample, other: Sample, setup: Setup) -> tuple[Floats, Floats]:
+def bounds(one: Sample, other: Sample, setup: Setup) -> tuple[Floats, Floats]:
+    """Return the interval of each paired difference, other − one: low and high [P]; NaN below two queries."""
     drawn = weights(one.top.shape[1], setup.resamples, setup.seed)
     replicates = _replicates(one, other, drawn)
     gap = np.where(one.n >= 2, other.estimate() - one.estimate(), np.nan)

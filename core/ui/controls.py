@@ -89,7 +89,7 @@ CONTROLS: Mapping[str, Callable[..., None]] = {
     "judge next": judge_next,
     "new scenario": new_scenario,
     "choice": decision.choice,
-    "judge noise": decision.judge_noise,
+    "alternatives": decision.alternatives,
     "near misses": decision.near_misses,
     "pareto": pareto_chart,
     "held": library.held,

@@ -8,7 +8,9 @@ browser, a button) moves the strip.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import streamlit as st
@@ -16,12 +18,12 @@ import streamlit as st
 from core.decide.axes import LIMITS, axes
 from core.decide.rules import Constraints
 from core.decide.ties import JITTER_MS
-from core.ui.pick import type_asked
-from core.ui.state import PHONE
+from core.ui.pick import ASKED, carry_over, type_asked
+from core.ui.state import PHONE, TAKE, linked
 from core.views.decision.limits import LARGEST, NO_LIMIT, Limit, limits, per_correct
 from core.views.text import plain
 from core.views.workspace.latencies import jitter_kinds
-from core.views.workspace.scope import Latency, Quality
+from core.views.workspace.scope import Latency, Quality, zone
 
 _FIELDS = "limits"  # Key of the container of the fields, which the frame's style sheet hides
 _KEY, _ANSWERED, _KEPT = "limits_strip", "_limits_answered", "_limits_kept"
@@ -36,29 +38,29 @@ _component = st.components.v2.component(
 )
 
 
-def constraints(
-    table: pl.DataFrame, quality: Quality, latency: Latency, jitter_ms: float | None
-) -> Constraints:
+def constraints(table: pl.DataFrame, quality: Quality, latency: Latency, band: Alike) -> Constraints:
     """Draw the strip, and the fields that hold the limits."""
     offered = limits(table, quality, latency)
     with st.container(key=_FIELDS, horizontal=True):
         values = {limit.key: _field(limit) for limit in offered}
+        carry_over(TAKE)
+        st.text_input(ASKED["take"].choice.label, **linked(TAKE))
     _strip(offered)
-    return _asked(values, table, quality, jitter_ms)
+    return _asked(values, table, quality, band)
 
 
-def standing(table: pl.DataFrame, quality: Quality, latency: Latency, jitter_ms: float | None) -> Constraints:
+def standing(table: pl.DataFrame, quality: Quality, latency: Latency, band: Alike) -> Constraints:
     """Return the limits as they were set on other pages; takes what `constraints` does, and draws nothing."""
-    return _asked(current(limits(table, quality, latency)), table, quality, jitter_ms)
+    return _asked(current(limits(table, quality, latency)), table, quality, band)
 
 
 def _asked(
-    values: Mapping[str, float | None], table: pl.DataFrame, quality: Quality, jitter_ms: float | None
+    values: Mapping[str, float | None], table: pl.DataFrame, quality: Quality, band: Alike
 ) -> Constraints:
     up = quality.higher_is_better
-    given = {axis.field: values.get(axis.limit) for axis in axes(higher_is_better=up)}
-    costed = per_correct(table)
-    return Constraints(**given, jitter_ms=jitter_ms, higher_is_better=up, per_correct=costed)
+    given: dict[str, Any] = {axis.field: values.get(axis.limit) for axis in axes(higher_is_better=up)}
+    given |= {"higher_is_better": up, "per_correct": per_correct(table)}
+    return Constraints(**given, jitter_ms=band.jitter_ms, delta=band.delta)
 
 
 def _field(limit: Limit) -> float | None:
@@ -85,8 +87,23 @@ def _short(key: str) -> None:
         st.session_state[key] = int(number)
 
 
+@dataclass(frozen=True)
+class Alike:
+    """Widths within which stacks are the same."""
+
+    jitter_ms: float | None  # of latencies; None = as measured, or the paper's
+    delta: float  # of qualities: the indifference zone
+
+
+def alike(table: pl.DataFrame, quality: Quality) -> Alike:
+    """Draw the fields of the jitter band and of the indifference zone, which are rarely changed."""
+    band, usual = jitter(table), zone(quality, table)
+    typed = type_asked("indifference", None, placeholder=f"{usual:g}")
+    return Alike(band, usual if typed is None else typed)
+
+
 def jitter(table: pl.DataFrame) -> float | None:
-    """Draw the field of the jitter band, a setting that is rarely changed."""
+    """Draw the field of the jitter band."""
     bands = jitter_kinds(table)
     usual = f"{JITTER_MS:g}" if len(bands) != 1 else bands[0].partition(" ")[0]
     value = type_asked("jitter_ms", None, placeholder=usual)

@@ -16,7 +16,6 @@ from core.store import Snapshot
 from core.ui import cache
 from core.ui.pick import ASKED, pick_asked, pick_listed, pick_one, type_asked
 from core.ui.state import bound
-from core.views.confidence.noise import OFF, about_grades, auditors, usual_auditor
 from core.views.latency.data import fitted
 from core.views.latency.sections import speed as in_words
 from core.views.latency.sections import timed_answers
@@ -35,6 +34,7 @@ from core.views.workspace.narrow import (
     judging_offer,
     narrow,
 )
+from core.views.workspace.noise import OFF, about_grades, auditors, usual_auditor
 from core.views.workspace.query_sets import ANY, EVERY_SET, ONE_SET, QuerySets
 from core.views.workspace.scope import PER, Answering, Judging, Latency, Quality, Scope
 

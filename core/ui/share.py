@@ -13,6 +13,7 @@ from core.decide.rules import Rule
 from core.report.data import Verdict
 from core.report.files import record_file, snapshot_file
 from core.views.confidence import data
+from core.views.workspace.sure import drawn
 from core.views.workspace.view import View
 
 _component = st.components.v2.component(
@@ -137,5 +138,5 @@ def _written(render: Callable[..., str], view: View, link: str, rule: Rule, weak
 
 def decided(view: View) -> Verdict:
     """Return the decision on screen, with how sure it is."""
-    shares = data.chances(view, view.constraints, view.rule, view.noise)
-    return Verdict(view.table, view.decision, shares, view.paired, data.drawn(view, view.noise))
+    shares = data.chances(view, view.constraints, view.rule)
+    return Verdict(view.table, view.decision, shares, view.sure, view.paired, drawn(view, view.noise))

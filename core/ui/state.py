@@ -20,6 +20,7 @@ from core.views.link import written
 from core.views.workspace.question import Question
 
 LATEST = "latest"
+TAKE = "take"
 PHONE = "_phone"  # Slot of the session: whether the window is as narrow as a phone's
 _DEFAULTS = "_defaults"
 
@@ -159,7 +160,7 @@ SETTINGS: Mapping[str, Setting] = {
     "readers": Setting("readers", dependent=True),
     "rdx": Setting("x axis of the readers"),
     "rdby": Setting("panels of the readers"),
-    "delta": Setting("neighbours of k*", number=True),
+    "near": Setting("neighbours of k*", number=True),
     "eps": Setting("smallest gain", number=True),
     "flat": Setting("share of the best that is a plateau", number=True),
     "fig": Setting("figure of the matrix"),

@@ -26,7 +26,6 @@ class Frame:
     numbers: DeltaGenerator  # the numbers of the answer, where a page has cards, below it
     strip: DeltaGenerator  # the limits, below those
     headed: bool = False  # whether the page has said its answer
-    firmness: DeltaGenerator | None = None  # where page Decision says how firm its choice is
     question: str = ""  # what the open section answers; stands above the answer
 
 

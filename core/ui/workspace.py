@@ -6,20 +6,23 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import get_args
 
+import polars as pl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from core.errors import UnknownNameError
 from core.metrics import REGISTRY
 from core.store import Snapshot
 from core.ui import cache, prices
-from core.ui.limits import constraints, jitter, standing, turn
+from core.ui.limits import alike, constraints, standing, turn
 from core.ui.pages import links
 from core.ui.pick import ASKED, KEPT, pick_asked, still_offered
 from core.ui.settings import answering, compared, generation, judge_noise, parameters
-from core.ui.state import LATEST, SETTINGS, back_to_defaults, bound, changed, forget_defaults, linked
+from core.ui.state import LATEST, SETTINGS, TAKE, back_to_defaults, bound, changed, forget_defaults, linked
 from core.ui.view import Frame, Lacking, current_page
 from core.views.text import plain
 from core.views.workspace.answers import agreed
+from core.views.workspace.asked import taken
 from core.views.workspace.choices import ALL, Choices
 from core.views.workspace.scope import Latency, LatencyScope, Percentile, Quality, Scope
 from core.views.workspace.view import Place, View
@@ -109,7 +112,7 @@ def _view(top: DeltaGenerator, rooms: DeltaGenerator, frame: Frame) -> Place | N
     scope, latency, table = narrowed.scope, narrowed.latency, narrowed.table
     with differing:
         drawn = judge_noise(snapshot, scope, quality)
-        band = jitter(table)
+        band = alike(table, quality)
     if page.limits:
         with frame.strip:
             asked = constraints(table, quality, latency, band)
@@ -124,8 +127,18 @@ def _view(top: DeltaGenerator, rooms: DeltaGenerator, frame: Frame) -> Place | N
         book=book,
         compared=narrowed.compared,
         noise=drawn,
+        take=_taken(table),
         given=table,
     )
+
+
+def _taken(table: pl.DataFrame) -> str | None:
+    """Return the run that a person takes, as the address names it."""
+    asked = str(st.session_state.get(TAKE) or "")
+    try:
+        return taken(table, asked) if asked else None
+    except UnknownNameError:
+        return asked
 
 
 def _pinned() -> Snapshot:

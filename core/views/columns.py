@@ -200,6 +200,15 @@ _EVERY = (
     _text("outcome", "outcome"),
     _text("kind", "is"),
     _signed("gain_of", "gain", "Of quality over the chosen stack."),
+    _share(
+        "p_within_delta", "as good", "Share of draws in which it is no more than the indifference zone worse."
+    ),
+    _text("saves", "saves", width=230),
+    _text("paid", "paid in", width=90),
+    _text("than", "instead of", width=290),
+    _signed("step_gain", "gains", "Of quality over the one before it on the frontier."),
+    _text("step_more", "for", width=130),
+    _text("per_step", "per 0.01", width=130),
     _text("out_by", "excluded because"),
     _text("let_in_by", "is let in by"),
     _text("why", "noted"),

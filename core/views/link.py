@@ -98,6 +98,8 @@ def settings(view: View, *, runs: tuple[str, ...] = ()) -> dict[str, object]:
         **_generator(latency),
         **{axis.limit: limits.of(axis) for axis in limits.axes},
         "jitter": limits.jitter_ms,
+        "delta": view.indifference,
+        "take": view.take,
         "book": view.book.name,
         "price": view.book.changes,
         **_answering(scope.answering),

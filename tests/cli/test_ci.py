@@ -42,8 +42,16 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         (BEFORE, [], 0, None, set()),
         ({**BEFORE, "poor": (2, 30.0, 0.2)}, [], 0, None, {("data", "stacks that came")}),
-        (WORSE, [], 4, "another", {("data", "stacks that came")}),
-        ({**BEFORE, "same": (14, 149.0, 1.0)}, [], 4, "dominated", {("data", "stacks that came")}),
+        (WORSE, [], 4, "worse", {("data", "stacks that came")}),
+        ({**BEFORE, "same": (14, 149.0, 1.0)}, [], 0, None, {("data", "stacks that came")}),
+        (BEFORE, ["--least-pgs", "0.9"], 0, None, set()),
+        (
+            {**BEFORE, "rival": (15, 190.0, 1.9)},
+            ["--least-pgs", "0.9"],
+            4,
+            "pgs",
+            {("data", "stacks that came")},
+        ),
         ({**BEFORE, "good": (14, 250.0, 1.0)}, [], 5, "limit", {("data", "chosen stack, latency ms")}),
         (BEFORE, ["--sla-ms", "100"], 5, "limit", {("limit", "sla ms")}),
         ({"cheap": (4, 20.0, 0.1)}, [], 6, "gone", {("data", "stacks that went")}),
@@ -68,6 +76,27 @@ def test_the_exit_code_is_the_cause_and_files_say_why(  # noqa: PLR0917 - a colu
     assert ("What flipped it" in written) == bool(code)
     assert "recorded" in written
     assert "https://clq.example/?ws=lab" in written
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("today", "causes"), [(WORSE, ["another"]), ({**BEFORE, "same": (14, 149.0, 1.0)}, ["dominated"])]
+)
+def test_the_files_of_a_record_until_0_2_name_its_own_checks(
+    tmp_path: Path, record: Path, today: Any, causes: list[str]
+):
+    data = json.loads(record.read_text())
+    del data["decided_by"]
+    (tmp_path / "old.json").write_text(json.dumps(data))
+    files = ["--junit", tmp_path / "j.xml", "--json", tmp_path / "g.json"]
+    done = call(store(tmp_path / "today", **today), "gate", tmp_path / "old.json", *files)
+    assert done.exit_code == 4, done.output
+    said = json.loads((tmp_path / "g.json").read_text())
+    jsonschema.Draft202012Validator(SCHEMA, registry=REGISTRY).validate(said)
+    assert [row["check"] for row in said["findings"]] == causes
+    suite = Xml.parse(tmp_path / "j.xml").getroot()[0]  # noqa: S314 - just written
+    assert [case[0].get("type") for case in suite.iter("testcase") if len(case)] == causes
+    assert suite.get("tests") == "4"
 
 
 def test_a_link_that_only_this_machine_can_open_stands_in_no_comment(tmp_path: Path, record: Path):
@@ -192,7 +221,7 @@ def test_the_steps_of_the_action(runner: Runner):
     shutil.rmtree(runner.folder / "work" / "clq-store")
     store(runner.folder / "work" / "clq-store", **WORSE)
     code, outputs, summary = acted(runner, {**given, "backup": ""})
-    assert (code, outputs["holds"], outputs["cause"]) == (4, "false", "another")
+    assert (code, outputs["holds"], outputs["cause"]) == (4, "false", "worse")
     assert "What flipped it" in summary
     (comment,) = runner.comments
     assert comment.startswith("<!-- clq-gate decisions/search.json -->\n# Decision gate: no longer holds")

@@ -52,6 +52,82 @@ def test_table_and_csv(cli):
     assert len(rows) == 54
 
 
+QUESTIONS = [f"q{number:02}" for number in range(20)]
+
+
+@pytest.fixture(scope="module")
+def priced(tmp_path_factory):
+    """Four stacks: the best by far, an equal one that is cheaper, a cheap one that is worse, one unpriced."""
+    lab = Lab().judge({query: {"p": 5, "x": 1} for query in QUESTIONS})
+    stacks = {
+        "best": (16, 90.0, 2.0),
+        "equal": (16, 95.0, 1.0),
+        "cheap": (10, 20.0, 0.1),
+        "unpriced": (4, 95.0, None),
+    }
+    for name, (found, ms, cost) in stacks.items():
+        lab.run(
+            name,
+            final={q: ["p", "x"] if at < found else ["x", "p"] for at, q in enumerate(QUESTIONS)},
+            ms={"retrieve": [ms] * len(QUESTIONS)},
+            figures=[{"measure": "usd_per_1k", "k": 10, "value": cost}] if cost else [],
+        )
+    return lab.write(tmp_path_factory.mktemp("priced") / "s").path
+
+
+@pytest.mark.slow
+def test_the_whole_answer_is_one_object(cli, priced):
+    def decided(*words):
+        asked = ("--measure", "RR@10", "--jitter-ms", "10", *words, "--format", "json")
+        return json.loads(cli(*asked, store=priced).stdout)
+
+    found = decided()
+    assert (found["chosen"]["stack"], found["decided_by"], found["delta"]) == ("equal", 2, 0.01)
+    assert [row["stack"] for row in found["ties"]] == ["best"]
+    assert found["note"] == "2 stacks tie: surely within 0.01 of the best. Chosen by lower cost."
+    assert 0.9 < found["chosen"]["pgs"] <= 1
+    assert found["chosen"]["pgs_unknown"] is None
+    assert 0.75 < found["chosen"]["expected_quality"] <= 0.91
+    assert not found["chosen"]["ahead"], "of the equal one it is not ahead"
+    (other,) = found["alternatives"]
+    assert (other["stack"], other["difference"]) == ("cheap", pytest.approx(-0.15))
+    assert other["low"] < -0.15 < other["high"] < 0
+    assert (other["saves_usd_per_1k"], other["saves_ms"]) == (pytest.approx(0.9), pytest.approx(75.0))
+    assert 0 <= other["p_within_delta"] < 0.05
+    (step,) = found["price_of_quality"]["cost"]
+    assert (step["from"], step["stack"], step["gain"]) == ("cheap", "equal", pytest.approx(0.15))
+    assert step["per_0.01"] == pytest.approx(0.9 / 15)
+    assert (found["taken"], found["dropped"]) == (None, None)
+
+    taken = decided("--take", "cheap")
+    assert taken["chosen"]["stack"] == "cheap"
+    assert (taken["taken"]["instead_of"], taken["taken"]["given_up"]) == ("equal", pytest.approx(0.15))
+    assert taken["chosen"]["pgs"] < 0.05
+    dropped = decided("--take", "equal", "--sla-ms", "92")
+    assert (dropped["chosen"]["stack"], dropped["dropped"], dropped["taken"]) == ("best", "equal", None)
+    limited = decided("--budget", "5")
+    assert [row["stack"] for row in limited["promising"]] == ["unpriced"]
+    assert decided("--indifference", "0.2")["chosen"]["stack"] == "equal", "not surely that near"
+    assert decided("--indifference", "0.3")["chosen"]["stack"] == "cheap"
+
+
+@pytest.mark.slow
+def test_what_no_stack_is_known_on_cannot_be_limited(cli, tmp_path):
+    lab = Lab().judge({query: {"p": 5} for query in QUESTIONS})
+    for name, order in {"one": ["p"], "two": ["x", "p"]}.items():
+        lab.run(name, final=dict.fromkeys(QUESTIONS, order))
+    path = lab.write(tmp_path / "s").path
+    for words, said in (
+        (["--budget", "1"], "No stack here has a known cost."),
+        (["--rule", "cost"], "No stack here has a known cost."),
+        (["--sla-ms", "100"], "No stack here has a known latency."),
+    ):
+        refused = cli("--measure", "RR@10", *words, store=path, code=7)
+        assert said in refused.stderr
+        assert refused.stdout == ""
+    assert "Ship one" in cli("--measure", "RR@10", store=path).stdout
+
+
 @pytest.mark.slow
 def test_seed_and_shares_are_shown(cli, tmp_path):
     made = Lab().judge({"q1": {"a": 5}, "q2": {"a": 5}})

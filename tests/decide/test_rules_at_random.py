@@ -15,9 +15,8 @@ FIELDS = ("floor", "sla_ms", "budget", "max_harm")
 
 def naive(rows, limits, rule, sign):
     """Row by row: which meet all, which lack a number only, and the best values of those that meet all."""
-    there = [any(row[axis] is not None for row in rows) for axis in range(4)]
-    asked = [True, there[1], there[2], there[3] and limits[3] is not None]
-    rule = rule if asked[{"latency": 1, "cost": 2}.get(rule, 0)] else "quality"
+    paid = {"latency": 1, "cost": 2}.get(rule)
+    asked = [True, *(limits[axis] is not None or axis == paid for axis in (1, 2, 3))]
     feasible, promising = set(), set()
     for place, row in enumerate(rows):
         if row[0] is None:
@@ -30,9 +29,9 @@ def naive(rows, limits, rule, sign):
         lacks = any(value is None and needed for value, needed in zip(row, asked, strict=True))
         if not broken:
             (promising if lacks else feasible).add(place)
-    best = {rows[place][{"latency": 1, "cost": 2}.get(rule, 0)] for place in feasible}
-    wanted = (max if rule == "quality" and sign > 0 else min)(best, default=None)
-    among = [rows[p][0] for p in feasible if rule == "quality" or rows[p][1 + (rule == "cost")] == wanted]
+    least = min((rows[place][paid] for place in feasible), default=0) if paid else 0
+    slack = 1.01 if rule == "cost" else 1.0
+    among = [rows[place][0] for place in feasible if paid is None or rows[place][paid] <= least * slack]
     return feasible, promising, (max if sign > 0 else min)(among, default=None)
 
 
@@ -62,7 +61,9 @@ def test_the_frontier_equals_comparing_every_pair(rows, higher, weak, sla):
     left = {int(row) for row in np.flatnonzero(found.feasible)}
     compared = [axis for axis in (1, 2) if any(row[axis] is not None for row in rows)]
     points = {
-        row: [*(rows[row][axis] for axis in compared), (-1 if higher else 1) * rows[row][0]] for row in left
+        row: [*(rows[row][axis] for axis in compared), (-1 if higher else 1) * rows[row][0]]
+        for row in left
+        if all(rows[row][axis] is not None for axis in compared)  # what is unknown stands on no frontier
     }
 
     def beats(one, other):
@@ -70,7 +71,7 @@ def test_the_frontier_equals_comparing_every_pair(rows, higher, weak, sla):
             return all(a < b for a, b in zip(one, other, strict=True))
         return all(a <= b for a, b in zip(one, other, strict=True)) and one != other
 
-    expected = {row for row in left if not any(beats(points[each], points[row]) for each in left)}
+    expected = {row for row in points if not any(beats(points[each], points[row]) for each in points)}
     assert set(np.flatnonzero(frontier(made, found, weak=weak))) == expected
     order = [points[row][-1] for row in frontier_rows(made, found, weak=weak)]
     assert order == sorted(order)
@@ -99,12 +100,12 @@ def test_invariants(rows, sla, budget, floor, rule):
         return
     quality, latency, cost, _ = rows[found.chosen]
     feasible = [rows[row] for row in np.flatnonzero(found.feasible)]
-    assert sla is None or latency is None or latency <= sla
-    assert budget is None or cost is None or cost <= budget
+    assert sla is None or latency <= sla
+    assert budget is None or cost <= budget
     assert floor is None or quality >= floor
-    if rule == "quality":  # the interval is a point, so a tie is of equal quality
+    if rule == "quality":  # averages tie where they are equal
         assert quality == max(row[0] for row in feasible)
     if rule == "cost":
-        assert cost is None or cost == min(row[2] for row in feasible)
+        assert cost <= 1.01 * min(row[2] for row in feasible)
     if rule == "latency":
-        assert latency is None or latency == min(row[1] for row in feasible)
+        assert latency <= min(row[1] for row in feasible) + 1

@@ -27,7 +27,7 @@ from tests.pages.reading import (
 from tests.stores import Lab
 from tests.views.made import BOOK
 
-HYBRID, SPARSE = "BM25 ⊕ fake 16 d, K = 50", "BM25, K = 50"
+HYBRID, SPARSE = "BM25 ⊕ fake 16 d, K = 10", "BM25, K = 10"
 
 
 def names(store: Path) -> list[str]:
@@ -219,7 +219,7 @@ def test_a_stack_without_queries_is_compared_by_its_average(open_page: OpenPage,
 
 
 def test_published_figures_are_compared_by_their_averages(open_page: OpenPage, published_store: Path):
-    app = open_page(published_store, "compare")
+    app = open_page(published_store, "compare", sla="600", budget="2.5")
     assert_sound(app, "Compare")
     assert "no interval: averages only" in answer(app)
     assert sides(app)["difference"].null_count() == 0

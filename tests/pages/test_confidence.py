@@ -7,7 +7,7 @@ import pytest
 import streamlit as st
 
 from core.views.confidence import data
-from core.views.confidence.noise import QUICK, Noise, noise
+from core.views.workspace import sure
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything, rows
 
@@ -16,14 +16,19 @@ from tests.pages.reading import answer, assert_sound, everything, rows
 def test_the_rule_of_the_link_decides(open_page: OpenPage, demo_store: Path):
     by_quality = open_page(demo_store, "confidence")
     by_cost = open_page(demo_store, "confidence", rule="lowest cost", floor="0.1", noise="off")
-    for app, resamples in ((by_quality, "500"), (by_cost, "2,000")):  # with and without judge noise
+    for app, draws, good in (
+        (by_quality, "500", "within 0.01 of the best"),  # with judge noise
+        (by_cost, "10,000", "within 1 % of the cheapest"),
+    ):
         assert_sound(app, "Confidence")
         assert not app.warning
         shown = rows(app)
         assert shown.filter(status="chosen").height == 1
-        assert shown["p_best"].sum() == pytest.approx(100.0, abs=2.0)  # percent; equal stacks are one row
+        assert shown["p_best"].is_between(0, 100).all()  # percent
         assert shown["p_best"].is_sorted(descending=True)
-        assert f"{resamples} resamples of " in everything(app)
+        assert f"{draws} draws of " in everything(app)
+        assert answer(app).partition(";")[0].endswith(" % of draws.")
+        assert good in answer(app)
         assert ("with judge noise" in everything(app)) == (app is by_quality)
     assert (
         rows(by_cost).filter(status="chosen")["cost"].item()
@@ -34,8 +39,8 @@ def test_the_rule_of_the_link_decides(open_page: OpenPage, demo_store: Path):
 @pytest.mark.slow
 def test_what_the_limits_exclude_is_listed_with_by_how_much(open_page: OpenPage, published_store: Path):
     app = open_page(published_store, "confidence", ws="clq-paper", sla="500")
-    assert answer(app).startswith("How often ")
-    assert "is unknown: no results per query" in answer(app)
+    assert answer(app).startswith("How sure ")
+    assert "is unknown: there are no results per query" in answer(app)
     app = open_page(published_store, "confidence/what flips it", ws="clq-paper", sla="500")
     excluded = rows(app, -1)
     over = excluded.filter(excluded["unit"] == "ms").drop_nulls("by")
@@ -45,28 +50,33 @@ def test_what_the_limits_exclude_is_listed_with_by_how_much(open_page: OpenPage,
 
 
 @pytest.mark.slow
-def test_other_pages_do_not_pay_for_the_resampling(
+def test_pages_share_one_drawing_and_only_confidence_counts_every_stack(
     open_page: OpenPage, demo_store: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    drawings: list[int] = []
+    drawings: list[str] = []
+
+    def counting(name: str) -> None:
+        whole = getattr(sure, name)
+
+        def counted(*given: Any, **named: Any) -> Any:
+            drawings.append(name)
+            return whole(*given, **named)
+
+        monkeypatch.setattr(sure, name, counted)
 
     def refuse(*_: object, **__: object) -> None:
-        pytest.fail("resampled")
-
-    def counted(*given: Any, resamples: int, **named: Any) -> Noise | None:
-        drawings.append(resamples)
-        return noise(*given, resamples=resamples, **named)
+        pytest.fail("counted for every stack")
 
     st.cache_resource.clear()  # what other tests left would hide that somebody asks
-    monkeypatch.setattr(data, "shares", refuse)
-    monkeypatch.setattr(data, "noise", counted)
-    for page in ("what_if", "decision"):
-        assert_sound(open_page(demo_store, page, floor="0.123"))
-    assert drawings == [QUICK]  # Decision says last of all what judge noise does, by a quick drawing
-    monkeypatch.setattr(data, "joint_sample", refuse)
-    st.cache_resource.clear()
-    for page in ("what_if", "decision"):
-        assert_sound(open_page(demo_store, page, floor="0.123", noise="off"))
+    st.cache_data.clear()
+    counting("noise")
+    counting("beliefs")
+    with monkeypatch.context() as patch:
+        patch.setattr(data, "shares", refuse)
+        for page in ("decision", "what_if"):
+            assert_sound(open_page(demo_store, page, floor="0.123"))
+    assert_sound(open_page(demo_store, "confidence", floor="0.123"))
+    assert sorted(drawings) == ["beliefs", "noise"], "one number, drawn once"
 
 
 @pytest.mark.slow
@@ -92,11 +102,13 @@ def test_what_to_judge_next_is_handed_over_and_what_others_judged_stands_beside(
 
 
 @pytest.mark.slow
-def test_the_first_page_says_whether_judge_noise_is_in(open_page: OpenPage, demo_store: Path):
-    for asked, label in (({}, "Confidence, with judge noise"), ({"noise": "off"}, "Confidence")):
-        app = open_page(demo_store, "decision", ws="python-docs", **asked)
-        assert_sound(app)
-        (firm,) = [each for each in app.metric if each.label.startswith("Confidence")]
-        assert firm.label == label
-        assert firm.value
-        assert bool(firm.help) == (not asked)
+@pytest.mark.parametrize("asked", [{}, {"noise": "off"}])
+def test_the_first_page_says_whether_judge_noise_is_in(
+    open_page: OpenPage, demo_store: Path, asked: dict[str, str]
+):
+    app = open_page(demo_store, "decision", ws="python-docs", **asked)
+    assert_sound(app)
+    (firm,) = [each for each in app.metric if each.label.startswith("Confidence")]
+    assert firm.label == "Confidence"
+    assert firm.value.endswith("%")
+    assert ("The grades that python-docs-second would give are drawn" in everything(app)) == (not asked)

@@ -10,20 +10,20 @@ from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, rows, stacks, strip, unescaped
 from tests.stores import Lab
 
-QUERIES = [f"q{n}" for n in range(6)]
+QUERIES = [f"q{n}" for n in range(8)]
 
 
 def harmful(tmp_path: Path) -> Path:
     made = Lab().judge({key: {"good": 5, "fine": 4, "bad": 1} for key in QUERIES})
     for place, (name, passages) in enumerate({"mixed": ["good", "bad"], "sound": ["fine"]}.items()):
-        made.run(name, final=dict.fromkeys(QUERIES, passages), ms={"embed": [10.0 + 100 * place] * 6})
+        made.run(name, final=dict.fromkeys(QUERIES, passages), ms={"embed": [10.0 + 100 * place] * 8})
     made.run("untimed", final={key: ["good", "fine"] for key in QUERIES})
     return made.write(tmp_path / "s").path
 
 
 @pytest.mark.slow
 def test_a_cap_on_harm_moves_the_choice_table_and_link(open_page: OpenPage, tmp_path: Path):
-    app = open_page(harmful(tmp_path), "decision", k="2")
+    app = open_page(harmful(tmp_path), "decision", k="2", sla="500")
     assert_sound(app)
     assert "mixed" in answer(app)
     app.number_input(key="harm").set_value(0.2).run()
@@ -34,7 +34,7 @@ def test_a_cap_on_harm_moves_the_choice_table_and_link(open_page: OpenPage, tmp_
     assert shown == {"sound": "chosen", "mixed": "0.300 over the harm cap", "untimed": "unknown latency"}
     view = app.session_state["_view"]
     assert "--max-harm 0.2" in str(command(view))
-    again = open_page(tmp_path / "s", "confidence", k="2", harm="0.2")
+    again = open_page(tmp_path / "s", "confidence", k="2", harm="0.2", sla="500")
     assert_sound(again)
     feasible = dict(rows(again).select("stack", "p_feasible").iter_rows())
     assert (feasible["sound"], feasible["mixed"], feasible["untimed"]) == (100.0, 0.0, None)  # percent
@@ -43,7 +43,7 @@ def test_a_cap_on_harm_moves_the_choice_table_and_link(open_page: OpenPage, tmp_
 @pytest.mark.slow
 def test_the_quality_can_be_better_the_lower(open_page: OpenPage, tmp_path: Path):
     store = harmful(tmp_path)
-    app = open_page(store, "decision", m="Harm", k="2")
+    app = open_page(store, "decision", m="Harm", k="2", sla="500")
     assert_sound(app)
     assert "Ship sound" in answer(app)
     assert [each["key"] for each in strip(app)["limits"]] == ["sla", "cap", "harm"]
@@ -56,7 +56,8 @@ def test_the_quality_can_be_better_the_lower(open_page: OpenPage, tmp_path: Path
 
 
 def test_what_lacks_a_number_is_listed_with_what_to_measure(open_page: OpenPage, tmp_path: Path):
-    app = open_page(harmful(tmp_path), "decision", k="2")
+    assert answer(open_page(harmful(tmp_path), "decision", k="2")).startswith("Ship untimed;")
+    app = open_page(tmp_path / "s", "decision", k="2", sla="500")  # only now the latency is asked for
     assert_sound(app)
     (listed,) = [unescaped(each.value) for each in app.markdown if each.value.startswith("**")]
     assert re.match(r"\*\*untimed\*\* \d\.\d{3} \(\+0\.\d{3}\), not timed: time its queries", listed)

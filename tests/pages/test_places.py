@@ -51,11 +51,16 @@ CANNOT_FILL = {
     "latency/generator": "How long an answer takes is unknown here.",
     "latency/indexes": "No index was measured by itself, or imported.",
     "what_if/criteria weights": "No stack here was reranked by several criteria.",
+    "curves/by candidate depth": "No two stacks here differ only in their candidate depth, "
+    "with something that reads it.",
+    "what_if/larger K": "No two stacks here differ in K alone, so there is no step to price.",
     "diagnostics/noise": "No stack of this workspace was asked perturbed queries.",
     "diagnostics/drift": "No stack here says when its queries were asked.",
     "diagnostics/recall": "No stack of this workspace was asked perturbed queries.",
 }
 """Places that the demo has nothing for, with what they say."""
+DEEPER = ("curves/by candidate depth", "what_if/larger K")
+"""Places about the K of a reranker, of which the published figures have some."""
 OF_OTHERS = {
     "curves/cut-off methods": "F1 of what is kept",
     "curves/cut-off table": "F1 of what is kept",
@@ -78,7 +83,10 @@ CASES = [
         (kind, place)
         for at, place in enumerate(DRAWN)
         for kind in OTHERS
-        if EVERY_PAGE or kind == OTHERS[at % 3] or (kind == "answered_store" and place in ANSWERED)
+        if EVERY_PAGE
+        or kind == OTHERS[at % 3]
+        or (kind == "answered_store" and place in ANSWERED)
+        or (kind == "published_store" and place in DEEPER)
     ],
 ]
 """Every place on the demo and, where it yields blocks, one more store in turn."""
@@ -100,6 +108,8 @@ def test_a_place_says_the_same_on_screen_as_data_and_in_files(
     app = open_page(store, place)
     if kind == DEMO:
         assert_answers_with_n(app, place)
+    if place in DEEPER and kind == "published_store":
+        assert_says_n(app, place)
     if place in ANSWERED and kind == "answered_store":
         assert_sound(app, TITLES[place])
         assert_settings(app, place)
@@ -127,9 +137,14 @@ def assert_answers_with_n(app: AppTest, place: str) -> None:
     if place in CANNOT_FILL:
         assert answer(app) == CANNOT_FILL[place]
     elif place not in WITHOUT_NUMBERS and place not in FORMS:
-        said = opening(app)
-        assert "RA-nWG@10" in said or place in OF_OTHERS, "answer or cards name the measure with its cutoff"
-        assert re.search(r"n = \d+|of \d+ queries", said), "answer or cards say n"
+        assert_says_n(app, place)
+
+
+def assert_says_n(app: AppTest, place: str) -> None:
+    """Answer or cards name the measure and the number of queries."""
+    said = opening(app)
+    assert "RA-nWG@10" in said or place in OF_OTHERS, "answer or cards name the measure with its cutoff"
+    assert re.search(r"n = \d+|of \d+ queries", said), "answer or cards say n"
 
 
 def assert_same(app: AppTest, found: Said) -> None:

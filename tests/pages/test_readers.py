@@ -30,7 +30,7 @@ def test_the_cards_are_of_the_best_curve(open_page: OpenPage, answered_store: Pa
 
 
 def test_rules_and_choices_hold(open_page: OpenPage, answered_store: Path):
-    app = open_page(answered_store, "readers", delta="2", readers="steady", answered="sparse", rdx="tokens")
+    app = open_page(answered_store, "readers", near="2", readers="steady", answered="sparse", rdx="tokens")
     assert_sound(app)
     depths = rows(app)
     assert depths.height == 1

@@ -154,7 +154,7 @@ def test_the_link_pins_the_data_and_every_limit(demo_store: Path):
     case = case_of(demo_store, PAPER, limits, Quality("RA-nWG(alpha=0.5)", 10))
     assert pinned_link(case, "http://h:1/pareto?old=1") == (
         "http://h:1/pareto?ws=clq-paper&m=RA-nWG&k=10&alpha=0.5&on=p50&lat=path&sla=520&budget=2.5&floor=0.5"
-        f"&jitter=80&book=list&rev={case.snapshot.revision}"
+        f"&jitter=80&delta=0&book=list&rev={case.snapshot.revision}"
     )
 
 

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import polars as pl
 
+from core.decide.beliefs import beliefs
+from core.decide.joint import JointSample
+from core.decide.rules import Constraints, Rule
+from core.decide.selection import assess
+from core.decide.ties import Paired
 from core.paths import PRICES
 from core.prices import PriceBook, load_books
 from core.store import Snapshot
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import AXES, stack_table
+from core.views.workspace.view import View
 
 BOOK = load_books(PRICES)["list"]
 DEMO = Scope("python-docs", "python-docs-graded")
@@ -75,3 +83,28 @@ def table(
 ):
     """The stack table of a store, at the list prices."""
     return stack_table(snapshot, scope, quality, latency or Latency(), book or BOOK)
+
+
+def every_k(snapshot: Snapshot, scope: Scope = DEMO) -> Scope:
+    """The workspace with all its stacks by name, also those that differ in a K that nothing reads."""
+    return replace(scope, run_ids=tuple(snapshot.runs(scope.collection_id)["run_id"]))
+
+
+def asking(
+    table: pl.DataFrame,
+    limits: Constraints | None = None,
+    rule: Rule = "quality",
+    *,
+    sample: JointSample | None = None,
+    snapshot: Snapshot | None = None,
+    scope: Scope | None = None,
+    **given: Any,
+) -> View:
+    """A workspace of a table made by hand, with the results per query of its rows where they are known."""
+    asked = {"quality": AT_10, "latency": Latency(), "book": BOOK, "seed": 1, "rule": rule} | given
+    view = View(snapshot, scope, constraints=limits or Constraints(), given=table, **asked)
+    paired = None if sample is None else Paired(table["run_id"].to_list(), sample.quality)
+    believed = None if sample is None else beliefs(sample, seed=view.seed)
+    view.__dict__["paired"] = paired
+    view.__dict__["sure"] = assess(table, view.decision, view.constraints, believed, paired)
+    return view

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 import streamlit as st
 
+from core.decide.selection import SHOWN
 from core.ui import limits, show
 from core.ui.links import go, link
+from core.ui.pick import KEPT
+from core.ui.state import TAKE
 from core.ui.view import current_frame
+from core.views import text
 from core.views.blocks import Table
 from core.views.decision import limits as ranges
 from core.views.decision import words
-from core.views.decision.near import broken, kind, shipped_then, way_in
+from core.views.decision.near import broken, kind, way_in
+from core.views.decision.sections import OFFERED, PRICES, STEPS
 from core.views.text import count, plain
 from core.views.workspace.view import View
 
 NEAR_SHOWN = 1
+ALTERNATIVES_SHOWN = 1
+OFFER = "cheaper or faster"
 LACKING_SHOWN = 5
 
 
 def choice(
     *,
     numbers: Sequence[tuple[str, str, str, str]],
-    firm: str,
+    firm: tuple[str, str],
     label: str,
     several: int,
     sentences: Sequence[str],
@@ -39,8 +46,8 @@ def choice(
                 badge = f":gray-badge[{plain(basis)}]" if basis else ""
                 st.caption(f"{plain(note)} {badge}".strip() or "–")
         with st.container(border=True, gap=None, height="stretch"):
-            current_frame().firmness = place = st.empty()
-            place.metric("Confidence", firm)
+            st.metric("Confidence", firm[0])
+            st.caption(plain(firm[1]) or "–")
             chip = f"{label} · {count(several, 'note')}" if several > 1 else label
             with st.popover(plain(chip), type="tertiary", key="firm"):
                 for sentence in sentences:
@@ -50,24 +57,44 @@ def choice(
                 link("confidence", "Would it hold?")
 
 
-def judge_noise(*, said: Callable[[], tuple[str, str] | None]) -> None:
-    """Say anew how firm the choice is."""
-    place = current_frame().firmness
-    if place is not None and (noisy := said()):
-        place.metric("Confidence, with judge noise", noisy[0], help=plain(noisy[1]))
+def alternatives(*, rows: pl.DataFrame, steps: pl.DataFrame, instead: str | None) -> None:
+    """Draw the likeliest cheaper or faster stack with its price and a button; the others behind it."""
+    with st.container(key="alternatives", horizontal=True, gap="small", vertical_alignment="center"):
+        if instead is not None:
+            st.markdown(f":blue-badge[taken by hand] in place of {plain(instead)}", width="content")
+            st.button("Follow the rule", key="untake", on_click=take, args=("",))
+        for row in rows.head(ALTERNATIVES_SHOWN).iter_rows(named=True):
+            said = f"{text.shorten(row['stack'], words.SHORT)}: {row['in_words']}"
+            st.markdown(f":gray-badge[{OFFER}] {plain(said)}", width="content")
+            st.button("Take it", key=f"take_{row['run_id']}", on_click=take, args=(row["run_id"],))
+        rest = rows.height - ALTERNATIVES_SHOWN
+        label = f"{count(rest, 'more alternative')}" if rest > 0 else "What more quality costs"
+        with st.popover(label, type="tertiary"):
+            for row in rows.slice(ALTERNATIVES_SHOWN, SHOWN).iter_rows(named=True):
+                st.markdown(f"**{plain(row['stack'])}** {plain(row['in_words'])}")
+                st.button("Take it", key=f"take_{row['run_id']}", on_click=take, args=(row["run_id"],))
+            if rows.height:
+                show.table(rows, "alternatives", show.configured(OFFERED))
+            if steps.height:
+                st.markdown(f"**{PRICES}**")
+                show.table(steps, "price_of_quality", show.configured(STEPS))
+
+
+def take(run_id: str) -> None:
+    """Take a stack in place of the rule's, or follow the rule again (a callback)."""
+    st.session_state[TAKE] = st.session_state[KEPT + TAKE] = run_id
 
 
 def near_misses(*, view: View, misses: Sequence[Mapping[str, Any]], lacking: pl.DataFrame, own: str) -> None:
     """Draw what stands just outside the limits and what lacks a number, in one line."""
     offered = ranges.limits(view.table, view.quality, view.latency)
     with st.container(key="offers", horizontal=True, gap="small", vertical_alignment="center"):
-        worthwhile = [miss for miss in misses if miss["then"] or miss["edge"]]
-        for place, miss in enumerate(worthwhile[:NEAR_SHOWN]):
+        for place, miss in enumerate(misses[:NEAR_SHOWN]):
             st.markdown(f":orange-badge[{kind(miss)}] {plain(words.gaining(miss))}", width="content")
             st.button(
                 plain(f"Set {way_in(miss)}"),
                 key=f"near_{place}",
-                help=plain(f"{miss['stack']}: {broken(miss)}{shipped_then(miss)}"),
+                help=plain(f"{miss['stack']}: {broken(miss)}"),
                 on_click=limits.take,
                 args=(offered, {miss["limit"]: miss["set_to"]}),
             )

@@ -8,12 +8,10 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
-from core.decide.rules import Decision
 from core.views import text, theme
 from core.views.confidence.weights import ALPHAS, CAPS3, CAPS4, CELLS, Grid, letters
 from core.views.confidence.worth import USUAL
 from core.views.workspace.scores import Floats
-from core.views.workspace.view import View
 
 SHOWN = 12  # Stacks in the chart of chances; the table has all
 _LINE = 68
@@ -85,61 +83,6 @@ def _hovers(drawn: pl.DataFrame) -> list[str]:
         )
         for row in drawn.iter_rows(named=True)
     ]
-
-
-def ties(table: pl.DataFrame, tied: pl.DataFrame, decision: Decision, asked: View) -> go.Figure | None:
-    """Draw latency and quality of the feasible stacks, those that tie with the best among them.
-
-    Args:
-        tied: From `core.views.confidence.hold.tie_rows`.
-
-    Returns:
-        The chart, with the band in which latencies are not told apart as a strip where it is a small part of
-        the plot; None without a chosen stack that has a latency and a quality.
-    """
-    rows = table.with_row_index("row").filter(pl.Series(decision.feasible))
-    rows = rows.drop_nulls(["quality", "latency_ms"])
-    picked = pl.col("row").is_in([decision.chosen])
-    chosen = rows.filter(picked)
-    if chosen.is_empty():
-        return None
-    at, jitter = float(chosen["latency_ms"][0]), decision.jitter_ms
-    inside = pl.col("row").is_in(tied["row"].to_list())
-    fast = (pl.col("latency_ms") - at).abs() < jitter
-    groups = (
-        ("slower or faster", theme.NEUTRAL, "x-thin-open", ~inside & ~picked & ~fast),
-        ("as fast, worse in quality", theme.OKABE_ITO[4], "circle-open", ~inside & ~picked & fast),
-        ("ties with the best", theme.FRONTIER, "circle", inside & ~picked),
-        ("chosen", theme.ACCENT, "diamond", picked),
-    )
-    shown = [(title, colour, symbol, rows.filter(which)) for title, colour, symbol, which in groups]
-    layout = theme.layout(x=asked.latency.name, y=asked.quality.name, height=380)
-    low, high = layout["xaxis"]["range"] = theme.span(rows["latency_ms"], 0.06)
-    if 2 * jitter < _STRIP * (high - low):
-        strip = {"x0": max(low, at - jitter), "x1": min(high, at + jitter), "y0": 0, "y1": 1}
-        look = {"type": "rect", "yref": "paper", "fillcolor": theme.SOFT, "line": {"width": 0}}
-        layout["shapes"] = [{**look, **strip, "layer": "below"}]
-    return theme.finished([_marks(*group) for group in shown if not group[-1].is_empty()], layout)
-
-
-def _marks(title: str, colour: str, symbol: str, rows: pl.DataFrame) -> theme.Spec:
-    chosen = title == "chosen"
-    hovers = [
-        f"{text.escape(row['name'])}<br>{text.ms(row['latency_ms'])} · {text.score(row['quality'])}"
-        f"{text.interval(row['quality_low'], row['quality_high'])}, {text.sample(row['n'])}"
-        for row in rows.iter_rows(named=True)
-    ]
-    low, at, high = (rows[f"quality{end}"].cast(pl.Float64).to_numpy() for end in ("_low", "", "_high"))
-    trace = theme.scatter(
-        title if chosen else f"{title} ({rows.height:,})",
-        rows["latency_ms"].to_numpy(),
-        at,
-        hover=hovers,
-        marker={"color": colour, "symbol": symbol, "size": 13 if chosen else 9, "line": {"width": 2}},
-    )
-    if title in ("chosen", "ties with the best") and rows.height <= 40:
-        trace["error_y"] = theme.whiskers(low, at, high, thickness=1, width=2)
-    return trace
 
 
 def plan_chart(rows: pl.DataFrame, affordable: int | None) -> go.Figure:

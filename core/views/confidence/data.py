@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import polars as pl
 
-from core.decide.joint import JointSample
 from core.decide.near import turns
 from core.decide.rules import Constraints, Decision, Rule, decide
 from core.metrics import Measure
 from core.views.confidence import weights, worth
-from core.views.confidence.hold import joint_sample, shares, turn_rows
-from core.views.confidence.noise import RESAMPLES, Noise, noise, with_noise
+from core.views.confidence.hold import shares, turn_rows
 from core.views.confidence.weights import Grid
 from core.views.confidence.worth import Plan
 from core.views.diagnostics.noise_costs import choice_under_noise
@@ -21,6 +19,7 @@ from core.views.golden.value import Next, before_and_after, what_next
 from core.views.keep import keep
 from core.views.workspace.query_sets import among
 from core.views.workspace.scores import evidence
+from core.views.workspace.sure import joint, sample
 from core.views.workspace.view import View
 
 JUDGEMENTS = 30.0  # Judgements per query where the golden set does not tell
@@ -33,35 +32,10 @@ def decided(view: View, rule: Rule) -> Decision:
     return decide(view.table, view.constraints, rule, paired=view.paired)
 
 
-@keep("Reading the results per query…", entries=8)
-def sample(view: View) -> JointSample | None:
-    """Return the results per query of all stacks."""
-    return joint_sample(view.snapshot, view.table, view.scope, quality=view.quality, latency=view.latency)
-
-
-@keep("Drawing the queries again…", entries=64)
-def chances(view: View, constraints: Constraints, rule: Rule, reference: str | None) -> pl.DataFrame:
-    """Return how often each stack does what, with the judge noise of a reference or without.
-
-    See `hold.shares`.
-    """
-    noisy = with_noise(view.table, sample(view), drawn(view, reference))
-    return shares(view.table, noisy, (constraints, rule))
-
-
-@keep("Drawing the grades again…", entries=16)
-def drawn(
-    view: View, reference: str | None, among: tuple[str, ...] = (), resamples: int = RESAMPLES
-) -> Noise | None:
-    """Return the judge noise of the stacks, or of some of them; None where there is to be none."""
-    known = None if reference is None else sample(view)
-    if reference is None or known is None:
-        return None
-    table = view.table.filter(pl.col("run_id").is_in(among)) if among else view.table
-    return noise(
-        view.snapshot, table, view.scope, view.quality, reference,
-        resamples=resamples, queries=known.query_ids,
-    )  # fmt: skip
+@keep("Counting the draws…", entries=64)
+def chances(view: View, constraints: Constraints, rule: Rule) -> pl.DataFrame:
+    """Return how often each stack does what, with judge noise where it counts; see `hold.shares`."""
+    return shares(view.table, joint(view), (constraints, rule), seed=view.seed)
 
 
 @keep("Choosing for noisy queries…")

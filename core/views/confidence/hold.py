@@ -10,22 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from core.decide.axes import BESIDE, COST, LATENCY, floats
+from core.decide.axes import COST, LATENCY
 from core.decide.joint import JointSample, chances
 from core.decide.near import Turn
 from core.decide.pareto import frontier, hypervolume, knee
 from core.decide.rules import Constraints, Decision, Rule
-from core.decide.ties import bands
-from core.stats.intervals import RESAMPLES, SEED, Sample, interval, paired_rows, resampled, weights
-from core.stats.latency import SHARES
-from core.store import Snapshot
+from core.stats.intervals import RESAMPLES, SEED
 from core.views.decision.facts import CHANCES, status_rows
-from core.views.workspace.beside import by_query
-from core.views.workspace.latencies import sample
-from core.views.workspace.query_sets import scores_by_query
-from core.views.workspace.reported import QueryScores
-from core.views.workspace.scope import Latency, Quality, Scope
-from core.views.workspace.scores import Floats
+from core.views.workspace.view import View
 
 SLIGHT = "next to nothing"  # A change that its two numbers, as they are written, do not show
 
@@ -83,7 +75,7 @@ class Front:
 
 def front(table: pl.DataFrame, decision: Decision) -> Front | None:
     """Return size, hypervolume and knee of the frontier; None where neither cost nor latency is known."""
-    compared = {axis.key for axis in decision.required if axis.compared}
+    compared = {axis.key for axis in decision.compared}
     quality = decision.quality.read(table)
     if np.isnan(quality).all() or len(compared) < 2:
         return None
@@ -105,7 +97,7 @@ def front(table: pl.DataFrame, decision: Decision) -> Front | None:
 
 
 # What is known of a stack that ties, beside the best of them
-BEST, ALIKE = "the best", "may be as good"
+BEST, ALIKE = "the best", "surely as good, but for what does not matter"
 SAME, AVERAGE = "same score on every query", "only averages are known"
 
 
@@ -142,61 +134,6 @@ def shares(
     )
 
 
-def joint_sample(
-    snapshot: Snapshot, table: pl.DataFrame, scope: Scope, *, quality: Quality, latency: Latency
-) -> JointSample | None:
-    """Return quality and latency per query of the stacks of a table, on the union of their queries.
-
-    Returns:
-        The sample in the order of the table; None when no stack has results per query.
-    """
-    ids = table["run_id"].to_list()
-    scored = _long(scores_by_query(snapshot, table, scope, quality))
-    timed = sample(snapshot, table, latency).select("run_id", "query_id", pl.col("ms").alias("value"))
-    beside = {}
-    for axis in BESIDE:
-        if (scores := by_query(snapshot, table, scope, quality, axis)) is not None:
-            beside[axis] = _long(scores)
-    every = (scored, timed, *beside.values())
-    queries = pl.concat([rows["query_id"] for rows in every]).unique().sort()
-    if queries.is_empty():
-        return None
-    return JointSample(
-        quality=_matrix(scored, ids, queries),
-        latency_ms=_matrix(timed, ids, queries),
-        cost=floats(table, "cost"),
-        fixed_quality=floats(table, "quality"),
-        fixed_latency=floats(table, "latency_ms"),
-        share=SHARES[latency.percentile],
-        beside={axis.key: (_matrix(rows, ids, queries), axis.read(table)) for axis, rows in beside.items()},
-        band=bands(table, None),
-        query_ids=tuple(queries),
-    )
-
-
-def _long(scores: QueryScores | None) -> pl.DataFrame:
-    """Return run_id, query_id, value of what is scored."""
-    schema = {"run_id": pl.String, "query_id": pl.String, "value": pl.Float64}
-    if scores is None:
-        return pl.DataFrame(schema=schema)
-    rows = {
-        "run_id": np.repeat(np.array(scores.run_ids), len(scores.query_ids)),
-        "query_id": np.tile(np.array(scores.query_ids), len(scores.run_ids)),
-        "value": scores.values.ravel(),
-    }
-    return pl.DataFrame(rows, schema=schema).filter(pl.col("value").is_not_nan())
-
-
-def _matrix(rows: pl.DataFrame, ids: list[str], queries: pl.Series) -> Floats:
-    """Return values by run and query [S, Q]; NaN where there is none."""
-    values = np.full((len(ids), len(queries)), np.nan)
-    if rows.height:
-        run = rows["run_id"].replace_strict(ids, range(len(ids)), return_dtype=pl.Int64)
-        query = rows["query_id"].replace_strict(queries, range(len(queries)), return_dtype=pl.Int64)
-        values[run.to_numpy(), query.to_numpy()] = rows["value"].to_numpy()
-    return values
-
-
 _NUMBERS = ("quality", "quality_low", "quality_high", "n", "latency_ms", "cost")
 
 
@@ -220,45 +157,32 @@ def share_rows(table: pl.DataFrame, decision: Decision, chances: pl.DataFrame) -
     )
 
 
-def together(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return merged rows with the chance of all that each stands for to be the best."""
-    return rows.with_columns(pl.col("p_best") * (1 + pl.col("alike")))
-
-
-def tie_rows(
-    table: pl.DataFrame, decision: Decision, sample: JointSample | None, *, seed: int = SEED
-) -> pl.DataFrame:
-    """Return the stacks that the rule cannot tell from its best, in its order of preference.
-
-    Args:
-        sample: Results per query in the order of the table; None where there are none.
+def tie_rows(view: View, decision: Decision) -> pl.DataFrame:
+    """Return the stacks that tie with the best estimate, the preferred one first.
 
     Returns:
-        One row per stack that ties, the chosen one first: run_id, name, `_NUMBERS`, row (of the table),
-        gap_ms, d_quality with d_low and d_high (less the best's; its 95 % interval, query by query; null =
-        unknown) and reading.
+        One row per stack: run_id, name, `_NUMBERS`, row (of the table), gap_ms and d_quality (less the best
+        estimate's), d_low and d_high (its 95 % interval, query by query; null = unknown) and reading.
     """
-    rows = list(decision.ties)
-    merit = decision.quality.merit(decision.quality.read(table))
-    best = rows[int(np.argmax(merit[rows]))] if rows else 0
-    gain = low = high = np.full(len(rows), np.nan)
-    if sample is not None and rows:
-        ours = Sample.means(sample.quality)
-        one, other = paired_rows(ours, pl.Series(rows), pl.Series([best] * len(rows)))
-        drawn = weights(sample.quality.shape[1], seed=seed)
-        gain = one.estimate() - other.estimate()
-        low, high = interval(gain, resampled(one, drawn) - resampled(other, drawn))
-    readings = []
-    for place, row in enumerate(rows):
-        if row == best:
-            readings.append(BEST)
-        elif sample is None or np.isnan(gain[place]):
-            readings.append(AVERAGE)
-        else:
-            same = np.array_equal(sample.quality[row], sample.quality[best], equal_nan=True)
-            readings.append(SAME if same else ALIKE)
-    latency = table["latency_ms"][best] if rows else None
+    rows, table = list(decision.ties), view.table
+    if not rows:
+        return table.clear().select("run_id", "name", *_NUMBERS)
+    quality = decision.quality.read(table)
+    best = rows[int(np.argmax(decision.quality.merit(quality)[rows]))]
+    gain, low, high = quality[rows] - quality[best], *np.full((2, len(rows)), np.nan)
+    equal = np.zeros(len(rows), dtype=np.bool_)
+    if view.paired is not None:
+        places = view.paired.places(table["run_id"])
+        there = np.flatnonzero(places[rows] >= 0) if places[best] >= 0 else np.zeros(0, dtype=np.intp)
+        ours = places[np.array(rows)[there]]
+        gain[there], low[there], high[there] = view.paired.differences(ours, int(places[best]))
+        equal[there] = view.paired.equal(int(places[best]), ours)
+    readings = [
+        BEST if row == best else SAME if same else AVERAGE if np.isnan(end) else ALIKE
+        for row, same, end in zip(rows, equal, low, strict=True)
+    ]
     differences = {"d_quality": gain, "d_low": low, "d_high": high}
+    latency = table["latency_ms"][best]
     return table[rows].select(
         *("run_id", "name", *_NUMBERS),
         (pl.col("latency_ms") - latency).cast(pl.Float64).alias("gap_ms"),

@@ -15,6 +15,7 @@ from core.views.blocks import Answer, Blocks, Cards, Chart, Table, section
 from core.views.columns import COLUMNS, Columns
 from core.views.confidence import data
 from core.views.keep import keep
+from core.views.workspace.sure import sample
 from core.views.workspace.unanswerable import with_slice
 from core.views.workspace.view import View
 
@@ -91,7 +92,7 @@ def kinds(view: View, constraints: Constraints) -> pl.DataFrame:
         `ROWS`, those that another stack is better for first, then by tag; empty where nothing is known query
         by query or nothing is chosen.
     """
-    known, decision = data.sample(view), data.decided(view.but(constraints=constraints), view.rule)
+    known, decision = sample(view), data.decided(view.but(constraints=constraints), view.rule)
     if known is None or decision.chosen is None:
         return pl.DataFrame(schema=ROWS)
     offered = np.flatnonzero(decision.feasible & known.quality_varies)

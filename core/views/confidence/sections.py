@@ -26,9 +26,8 @@ from core.views.blocks import (
 )
 from core.views.columns import COLUMNS, Columns
 from core.views.confidence import charts, data, weights, words, worth
-from core.views.confidence.hold import BEST, excluded_rows, front, share_rows, tie_rows, together
+from core.views.confidence.hold import BEST, excluded_rows, front, share_rows, tie_rows
 from core.views.confidence.kinds import kinds_of_question
-from core.views.confidence.noise import Noise, noise_words, noisy_rows, redecided, refusal
 from core.views.confidence.weights import Grid
 from core.views.decision.chart import identical, kept, merged
 from core.views.decision.facts import CHANCES as SHARES
@@ -38,11 +37,13 @@ from core.views.decision.words import listed
 from core.views.golden.value import USUAL, next_words
 from core.views.link import RULES
 from core.views.queries.sections import queries
+from core.views.workspace.noise import Noise, noise_words, noisy_rows, refusal
+from core.views.workspace.sure import drawn, draws, sample
 from core.views.workspace.view import View
 
 ABOUT_RULES = (
-    "Among the stacks within the limits: the highest quality; the cheapest, then the best; or the best "
-    "within the jitter band of the fastest."
+    "Among the stacks within the limits: the highest quality; the best within 1 % of the cheapest; or the "
+    "best within the jitter band of the fastest."
 )
 MODELLED = (
     "≈ modelled, not measured. Effects: additive effects of the axes. Search: TPE over quality, latency and "
@@ -69,38 +70,30 @@ def would_it_hold(view: View, ask: Ask) -> Blocks:
     """Yield how often the choice is the best when the queries are drawn again, and what ties with it."""
     rule, decision = ask_rule(view, ask)
     asked = view.but(rule=rule)
-    known = data.sample(view)
+    known, noisy = sample(view), drawn(view, view.noise)
     n = 0 if known is None else int(known.quality.shape[1])
-    for reference in dict.fromkeys((None, view.noise)):  # first without noise, which takes a while
-        noisy = data.drawn(view, reference)
-        counted = data.chances(view, view.constraints, rule, reference)
-        sentence = words.held(view.table, decision, asked, counted)
-        chips = caveats(view, decision, asked, counted, noisy) if reference == view.noise else {}
-        how = {"how it is counted": words.about_chances(n, noisy) if n else ""}
-        yield Answer(sentence, caveats=how | chips)
-        if cards := words.held_cards(view.table, decision, asked, counted, (n, noisy)):
-            yield Cards(cards)
+    counted, sentence = data.chances(view, view.constraints, rule), words.held(asked)
+    how = {"how it is counted": words.about_chances(n, draws(view) or 0)} if n else {}
+    yield Answer(sentence, caveats=how | caveats(asked, counted, noisy))
+    if cards := words.held_cards(asked, counted, (n, noisy)):
+        yield Cards(cards)
     rows = share_rows(view.table, decision, counted)
     rows = rows.join(noisy_rows(rows, noisy), on="run_id", maintain_order="left")
     ours = pl.col("status").is_in(["chosen", "runner-up"])
-    grouped = together(merged(rows, ours, identical(rows, SAME_CHANCES)))
-    grouped = grouped.sort("p_best", descending=True, nulls_last=True, maintain_order=True)
+    grouped = merged(rows, ours, identical(rows, SAME_CHANCES))
     if (figure := charts.chances(grouped.with_columns(name="stack"))) is not None:
         yield Chart(figure, "chances", sentence)
-    drawn = noisy is not None
     yield Table(
         grouped,
         "chances",
-        (*CHANCES, *(["noisy"] if drawn else ())),
-        ("p_sla", *INTERVAL, *(("noisy_low", "noisy_high") if drawn else ())),
+        (*CHANCES, *(() if noisy is None else ["noisy"])),
+        ("p_sla", *INTERVAL, *(() if noisy is None else ("noisy_low", "noisy_high"))),
         whole=rows,
     )
-    yield Text("What ties with it", "heading")
-    tied = tie_rows(view.table, decision, known)
-    yield Text(decision.note or words.no_tie(decision, known=known is not None))
-    if (figure := charts.ties(view.table, tied, decision, asked)) is not None:
-        yield Chart(figure, "ties", decision.note or "Latency and quality of the stacks.")
+    tied = tie_rows(asked, decision)
     if tied.height > 1:
+        yield Text("What ties with the best", "heading")
+        yield Text(decision.note)
         best = (pl.col("row") == decision.chosen) | (pl.col("reading") == BEST)
         groups = merged(tied, best, identical(tied, SAME_GAP))
         yield Table(groups, "ties", TIES, (*INTERVAL, "gap_ms"), whole=tied)
@@ -114,32 +107,27 @@ def every_stack(view: View, decision: Decision, sure_table: pl.DataFrame) -> Tab
     """
     rows = ordered(marked(sure_table, decision), decision)
     rows = merged(rows, kept(decision.chosen), identical(sure_table)[rows["row"]])
-    return Table(
-        listed(together(rows)), "stacks", stack_columns(view), ("quality_low", "quality_high", *SHARES)
-    )
+    return Table(listed(rows), "stacks", stack_columns(view), ("quality_low", "quality_high", *SHARES))
 
 
-def caveats(
-    view: View, decision: Decision, asked: View, counted: pl.DataFrame, noisy: Noise | None
-) -> dict[str, str]:
+def caveats(asked: View, counted: pl.DataFrame, noisy: Noise | None) -> dict[str, str]:
     """List what weakens the chances, by the words of a chip."""
-    rows = view.table.join(counted, on="run_id", how="left", maintain_order="left")
+    rows = asked.table.join(counted, on="run_id", how="left", maintain_order="left")
     return {
-        "judge noise": judge_noise(view, decision, asked.rule, noisy),
-        "noisy queries": data.under_noise(view, view.constraints, asked.rule),
-        "what else to know": " ".join(warnings(rows, decision, asked)),
+        "judge noise": judge_noise(asked, noisy),
+        "noisy queries": data.under_noise(asked, asked.constraints, asked.rule),
+        "what else to know": " ".join(warnings(rows, asked.decision, asked)),
     }
 
 
-def judge_noise(view: View, decision: Decision, rule: Rule, noisy: Noise | None) -> str:
+def judge_noise(view: View, noisy: Noise | None) -> str:
     """Show what judge noise does to the choice, or why it is left out; nothing where it is off."""
-    if view.noise is None or decision.chosen is None:
+    if view.noise is None or view.decision.chosen is None:
         return ""
     if noisy is None:
         why = refusal(view.snapshot, view.table, view.scope, view.quality)
         return f"Judge noise is left out: {why or 'no passage was judged by both'}."
-    other = redecided(view.table, decision, (view.constraints, rule), noisy)
-    return noise_words(view.table, decision, other, noisy, view.quality)
+    return noise_words(view.table, view.decision, noisy, view.quality)
 
 
 @section("what flips it", "What would have to change for another stack to be chosen?")
@@ -221,9 +209,9 @@ def _one_stack(view: View, ask: Ask, grid: Grid) -> Blocks:
 @section("worth measuring more", "Is it worth judging more queries before you decide?")
 def worth_measuring_more(view: View, ask: Ask) -> Blocks:
     """Show what more queries, judgements, timings and stacks would do to the choice, and what they cost."""
-    counted = data.chances(view, view.constraints, view.rule, view.noise)
+    counted = data.chances(view, view.constraints, view.rule)
     rows = worth.leading(view.table, view.decision, counted)
-    if data.sample(view) is None or not rows:
+    if sample(view) is None or not rows:
         yield Answer(words.unknown_answer(view.table, view.decision, view.quality))
     else:
         yield from _queries(view, ask, rows)

@@ -12,15 +12,14 @@ import polars as pl
 from core.decide.axes import LIMITS
 from core.decide.planner import WORLDS, Bill
 from core.decide.rules import Decision
-from core.stats.intervals import RESAMPLES, SEED
+from core.stats.intervals import SEED
 from core.views import text
 from core.views.compare.data import LEVEL
 from core.views.confidence.hold import SLIGHT, Front
-from core.views.confidence.noise import Noise, as_written, noisy_rows
 from core.views.confidence.weights import Grid, letters
 from core.views.confidence.worth import REPEATS, Plan
-from core.views.decision.chart import identical
-from core.views.decision.words import limits
+from core.views.decision.words import good_enough, limits
+from core.views.workspace.noise import Noise, as_written, noisy_rows
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.view import View
 
@@ -33,81 +32,53 @@ CALM = 0.05  # A chance below this is called small
 MOVED = 1.15  # From this ratio of the best share to today's a tag is named
 
 
-def held(table: pl.DataFrame, decision: Decision, asked: View, chances: pl.DataFrame) -> str:
-    """Say how often the choice is the best, alone and with the stacks that tie with it."""
-    within = limits(decision.applied(asked.constraints), asked.latency)
+def held(view: View) -> str:
+    """Say how sure the choice is: the probability of good selection."""
+    decision, sure = view.decision, view.sure
     if decision.chosen is None:
-        return f"No stack{within} is left, so there is no choice to be sure of."
-    name, best = table["name"][decision.chosen], chances["p_best"]
-    if best[decision.chosen] is None:
-        reason = str(chances["reason"][decision.chosen]).partition(":")[0]
-        return f"How often {name} would hold is unknown: {reason}."
-    with_equals, equals = best_with_equals(table, decision.chosen, chances)
-    alone = f"it alone in {text.percent(with_equals)}"
-    if equals:
-        name, alone = f"{name} (+{equals} equal)", f"these {equals + 1} in {text.percent(with_equals)}"
-    if len(decision.ties) < 2 + equals:
-        return f"{name} is best in {text.percent(with_equals)} of resamples; no other stack ties with it."
-    together = float(best.gather(list(decision.ties)).fill_null(0.0).sum())
-    others = len(decision.ties) - 1 - equals
-    rivals = "the one tied with it" if others == 1 else f"one of the {others:,} tied with it"
-    return f"{name} or {rivals} is best in {text.percent(min(together, 1.0))} of resamples; {alone}."
+        return (
+            f"No stack{limits(view.constraints, view.latency)} is left, so there is no choice to be sure of."
+        )
+    name = view.table["name"][decision.chosen]
+    if sure.pgs is None:
+        return f"How sure {name} is, is unknown: {sure.unknown}."
+    return f"{name} is {good_enough(decision)} in {text.percent(sure.pgs)} of draws."
 
 
-def best_with_equals(table: pl.DataFrame, row: int, chances: pl.DataFrame) -> tuple[float | None, int]:
-    """Return the chance that a stack, or one equal to it in every number, is the best, and how many equal it.
+def held_cards(view: View, chances: pl.DataFrame, drawn: tuple[int, Noise | None]) -> list[Card]:
+    """Return the chances of the chosen stack and its quality; without chances its three numbers.
 
     Args:
-        row: Of the stack, in both tables.
-        chances: From `core.views.confidence.hold.shares` on the same rows.
+        chances: From `core.views.confidence.hold.shares` on the rows of the view's table.
+        drawn: The number of queries, and the judge noise that is in the chances.
     """
-    group = identical(table)
-    same = chances["p_best"].filter(pl.Series(group == group[row]))
-    return None if chances["p_best"][row] is None else float(same.sum()), same.len() - 1
-
-
-def held_cards(
-    table: pl.DataFrame,
-    decision: Decision,
-    asked: View,
-    chances: pl.DataFrame,
-    drawn: tuple[int, Noise | None],
-) -> list[Card]:
-    """Return the chances of the chosen stack and its quality; without chances its three numbers."""
+    decision, sure, table = view.decision, view.sure, view.table
     if decision.chosen is None:
         return []
-    row = chances.row(decision.chosen, named=True)
-    choice = table.row(decision.chosen, named=True)
-    quality = quality_card(choice, asked.quality)
+    row, choice = chances.row(decision.chosen, named=True), table.row(decision.chosen, named=True)
+    quality = quality_card(choice, view.quality)
     if row["p_best"] is None:
         latency = ("Latency", text.ms(choice["latency_ms"]), choice["latency_basis"] or "")
         cost, many = text.cost_of_many(choice)
         return [quality, latency, ("Cost", cost, f"per {many} queries")]
-    within = limits(decision.applied(asked.constraints), asked.latency).strip() or "no limit is set"
     queries, noisy = drawn
-    resamples = f"{_resamples(noisy):,} resamples of {text.count(queries, 'query')}"
+    of = f"draws of {text.count(queries, 'query')}"
     if noisy is not None:
-        resamples += ", with judge noise"
-        held = noisy_rows(table, noisy).row(decision.chosen, named=True)
-        quality = (*quality[:2], f"{quality[2]}; with judge noise {as_written(held)}")
-    best, equals = best_with_equals(table, decision.chosen, chances)
-    if equals:
-        resamples = f"it or {text.count(equals, 'equal stack')}; {resamples}"
+        of += ", with judge noise"
+        seen = noisy_rows(table, noisy).row(decision.chosen, named=True)
+        quality = (*quality[:2], f"{quality[2]}; with judge noise {as_written(seen)}")
+    within = limits(view.constraints, view.latency).strip() or "no limit is set"
+    good = text.NOT_APPLICABLE if sure.pgs is None else text.percent(sure.pgs)
     return [
-        ("Best", text.percent(best), resamples),
-        ("Feasible", text.percent(row["p_feasible"]), within),
-        ("On the frontier", text.percent(row["p_frontier"]), "limits or not"),
-        quality,
+        ("Confidence (PGS)", good, f"{good_enough(decision)}; {of}"),
+        ("The very best", text.percent(row["p_best"]), "of all within the limits"),
+        ("Feasible", text.percent(sure.p_feasible), within),
+        (
+            "Expected on new queries",
+            text.score(sure.expected),
+            f"{quality[0]} {quality[1]} {quality[2]} here",
+        ),
     ]
-
-
-def no_tie(decision: Decision, *, known: bool) -> str:
-    """Say that nothing ties with the best, as far as that is known."""
-    if decision.chosen is not None and not known:
-        return (
-            "No other stack as fast has its average; whether others tie is unknown without results per query."
-        )
-    return "No other stack ties with the best."
 
 
 def quality_card(row: Mapping[str, Any], quality: Quality) -> Card:
@@ -116,16 +87,12 @@ def quality_card(row: Mapping[str, Any], quality: Quality) -> Card:
     return quality.name, text.score(row["quality"]), f"{interval} {text.sample(row['n'])}".strip()
 
 
-def _resamples(noisy: Noise | None) -> int:
-    return RESAMPLES if noisy is None else noisy.means.shape[1]
-
-
-def about_chances(queries: int, noisy: Noise | None) -> str:
+def about_chances(queries: int, draws: int) -> str:
     """Say how the chances are counted."""
     return (
-        f"{_resamples(noisy):,} resamples of {text.count(queries, 'query')}, seed {SEED}: one "
-        "draw serves quality and latency of every stack, and equal bests share one. What other queries and "
-        "other days would bring is not in it."
+        f"{draws:,} draws of {text.count(queries, 'query')}, seed {SEED}. One draw serves quality and "
+        "latency of every stack; means are shrunk towards that of all. Other queries and other days are not "
+        "in it."
     )
 
 

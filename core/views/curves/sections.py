@@ -82,7 +82,8 @@ def by_candidate_depth(view: View, ask: Ask) -> Blocks:
         yield Answer(page.NO_DEPTHS)
         return
     names = ask.stacks(view.table, view.decision, "curves")
-    families = depths["family"].unique(maintain_order=True).to_list()
+    known = depths.group_by("family", maintain_order=True).agg(pl.col("quality").is_null().any())
+    families = known.sort("quality", maintain_order=True)["family"].to_list()  # those that lack a number last
     shown = page.families_of(view.table.filter(pl.col("name").is_in(names)), families)
     family = depths.filter(pl.col("family") == shown[0])["name"]
     sentence = page.depth_answer(depths, shown[0], view.quality, gap(view, family[-1], family[0]))

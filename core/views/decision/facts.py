@@ -12,12 +12,12 @@ from core.decide.axes import BESIDE, LATENCY, Axis
 from core.decide.near import Turn, turns
 from core.decide.pareto import frontier, frontier_2d, frontier_rows
 from core.decide.rules import Decision
-from core.decide.ties import Paired
+from core.decide.selection import Alternative, Assessment, Price
 from core.metrics import Measure
 from core.metrics.rates import CORRECTED
 from core.stats.latency import P95_MIN_QUERIES
 from core.views import text
-from core.views.decision.near import near_rows, overturned, promising_rows, promising_words, unasked_words
+from core.views.decision.near import near_rows, overturned, promising_rows, promising_words
 from core.views.workspace.beside import ENDS, limit_words, measure_of
 from core.views.workspace.choices import one_known
 from core.views.workspace.comparable import MANY_HOLES
@@ -124,7 +124,6 @@ def caveats(table: pl.DataFrame, decision: Decision, asked: View) -> dict[str, s
         ONE_PLACE: ONE_KNOWN if alone else None,
         **unanswerable(asked),
         "people graded too": _beside(table, asked),
-        **{f"no {axis.word} known": words for axis, words in unasked_words(decision).items()},
     }
     return {label: words for label, words in chips.items() if words}
 
@@ -195,26 +194,21 @@ def warnings(table: pl.DataFrame, decision: Decision, asked: View) -> list[str]:
     return [*sentences, promising] if promising else sentences
 
 
-def record(
-    table: pl.DataFrame,
-    decision: Decision,
-    asked: View,
-    *,
-    chances: pl.DataFrame | None = None,
-    paired: Paired | None = None,
-) -> dict[str, object]:
+def record(table: pl.DataFrame, asked: View, *, chances: pl.DataFrame | None = None) -> dict[str, object]:
     """Return everything about a decision as plain data.
 
     Args:
         table: The stack table that was decided on.
         chances: Of `core.views.confidence.hold.shares` on the same rows, where they are wanted.
-        paired: Quality per query, where it is known.
 
     Returns:
-        asked, chosen, runner_up (each a stack or null), note, near_misses (see `near.near_rows`),
-        frontier (stacks), excluded (run_id, stack, constraint, by, unit, reason), promising (see
-        `core.views.decision.near`), would_turn (what would have to be true) and warnings.
+        asked, chosen and runner_up (each a stack or null; the chosen one with its pgs and expected_quality),
+        delta, ties (the other stacks that tie), alternatives, price_of_quality, taken, decided_by, note,
+        near_misses (see `near.near_rows`), frontier (stacks), excluded (run_id, stack, constraint, by, unit,
+        reason), promising (see `core.views.decision.near`), would_turn (what would have to be true) and
+        warnings.
     """
+    decision, sure, paired = asked.decision, asked.sure, asked.paired
     rows = table if chances is None else table.join(chances, on="run_id", how="left", maintain_order="left")
 
     def stack(at: int | None) -> dict[str, object] | None:
@@ -229,8 +223,17 @@ def record(
     excluded = decision.excluded().join(names, on="run_id", how="left", maintain_order="left")
     return {
         "asked": {**_asked(table, asked), "jitter": jitter_words(table, decision, asked.constraints)},
-        "chosen": stack(decision.chosen),
+        "chosen": _sure(stack(decision.chosen), sure),
         "runner_up": stack(decision.runner_up),
+        "delta": decision.delta,
+        "ties": [stack(at) for at in decision.tied],
+        "alternatives": [_alternative(table, other) for other in sure.alternatives],
+        "price_of_quality": {
+            key: [_step(table, step) for step in steps] for key, steps in sure.prices.items()
+        },
+        "taken": _taken(table, decision),
+        "dropped": asked.dropped,
+        "decided_by": sure.decided_by,
         "note": decision.note,
         "near_misses": near_rows(table, decision, asked.constraints, asked.rule, paired=paired),
         "frontier": [stack(at) for at in frontier_rows(table, decision, weak=asked.weak)],
@@ -241,6 +244,58 @@ def record(
             for turn in turns(table, asked.constraints, asked.rule, decision=decision, paired=paired)
         ],
         "warnings": warnings(rows, decision, asked),
+    }
+
+
+def _sure(chosen: dict[str, object] | None, sure: Assessment) -> dict[str, object] | None:
+    """Return the chosen stack with how sure the choice is; clusters of queries are not known yet."""
+    if chosen is None:
+        return None
+    return {
+        **chosen,
+        "p_feasible": sure.p_feasible,
+        "pgs": sure.pgs,
+        "pgs_unknown": sure.unknown or None,
+        "expected_quality": sure.expected,
+        "ahead": sure.ahead,
+        "clusters": None,
+        "effective_n": None,
+    }
+
+
+def _alternative(table: pl.DataFrame, other: Alternative) -> dict[str, object]:
+    return {
+        "run_id": table["run_id"][other.row],
+        "stack": table["name"][other.row],
+        "difference": other.difference,
+        "low": other.low,
+        "high": other.high,
+        "saves_usd_per_1k": other.saves_usd,
+        "saves_ms": other.saves_ms,
+        "p_within_delta": other.p_within_delta,
+    }
+
+
+def _step(table: pl.DataFrame, step: Price) -> dict[str, object]:
+    return {
+        "stack": table["name"][step.row],
+        "from": table["name"][step.than],
+        "gain": step.gain,
+        "more": step.more,
+        "per_0.01": step.per_step,
+    }
+
+
+def _taken(table: pl.DataFrame, decision: Decision) -> dict[str, object] | None:
+    """Return the stack that a person took, and in whose place; None where the rule chose."""
+    if decision.chosen is None or decision.instead_of is None:
+        return None
+    merit = decision.quality.merit(decision.quality.read(table))
+    return {
+        "run_id": table["run_id"][decision.chosen],
+        "stack": table["name"][decision.chosen],
+        "instead_of": table["name"][decision.instead_of],
+        "given_up": float(merit[decision.instead_of] - merit[decision.chosen]),
     }
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from core.decide.axes import COST, LIMITS, PER_CORRECT, Axis
-from core.decide.near import NearMiss, chosen_with, near_misses
+from core.decide.near import NearMiss, near_misses
 from core.decide.rules import Constraints, Decision, Rule
 from core.decide.ties import Paired
 from core.records import Origin
@@ -52,26 +52,24 @@ def near_rows(
 
     Returns:
         For each stack, run_id, limit (of `core.decide.axes.LIMITS`), value, over, unit, gain (of quality over
-        the chosen stack; null where none is chosen), set_to (the limit that lets it in), then (what is chosen
-        with that limit: it, or a stack that ties with it; null where nothing changes), edge (whether it is at
-        the edge of the SLA), near (whether it is within a tenth of the limit, or at the edge), quality,
-        latency_ms and cost with least and missing.
+        the chosen stack; null where none is chosen), set_to (the limit with which it ships), then (what ships
+        then: it), edge (whether it is at the edge of the SLA), near (whether it is within a tenth of the
+        limit, or at the edge), quality, latency_ms and cost with least and missing.
     """
-    misses = near_misses(table, decision, constraints, rule)
+    misses = near_misses(table, decision, constraints, rule, paired=paired)
     if decision.chosen is None:
         misses.sort(key=lambda miss: miss.over / (abs(_limit(miss)) or 1.0))
-    then = [chosen_with(table, miss, constraints, rule, paired=paired) for miss in misses]
     return [
         {
             "stack": table["name"][miss.row],
             "run_id": table["run_id"][miss.row],
             **{name: getattr(miss, name) for name in _OF_A_MISS},
-            "then": None if row is None or row == decision.chosen else table["name"][row],
+            "then": table["name"][miss.row],
             "near": miss.edge or miss.over <= NEAR * _limit(miss),
             **{name: table[name][miss.row] for name in _SHOWN},
             "cost_per": table["cost_per"][miss.row] if "cost_per" in table.columns else None,
         }
-        for miss, row in zip(misses, then, strict=True)
+        for miss in misses
     ]
 
 
@@ -91,14 +89,7 @@ def sentence(row: Data, quality: str) -> str:
     """Say what a near miss gives and by how little it is out; takes a row of `near_rows`."""
     gain = "" if row["gain"] is None else f" ({text.signed(row['gain'])})"
     numbers = f"{quality} {text.score(row['quality'])}{gain}; {text.ms(row['latency_ms'])}"
-    return f"{row['stack']}: {numbers}; {text.cost_of(row)}; {broken(row)}{shipped_then(row)}."
-
-
-def shipped_then(row: Data) -> str:
-    """Say what the limit of a row of `near_rows` would lead to, where that is not the stack itself."""
-    if row["then"] == row["stack"]:
-        return ""
-    return f"; {row['then']} would then ship" if row["then"] else "; the choice would stay"
+    return f"{row['stack']}: {numbers}; {text.cost_of(row)}; {broken(row)}."
 
 
 def _axis(row: Data) -> Axis:
@@ -135,7 +126,7 @@ def near_table(misses: Sequence[Data]) -> Table:
             **miss,
             "kind": kind(miss),
             "gain_of": miss["gain"],
-            "out_by": f"{broken(miss)}{shipped_then(miss)}",
+            "out_by": broken(miss),
             "let_in_by": way_in(miss),
         }
         for miss in misses
@@ -228,15 +219,6 @@ def promising_words(rows: pl.DataFrame, decision: Decision) -> str:
         f"{head}{ahead}. The best: {first['stack']}, {text.score(first['quality'])}, {first['missing']} "
         f"({first['measure']})."
     )
-
-
-def unasked_words(decision: Decision) -> dict[Axis, str]:
-    """Return a sentence per axis on which nothing is known, so that the choice does not look at it."""
-    return {
-        axis: f"No stack here has a known {axis.word}, so the choice does not look at it, nor at any "
-        f"{axis.limit_word}: {axis.remedy}."
-        for axis in decision.unasked
-    }
 
 
 def overturned(table: pl.DataFrame, decision: Decision, quality: Quality) -> str | None:

@@ -8,12 +8,9 @@ from typing import Any
 import polars as pl
 
 from core.decide.axes import BESIDE, COST, HARM, LATENCY
-from core.decide.near import substitute
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Control, Fold, Table, Text, Way, section
 from core.views.columns import COLUMNS, Column, Columns
-from core.views.confidence.data import drawn
-from core.views.confidence.noise import QUICK, leading, noise_words, redecided
 from core.views.cost.stack import recorded
 from core.views.decision import words
 from core.views.decision.chart import ParetoView, identical, kept, merged, pareto
@@ -36,9 +33,16 @@ from core.views.workspace.beside import ENDS
 from core.views.workspace.choices import one_known
 from core.views.workspace.comparable import environment
 from core.views.workspace.latencies import assumed, jitter_words
+from core.views.workspace.noise import noise_words
+from core.views.workspace.sure import drawn
 from core.views.workspace.view import View
 
 Row = Mapping[str, Any]
+ALTERNATIVES = "Cheaper or faster"
+PRICES = "What more quality costs"
+OFFERED = ("stack", "difference", "low", "high", "p_within_delta", "saves")
+STEPS = ("paid", "stack", "than", "step_gain", "step_more", "per_step")
+LIMITED = {axis.key: axis for axis in (COST, LATENCY)}
 VIEWS = {"latency × quality": LATENCY, "cost × quality": COST, "harm × quality": HARM, "parallel axes": None}
 PARALLEL = (
     "Each line is a stack. Drag along an axis to keep those that cross it there; the bar on “limits” keeps "
@@ -71,12 +75,11 @@ def reranker_only(view: View) -> str:
 @section()
 def which_to_ship(view: View, ask: Ask) -> Blocks:
     """Yield the answer with its numbers, near misses, and every stack as a chart and as a table."""
-    other = substitute(view.table, view.decision, view.constraints, view.paired)
     # A chip beside the answer says it already, or that one place is known per question.
     said = view.compared.unjudged(view.table) or one_known(view.snapshot, view.scope.golden_set_id)
     yield Answer(
         words.title(view.table, view.decision, view.quality),
-        words.why(view.table, view.decision, view.quality, other),
+        words.why(view),
         "" if said else words.unjudged(view.table, view.decision, view.quality),
     )
     if words.undecided(view.table):
@@ -84,11 +87,10 @@ def which_to_ship(view: View, ask: Ask) -> Blocks:
         yield Way("golden", "Generate with an LLM", "build")
         yield Way("add", "Import qrels")
     yield from choice(view)
+    yield from alternatives(view)
     yield from outside(view)
     yield from stacks(view, ask)
     yield from ship_it(view)
-    if view.noise is not None and view.decision.chosen is not None:  # last, as its drawing takes a while
-        yield Control("judge noise", {"said": lambda: noisy(view)}, lambda: noise_told(view))
 
 
 def choice(view: View) -> Blocks:
@@ -97,20 +99,26 @@ def choice(view: View) -> Blocks:
         return
     row = view.table.row(view.decision.chosen, named=True)
     numbers = words.cards(row, view.quality, view.latency, bill(view, row["run_id"]))
-    firm = words.firmness(view.table, view.decision)
+    firm, chance = words.firmness(view.table, view.decision, view.sure)
     doubts = caveats(view.table, view.decision, view)
     notes = [note for note in (row["latency_note"], row["cost_note"], environment(view.table)) if note]
     if said := assumed(view.table, view.decision, view.constraints):
         notes.append(said)
-    sentences = [*doubts.values(), *([view.decision.note] if view.decision.note else [])]
+    sentences = [words.sure_words(view.decision, view.sure), *doubts.values()]
+    sentences += [said for said in (view.decision.note, noise_said(view)) if said]
 
     def written() -> Blocks:
         cards = [(label, number, " · ".join(filter(None, rest))) for label, number, *rest in numbers]
-        yield Cards([*cards, ("Confidence", firm, "")])
+        yield Cards([*cards, ("Confidence", firm, chance)])
         yield from (Text(sentence) for sentence in sentences)
         yield from (Text(note, "caption") for note in notes)
 
-    given: dict[str, Any] = {"numbers": numbers, "firm": firm, "sentences": sentences, "notes": notes}
+    given: dict[str, Any] = {
+        "numbers": numbers,
+        "firm": (firm, chance),
+        "sentences": sentences,
+        "notes": notes,
+    }
     given |= {"label": next(iter(doubts), "what it rests on"), "several": len(doubts)}
     yield Control("choice", given, written)
 
@@ -123,19 +131,66 @@ def ship_it(view: View) -> Blocks:
         yield Fold("Ship it", [Text(how.sentence), *command], late=True)
 
 
-def noisy(view: View) -> tuple[str, str] | None:
-    """Return how firm the choice is with judge noise, in short and in full; None where no noise is known."""
-    noise = drawn(view, view.noise, tuple(sorted(leading(view.table, view.decision))), QUICK)
-    if noise is None:
-        return None
-    decided = redecided(view.table, view.decision, (view.constraints, "quality"), noise)
-    return words.firmness(*decided), noise_words(view.table, view.decision, decided, noise, view.quality)
+def noise_said(view: View) -> str:
+    """Say that another judge's grades are in the confidence; empty where none are."""
+    noise = drawn(view, view.noise)
+    return "" if noise is None else noise_words(view.table, view.decision, noise, view.quality)
 
 
-def noise_told(view: View) -> Blocks:
-    """Yield how firm the choice is with judge noise."""
-    if said := noisy(view):
-        yield Text(f"{said[0]}. {said[1]}", label="Confidence, with judge noise:")
+def alternatives(view: View) -> Blocks:
+    """Yield what is cheaper or faster, each with what it costs in quality, and the price of quality."""
+    rows, steps = alternative_rows(view), price_rows(view)
+    if not rows.height and not steps.height:
+        return
+    taken = view.decision.instead_of
+
+    def written() -> Blocks:
+        if rows.height:
+            yield Text(ALTERNATIVES, "heading")
+            yield Table(rows, "alternatives", OFFERED)
+        if steps.height:
+            yield Fold(PRICES, [Table(steps, "price_of_quality", STEPS)])
+
+    instead = None if taken is None else str(view.table["name"][taken])
+    yield Control("alternatives", {"rows": rows, "steps": steps, "instead": instead}, written)
+
+
+def alternative_rows(view: View) -> pl.DataFrame:
+    """Return the alternatives with their numbers in words, the likeliest as good first."""
+    rows = [
+        {
+            "run_id": view.table["run_id"][other.row],
+            "stack": view.table["name"][other.row],
+            "difference": other.difference,
+            "low": other.low,
+            "high": other.high,
+            "p_within_delta": other.p_within_delta,
+            "saves": words.savings(other),
+            "in_words": words.price_words(other),
+        }
+        for other in view.sure.alternatives
+    ]
+    floats = ("difference", "low", "high", "p_within_delta")
+    said = dict.fromkeys(("run_id", "stack", "saves", "in_words"), pl.String)
+    return pl.DataFrame(rows, schema={**said, **dict.fromkeys(floats, pl.Float64)})
+
+
+def price_rows(view: View) -> pl.DataFrame:
+    """Return what each step up the frontiers costs: paid (cost or latency), stack, gain, more, per_step."""
+    rows = [
+        {
+            "paid": LIMITED[key].word,
+            "stack": view.table["name"][step.row],
+            "than": view.table["name"][step.than],
+            "step_gain": step.gain,
+            "step_more": LIMITED[key].written(step.more),
+            "per_step": LIMITED[key].written(step.per_step),
+        }
+        for key, steps in view.sure.prices.items()
+        for step in steps
+    ]
+    schema = {name: pl.Float64 if name == "step_gain" else pl.String for name in STEPS}
+    return pl.DataFrame(rows, schema=schema)
 
 
 def outside(view: View) -> Blocks:
@@ -194,7 +249,7 @@ def stacks(view: View, ask: Ask) -> Blocks:
 
 def drawn_live(view: View, marked: ParetoView, note: str, band: str) -> Control:
     """Return the stacks by latency or cost and quality; in a browser the chart follows a dragged limit."""
-    alt = words.answer(view.table, view.decision, view.constraints, view.quality, view.latency).sentence
+    alt = words.answer(view).sentence
     given = {"view": view, "drawn": marked, "alt": alt, "note": note}
     caption = f"{note} {band}".strip()
     return Control("pareto", given, lambda: iter([Chart(marked.figure, "pareto", alt, caption)]))
@@ -205,7 +260,7 @@ def lines(view: View, marked: ParetoView, selected: str | None) -> Chart | Text:
     figure = parallel(marked.rows, view.decision, view.quality, selected)
     if figure is None:
         return Text(f"No stack has a known {view.quality.name}.", "info")
-    alt = words.answer(view.table, view.decision, view.constraints, view.quality, view.latency).sentence
+    alt = words.answer(view).sentence
     return Chart(figure, "parallel", alt, PARALLEL)
 
 

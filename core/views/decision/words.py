@@ -8,19 +8,19 @@ from heapq import nlargest
 from operator import itemgetter
 from typing import Any
 
-import numpy as np
 import polars as pl
 
-from core.decide.axes import BESIDE, COST, Axis
-from core.decide.near import Substitute
+from core.decide.axes import BESIDE, COST, QUALITY, Axis
 from core.decide.rules import Constraints, Decision
-from core.stats.intervals import LEAST
+from core.decide.selection import ALONE, SHOWN, Alternative, Assessment
+from core.decide.ties import CLUSTERS
 from core.views import text
-from core.views.decision.near import overturned, unasked_words
+from core.views.decision.near import overturned
 from core.views.workspace.beside import limit_words
 from core.views.workspace.comparable import unjudged_words
 from core.views.workspace.scope import Latency, Quality
 from core.views.workspace.stacks import UNPROVEN
+from core.views.workspace.view import View
 
 SHORT = 34
 """Letters of a name where several stand in one line."""
@@ -77,40 +77,102 @@ def numbers(row: Mapping[str, Any], quality: Quality) -> str:
     )
 
 
-def answer(
-    table: pl.DataFrame,
-    decision: Decision,
-    constraints: Constraints,
-    quality: Quality,
-    latency: Latency,
-    *,
-    one_known: bool = False,
-) -> Answer:
+def answer(asked: View, *, one_known: bool = False) -> Answer:
     """Say which stack the limits select: the sentence to head a page with, and the reasons.
 
     Args:
         one_known: Whether one place is known per question by design, so that what is unjudged is no doubt.
     """
-    within = limits(decision.applied(constraints), latency)
+    table, decision, quality, sure = asked.table, asked.decision, asked.quality, asked.sure
+    within = limits(asked.constraints, asked.latency)
+    heading = title(table, decision, quality)
+    if decision.lacking and decision.lacking[0].key != QUALITY.key:
+        return Answer(f"{heading}.", _lacked(decision))
     if decision.chosen is None and (unscored := undecided(table) or _unscored(table)):
-        return Answer(f"{title(table, decision, quality)}.", unscored)
+        return Answer(f"{heading}.", unscored)
     doubts = [
         "" if one_known else unjudged(table, decision, quality),
         "" if one_known else overturned(table, decision, quality),
-        *limit_words(table, constraints, decision.chosen).values(),
+        *limit_words(table, asked.constraints, decision.chosen).values(),
     ]
-    warning = " ".join(filter(None, [*doubts, *unasked_words(decision).values()]))
+    warning = " ".join(filter(None, doubts))
     if decision.chosen is None:
         return Answer(f"No stack{within} is left.", _nearest(table, decision), warning)
     row = table.row(decision.chosen, named=True)
     feasible = int(decision.feasible.sum())
-    sentence = f"{title(table, decision, quality)}{within}: {numbers(row, quality)}."
+    sentence = f"{heading}{within}: {numbers(row, quality)}."
     meet = f"{feasible:,} of {text.count(table.height, 'stack')} within the limits."
-    reason = f"{lacking(table, decision) or meet} {_tie(table, decision, quality)}".strip()
-    if decision.runner_up is not None:
-        other = table.row(decision.runner_up, named=True)
-        reason += f" Runner-up: {other['name']} ({numbers(other, quality)})."
-    return Answer(sentence, reason, warning)
+    parts = [lacking(table, decision) or meet, sure_words(decision, sure), took(table, decision)]
+    parts += [decision.note, offer_words(table, sure, quality, asked.dropped)]
+    return Answer(sentence, " ".join(filter(None, parts)), warning)
+
+
+def sure_words(decision: Decision, sure: Assessment) -> str:
+    """Say how sure the choice is: its chance to be good enough, and what to expect of it on new queries."""
+    if decision.chosen is None:
+        return ""
+    if sure.pgs is None:
+        return f"How sure this is, is unknown: {sure.unknown}."
+    new = "" if sure.expected is None else f"; {text.score(sure.expected)} expected on new queries"
+    ahead = " Surely ahead of all others." if sure.ahead else ""
+    good = good_enough(decision)
+    return f"{good[:1].upper()}{good[1:]} in {text.percent(sure.pgs)} of draws{new}.{ahead}"
+
+
+def good_enough(decision: Decision) -> str:
+    """Say what a good selection is: ``within 0.01 of the best``."""
+    if decision.rule == "cost":
+        return "within 1 % of the cheapest"
+    if decision.rule == "latency":
+        return f"within {text.ms(decision.jitter_ms)} of the fastest"
+    return f"within {decision.delta:.3g} of the best"
+
+
+def took(table: pl.DataFrame, decision: Decision) -> str:
+    """Say in whose place a person took the stack; empty where the rule chose it."""
+    if decision.instead_of is None:
+        return ""
+    return f"Taken by hand in place of {table['name'][decision.instead_of]}."
+
+
+def offer_words(table: pl.DataFrame, sure: Assessment, quality: Quality, dropped: str | None) -> str:
+    """Name the first alternatives, and a taken stack that no longer meets the limits."""
+    said = [] if dropped is None else [f"{dropped} was taken, but does not meet these limits."]
+    if sure.alternatives:
+        offered = "; ".join(alternative_words(table, other) for other in sure.alternatives[:SHOWN])
+        said.append(f"Cheaper or faster, by {quality.name}: {offered}.")
+    return " ".join(said)
+
+
+def alternative_words(table: pl.DataFrame, other: Alternative) -> str:
+    """Return an alternative with its price: ``all-MiniLM: −0.087 [−0.178, +0.006], saves $0.002 / 1M``."""
+    return f"{table['name'][other.row]}: {price_words(other)}"
+
+
+def price_words(other: Alternative) -> str:
+    """Say what an alternative costs in quality and what it saves."""
+    ends = (
+        ""
+        if other.low is None or other.high is None
+        else f" [{text.signed(other.low)}, {text.signed(other.high)}]"
+    )
+    return f"{text.signed(other.difference)}{ends}, {savings(other)}"
+
+
+def savings(other: Alternative) -> str:
+    """Say what an alternative saves: ``saves $0.002 / 1M and 8.9 ms``; what is noise is left out."""
+    amounts = [(other.saves_usd, text.usd), *([(other.saves_ms, text.ms)] if other.told_apart else ())]
+    saved = [written(amount) for amount, written in amounts if amount is not None and amount > 0]
+    spent = [written(-amount) for amount, written in amounts if amount is not None and amount < 0]
+    parts = [f"saves {' and '.join(saved)}"] if saved else []
+    return ", ".join([*parts, *(f"{amount} more" for amount in spent)])
+
+
+def _lacked(decision: Decision) -> str:
+    """Say what to bring where nothing is known of what a limit or the rule asks for."""
+    axis = decision.lacking[0]
+    asks = f"the {axis.limit_word} asks" if axis.key != decision.rule else "the rule asks"
+    return f"{asks[:1].upper()}{asks[1:]} for it: {axis.remedy}."
 
 
 def _unscored(table: pl.DataFrame) -> str:
@@ -142,6 +204,8 @@ def unjudged(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
 
 def title(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
     """Return the heading: what to ship, or that nothing can be."""
+    if decision.lacking and decision.lacking[0].key != QUALITY.key:
+        return f"No stack here has a known {decision.lacking[0].word}"
     if decision.chosen is not None:
         name = table["name"][decision.chosen]
         if few(table, decision):
@@ -157,7 +221,7 @@ def title(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
 def few(table: pl.DataFrame, decision: Decision) -> bool:
     """Tell whether the chosen stack was scored on fewer queries than any test needs."""
     n = None if decision.chosen is None else table["n"][decision.chosen]
-    return n is not None and n < LEAST
+    return n is not None and n < CLUSTERS
 
 
 def lacking(table: pl.DataFrame, decision: Decision) -> str:
@@ -166,54 +230,50 @@ def lacking(table: pl.DataFrame, decision: Decision) -> str:
         return ""
     row, lacks = table.row(decision.chosen, named=True), []
     if few(table, decision):
-        ahead = "" if table.height == 1 else f"{row['name']} leads, but "
+        ahead = "It" if table.height == 1 else f"{row['name']} leads, but it"
         asked = text.count(row["n"], "query", "queries")
-        lacks.append(f"{ahead}it was scored on {asked}; a test takes at least {LEAST}.")
+        lacks.append(f"{ahead} was scored on {asked}; it takes at least {CLUSTERS}.")
     if table.height == 1:
         lacks.append("It is the only stack here: add or run another to compare it with.")
-    return " ".join(f"{words[:1].upper()}{words[1:]}" for words in lacks)
+    return " ".join(lacks)
 
 
-def would_do(table: pl.DataFrame, other: Substitute | None) -> str:
-    """Say that a faster or cheaper stack would do, and how surely; empty where none is known."""
-    if other is None:
-        return ""
-    row = table.row(other.row, named=True)
-    gains = [
-        *([f"faster ({text.ms(row['latency_ms'])})"] if other.faster else ()),
-        *([f"cheaper ({text.cost_of(row)})"] if other.cheaper else ()),
-    ]
-    low, high = (text.signed(end) for end in (other.low, other.high))
-    return (
-        f"{row['name']} would do: {', '.join(gains)}, no significant difference "
-        f"({text.signed(other.difference)}, 95 % CI {low} to {high})."
-    )
-
-
-def why(table: pl.DataFrame, decision: Decision, quality: Quality, other: Substitute | None = None) -> str:
-    """Return the line below the heading: why that one, and which other would do, or what would help."""
+def why(asked: View) -> str:
+    """Return the line below the heading: why that one, or what would help."""
+    table, decision, quality = asked.table, asked.decision, asked.quality
+    if decision.lacking and decision.lacking[0].key != QUALITY.key:
+        return _lacked(decision)
     if decision.chosen is None:
         return undecided(table) or _unscored(table) or _nearest(table, decision)
     if lacks := lacking(table, decision):
         return lacks
-    apart = other is not None and len(decision.ties) > 1 and other.row not in decision.ties
-    return f"{_best_of(table, decision, quality)} {'Beside them, ' * apart}{would_do(table, other)}".strip()
+    said = [took(table, decision) or _best_of(decision, quality, ahead=asked.sure.ahead)]
+    if asked.dropped is not None:
+        said.append(f"{asked.dropped} was taken, but does not meet these limits.")
+    return " ".join(said)
 
 
-def _best_of(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
+def _best_of(decision: Decision, quality: Quality, *, ahead: bool) -> str:
     """Say how the chosen stack came to be it."""
     feasible = int(decision.feasible.sum())
-    all_of_them = feasible == len(decision.feasible)
     everyone = "both stacks" if feasible == 2 else f"all {feasible:,} stacks"
-    left = everyone if all_of_them else f"{text.count(feasible, 'stack')} within the limits"
-    if len(decision.ties) > 1:  # the note says what decided: "Chosen by fewer candidates."
+    left = (
+        everyone
+        if feasible == len(decision.feasible)
+        else f"{text.count(feasible, 'stack')} within the limits"
+    )
+    if feasible == 1:
+        return "The only stack within the limits."
+    if decision.rule == "cost":
+        return f"The best {quality.name} within 1 % of the cheapest of {left}."
+    if decision.rule == "latency":
+        return f"The best {quality.name} as fast as the fastest of {left}."
+    if len(decision.ties) > 1:  # the note says what decided: "Chosen by lower cost."
         by = decision.note.rpartition("Chosen by ")[2].rstrip(".")
-        some = f"{len(decision.ties):,} of {left.replace('all', 'the', 1) if all_of_them else left}"
-        among = left.capitalize() if len(decision.ties) == feasible else some
-        best = _best_tied(table, decision)
-        given_up = "" if best is None else f", {best['name']} ({text.score(best['quality'])})"
-        return f"{among} tie for the best {quality.name}{given_up}; chosen by {by}."
-    return "The only stack within the limits." if feasible == 1 else f"The best {quality.name} of {left}."
+        return (
+            f"One of {len(decision.ties):,} surely within {decision.delta:.3g} of the best; chosen by {by}."
+        )
+    return f"The best {quality.name} of {left}{', surely ahead of each' if ahead else ''}."
 
 
 def meaning(quality: Quality) -> str:
@@ -280,9 +340,7 @@ def costed(table: pl.DataFrame) -> str:
 
 def gaining(row: Mapping[str, Any]) -> str:
     """Return a stack with what it would gain; takes a row of `promising_rows`, or of `near_rows`."""
-    then = row.get("then")
-    ships = f"; then {text.shorten(then, SHORT)} ships" if then and then != row["stack"] else ""
-    return f"{text.shorten(str(row['stack']), SHORT)}: {_gained(row)}{ships}"
+    return f"{text.shorten(str(row['stack']), SHORT)}: {_gained(row)}"
 
 
 def _gained(row: Mapping[str, Any]) -> str:
@@ -339,39 +397,17 @@ def ticking(ticked: int) -> str:
     return "Tick two stacks to compare them." if ticked < 2 else f"{ticked} stacks ticked."
 
 
-def firmness(table: pl.DataFrame, decision: Decision) -> str:
-    """Say how firm the choice is among the stacks that are left, in two words or three."""
+def firmness(table: pl.DataFrame, decision: Decision, sure: Assessment) -> tuple[str, str]:
+    """Return the one number of confidence, and what it is a chance of or why it is unknown."""
     if decision.chosen is None:
-        return text.NOT_APPLICABLE
+        return text.NOT_APPLICABLE, ""
+    if sure.pgs is not None:
+        return text.percent(sure.pgs), f"chance to be {good_enough(decision)}"
     if few(table, decision):
-        return "too few queries"
-    if table.height == 1:
-        return "no other stack"
-    if len(decision.ties) > 1:
-        return f"tied with {text.count(len(decision.ties) - 1, 'other')}"
-    if decision.runner_up is None:
-        return "the only one left"
-    return "not known" if table["quality_low"][decision.chosen] is None else "ahead of all others"
-
-
-def _tie(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
-    """Say how a tie was broken, and what the highest quality was, where another stack has it."""
-    best = _best_tied(table, decision) if decision.note else None
-    if best is None:
-        return decision.note
-    figures = f"{text.score(best['quality'])}{text.interval(best['quality_low'], best['quality_high'])}"
-    head = (
-        f"{decision.note} The {'highest' if quality.higher_is_better else 'lowest'} {quality.name} among them"
-    )
-    return f"{head}: {best['name']}, {figures}."
-
-
-def _best_tied(table: pl.DataFrame, decision: Decision) -> dict[str, Any] | None:
-    """Return the row of best quality among the ties; None where the chosen stack has it."""
-    tied = np.array(decision.ties)
-    quality = decision.quality.read(table)[tied]
-    merit = decision.quality.merit(quality)
-    return None if merit[0] == merit.max() else table.row(int(tied[merit.argmax()]), named=True)
+        return "unknown", f"fewer than {CLUSTERS} queries"
+    if sure.unknown == ALONE:
+        return "–", "nothing to choose from"
+    return "unknown", sure.unknown
 
 
 def _nearest(table: pl.DataFrame, decision: Decision) -> str:

@@ -13,13 +13,14 @@ from core.stats.intervals import SEED
 from core.store import Snapshot
 from core.tables import schema
 from core.views import text
-from core.views.confidence.noise import about_grades, leading
+from core.views.workspace.noise import about_grades
 from core.views.workspace.query_sets import among
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import evidence
 
 TARGET = 0.9  # P(best) from which nothing more needs judging
 USUAL = 20
+LEADING = 30  # Stacks that may be chosen of which is looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,12 +37,19 @@ class Next:
         return self.names[row], float(self.worth.best[row])
 
 
+def _leading(table: pl.DataFrame, decision: Decision) -> tuple[str, ...]:
+    """Return the stacks that may be chosen: those that tie, and the best within the limits."""
+    merit = decision.quality.merit(decision.quality.read(table))
+    best = [int(row) for row in np.argsort(-merit, kind="stable") if decision.feasible[row]]
+    return tuple(table["run_id"].gather(list(dict.fromkeys([*decision.ties, *best]))[:LEADING]))
+
+
 def contenders(
     snapshot: Snapshot, table: pl.DataFrame, decision: Decision, scope: Scope, quality: Quality
 ) -> pl.DataFrame:
     """Give stacks that may be chosen and whose passages the golden set judges one by one; none if no two."""
     golden = scope.golden_set_id
-    rows = table.filter(pl.col("run_id").is_in(leading(table, decision)), "has_rankings")
+    rows = table.filter(pl.col("run_id").is_in(_leading(table, decision)), "has_rankings")
     if golden is None or not about_grades(quality):
         return rows.clear()
     judges = snapshot.judging(rows["run_id"].to_list(), golden)

@@ -91,7 +91,7 @@ def ask_rules(ask: Ask) -> Rules:
     """Ask what k*, RSS, RSC and the shape are read by."""
     delta, gain, flat = Rules()
     with ask.aside("Rules"):
-        near = ask.number("Neighbours of k* within ±", "delta", float(delta), 1.0, 100.0)
+        near = ask.number("Neighbours of k* within ±", "near", float(delta), 1.0, 100.0)
         least = ask.number("Smallest gain (points)", "eps", float(gain), 0.0, 10.0, step=0.1)
         level = ask.number("Plateau: share of the best", "flat", float(flat), 0.5, 1.0, step=0.01)
     return Rules(round(near or delta), gain if least is None else least, level or flat)

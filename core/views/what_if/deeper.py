@@ -16,9 +16,9 @@ from core.decide.ties import JITTER_MS
 from core.stats.intervals import SEED, Sample, interval, paired_rows, resampled, weights
 from core.store import Snapshot
 from core.views import text, theme
-from core.views.confidence.hold import joint_sample
 from core.views.what_if.families import without_depth
 from core.views.workspace.latencies import latencies
+from core.views.workspace.samples import joint_sample
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import runs_in
 

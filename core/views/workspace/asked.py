@@ -19,7 +19,7 @@ from core.views.workspace.choices import choices
 from core.views.workspace.narrow import Choices, Narrowed, judging, narrow
 from core.views.workspace.query_sets import unperturbed
 from core.views.workspace.question import Question
-from core.views.workspace.scope import Answering, Latency, Quality, Scope, audits, resolve_runs
+from core.views.workspace.scope import Answering, Latency, Quality, Scope, audits, resolve_runs, zone
 
 if TYPE_CHECKING:
     from core.views.workspace.view import Place, View
@@ -36,7 +36,7 @@ def asked_of(question: Question, snapshot: Snapshot, book: PriceBook) -> View:
         UnknownNameError: If a name stands for nothing in the data.
     """
     # Here because the frontier's library takes long to load, which no other command should wait for.
-    from core.views.confidence.noise import auditor  # noqa: PLC0415
+    from core.views.workspace.noise import auditor  # noqa: PLC0415
     from core.views.workspace.view import View  # noqa: PLC0415
 
     book = book.derived(question.price or ())
@@ -53,11 +53,15 @@ def asked_of(question: Question, snapshot: Snapshot, book: PriceBook) -> View:
         scope=narrowed.scope,
         quality=quality,
         latency=narrowed.latency,
-        constraints=_limits(question, quality, scope.answering),
+        constraints=replace(
+            _limits(question, quality, scope.answering),
+            delta=zone(quality, narrowed.table) if question.indifference is None else question.indifference,
+        ),
         book=book,
         compared=narrowed.compared,
         noise=auditor(snapshot, narrowed.scope, question.judge_noise),
         rule=question.rule,
+        take=None if question.take is None else taken(narrowed.table, question.take),
         seed=question.seed,
         given=narrowed.table,
     )
@@ -109,6 +113,19 @@ def _limits(question: Question, quality: Quality, answering: Answering) -> Const
         higher_is_better=quality.higher_is_better,
         per_correct=answering.per == "correct answer",
     )
+
+
+def taken(table: pl.DataFrame, name: str) -> str:
+    """Return the run_id of the stack that a person takes, by its id, name or label.
+
+    Raises:
+        UnknownNameError: If there is none in the workspace.
+    """
+    for column in ("run_id", "name", "label"):
+        rows = table.filter(pl.col(column) == name)
+        if rows.height:
+            return str(rows["run_id"][0])
+    raise UnknownNameError("stack", name, table["name"])
 
 
 def _compared(

@@ -32,7 +32,8 @@ def gap(view: View, stack: str, other: str) -> str:
     n = int(view.paired.common(int(two), pl.Series([int(one)]).to_numpy())[0])
     if n < LEAST:
         return f"too few queries to test: {n} in common"
-    return tested(*view.paired.difference(int(one), int(two)))
+    difference, low, high = (float(end[0]) for end in view.paired.differences(one.reshape(1), int(two)))
+    return tested(difference, low, high)
 
 
 def tested(difference: float, low: float | None, high: float | None) -> str:

@@ -11,6 +11,7 @@ some stack brought to the judges, so that stacks like those fare better on them.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -19,9 +20,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from core.axes import stack_key
 from core.decide.ties import Paired
 from core.diagnostics.noise import perturbed_runs
 from core.errors import UnknownNameError
+from core.records import Origin
 from core.stats.intervals import SEED
 from core.store import Snapshot
 from core.store.read.memory import Memory
@@ -168,10 +171,27 @@ def chosen_runs(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
             raise UnknownNameError("run", min(absent), runs["run_id"])
         runs = runs.filter(pl.col("run_id").is_in(list(scope.run_ids)))
     else:
-        runs = unperturbed(runs)
+        runs = one_a_stack(unperturbed(runs))
     if scope.apart:
         runs = runs.filter(~pl.col("run_id").is_in(list(scope.apart.run_ids)))
     return runs
+
+
+def one_a_stack(runs: pl.DataFrame) -> pl.DataFrame:
+    """Return the runs without those of stacks that differ only in a K that nothing reads; the least stays."""
+    deep = runs.filter((pl.col("origin") == Origin.RUN.value) & pl.col("spec").str.contains('"candidates"'))
+    if deep.height < 2:
+        return runs
+    specs = [json.loads(spec) for spec in deep["spec"]]
+    kept = (
+        deep.select("run_id", "chunking")
+        .with_columns(
+            key=pl.Series([stack_key(spec) for spec in specs], dtype=pl.String),
+            k=pl.Series([spec["candidates"] for spec in specs], dtype=pl.Int64, strict=False),
+        )
+        .filter(pl.col("k") > pl.col("k").min().over("key", "chunking"))
+    )
+    return runs.filter(~pl.col("run_id").is_in(kept["run_id"].implode()))
 
 
 def unperturbed(runs: pl.DataFrame) -> pl.DataFrame:

@@ -66,13 +66,30 @@ class Question(Beside, Aim):
     """Question that is to be decided."""
 
     rule: Annotated[Rule, Choice("rule", "what is best", "What is best within the limits.")] = "quality"
+    indifference: Annotated[
+        float | None,
+        Choice(
+            "delta", "indifference zone",
+            "A difference in quality that does not matter. A stack ties with the best only where it is "
+            "surely no more than this worse. By default a hundredth of the measure's range.",
+            low=0, title="Indifference zone", step=0.005, dependent=True, rare=True,
+        ),
+    ] = None  # fmt: skip
+    take: Annotated[
+        str | None,
+        Choice(
+            "take", "stack taken by hand",
+            "Take this run in place of the one that the rule chooses, as long as it meets the limits.",
+            metavar="RUN", dependent=True,
+        ),
+    ] = None  # fmt: skip
     jitter_ms: Annotated[
         float | None,
         Choice(
             "jitter", "jitter band",
-            "Latencies that differ by less count as the same (CLQ paper §3.2): of the stacks within it that "
-            "are not significantly worse than the best, query by query, the one with the smaller prompt is "
-            "chosen. By default it is measured where passes were repeated, else 75 ms.",
+            "Latencies that differ by less count as the same (CLQ paper §3.2): a stack that is slower than "
+            "the best by more never ties with it. By default it is measured where passes were repeated, else "
+            "75 ms.",
             low=0, title="Jitter (ms)", step=5, rare=True,
         ),
     ] = None  # fmt: skip
@@ -141,7 +158,7 @@ class Question(Beside, Aim):
         Choice(
             "noise", "judge noise",
             "Draws in every resample what another judge would have graded, from the passages that both "
-            "judged: P(best), intervals and what ties take the judge's mistakes in. A golden set, or off. By "
+            "judged: the chances and intervals take the judge's mistakes in. A golden set, or off. By "
             "default one that grades 50 or more passages of this one as a sample. The choice stays.",
             metavar="SET", title="Judge noise, as graded by", dependent=True, rare=True,
         ),

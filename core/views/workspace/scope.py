@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import Literal, get_args
 
 import polars as pl
@@ -97,6 +98,9 @@ class Scope:
     answering: Answering = Answering()  # whose answers count, and what a cost is one of
 
 
+INDIFFERENT = 0.01  # Share of a measure's range that does not matter (metrics.md §9)
+
+
 @dataclass(frozen=True, slots=True)
 class Quality:
     """The measure that stands for quality, with its cutoff."""
@@ -129,6 +133,18 @@ class Quality:
         """Whether it lies between 0 and 1; taken to be so for a measure that is not computed here."""
         return self.measure is None or self.measure.info.unit == "share"
 
+    def indifference(self, n: int | None) -> float:
+        """Return the usual indifference zone: a hundredth of the declared range, 0 where none is declared.
+
+        Args:
+            n: Queries that the means rest on; one of a measure that is 0 or 1 per query counts.
+        """
+        measure = self.measure
+        if measure is None or not isfinite(measure.info.high - measure.info.low):
+            return 0.0
+        zone = INDIFFERENT * (measure.info.high - measure.info.low)
+        return max(zone, 1 / n) if measure.info.binary and n else zone
+
     @property
     def ceiling(self) -> Measure | None:
         """PROC of the measure at the cutoff; None where a ceiling is not defined for it."""
@@ -136,6 +152,12 @@ class Quality:
         if measure is None or measure.info.ceiling is None:
             return None
         return replace(measure, name=f"PROC[{measure.name}]")
+
+
+def zone(quality: Quality, table: pl.DataFrame) -> float:
+    """Return the usual indifference zone of a measure for the stacks of a table."""
+    most = table["n"].max()
+    return quality.indifference(most if isinstance(most, int) else None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from core.decide.rules import Constraints, Decision, Rule, decide
+from core.decide.selection import Assessment
 from core.decide.ties import Paired
 from core.prices import PriceBook
 from core.stats.intervals import SEED
@@ -16,7 +17,7 @@ from core.store import Snapshot
 from core.views.keep import keep
 from core.views.workspace.comparable import Comparability
 from core.views.workspace.query_sets import paired
-from core.views.workspace.scope import Latency, Quality, Scope
+from core.views.workspace.scope import Latency, Quality, Scope, zone
 from core.views.workspace.stacks import stack_table
 
 
@@ -50,6 +51,7 @@ class View(Place):
     # The golden set whose grades are drawn in the chances; None = no judge noise in them
     noise: str | None = None
     rule: Rule = "quality"  # by which the constraints select a stack
+    take: str | None = None  # run_id of the stack that a person takes in its place
     weak: bool = False  # whether the frontier takes the paper's form; see `core.decide.pareto.undominated`
     seed: int = SEED  # of the resampling
     given: pl.DataFrame | None = None  # the stack table, where it is at hand
@@ -69,7 +71,28 @@ class View(Place):
     @cached_property
     def decision(self) -> Decision:
         """The stack that the constraints select."""
-        return decide(self.table, self.constraints, self.rule, paired=self.paired)
+        return decide(self.table, self.constraints, self.rule, paired=self.paired, take=self.take)
+
+    @cached_property
+    def sure(self) -> Assessment:
+        """How sure the decision is, and what it forgoes."""
+        from core.views.workspace.sure import assessed  # noqa: PLC0415 - which looks at views
+
+        return assessed(self)
+
+    @property
+    def indifference(self) -> float | None:
+        """The indifference zone where it is not the usual one of the measure; else None."""
+        return None if self.constraints.delta == zone(self.quality, self.table) else self.constraints.delta
+
+    @property
+    def dropped(self) -> str | None:
+        """The stack that a person took and that the limits leave out now: its name, or what it was called."""
+        chosen = self.decision.chosen
+        if self.take is None or (chosen is not None and self.table["run_id"][chosen] == self.take):
+            return None
+        names = self.table.filter(run_id=self.take)["name"]
+        return self.take if names.is_empty() else str(names[0])
 
     def but(self, **changes: Any) -> View:  # noqa: ANN401 - its fields
         """Ask the same table otherwise: by another rule, within other limits, with other judge noise."""

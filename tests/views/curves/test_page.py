@@ -20,7 +20,7 @@ from core.views.scoring_table import score_table
 from core.views.workspace.scope import Quality
 from core.views.workspace.stacks import runs_in
 from tests.stores import HOSTILE, Lab
-from tests.views.made import AT_10, DEMO, PAPER, stacks, table
+from tests.views.made import AT_10, DEMO, PAPER, every_k, stacks, table
 
 
 @pytest.fixture(scope="module")
@@ -166,11 +166,12 @@ def test_names_are_not_read_as_tags_or_templates():
 @pytest.fixture(scope="module")
 def reranked(demo: Snapshot) -> pl.DataFrame:
     """The stacks of the demo as if something had read their K."""
-    return table(demo, DEMO).with_columns(pl.col("spec").str.replace('"reranker":"none"', '"reranker":"r"'))
+    rerank = pl.col("spec").str.replace('"reranker":"none"', '"reranker":"r"')
+    return table(demo, every_k(demo)).with_columns(rerank)
 
 
 def test_families_differ_in_a_depth_only_that_something_reads(demo: Snapshot, reranked: pl.DataFrame):
-    assert depth_table(table(demo, DEMO)).is_empty()
+    assert depth_table(table(demo, every_k(demo))).is_empty()
     depths = depth_table(reranked)
     assert depths.height == reranked.height
     assert depths["family"].n_unique() == 5

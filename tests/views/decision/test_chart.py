@@ -208,7 +208,7 @@ def test_a_hover_never_shows_what_is_unknown_as_a_number():
     rows = stacks(quality=[0.5] * 3, latency_ms=[0.0, 1.0, 2.0], n=[None, 50, 50], cost=[None, 1.25, 1.25])
     hovers = {
         name: words
-        for trace in view(rows).figure.data
+        for trace in view(rows, Constraints(budget=2.0)).figure.data
         if trace.customdata is not None
         for name, words in zip(trace.text, trace.hovertext, strict=True)
     }

@@ -1,12 +1,14 @@
+import numpy as np
 import polars as pl
 import pytest
 
 from core.decide.axes import COST, LATENCY
+from core.decide.joint import JointSample
 from core.decide.rules import Constraints, decide
 from core.views.decision.facts import marked
-from core.views.decision.words import answer, cards, firmness, lacking, limits, meaning, note, numbers
+from core.views.decision.words import answer, cards, firmness, lacking, limits, meaning, note, numbers, why
 from core.views.workspace.scope import Latency, Quality
-from tests.views.made import AT_10, stacks
+from tests.views.made import AT_10, asking, stacks
 
 TABLE = stacks(
     name=["slow <b>best</b>", "fast", "dear", "unknown"],
@@ -20,7 +22,7 @@ TABLE = stacks(
 
 
 def said(constraints: Constraints, table: pl.DataFrame = TABLE):
-    return answer(table, decide(table, constraints), constraints, AT_10, Latency())
+    return answer(asking(table, constraints))
 
 
 @pytest.mark.parametrize(
@@ -38,26 +40,28 @@ def test_limits_in_words(constraints: Constraints, words: str):
     assert limits(constraints, Latency()) == words
 
 
-def test_the_answer_names_the_stack_its_numbers_and_the_runner_up():
+def test_the_answer_names_the_stack_its_numbers_and_what_would_be_cheaper():
     found = said(Constraints())
     assert found.sentence == (
         "Ship slow <b>best</b>: RA-nWG@10 0.800 [0.750, 0.850], n = 50; 900 ms; $1.25 / 1k."
     )
     assert "3 of 4 stacks" in found.reason
-    assert "Runner-up: fast (RA-nWG@10 0.700, n unknown; 100 ms; $0.50 / 1k)." in found.reason
+    assert "How sure this is, is unknown: there are no results per query." in found.reason
+    offered = "fast: −0.100, saves $0.75 / 1k and 800 ms."
+    assert found.reason.endswith(f"Cheaper or faster, by RA-nWG@10: {offered}"), "dear is worse and dearer"
 
 
 @pytest.mark.parametrize("one_known", [False, True])
 def test_unjudged_results_are_a_doubt_unless_one_place_is_known_by_design(one_known: bool):
-    table = TABLE.with_columns(hole=pl.lit(0.4))
-    found = answer(table, decide(table, Constraints()), Constraints(), AT_10, Latency(), one_known=one_known)
+    found = answer(asking(TABLE.with_columns(hole=pl.lit(0.4))), one_known=one_known)
     assert ("unjudged" in found.warning) != one_known
 
 
 def test_a_limit_changes_the_answer():
     found = said(Constraints(sla_ms=500))
     assert found.sentence.startswith("Ship fast within 500 ms (p50): ")
-    assert "Runner-up: dear" in found.reason
+    assert "2 of 4 stacks" in found.reason
+    assert "Cheaper or faster" not in found.reason
 
 
 def test_nothing_left_names_the_nearest_miss_of_every_limit():
@@ -75,19 +79,69 @@ def test_nothing_known_is_said(table: pl.DataFrame):
     assert "import what is missing" in found.reason
 
 
-def test_a_tie_says_how_it_was_broken_and_who_scores_highest():
-    table = stacks(
-        name=["deep", "shallow"],
-        quality=[0.80, 0.79],
-        quality_low=[0.7, 0.69],
-        quality_high=[0.9, 0.89],
-        latency_ms=[300.0, 290.0],
-        candidates=[100, 50],
-    )
-    found = said(Constraints(), table)
+@pytest.mark.parametrize(
+    ("limits", "rule", "said"),
+    [
+        (
+            Constraints(budget=1.0),
+            "quality",
+            f"The budget asks for it: {COST.remedy}.",
+        ),
+        (Constraints(), "cost", f"The rule asks for it: {COST.remedy}."),
+        (Constraints(sla_ms=100.0), "quality", f"The SLA asks for it: {LATENCY.remedy}."),
+    ],
+)
+def test_what_no_stack_is_known_on_but_is_asked_for_is_said(limits: Constraints, rule: str, said: str):
+    found = answer(asking(stacks(quality=[0.5, 0.6]), limits, rule))
+    assert found.sentence.startswith("No stack here has a known ")
+    assert found.reason == said
+
+
+QUERIES = np.full((2, 20), 0.8)
+QUERIES[1] = 0.795
+TWO = stacks(
+    name=["deep", "shallow"], quality=[0.80, 0.795], latency_ms=[300.0, 290.0], cost=[2.0, 1.0], n=[20, 20]
+)
+
+
+def of_queries(table: pl.DataFrame, values: np.ndarray) -> JointSample:
+    latency = table["latency_ms"].to_numpy()
+    none, untimed = np.full(len(values), np.nan), np.full(values.shape, np.nan)
+    return JointSample(values, untimed, table["cost"].to_numpy(), none, latency)
+
+
+def test_a_tie_says_within_what_it_is_one_and_how_it_was_broken():
+    view = asking(TWO, Constraints(delta=0.01), sample=of_queries(TWO, QUERIES))
+    found = answer(view)
     assert found.sentence.startswith("Ship shallow")
-    assert "Chosen by fewer candidates." in found.reason
-    assert "The highest RA-nWG@10 among them: deep, 0.800 [0.700, 0.900]." in found.reason
+    assert "2 stacks tie: surely within 0.01 of the best. Chosen by lower cost." in found.reason
+    assert "Within 0.01 of the best in 100.0 % of draws; 0.795 expected on new queries." in found.reason
+    assert why(view) == "One of 2 surely within 0.01 of the best; chosen by lower cost."
+    assert firmness(TWO, view.decision, view.sure) == ("100.0 %", "chance to be within 0.01 of the best")
+
+
+def test_what_is_not_surely_as_good_never_ties_but_is_offered_with_its_price():
+    view = asking(TWO, Constraints(delta=0.001), sample=of_queries(TWO, QUERIES))
+    found = answer(view)
+    assert found.sentence.startswith("Ship deep")
+    assert "Surely ahead of all others." in found.reason
+    assert why(view) == "The best RA-nWG@10 of both stacks, surely ahead of each."
+    assert found.reason.endswith("shallow: −0.005 [−0.005, −0.005], saves $1.00 / 1k.")
+    noisy = QUERIES + np.random.default_rng(1).normal(0, 0.2, QUERIES.shape)
+    table = TWO.with_columns(quality=pl.Series(noisy.mean(axis=1)))
+    assert "urely" not in answer(asking(table, sample=of_queries(table, noisy))).reason
+
+
+def test_a_stack_that_a_person_takes_says_in_whose_place_and_is_dropped_aloud():
+    sample = of_queries(TWO, QUERIES)
+    taken = asking(TWO, sample=sample, take="r1")
+    assert answer(taken).sentence.startswith("Ship shallow")
+    assert "Taken by hand in place of deep." in answer(taken).reason
+    assert why(taken) == "Taken by hand in place of deep."
+    dropped = asking(TWO, Constraints(sla_ms=295.0), sample=sample, take="r0")
+    assert answer(dropped).sentence.startswith("Ship shallow")
+    assert "deep was taken, but does not meet these limits." in answer(dropped).reason
+    assert why(dropped).endswith("deep was taken, but does not meet these limits.")
 
 
 def test_unknown_figures_read_as_unknown():
@@ -131,9 +185,10 @@ def test_a_choice_without_evidence_is_none(
     names: list[str], n: int | None, ships: bool, lacks: tuple[str, ...]
 ):
     table = stacks(name=names, quality=[0.9, 0.5][: len(names)], n=[n] * len(names))
-    decision = decide(table, Constraints())
-    found = said(Constraints(), table)
-    assert found.sentence.startswith("Ship ") is ships
-    assert all(words in lacking(table, decision) for words in lacks)
-    assert bool(lacking(table, decision)) is bool(lacks)
-    assert (firmness(table, decision) in ("too few queries", "no other stack")) is not ships
+    view = asking(table)
+    assert answer(view).sentence.startswith("Ship ") is ships
+    assert all(words in lacking(table, view.decision) for words in lacks)
+    assert bool(lacking(table, view.decision)) is bool(lacks)
+    few = "fewer than 8 queries" if n is not None and n < 8 else None
+    alone = "nothing to choose from" if len(names) == 1 else "there are no results per query"
+    assert firmness(table, view.decision, view.sure)[1] == (few or alone)

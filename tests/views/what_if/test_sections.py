@@ -13,7 +13,7 @@ from core.views.what_if.deeper import steps
 from core.views.what_if.scenarios import Scenario
 from core.views.workspace.scope import Latency
 from tests.stores import HOSTILE
-from tests.views.made import AT_10, BOOK, DEMO, stacks, table
+from tests.views.made import AT_10, BOOK, DEMO, every_k, stacks, table
 
 TABLE = stacks(
     name=["big", "small", "deep", HOSTILE[0]],
@@ -140,8 +140,9 @@ def test_every_target_has_its_row_and_its_panel():
 
 def test_steps_are_named_by_their_family_and_flagged(demo_store: Path):
     snapshot = Store.open(demo_store).read()
-    whole = table(snapshot, DEMO)
-    rows = deeper.step_rows(steps(snapshot, whole, DEMO, quality=AT_10, latency=Latency()), whole)
+    scope = every_k(snapshot)
+    whole = table(snapshot, scope)
+    rows = deeper.step_rows(steps(snapshot, whole, scope, quality=AT_10, latency=Latency()), whole)
     assert rows.height
     assert not any("K =" in name for name in rows["family"])
     assert (rows["d_quality"] == 0).all(), "no stack of the demo has a reranker"

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from core.decide.rules import Constraints, decide
 from core.metrics import parse_list
 from core.views.decision.words import answer
 from core.views.scoring_table import score_table
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import stack_table
 from tests.stores import Lab
-from tests.views.made import BOOK
+from tests.views.made import BOOK, asking
 
 WAY_OUT = "import the judgements again with another mapping (--grades)"
 LOW = {"q1": {"p1": 1, "p2": 2}, "q2": {"p1": 2, "p3": 1}}
@@ -42,7 +41,7 @@ def test_the_decision_says_the_same(tmp_path: Path):
     snapshot = lab.write(tmp_path / "s").read()
     quality, latency = Quality("RA-nWG", 3), Latency()
     table = stack_table(snapshot, Scope("lab", "gold"), quality, latency, BOOK)
-    said = answer(table, decide(table, Constraints()), Constraints(), quality, latency)
+    said = answer(asking(table, quality=quality))
     assert said.sentence == "No stack here has a known RA-nWG@3."
     assert said.reason.startswith("It applies to none of the 2 judged queries: the grades found are 1, 2")
     assert WAY_OUT in said.reason

@@ -13,7 +13,7 @@ from tests.views.made import DEMO, PAPER
 
 def test_the_demo_offers_what_can_be_computed(demo_store: Path):
     found = choices(Store.open(demo_store).read(), DEMO)
-    assert len(found.runs) == 10
+    assert len(found.runs) == 5, "a K that nothing reads makes no other stack"
     assert found.measures[0] == "RA-nWG"
     assert found.computed
     assert not found.reranked

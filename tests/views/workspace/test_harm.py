@@ -6,8 +6,8 @@ import pytest
 from core.decide.joint import chances
 from core.decide.rules import Constraints, decide
 from core.report.data import verdict
-from core.views.confidence.hold import joint_sample
 from core.views.workspace.beside import limit_words, with_harm
+from core.views.workspace.samples import joint_sample
 from core.views.workspace.scope import Latency, Quality
 from tests.stores import Lab
 from tests.views.decision.test_facts import asked

@@ -11,8 +11,8 @@ from core.decide.joint import chances
 from core.decide.rules import Constraints, decide
 from core.metrics import Measure
 from core.store import Snapshot
-from core.views.confidence.hold import joint_sample
 from core.views.workspace.choices import choices
+from core.views.workspace.samples import joint_sample
 from core.views.workspace.scope import Latency, Quality
 from core.views.workspace.scores import at_cutoff, evidence, unperturbed
 from tests.stores import Lab

@@ -15,12 +15,12 @@ from core.decide.rules import Constraints, decide
 from core.records import Batch
 from core.store import Snapshot
 from core.tables import frame
-from core.views.confidence.hold import joint_sample
 from core.views.decision.facts import record
 from core.views.decision.limits import limits
 from core.views.link import settings
 from core.views.what_if.scenarios import Scenario, choose, parse, written
 from core.views.workspace.beside import limit_words, measure_of
+from core.views.workspace.samples import joint_sample
 from core.views.workspace.scope import Answering, Latency, Quality, Scope
 from core.views.workspace.view import View
 from tests.stores import Lab
@@ -150,7 +150,7 @@ def _drawn(ones: int, twos: int) -> float:
 def test_link_record_and_words_name_the_floor(snapshot: Snapshot):
     asked = view(snapshot, min_refusal_rate=0.4)
     assert settings(asked)["refusals"] == 0.4
-    made = record(asked.table, asked.decision, asked)
+    made = record(asked.table, asked)
     name = "Answer@2(reader=r,scorer=right_refusal)"
     assert (made["asked"]["min_refusal_rate"], made["asked"]["refusal_rate"]) == (0.4, name)
     assert (made["chosen"]["refusal_rate"], made["chosen"]["refusal_rate_n"]) == (0.5, 2)
@@ -192,5 +192,5 @@ def test_what_is_not_known_is_not_offered_and_not_asked_for(tmp_path: Path, rows
     assert offered & {"refusals", "answers"} == {axes[name].limit for name in known}
     unasked = {axis.key for axis in asked.decision.unasked} & {"refusal_rate", "answer_rate"}
     assert unasked == {"refusal_rate", "answer_rate"} - known
-    said = " ".join(record(asked.table, asked.decision, asked)["warnings"])
+    said = " ".join(record(asked.table, asked)["warnings"])
     assert all(axes[name].remedy in said for name in unasked)

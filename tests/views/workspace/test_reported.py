@@ -15,11 +15,11 @@ from core.store import Snapshot, Store
 from core.views.add.imports import bring
 from core.views.compare.data import compared
 from core.views.compare.sides import look_closer, unpaired
-from core.views.confidence.hold import joint_sample
 from core.views.queries.data import NOT_REPORTED, query_table
 from core.views.scoring_table import score_table
 from core.views.workspace.query_sets import paired
 from core.views.workspace.reported import query_scores, with_queries
+from core.views.workspace.samples import joint_sample
 from core.views.workspace.scope import Latency, Quality, Scope
 from tests.stores import Lab
 from tests.views.made import table as stacks_of

@@ -17,7 +17,7 @@ from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import runs_in
 from tests.metrics import oracle
 from tests.stores import Lab
-from tests.views.made import AT_10, BOOK, DEMO, LAB, PAPER, table
+from tests.views.made import AT_10, BOOK, DEMO, LAB, PAPER, every_k, table
 
 GRADES = {"q1": {"p1": 5, "p2": 1}, "q2": {"p1": 4}, "q3": {"p3": 2}}
 
@@ -41,7 +41,7 @@ def lists(rows: pl.DataFrame) -> dict[tuple[str, str], list[str]]:
 
 @pytest.mark.parametrize(("name", "k"), [("RA-nWG", 10), ("N-Recall4+", 5), ("Precision4+", 20), ("Hit", 10)])
 def test_the_demo_table_equals_a_naive_recomputation(demo: Snapshot, name: str, k: int):
-    found = table(demo, DEMO, Quality(name, k))
+    found = table(demo, every_k(demo), Quality(name, k))
     judged: dict[str, dict[str, int]] = defaultdict(dict)
     for query, passage, grade in (
         demo.judgements("python-docs-graded").select("query_id", "passage_id", "grade").iter_rows()

@@ -10,8 +10,7 @@ import numpy as np
 import polars as pl
 
 from core.decide.joint import JointSample
-from core.decide.rules import Constraints, Decision, Rule, decide
-from core.decide.ties import PairedReplicates
+from core.decide.rules import Decision
 from core.errors import UnknownNameError
 from core.metrics import Measure
 from core.stats.intervals import SEED, weights
@@ -24,8 +23,6 @@ from core.views.workspace.scores import Evidence, Floats, evidence
 
 LEAST = 50  # Passages of the golden set in use that another judge must have graded to be drawn from
 MOST_STACKS = 200
-LEADING = 30  # Stacks that may tie for the best of which is looked at where time is short
-QUICK = 200  # Resamples where time is short
 RESAMPLES = 500  # Resamples with grades drawn in; fewer than without, since each scores every stack again
 OFF = "off"
 _PAIR = ("query_id", "passage_id")
@@ -220,52 +217,17 @@ def noisy_rows(table: pl.DataFrame, drawn: Noise | None) -> pl.DataFrame:
     return table.select("run_id").join(rows, on="run_id", how="left", maintain_order="left")
 
 
-def leading(table: pl.DataFrame, decision: Decision) -> tuple[str, ...]:
-    """Give stacks that may tie for the best: those that tie without noise, and the best within the limits."""
-    merit = decision.quality.merit(decision.quality.read(table))
-    best = [int(row) for row in np.argsort(-merit, kind="stable") if decision.feasible[row]]
-    return tuple(table["run_id"].gather(list(dict.fromkeys([*decision.ties, *best]))[:LEADING]))
-
-
-def redecided(
-    table: pl.DataFrame, decision: Decision, limits: tuple[Constraints, Rule], drawn: Noise
-) -> tuple[pl.DataFrame, Decision]:
-    """Choose on the reference's grades among the stacks within the limits.
-
-    Returns:
-        Their rows with quality and interval as `noisy_rows` has them, and the decision among these.
-    """
-    constraints, rule = limits
-    rows = (
-        table.filter(pl.Series(decision.feasible) & pl.col("run_id").is_in(drawn.run_ids))
-        .join(noisy_rows(table, drawn), on="run_id", maintain_order="left")
-        .with_columns(quality="noisy", quality_low="noisy_low", quality_high="noisy_high")
-    )
-    means = PairedReplicates(drawn.run_ids, drawn.means, drawn.seed)
-    return rows, decide(rows, replace(constraints, floor=None), rule, paired=means)
-
-
 def as_written(row: Mapping[str, Any]) -> str:
     """Return the quality of a row of `noisy_rows` with its interval."""
     return f"{text.score(row['noisy'])}{text.interval(row['noisy_low'], row['noisy_high'])}"
 
 
-def noise_words(
-    table: pl.DataFrame,
-    decision: Decision,
-    redecided: tuple[pl.DataFrame, Decision],
-    noisy: Noise,
-    quality: Quality,
-) -> str:
-    """Say what another judge's grades make of the choice: its quality, and what ties."""
-    rows, other = redecided
+def noise_words(table: pl.DataFrame, decision: Decision, noisy: Noise, quality: Quality) -> str:
+    """Say what another judge's grades make of the choice."""
     chosen = table["run_id"][decision.chosen or 0]
     held = noisy_rows(table, noisy).filter(run_id=chosen).row(0, named=True)
-    ties = [rows["run_id"][row] for row in other.ties]
-    place = "the choice among them" if chosen in ties else "the choice not among them"
-    tied = f"{text.count(len(ties), 'stack')} may be the best on them, {place}" if ties else "nothing is left"
     return (
-        f"From {noisy.passages:,} passages that {noisy.golden_set_id} grades too, the grades that it would "
-        f"give are drawn for all passages: {quality.name} of the choice is {as_written(held)} on them, not "
-        f"{text.score(table['quality'][decision.chosen or 0])}; {tied}."
+        f"The grades that {noisy.golden_set_id} would give are drawn for all passages, from "
+        f"{noisy.passages:,} that both graded: {quality.name} of the choice is {as_written(held)} on them, "
+        f"not {text.score(table['quality'][decision.chosen or 0])}."
     )

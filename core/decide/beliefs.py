@@ -1,0 +1,118 @@
+"""What is believed of the quality of stacks on new queries, before any limit (metrics.md §9).
+
+The best of many estimates is optimistic. Draws shrink the mean of every stack towards that of all compared
+ones before they add its deviation in a joint resample of the queries; the expected quality on new queries is
+its posterior mean under a prior estimated from all compared stacks by maximum likelihood without assuming its
+shape (Kiefer & Wolfowitz 1956, Ann. Math. Stat. 27). Stacks of equal results count once in both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.decide.axes import COST, QUALITY, Axis
+from core.decide.joint import JointSample
+from core.decide.ties import CLUSTERS
+from core.stats.intervals import Floats, quotient, weights
+from core.stats.mixture import posterior_means
+
+Mask = NDArray[np.bool_]
+
+DRAWS = 10_000  # So that a chance is within .01
+_FEWEST = 500
+_CELLS = 8_000_000  # Stacks × draws, and draws × queries, that are held at most
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Beliefs:
+    """Quality of S stacks on new queries."""
+
+    sample: JointSample  # what they rest on
+    drawn: Floats  # [B, Q], how often each query counts in each draw
+    means: Floats  # [S], the estimates; NaN = unknown
+    quality: NDArray[np.float32]  # [S, B], shrunk draws
+    expected: Floats  # [S], posterior means
+    distinct: int  # stacks of different results
+    _asked: dict[tuple[str, int], Floats] = field(default_factory=dict, repr=False)
+
+    def numbers(self, axis: Axis, rows: NDArray[np.intp]) -> NDArray[Any]:
+        """Return the numbers of rows on an axis in every draw [m, B].
+
+        The queries of a draw serve every axis. What was drawn is remembered.
+        """
+        if axis.key == QUALITY.key:
+            return self.quality[rows]
+        if axis.key == COST.key:
+            return np.repeat(self.sample.cost[rows, None], len(self.drawn), axis=1)
+        fresh = [row for row in rows.tolist() if (axis.key, row) not in self._asked]
+        if fresh:
+            values = self.sample.take(fresh).on_axis(axis.key, self.drawn)
+            self._asked.update(((axis.key, row), drawn) for row, drawn in zip(fresh, values, strict=True))
+        return np.array([self._asked[axis.key, row] for row in rows.tolist()]).reshape(-1, len(self.drawn))
+
+
+def beliefs(sample: JointSample, *, seed: int) -> Beliefs | None:
+    """Draw them.
+
+    Args:
+        sample: Results of all compared stacks, with judge noise where that counts.
+
+    Returns:
+        As many draws as the judge noise was drawn in, else `DRAWS`, or fewer where there are many stacks.
+        None where a stack of known quality has no results per query, or queries are fewer than `CLUSTERS`.
+    """
+    known = sample.quality_varies
+    if not known.any() or (~known & ~np.isnan(sample.fixed_quality)).any():
+        return None
+    common = np.asarray(~np.isnan(sample.quality[known]).any(axis=0))
+    values = sample.quality[known][:, common]
+    if values.shape[1] < CLUSTERS:
+        return None
+    most = _CELLS // max(sample.quality.shape)
+    drawn = weights(sample.quality.shape[1], sample.noisy.shape[1] or max(_FEWEST, min(DRAWS, most)), seed)
+    first, which = np.unique(values, axis=0, return_index=True, return_inverse=True)[1:]
+    means = values.mean(axis=1)
+    apart = values - values[first].mean(axis=0)
+    variances = apart.var(axis=1, ddof=1) / values.shape[1]
+    middle = _shrunk(means, variances, first)
+    quality = middle[:, None] + _deviations(sample, means, (known, common), drawn)
+    expected = posterior_means(means[first], variances[first])[which.reshape(-1)]
+    return Beliefs(
+        sample=sample,
+        drawn=drawn,
+        means=_everywhere(means, known),
+        quality=_everywhere(quality.astype(np.float32), known),
+        expected=_everywhere(expected, known),
+        distinct=len(first),
+    )
+
+
+def _everywhere(values: NDArray[Any], known: Mask) -> NDArray[Any]:
+    """Return rows of the known stacks among those of all; NaN = unknown."""
+    rows = np.full((len(known), *values.shape[1:]), np.nan, dtype=values.dtype)
+    rows[known] = values
+    return rows
+
+
+def _shrunk(means: Floats, variances: Floats, first: NDArray[np.intp]) -> Floats:
+    """Return means shrunk towards that of all, each by the share of its variance in the variance of all."""
+    middle = means[first].mean()
+    spread = float(means[first].var(ddof=1)) if len(first) > 1 else 0.0
+    between = max(0.0, spread - float(variances[first].mean()))
+    kept = quotient(np.full(len(means), between), between + variances)
+    return np.asarray(middle + np.nan_to_num(kept, nan=1.0) * (means - middle))
+
+
+def _deviations(sample: JointSample, means: Floats, among: tuple[Mask, Mask], drawn: Floats) -> Floats:
+    """Return by how much the mean of each known stack is another in each draw [S, B]."""
+    known, common = among
+    counts = drawn[:, common]
+    replicates = quotient(sample.quality[known][:, common] @ counts.T, counts.sum(axis=1))
+    if sample.noisy.size:
+        noisy = sample.noisy[known]
+        replicates = np.where(np.isnan(noisy), replicates, noisy)
+    return np.asarray(np.nan_to_num(replicates - means[:, None]))

@@ -1,0 +1,270 @@
+"""How good a choice is, and what the others would bring (metrics.md §9).
+
+Probability of good selection (PGS): the share of draws in which the shipped stack is feasible and no more
+than the indifference zone below the best feasible one. Cheaper and faster stacks are offered with what they
+save and cost; none is taken by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+
+from core.decide.axes import COST, LATENCY, QUALITY, Axis, Floats
+from core.decide.beliefs import Beliefs
+from core.decide.pareto import frontier_2d, undominated
+from core.decide.rules import Constraints, Decision, Mask
+from core.decide.ties import CHEAPER, CLUSTERS, LEVEL, ROUNDING, Numbers, Paired, Rows
+
+SHOWN = 3  # Alternatives in a card and in a record; all are in the table
+STEP = 0.01  # Quality that a price is told for
+_SINGLE = 1e-6  # What draws of single precision can differ by
+DECIDED_BY = 2
+"""Version of the rule: 1 was ties by significance, until 0.2."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alternative:
+    """A feasible stack that is cheaper or faster than the shipped one."""
+
+    row: int  # of the table
+    # Of quality, less the shipped one's: below 0 is worse, whatever the direction of the measure
+    difference: float
+    low: float | None  # its 95 % interval over the queries of both; None where only averages are known
+    high: float | None
+    saves_usd: float | None  # $ per 1,000 queries, below 0 where it is dearer; None = unknown
+    saves_ms: float | None
+    told_apart: bool  # whether the latencies differ by more than the jitter band
+    p_within_delta: float | None  # chance that it is no more than the indifference zone worse
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """What the next better stack of a frontier costs more."""
+
+    row: int  # of the table
+    than: int  # the one before it on the frontier
+    gain: float  # of quality, above 0 is better
+    more: float  # $ per 1,000 queries, or ms
+    per_step: float  # the same per `STEP` of quality
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assessment:
+    """How sure a decision is and what it forgoes: what every page, command, record and agent says of it."""
+
+    pgs: float | None  # probability of good selection, 0..1; None = unknown
+    unknown: str  # why it is
+    p_feasible: float | None  # share of draws in which the shipped stack meets every limit
+    expected: float | None  # quality of the shipped stack on new queries
+    ahead: bool  # whether the shipped stack is surely better than every other feasible one
+    alternatives: tuple[Alternative, ...]
+    prices: Mapping[str, tuple[Price, ...]]  # by the key of the axis that is paid: cost, latency
+    decided_by: int = DECIDED_BY
+
+
+AVERAGES = "there are no results per query"
+FEW = "there are too few queries"
+ALONE = "there is nothing to choose from"
+NOTHING = "nothing is chosen"
+
+
+def assess(
+    table: pl.DataFrame,
+    decision: Decision,
+    limits: Constraints,
+    believed: Beliefs | None,
+    paired: Paired | None,
+) -> Assessment:
+    """Judge a decision.
+
+    Args:
+        table: What was decided on.
+        limits: Within which.
+        believed: Of all rows of the table, in its order; None = averages only, or too few queries.
+        paired: Quality per query, as the decision was made with.
+    """
+    quality = decision.quality
+    numbers = Numbers.of(table, quality, limits.jitter_ms, paired, delta=decision.delta)
+    chosen = decision.chosen
+    good = within = None
+    if chosen is not None and believed is not None:
+        good, within = _good(believed, decision, limits, chosen)
+    alone = chosen is not None and _distinct_feasible(numbers, decision) < 2
+    known = good is not None and not alone
+    return Assessment(
+        pgs=good if known else None,
+        unknown="" if known else _why(decision, believed, paired, alone=alone),
+        p_feasible=within,
+        expected=None if believed is None or chosen is None else _number(believed.expected[chosen]),
+        ahead=chosen is not None and _ahead(numbers, decision, chosen),
+        alternatives=_alternatives(decision, numbers, believed),
+        prices={axis.key: _prices(table, decision, axis) for axis in (COST, LATENCY)},
+    )
+
+
+def _why(decision: Decision, believed: Beliefs | None, paired: Paired | None, *, alone: bool) -> str:
+    if decision.chosen is None:
+        return NOTHING
+    if alone:
+        return ALONE
+    return AVERAGES if paired is None or (believed is None and not _few(paired)) else FEW
+
+
+def _few(paired: Paired) -> bool:
+    return bool((~np.isnan(paired.values)).any(axis=0).sum() < CLUSTERS)
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _distinct_feasible(numbers: Numbers, decision: Decision) -> int:
+    """Count feasible stacks of different results; those without results per query each count."""
+    rows = np.flatnonzero(decision.feasible)
+    singly = numbers.singly(rows)
+    if numbers.paired is None or not singly.any():
+        return len(rows)
+    values = numbers.paired.values[numbers.places[rows[singly]]]
+    return len(np.unique(values, axis=0)) + int((~singly).sum())
+
+
+def _ahead(numbers: Numbers, decision: Decision, chosen: int) -> bool:
+    """Tell whether the shipped stack is surely better than each other feasible one.
+
+    It is the selected one, so each is told by the end of the two-sided interval (Gutmann & Maymin 1987, Ann.
+    Stat. 15): the test of the best against the next one keeps its level at half of it.
+    """
+    others = np.flatnonzero(decision.feasible)
+    others = others[others != chosen]
+    if not len(others) or numbers.places[chosen] < 0 or not numbers.singly(others).all():
+        return False
+    return bool((numbers.better_by(chosen, others, (1 - LEVEL) / 2)[0] > ROUNDING).all())
+
+
+def _good(
+    believed: Beliefs, decision: Decision, limits: Constraints, chosen: int
+) -> tuple[float | None, float | None]:
+    """Return the shares of draws in which the chosen row is a good selection, and in which it is feasible."""
+    rows = np.flatnonzero(~decision.unknown.any(axis=1))
+    if np.isnan(believed.quality[chosen]).any():
+        return None, None
+    fits = _fits(believed, limits, decision.required, np.array([chosen]))[0]
+    good = fits & _near_best(believed, decision, limits, (chosen, rows))
+    return float(good.mean()), float(fits.mean())
+
+
+def _near_best(believed: Beliefs, decision: Decision, limits: Constraints, among: tuple[int, Rows]) -> Mask:
+    """Return in which draws no feasible row beats the chosen one by more than does not matter [B]."""
+    chosen, rows = among
+    if decision.rule == "quality":
+        sign = 1 if decision.quality.higher_is_better else -1
+        merit = sign * believed.quality
+        mine = merit[chosen]
+        rows = rows[merit[rows].max(axis=1) > mine.min() + decision.delta]
+        fits = _fits(believed, limits, decision.required, rows)
+        best = np.where(fits, merit[rows], -np.inf).max(axis=0, initial=-np.inf)
+        return np.asarray(mine >= best - decision.delta - _SINGLE)
+    fits = _fits(believed, limits, decision.required, rows)
+    if decision.rule == "cost":
+        cost = believed.sample.cost
+        least = np.where(fits, cost[rows, None], np.inf).min(axis=0, initial=np.inf)
+        return np.asarray(cost[chosen] <= least * (1 + CHEAPER))
+    paid = np.where(fits, believed.numbers(LATENCY, rows), np.inf)
+    band = np.maximum(decision.band[chosen], decision.band[rows][paid.argmin(axis=0)])
+    return np.asarray(believed.numbers(LATENCY, np.array([chosen]))[0] <= paid.min(axis=0) + band + ROUNDING)
+
+
+def _fits(believed: Beliefs, limits: Constraints, required: Sequence[Axis], rows: Rows) -> Mask:
+    """Return in which draws rows meet every limit [m, B]; a number that is not drawn then meets none."""
+    fits = np.ones((len(rows), believed.quality.shape[1]), dtype=np.bool_)
+    for axis in required:
+        limit = limits.of(axis)
+        if limit is not None:
+            slack = _SINGLE if axis.key == QUALITY.key else 0.0
+            merit = axis.merit(believed.numbers(axis, rows))
+            fits &= merit >= axis.merit(np.asarray(limit)) - slack
+    return fits
+
+
+def _alternatives(decision: Decision, numbers: Numbers, believed: Beliefs | None) -> tuple[Alternative, ...]:
+    """Return what is cheaper or faster than the chosen row, the likeliest as good first."""
+    chosen = decision.chosen
+    if chosen is None:
+        return ()
+    rows = _lighter(numbers, decision, chosen)
+    gaps, low, high = _gaps(numbers, rows, chosen)
+    saves_usd, saves_ms = (
+        numbers.cost[chosen] - numbers.cost[rows],
+        numbers.latency[chosen] - numbers.latency[rows],
+    )
+    within = np.full(len(rows), np.nan)
+    if believed is not None:
+        apart = numbers.sign * (believed.quality[rows] - believed.quality[chosen])
+        within = np.where(
+            np.isnan(apart).any(axis=1), np.nan, (apart >= -decision.delta - _SINGLE).mean(axis=1)
+        )
+    offered = [
+        Alternative(
+            row=int(row),
+            difference=float(gaps[at]),
+            low=_number(low[at]),
+            high=_number(high[at]),
+            saves_usd=_number(saves_usd[at]),
+            saves_ms=_number(saves_ms[at]),
+            told_apart=bool(abs(saves_ms[at]) > max(numbers.band[row], numbers.band[chosen])),
+            p_within_delta=_number(within[at]),
+        )
+        for at, row in enumerate(rows)
+    ]
+    order = np.lexsort((-gaps, -np.nan_to_num(within, nan=-1.0)))
+    return tuple(offered[at] for at in order)
+
+
+def _lighter(numbers: Numbers, decision: Decision, chosen: int) -> Rows:
+    """Return the feasible rows that are cheaper or faster, and that no other of them beats.
+
+    Of a stack whose latency is unknown nobody can say that it would do in place of one that was timed.
+    """
+    rows: Rows = np.flatnonzero(decision.feasible)
+    cheaper = numbers.cost[rows] * (1 + CHEAPER) < numbers.cost[chosen]
+    slowest = numbers.latency[rows] + np.maximum(numbers.band[rows], numbers.band[chosen])
+    faster = slowest + ROUNDING < numbers.latency[chosen]
+    said = ~np.isnan(numbers.latency[rows]) | np.isnan(numbers.latency[chosen])
+    rows = rows[(cheaper | faster) & said]
+    if not len(rows):
+        return rows
+    paid = [axis[rows] for axis in (numbers.cost, numbers.latency) if not np.isnan(axis[rows]).all()]
+    kept: Rows = rows[undominated([-numbers.merit[rows], *paid])]
+    return kept
+
+
+def _gaps(numbers: Numbers, rows: Rows, chosen: int) -> tuple[Floats, Floats, Floats]:
+    """Return by how much rows are better than the chosen one, with the interval if known [m]."""
+    gaps = numbers.merit[rows] - numbers.merit[chosen]
+    low, high = np.full((2, len(rows)), np.nan)
+    singly = numbers.singly(rows)
+    if numbers.paired is not None and numbers.places[chosen] >= 0 and singly.any():
+        places, shift = numbers.places[rows[singly]], numbers.shift
+        apart, low[singly], high[singly] = numbers.paired.differences(places, int(numbers.places[chosen]))
+        moved = shift[places] - shift[numbers.places[chosen]]
+        ends = numbers.sign * (np.stack([apart, low[singly], high[singly]]) + moved)
+        gaps[singly], low[singly], high[singly] = ends[0], ends[1:].min(axis=0), ends[1:].max(axis=0)
+    return gaps, low, high
+
+
+def _prices(table: pl.DataFrame, decision: Decision, axis: Axis) -> tuple[Price, ...]:
+    """Return what each step up the frontier of quality and one axis costs, of those of δ or more."""
+    paid = np.where(decision.feasible, axis.read(table), np.nan)
+    merit = decision.quality.merit(decision.quality.read(table))
+    line = frontier_2d(paid, merit)
+    steps = []
+    for before, row in pairwise(line.tolist()):
+        gain, more = float(merit[row] - merit[before]), float(paid[row] - paid[before])
+        if gain >= max(decision.delta - ROUNDING, ROUNDING):
+            steps.append(Price(row=row, than=before, gain=gain, more=more, per_step=more / gain * STEP))
+    return tuple(steps)
