@@ -122,12 +122,17 @@ def effects(
 
 
 def mean_of(name: str, values: Floats, ends: tuple[str, str] | None = None) -> dict[str, float | None]:
-    """Return a mean with its 95 % interval, as columns; null where nothing is known."""
+    """Return a mean with its 95 % interval, as columns; null where nothing is known.
+
+    Args:
+        ends: Columns of the interval of shares; None = those of a difference, after its name.
+    """
+    whole = None if ends is None else 1.0
     ends = ends or (f"{name}_low", f"{name}_high")
     known = values[np.isfinite(values)]
     if not len(known):
         return dict.fromkeys((name, *ends))
-    low, high = bootstrap_means(values)
+    low, high = bootstrap_means(values, whole=whole)
     values_of = (float(known.mean()), float(low[0]), float(high[0]))
     return {
         key: value if np.isfinite(value) else None

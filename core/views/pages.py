@@ -6,7 +6,7 @@ No Streamlit in it: the command line draws the same pages.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from core.views.blocks import Section
     from core.views.workspace.choices import Has
 
+_FIRST = "decision"  # The page that lists what the limits leave out
 SECTION = "sec"  # Setting of the address that opens a section of a page
 
 
@@ -49,9 +50,16 @@ class Page:
         return {**drawn, **self.own}.get(section, "")
 
     def drawn(self) -> tuple[Section, ...]:
-        """Return its sections that whoever asks draws; their module is imported with the first question."""
+        """Return its sections that whoever asks draws; their module is imported with the first question.
+
+        Where limits stand on the page, its answers name the stacks that these leave out.
+        """
         sections: tuple[Section, ...] = import_module(self.home).SECTIONS if self.home else ()
-        return sections
+        if not sections or not self.limits or self.name == _FIRST:
+            return sections
+        from core.views.within import limited  # noqa: PLC0415 - the charts' library takes long to load
+
+        return tuple(replace(section, draw=limited(section.draw)) for section in sections)
 
     @property
     def group(self) -> str:

@@ -180,16 +180,18 @@ def tune(
     the setting per kind.
     """
     from core.views.latency.index_loss import TUNED, losses, passing  # noqa: PLC0415 - draws charts, too
+    from core.views.within import beyond  # noqa: PLC0415 - as above
 
     view = question.on_page(ctx.obj)
     if kinds is None:
         if dry_run or ef or stack:
             raise typer.BadParameter("They are about a sweep: name its --kinds.", param_hint="--ef, --stack")
         higher = view.quality.higher_is_better
-        marked = passing(losses(view), bearable, higher_is_better=higher)
+        marked = passing(losses(view), bearable, higher_is_better=higher, reasons=beyond(view))
         none = marked.filter(~pl.col("taken").any().over("family"))["family"].unique(maintain_order=True)
         for family in none:
-            complain(f"No setting is surely within {bearable:g} % of {shown(family, 200)}.")
+            limits = " and your limits" if marked.filter(family=family)["beyond"].count() else ""
+            complain(f"No setting is surely within {bearable:g} % of {shown(family, 200)}{limits}.")
         empty = "No setting passes." if marked.height else "No stack has a flat twin."
         emit(marked.filter("taken").select(TUNED), form, empty=empty)
         return
@@ -244,12 +246,14 @@ def _sweep(
 def _answer(view: View, tried: Sequence[Stack], bearable: float, form: Format) -> None:
     """Name the setting to take per kind, and print what all of them lose."""
     from core.views.latency.index_loss import TUNED, losses, passing, taken_words  # noqa: PLC0415 - as above
+    from core.views.within import beyond  # noqa: PLC0415 - as above
 
     ids = {stack.stack_id for stack in tried}
     names = view.table.filter(pl.col("stack_id").is_in(ids))["name"].to_list()
     rows = losses(view).filter(pl.col("name").is_in(names)).sort("index", "effort", nulls_last=True)
     by_kind = rows.with_columns(family="index")
-    marked = passing(by_kind, bearable, higher_is_better=view.quality.higher_is_better)
+    higher = view.quality.higher_is_better
+    marked = passing(by_kind, bearable, higher_is_better=higher, reasons=beyond(view))
     for words in taken_words(marked, bearable):
         complain(shown(words, 400))
     emit(marked.select(*TUNED[1:], "passes", "taken"), form, empty="No stack has a flat twin.")

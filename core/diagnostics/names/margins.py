@@ -274,7 +274,7 @@ def asked_margins(
         change[counts] = 100 * (now - base)[counts] / base[counts]
         rows += [(name, MARGINS[0], now), (name, DELTA, now - base), (name, CHANGE, change)]
     table = np.vstack([values for _, _, values in rows])
-    low, high = bootstrap_means(table)
+    low, high = bootstrap_means(table, whole=None)
     known = np.isfinite(table).sum(axis=1)
     means = np.nansum(table, axis=1) / np.where(known, known, np.nan)
     frame = pl.DataFrame(

@@ -262,9 +262,13 @@ def _why(one: Row, other: Row, column: str, note: str) -> str | None:
 
 
 def usual(table: pl.DataFrame, decision: Decision) -> list[str]:
-    """Return the stacks to look at where none were chosen: the decision's two, then the best of the table."""
+    """Return the stacks to look at where none were chosen: the decision's two, then the best of the table.
+
+    Those within the limits come first.
+    """
     ids = [decision.run_ids[row] for row in (decision.chosen, decision.runner_up) if row is not None]
-    down = [decision.quality.higher_is_better, False]
-    best = table.sort("quality", "name", descending=down, nulls_last=True)
+    down = [True, decision.quality.higher_is_better, False]
+    within = pl.col("run_id").is_in(decision.run_ids.filter(pl.Series(decision.feasible)).implode())
+    best = table.sort(within, "quality", "name", descending=down, nulls_last=True)
     names = dict(table.select("run_id", "name").iter_rows())
     return list(dict.fromkeys([*(names[run_id] for run_id in ids if run_id in names), *best["name"]]))

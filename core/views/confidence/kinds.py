@@ -142,7 +142,7 @@ def gained(values: Floats, today: int, sign: float) -> tuple[float, tuple[float,
     for held in range(FOLDS):
         best = _best(values[:, fold != held], today, sign)
         gain[fold == held] = values[best, fold == held] - values[today, fold == held]
-    low, high = bootstrap_means(gain[None])
+    low, high = bootstrap_means(gain[None], whole=None)
     return float(np.nanmean(gain)), (float(low[0]), float(high[0]))
 
 

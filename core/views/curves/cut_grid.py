@@ -18,6 +18,7 @@ from core.views.columns import COLUMNS, Column, Columns
 from core.views.curves import cuts
 from core.views.keep import keep
 from core.views.text import score
+from core.views.within import with_limits
 from core.views.workspace.view import View
 
 _NONE = "none"
@@ -64,22 +65,29 @@ def relatives(table: pl.DataFrame, run_id: str) -> pl.DataFrame:
 
 
 def _reranked(view: View, run_id: str) -> str:
-    """Return the run, or the best one with relatives where it has none but itself and others have."""
+    """Return the run, or the best one with relatives where it has none but itself and others have.
+
+    Those within the limits come first.
+    """
     families = _families(view.table)
     several = families.filter(~pl.col("cut")).group_by("family").len().filter(pl.col("len") > 1)
     related = set(families.join(several, on="family", how="semi")["run_id"])
-    order = view.table.sort("quality", descending=view.quality.higher_is_better, nulls_last=True)["run_id"]
+    rows = with_limits(view.table, view)
+    down = [False, view.quality.higher_is_better]
+    order = rows.sort(pl.col("beyond").is_not_null(), "quality", descending=down, nulls_last=True)["run_id"]
     return next((run for run in (run_id, *order) if run in related), run_id)
 
 
 @keep("Cutting the rankings of every reranker…")
 def grid(view: View, run_id: str, counts: str) -> pl.DataFrame:
-    """Cut the rankings of a stack's relatives: reranker, chunking, and the columns of `cuts.COLUMNS`."""
-    parts = [pl.DataFrame(schema={"reranker": pl.String, "chunking": pl.String, **cuts.COLUMNS})]
+    """Cut the rankings of a stack's relatives: name, reranker, chunking and the columns of `cuts.COLUMNS`."""
+    names = dict(view.table.select("run_id", "name").iter_rows())
+    own = dict.fromkeys(("name", "reranker", "chunking"), pl.String())
+    parts = [pl.DataFrame(schema={**own, **cuts.COLUMNS})]
     for run, reranker, chunked in relatives(view.table, run_id).iter_rows():
         made = cuts.cuts(view.snapshot, view.scope, run, counts=counts, fixed=view.quality.k).rows
-        named = made.select(pl.lit(reranker).alias("reranker"), pl.lit(chunked).alias("chunking"), pl.all())
-        parts.append(named)
+        told = {"name": names[run], "reranker": reranker, "chunking": chunked}
+        parts.append(made.select(*(pl.lit(words).alias(name) for name, words in told.items()), pl.all()))
     return pl.concat(parts)
 
 
@@ -91,7 +99,12 @@ def printed() -> pl.DataFrame:
 
 
 def answer(rows: pl.DataFrame) -> str:
-    """Say which reranker with which way is best by F1, beside the best fixed depth."""
+    """Say which reranker with which way is best by F1, beside the best fixed depth; within the limits.
+
+    Where none is within them, the best of all.
+    """
+    within = rows.filter(pl.col("beyond").is_null())
+    rows = rows if within.is_empty() else within
     several = rows["reranker"].n_unique() > 1
     best = rows.sort("f1", descending=True).row(0, named=True)
     fixed = rows.filter(~pl.col("dynamic")).sort("f1", descending=True).row(0, named=True)
@@ -123,7 +136,7 @@ def cut_off_table(view: View, ask: Ask) -> Blocks:
         yield paper
         return
     asked, run_id = run_id, _reranked(view, run_id)
-    rows = grid(view, run_id, cuts.vocabulary(None, view.book))
+    rows = with_limits(grid(view, run_id, cuts.vocabulary(None, view.book)), view)
     if rows.is_empty():
         yield Answer("No ranking of this stack has scores that it is ordered by.")
         yield paper
@@ -141,9 +154,10 @@ THESIS: Columns = (
     Column("docs_passed", "documents", "number", "Documents of which something is kept.", 1),
 )
 _AGAINST = COLUMNS["d_quality"].but("against the cutoff", "F1 less that of the cutoff for all.", name="gain")
-SHOWN: Columns = (*NAMES, "f1", "f1_low", "f1_high", "kept", _AGAINST, "precision", "recall", "n")
+_LIMITS = COLUMNS["beyond"].but("your limits", "How the stack breaks them; empty = within.")
+SHOWN: Columns = (*NAMES, "f1", "f1_low", "f1_high", "kept", _AGAINST, "precision", "recall", "n", _LIMITS)
 MORE: Columns = (
     COLUMNS["d_low"].but(about="95 % interval of that difference, query by query.", name="gain_low"),
     COLUMNS["d_high"].but(about="95 % interval of that difference, query by query.", name="gain_high"),
-    "tokens",
+    *("tokens", "name"),
 )

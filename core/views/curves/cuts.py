@@ -5,8 +5,9 @@ What Top(K) weighs in a generator's prompt: tokens of its passages at every K (m
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,7 @@ from core.store import Snapshot
 from core.tables import schema
 from core.views import text, theme
 from core.views.workspace.query_sets import among
-from core.views.workspace.scope import Scope
+from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import Evidence, evidence, places
 
 WEIGHTS = schema("name k:int32 tokens:float tokens_low:float tokens_high:float usd_per_1k:float counted")
@@ -136,15 +137,18 @@ def _running(rows: pl.DataFrame) -> Running:
     return Running(tuple(queries), np.cumsum(lengths, axis=1))
 
 
+ALIKE = 0.01  # F1 that does not matter (the indifference zone, metrics.md §9)
 HOW = (
     "How many passages to send, query by query, from the scores alone. Precision, recall and F1 are of what "
-    "is kept, not of K slots."
+    "is kept, not of K slots. The best of several flatters itself; what is tuned on other queries does not. "
+    f"Hardly: surely no more than {ALIKE:g} better."
 )
 WAYS = "K: the same for all. The others read a cutoff off each ranking's scores: a gap, a bend, two groups."
 GENERATOR = "Counts the tokens where its vocabulary is at hand, and prices them."
 FIXED = (5, 10, 20, 50)
 WHOLE = "everything"
 GAINS = ("gain", "gain_low", "gain_high")
+LEADS = ("lead", "lead_low", "lead_high")
 TUNED = "tuned on other queries"
 FOLDS, MOST = 5, 50
 PERCENTILES = (50, 60, 70, 80, 90, 95, 98)
@@ -153,7 +157,7 @@ COLUMNS = {
     "way": pl.String(),
     "dynamic": pl.Boolean(),
     **dict.fromkeys(("precision", "recall", "f1", "f1_low", "f1_high", "kept", "tokens"), pl.Float64()),
-    **dict.fromkeys(GAINS, pl.Float64()),
+    **dict.fromkeys((*GAINS, *LEADS, "lead_most"), pl.Float64()),
     "n": pl.Int32(),
 }
 
@@ -163,7 +167,8 @@ class Cuts:
     """Ways to cut the rankings of one stack."""
 
     # `COLUMNS`, one row per way: means over n queries; kept in passages, tokens null where the text of a
-    # passage is missing; gain of F1 over the cutoff for all
+    # passage is missing; gain of F1 over the cutoff for all, and lead over the best fixed depth, with 95 %
+    # intervals paired by query; lead_most is the upper end of the one-sided 95 % interval
     rows: pl.DataFrame
     left_out: str  # why queries were left out, or why there are no rows; empty when all count
 
@@ -321,8 +326,13 @@ def _table(
         "f1_high": high,
     }
     columns |= {"tokens": tokens, "n": [report.f1.shape[1]] * len(ways)}
-    apart = report.f1 - report.f1[ways.index(fixed if fixed in ways else WHOLE)]
-    columns |= dict(zip(GAINS, (apart.mean(axis=1), *bootstrap_means(apart)), strict=True))
+    usual = ways.index(fixed if fixed in ways else WHOLE)
+    flat = [row for row, dynamic in enumerate(columns["dynamic"]) if not dynamic]
+    best = max(flat, key=lambda row: (means["f1"][row], row == usual))
+    for names, other in ((GAINS, usual), (LEADS, best)):
+        apart = report.f1 - report.f1[other]
+        columns |= dict(zip(names, (apart.mean(axis=1), *bootstrap_means(apart, whole=None)), strict=True))
+    columns["lead_most"] = bootstrap_means(apart, level=0.9, whole=None)[1]
     return pl.DataFrame(columns, schema_overrides=COLUMNS).select(list(COLUMNS)).fill_nan(None)
 
 
@@ -350,25 +360,60 @@ def figure(rows: pl.DataFrame) -> go.Figure:
 
 
 def answer(compared: Cuts, fixed: int) -> str:
-    """Say whether a cutoff of each query's own beats the one for all, by F1."""
+    """Say whether a cutoff of each query's own beats the best one for all, and that the usual one, by F1."""
     if compared.rows.is_empty():
         return compared.left_out
-    dynamic = compared.rows.filter("dynamic", pl.col("way") != TUNED).sort("f1", descending=True)
-    usual = compared.rows.filter(pl.col("way").is_in([f"K = {fixed}", WHOLE]))
-    best, row = dynamic.row(0, named=True), usual.row(0, named=True)
-    low, high = best["gain_low"], best["gain_high"]
-    if low is None:  # too few queries
-        verdict, interval = "is not measurably better than", "no interval"
-    else:
-        verdict = "is better than" if low > 0 else "is not measurably better than"
-        verdict = "is worse than" if high < 0 else verdict
-        interval = f"95 % CI {text.signed(low)} to {text.signed(high)}"
-    flat = compared.rows.filter(pl.col("way").str.starts_with("K = ")).sort("f1", descending=True)
-    beaten = flat.row(0, named=True) if flat.height and flat["f1"][0] >= best["f1"] else None
-    other = "" if beaten is None else f" {beaten['way']} for all does as well: {text.score(beaten['f1'])}."
-    return (
-        f"A cutoff chosen query by query {verdict} the first {fixed} for all: F1 {text.score(best['f1'])} at "
-        f"best ({best['way']}), not {text.score(row['f1'])} ({text.signed(best['gain'])}, {interval}, "
-        f"{text.sample(best['n'])}), "
-        f"with {best['kept']:.1f} passages a query.{other}"
+    best, flat, usual = _best(compared.rows, fixed)
+    first = f"the first {fixed}" if flat == usual else flat["way"]
+    said = (
+        f"A cutoff chosen query by query {_verdict(best)} {first} for all: F1 {text.score(best['f1'])} at "
+        f"best ({best['way']}) to {text.score(flat['f1'])} ({_span(best, LEADS)}, {text.sample(best['n'])}), "
+        f"with {best['kept']:.1f} passages a query."
     )
+    if flat == usual:
+        return said
+    real = "is better" if (flat["gain_low"] or 0.0) > 0 else "is not measurably better"
+    return (
+        f"{said} {flat['way']} for all {real} than the first {fixed}: {text.score(flat['f1'])}, not "
+        f"{text.score(usual['f1'])} ({_span(flat, GAINS)})."
+    )
+
+
+def beside_decision(compared: Cuts, quality: Quality) -> str:
+    """Say what a better cutoff for all means for the decision; empty where there is none."""
+    if compared.rows.is_empty():
+        return ""
+    _, flat, usual = _best(compared.rows, quality.k)
+    if flat == usual or (flat["gain_low"] or 0.0) <= 0:
+        return ""
+    return (
+        f"Decision scores the first {quality.k} of every stack ({quality.name}), however many are sent. "
+        f"Choose the cutoff {flat['way'].removeprefix('K = ')} to decide by what would be sent."
+    )
+
+
+def _best(rows: pl.DataFrame, fixed: int) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Return the best way that is dynamic, the best and the usual one that is not."""
+    ranked = rows.sort("f1", descending=True, maintain_order=True)
+    best = ranked.filter("dynamic", pl.col("way") != TUNED).row(0, named=True)
+    usual = rows.filter(pl.col("way").is_in([f"K = {fixed}", WHOLE])).row(0, named=True)
+    flat = ranked.filter(~pl.col("dynamic")).row(0, named=True)
+    return best, usual if usual["f1"] >= flat["f1"] else flat, usual
+
+
+def _verdict(row: Mapping[str, Any]) -> str:
+    """Say how a way does against the best fixed depth; alike only where it is surely hardly better."""
+    if row["lead_low"] is None:  # too few queries
+        return "is not measurably better than"
+    if row["lead_low"] > 0:
+        return "is better than"
+    if row["lead_high"] < 0:
+        return "is worse than"
+    return "is surely hardly better than" if row["lead_most"] <= ALIKE else "is not measurably better than"
+
+
+def _span(row: Mapping[str, Any], names: tuple[str, str, str]) -> str:
+    difference, low, high = (row[name] for name in names)
+    if low is None:
+        return f"{text.signed(difference)}, no interval"
+    return f"{text.signed(difference)}, 95 % CI {text.signed(low)} to {text.signed(high)}"

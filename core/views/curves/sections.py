@@ -12,6 +12,7 @@ from core.views.cost.stack import models
 from core.views.curves import cuts, page
 from core.views.curves.cut_grid import cut_off_table
 from core.views.keep import keep
+from core.views.within import CHIP, beyond, told, with_limits
 from core.views.workspace.comparable import about_pools
 from core.views.workspace.gaps import gap
 from core.views.workspace.pools import stack_of
@@ -89,9 +90,11 @@ def by_candidate_depth(view: View, ask: Ask) -> Blocks:
     sentence = page.depth_answer(depths, shown[0], view.quality, gap(view, family[-1], family[0]))
     chosen = view.table.filter(pl.col("name").is_in(names[:1]))
     unread = [name for name, spec in chosen.select("name", "spec").iter_rows() if stack_of(spec) is not None]
-    yield Answer(sentence, page.UNREAD.format(unread[0]) if unread else "")
+    reasons = {name: why for name, why in beyond(view).items() if name in set(family)}
+    chips = {CHIP: told(reasons)}
+    yield Answer(sentence, page.UNREAD.format(unread[0]) if unread else "", caveats=chips)
     yield Chart(page.depth_figure(depths, shown, view.quality), "depths", sentence)
-    yield Table(depths, "depths", DEPTHS)
+    yield Table(with_limits(depths, view), "depths", DEPTHS)
 
 
 @section("cut-off methods", "Is a cutoff chosen query by query better than one for all?")
@@ -105,7 +108,8 @@ def cut_off_methods(view: View, ask: Ask) -> Blocks:
     compared = cut(view, run_id, cuts.vocabulary(generator, view.book))
     sentence = cuts.answer(compared, view.quality.k)
     left_out = compared.left_out if compared.rows.height else ""
-    yield Answer(sentence, caveats={"how to read": cuts.HOW, "not all queries": left_out})
+    chips = {"how to read": cuts.HOW, "not all queries": left_out}
+    yield Answer(sentence, cuts.beside_decision(compared, view.quality), caveats=chips)
     if lacking := cuts.lacking():
         yield Text(lacking, "caption")
     if compared.rows.height:
@@ -122,6 +126,7 @@ DEPTHS = (
     *("name", "candidates", "quality"),
     COLUMNS["proc"].but("PROC of its pool", OWN_PROC),
     *("proc_pool", "latency_ms", "cost"),
+    COLUMNS["beyond"].but("your limits", "How it breaks them; empty = within."),
 )
 CUT = (
     COLUMNS["way"].but(about=cuts.WAYS),
@@ -129,11 +134,15 @@ CUT = (
     COLUMNS["d_quality"].but("against the cutoff", "F1 less that of the cutoff for all.", name="gain"),
     COLUMNS["d_low"].but(about="95 % interval of that difference, query by query.", name="gain_low"),
     COLUMNS["d_high"].but(about="95 % interval of that difference, query by query.", name="gain_high"),
+    COLUMNS["d_quality"].but("against the best K", "F1 less that of the best fixed depth.", name="lead"),
     COLUMNS["tokens"].but(about="Of what is kept, mean over the queries."),
 )
 CUT_MORE = (
     "precision",
     COLUMNS["recall"].but(about="Share of what is relevant that is kept."),
-    *("f1_low", "f1_high", "n"),
+    *("f1_low", "f1_high"),
+    COLUMNS["d_low"].but("against the best K, low", name="lead_low"),
+    COLUMNS["d_high"].but("against the best K, high", name="lead_high"),
+    "n",
 )
 SECTIONS = (by_cutoff, by_candidate_depth, cut_off_methods, cut_off_table)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Table, section
 from core.views.columns import COLUMNS, Column, Columns
 from core.views.keep import keep
+from core.views.within import beyond
 from core.views.workspace.query_sets import among
 from core.views.workspace.scores import at_cutoff, evidence
 from core.views.workspace.view import View
@@ -154,18 +156,29 @@ def losses(view: View) -> pl.DataFrame:
     return pl.DataFrame(made, schema=ROWS).fill_nan(None)
 
 
-def passing(rows: pl.DataFrame, bearable: float, *, higher_is_better: bool = True) -> pl.DataFrame:
-    """Say which settings pass, and which of a family is taken: columns passes and taken.
+def passing(
+    rows: pl.DataFrame,
+    bearable: float,
+    *,
+    higher_is_better: bool = True,
+    reasons: Mapping[str, str] = MappingProxyType({}),
+) -> pl.DataFrame:
+    """Say which settings pass, and which of a family is taken: columns passes, beyond and taken.
 
     Efforts of different kinds, or built otherwise, do not compare: of each the least, of those the fastest.
+    What breaks a limit of the workspace is not taken.
+
+    Args:
+        reasons: The limits that stacks break, by name; see `core.views.within.beyond`.
     """
     worst = 100 - pl.col("low") if higher_is_better else pl.col("high") - 100
     kept = (pl.col("pct_proc") >= pl.col("flat_proc") - bearable / 100).fill_null(value=True)
-    marked = rows.with_columns(lost=worst).with_columns(
+    broken = pl.Series([reasons.get(name) for name in rows["name"]], dtype=pl.String)
+    marked = rows.with_columns(lost=worst, beyond=broken).with_columns(
         passes=(pl.col("lost") <= bearable).fill_null(value=False) & kept
     )
     best = (
-        marked.filter("passes")
+        marked.filter("passes", pl.col("beyond").is_null())
         .sort("effort", "latency_ms", nulls_last=True)
         .unique(["family", "index", "options"], keep="first", maintain_order=True)
         .sort("latency_ms", "effort", nulls_last=True)
@@ -182,7 +195,8 @@ def taken_words(marked: pl.DataFrame, bearable: float) -> Iterator[str]:
         taken = part.filter("taken")
         if taken.is_empty():
             some = text.count(part.height, "setting")
-            yield f"{family}: none of {some} surely keeps {100 - bearable:g} % of flat."
+            limits = " within your limits" if part["beyond"].count() else ""
+            yield f"{family}: none of {some} surely keeps {100 - bearable:g} % of flat{limits}."
             continue
         row = taken.row(0, named=True)
         at = "" if row["effort"] is None else f"looking at {row['effort']:g} "
@@ -201,7 +215,8 @@ def index_loss(view: View, ask: Ask) -> Blocks:
         yield Answer(NOTHING, NEEDS)
         return
     bearable = ask.number("Bearable loss (%)", "ixloss", 2.0, 0.0, 50.0, step=0.5, about=ABOUT) or 0.0
-    marked = passing(rows, bearable, higher_is_better=view.quality.higher_is_better)
+    higher = view.quality.higher_is_better
+    marked = passing(rows, bearable, higher_is_better=higher, reasons=beyond(view))
     by_kind = kinds(marked)
     said = answer(by_kind, view.quality.name, bearable)
     yield Answer(said, caveats={"how to read": HOW})
@@ -298,12 +313,13 @@ SHOWN: Columns = (
     Column(
         "taken",
         "taken",
-        help="Looks at least of those built alike that pass, and is the fastest of these.",
+        help="Looks at least of those built alike that pass within your limits, and is the fastest of these.",
         width=60,
     ),
     "n",
 )
 MORE: Columns = (
+    COLUMNS["beyond"].but("your limits", "How it breaks them; empty = within."),
     Column("flat_proc", "%PROC of flat", "share", "Of what flat's candidates at this K allow."),
     "quality",
     Column("flat", "quality of flat", "score"),

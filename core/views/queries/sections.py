@@ -128,7 +128,11 @@ def where_it_is_weak(view: View, ask: Ask) -> Blocks:
     if run_id is None and view.table["quality"].is_null().all():
         run_id = next(iter(ranked["run_id"]), None)  # no rule can choose: any can be browsed
     if run_id is None or run_id not in ranked["run_id"]:
-        yield Answer(*words.nothing(names.get(run_id or ""), ranked["name"][0]))
+        within = ranked.filter(
+            pl.col("run_id").is_in(view.decision.run_ids.filter(pl.Series(view.decision.feasible)).implode())
+        )
+        example = (ranked if within.is_empty() else within)["name"][0]
+        yield Answer(*words.nothing(names.get(run_id or ""), example))
         return
     others = ranked.filter(pl.col("run_id") != run_id, pl.col("run_id").is_in(there) == (run_id in there))
     other = ask.stack(others, view.decision, "Against", "vs", usual="no second stack")

@@ -90,12 +90,13 @@ def _cards(
 ) -> tuple[Card, ...]:
     # Every judged query, by id, has the same resamples as in the stack table, however these rows are ordered.
     judged = rows.filter("counts").sort("query_id").select("score", "delta").to_numpy().T
-    low, high = bootstrap_means(judged[: 1 if other is None else 2])
+    low, high = bootstrap_means(judged[:1])
     bounds = text.interval(low[0], high[0]).strip()
     sample = " · ".join(filter(None, (bounds, f"n = {scored.height:,}")))
     cards = [(f"Mean {quality.name}", text.score(np.nanmean(judged[0])), sample)]
     if other is not None:
-        difference, *ends = (text.signed(value) for value in (np.nanmean(judged[1]), low[1], high[1]))
+        low, high = bootstrap_means(judged[1:2], whole=None)
+        difference, *ends = (text.signed(value) for value in (np.nanmean(judged[1]), low[0], high[0]))
         cards.append(("Mean difference", difference, f"[{', '.join(ends)}] · paired bootstrap over queries"))
     if not scored["holes"].is_null().all():  # scored elsewhere: no passages are known
         unjudged = scored["holes"].to_numpy().mean()

@@ -18,6 +18,7 @@ from core.store import Snapshot
 from core.views import text, theme
 from core.views.what_if.families import without_depth
 from core.views.workspace.latencies import latencies
+from core.views.workspace.pools import stack_of
 from core.views.workspace.samples import joint_sample
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import runs_in
@@ -45,12 +46,13 @@ def steps(
     """Compute what each step to the next K of the same stack buys, by the table's quality, latency and cost.
 
     Returns:
-        As `core.decide.marginal.marginal`; series is the specification without K.
+        As `core.decide.marginal.marginal`; series is the specification without K. A K that nothing reads has
+        no steps.
     """
     axis = quality_axis(higher_is_better=quality.higher_is_better)
-    series = [without_depth(spec) for spec in table["spec"]]
+    series = [None if stack_of(spec) else without_depth(spec) for spec in table["spec"]]
     rows = table.with_columns(pl.Series("series", series, dtype=pl.String))
-    rows = rows.with_row_index("row").sort("series", "candidates", "cost", "run_id")
+    rows = rows.with_row_index("row").drop_nulls("series").sort("series", "candidates", "cost", "run_id")
     rows = rows.unique(["series", "candidates"], keep="first", maintain_order=True)
     rows = rows.with_columns(pl.col("row").cast(pl.Int64).shift(1).over("series").alias("before"))
     sample = joint_sample(snapshot, table, scope, quality=quality, latency=latency)
@@ -79,6 +81,19 @@ def step_rows(steps: pl.DataFrame, table: pl.DataFrame, *, higher_is_better: boo
             best.over("series").alias("best"),
         )
         .sort(["best", "series", "to_k"], descending=[higher_is_better, False, False], maintain_order=True)
+    )
+
+
+def within_limits(rows: pl.DataFrame, reasons: Mapping[str, str]) -> pl.DataFrame:
+    """Let no step pay that ends in a stack which breaks a limit; takes `step_rows`.
+
+    Args:
+        reasons: What limits stacks break, by name; see `core.views.within.beyond`.
+    """
+    broken = pl.Series([reasons.get(name) for name in rows["name"]], dtype=pl.String)
+    return rows.with_columns(
+        pays=pl.col("pays") & broken.is_null(),
+        reason=pl.when(pl.col("pays") & broken.is_not_null()).then(broken).otherwise("reason"),
     )
 
 

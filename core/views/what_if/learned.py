@@ -21,6 +21,7 @@ from core.records import JsonMap
 from core.stats.threads import one_thread
 from core.views.keep import keep
 from core.views.what_if import data, simulator
+from core.views.what_if.bounds import Bounds
 from core.views.what_if.families import Option
 from core.views.what_if.routing import Routable, Way
 from core.views.what_if.signs import DIM, ENCODER, Signs, together
@@ -70,6 +71,7 @@ class Plan:
     groups: tuple[str, ...]  # names of the groups of signs that it goes by
     method: str  # a key of `METHODS`
     most: float  # share of the queries that may leave the first option, 0..1
+    bounds: Bounds = simulator.FREE  # the limits that a way must meet
 
 
 @keep("Learning on some queries, judging on others…", entries=16)
@@ -87,7 +89,7 @@ def learned(view: View, plan: Plan) -> Learned | None:
     rules = {name: rule(signs.values, plan.most) for name, rule in METHODS.items()}
     depths = routable.depths
     with one_thread():
-        judged = {name: _judged(routable, rule) for name, rule in rules.items()}
+        judged = {name: _judged(routable, rule, plan.bounds) for name, rule in rules.items()}
         compared = [_compared(depths, name, rules[name], rows) for name, (rows, *_) in judged.items()]
     rows, scorer, decided = judged[plan.method]
     methods = pl.DataFrame(compared, schema=COMPARED)
@@ -95,7 +97,7 @@ def learned(view: View, plan: Plan) -> Learned | None:
     return Learned(routable, signs, rows, between, methods, scorer, tuple(decided.tolist()))
 
 
-def _judged(routable: Routable, rule: Rule[Any]) -> tuple[pl.DataFrame, Scorer, Choices]:
+def _judged(routable: Routable, rule: Rule[Any], bounds: Bounds) -> tuple[pl.DataFrame, Scorer, Choices]:
     """Return ways of answering with their gains, what all queries teach, and what that decides [Q]."""
     depths = routable.depths
     scorer, decided = in_sample(rule, depths.merit)
@@ -105,10 +107,7 @@ def _judged(routable: Routable, rule: Rule[Any]) -> tuple[pl.DataFrame, Scorer, 
         "optimistic": one_hot(decided, depths.count),
     }
     every = simulator.ways(routable, tried)
-    names = [simulator.NAMES[kind] for kind in tried]
-    gained = simulator.gains(depths, {name: every[name][0] for name in names})
-    rows = simulator.as_rows(routable, every).join(gained, on="way", how="left", maintain_order="left")
-    return rows, scorer, decided
+    return simulator.judged(routable, every, list(tried), bounds), scorer, decided
 
 
 def _compared(depths: Depths, method: str, rule: Rule[Any], rows: pl.DataFrame) -> dict[str, Any]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import polars as pl
+
 from core.views.ask import Ask
 from core.views.what_if import data, routing
 from core.views.what_if.families import Family, Known, Option, families, idle, stacks_as_options, usual_stacks
@@ -22,31 +26,52 @@ def ask_options(view: View, ask: Ask, *, of_my_choice: bool = False) -> tuple[Fa
     Args:
         of_my_choice: Whether any stacks are the usual answer; else a stack is whose depths differ.
     """
+    within = view.table.filter(pl.Series(view.decision.feasible))
     every = (*families(view.table), *data.rewriting(view), *data.answering(view))
     known = {family.name: family for family in every}
     names = [name for name, family in known.items() if len(family.options) > 1 or family.reranker]
     deeper = (known[name] for name in names if not (known[name].rewrites or known[name].answers))
     alive = (family for family in deeper if not idle(family, view.quality.k))
-    several = (family.name for family in alive if len(data.with_replays(view, family).options) > 1)
+    several = (family.name for family in alive if len(_within(data.with_replays(view, family), within)) > 1)
     usual = OF_MY_CHOICE if of_my_choice else next(several, OF_MY_CHOICE)
     name = ask.listed("Stack", [*names, OF_MY_CHOICE], "fam", usual=usual, about=ABOUT_FAMILIES, width=230)
     if name == OF_MY_CHOICE:
-        first, label = usual_stacks(view.table), "Stacks, two or three"
+        first, label = usual_stacks(within), "Stacks, two or three"
         picked = ask.stacks(view.table, view.decision, "among", usual=first, most=MOST_OPTIONS, label=label,
                             unsaid="the fastest and the best")  # fmt: skip
         return None, stacks_as_options(view.table, picked)
     family = data.with_replays(view, known[name])
     labels = {option.label + (" (replayed)" if option.deep else ""): option for option in family.options}
     what = "Rewrites" if family.rewrites else "Passages sent" if family.answers else "Depths"
-    chosen = [words_of for words_of, option in labels.items() if option in usual_options(family)]
+    usual_ones = usual_options(_within(family, within) or family.options, rewrites=family.rewrites)
+    chosen = [words_of for words_of, option in labels.items() if option in usual_ones]
     picked = ask.several(f"{what}, two or three", labels, "ks", usual=chosen, most=MOST_OPTIONS)
     return family, [option for words_of, option in labels.items() if words_of in picked]
 
 
-def usual_options(family: Family) -> list[Option]:
+def _within(family: Family, within: pl.DataFrame) -> tuple[Option, ...]:
+    """Return the options of a family that its limits leave: measured ones, and replays no deeper than these.
+
+    Rewrites and passages sent are no stacks of the table, which tells nothing of their limits.
+    """
+    if family.rewrites or family.answers:
+        return family.options
+    runs = set(within["run_id"])
+    deepest = max(
+        (option.depth or 0 for option in family.options if option.deep is None and option.run_id in runs),
+        default=0,
+    )
+    return tuple(
+        option
+        for option in family.options
+        if (option.run_id in runs if option.deep is None else (option.depth or 0) <= deepest)
+    )
+
+
+def usual_options(options: Sequence[Option], *, rewrites: bool = False) -> list[Option]:
     """Return the paper's K = 50 and 100 where they are there, else the shallowest and the deepest."""
-    paper = [option for option in family.options if option.depth in (50, 100) and not family.rewrites]
-    return paper if len(paper) == 2 else [family.options[0], family.options[-1]]
+    paper = [option for option in options if option.depth in (50, 100) and not rewrites]
+    return paper if len(paper) == 2 else [options[0], options[-1]]
 
 
 def way_of(family: Family | None, known: Known) -> routing.Way:

@@ -15,6 +15,7 @@ from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Control, Fold, Table, Text, section
 from core.views.columns import COLUMNS, Column, Columns
 from core.views.what_if import data, sent, signs, simulator, words
+from core.views.what_if.bounds import Bounds
 from core.views.what_if.learned import METHODS, REGRESSION, Learned, Plan, as_json, coefficients, learned
 from core.views.what_if.options import ask_options, way_of
 from core.views.workspace.scope import Quality
@@ -52,7 +53,8 @@ def asked(view: View, ask: Ask) -> Plan | str:
     method = ask.one("Method", tuple(METHODS), "routby", usual=REGRESSION, about=ABOUT_METHOD)
     (most,) = ask.slide("At most deeper (%)", "most", (50,), 0, 100, step=5, about=ABOUT_MOST)
     late = signs.together([known[name] for name in picked], ()).known
-    return Plan(tuple(options), way_of(family, late), tuple(picked), method, most / 100)
+    bounds = Bounds.of(view, options)
+    return Plan(tuple(options), way_of(family, late), tuple(picked), method, most / 100, bounds)
 
 
 def judged_by(view: View, plan: Plan) -> Quality:
@@ -161,6 +163,7 @@ WAYS: Columns = (
     COLUMNS["p50"].but(about="Of the latencies of the chosen depths."),
     COLUMNS["p95"].but(about="Withheld below 60 queries."),
     COLUMNS["cost"].but(about="Blended, per 1,000 queries; empty = unknown."),
+    COLUMNS["beyond"].but(about="Those that it breaks."),
 )
 WAYS_MORE: Columns = (
     *("n", "mean_ms", "latency_basis", "cost_basis"),

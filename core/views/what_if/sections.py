@@ -14,7 +14,8 @@ from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Control, Fold, Table, Text, section
 from core.views.columns import COLUMNS, Column
 from core.views.what_if import data, sent, simulator, words
-from core.views.what_if.deeper import PER, step_chart
+from core.views.what_if.bounds import Bounds
+from core.views.what_if.deeper import PER, step_chart, within_limits
 from core.views.what_if.families import (
     Signal,
     without_depth,
@@ -27,6 +28,7 @@ from core.views.what_if.simulator import AXES
 from core.views.what_if.targets import panels, read_targets, target_rows, thinning
 from core.views.what_if.weights import criteria_weights
 from core.views.what_if.words import WORTH
+from core.views.within import beyond, with_limits
 from core.views.workspace.beside import measure_of
 from core.views.workspace.gaps import gap
 from core.views.workspace.view import View
@@ -72,7 +74,7 @@ def scenarios(view: View, ask: Ask) -> Blocks:
     known = tuple(axis for axis in BESIDE if measure_of(view.table, axis) is not None)
     yield Control("new scenario", {"key": OWN, "beside": known})
     chosen = choices(view.table, data.named(view), own, view.constraints, paired=view.paired)
-    rows = data.matrix(view, tuple(chosen))
+    rows = with_limits(data.matrix(view, tuple(chosen)), view)
     sentence, details = words.answer(rows, view.quality)
     yield Answer(sentence, details, caveats={"where they come from": words.legend(rows)})
     first, *others = (
@@ -83,7 +85,7 @@ def scenarios(view: View, ask: Ask) -> Blocks:
     yield Table(
         rows,
         "scenarios",
-        ("scenario", COLUMNS["name"], first, latency, "cost"),
+        ("scenario", COLUMNS["name"], first, latency, "cost", LIMITS),
         ("asked", *others, *CONFIGURATION, *("latency_low", "latency_high", "latency_n", "cost_note")),
     )
     yield Fold(EFFICIENCY, _boards(view))
@@ -93,7 +95,7 @@ def _boards(view: View) -> Blocks:
     yield Text(SHORTLIST, "caption")
     for title, end_to_end in BOARDS:
         yield Text("", label=title)
-        board = data.leaders(view, end_to_end)
+        board = with_limits(data.leaders(view, end_to_end), view)
         yield Table(board, f"efficiency_{end_to_end}", LEADERS, ("average_basis",))
 
 
@@ -125,7 +127,7 @@ def latency_targets(view: View, ask: Ask) -> Blocks:
 @section("larger K", "Is it worth reranking more candidates (a larger K)?")
 def larger_k(view: View, ask: Ask) -> Blocks:
     """Show what each step to the next K buys, for how much time and money."""
-    rows = data.steps(view)
+    rows = within_limits(data.steps(view), beyond(view))
     sentence = words.step_words(rows, view.quality, view.table)
     if not (rows["d_quality"].abs() > 0).any():  # also where there is no step
         yield Answer(sentence)
@@ -172,7 +174,10 @@ def route(view: View, ask: Ask) -> Blocks:
         return
     jitter_ms = view.decision.jitter_ms
     quality = sent.quality(options[-1], view.quality)
-    routed = partial(simulator.simulate, routable, signal, quality, most=most / 100, jitter_ms=jitter_ms)
+    routed = partial(
+        simulator.simulate, routable, signal, quality, most=most / 100, jitter_ms=jitter_ms,
+        bounds=Bounds.of(view, options),
+    )  # fmt: skip
     result = routed()
     yield Answer(result.sentence, caveats=result.details)
     if not routable.depths.same:
@@ -214,10 +219,12 @@ def marked_off(low: float, high: float) -> tuple[float, float, float]:
     return round(math.floor(low / step) * step, digits), round(math.ceil(high / step) * step, digits), step
 
 
+LIMITS = COLUMNS["beyond"].but("your limits", "How it breaks them; empty = within.")
 CONFIGURATION = ("rerank_ms", "embedder", "dim", "reranker", COLUMNS["candidates"].but(about=""))
 LEADERS = (
     *("rank", "name", "efficiency", "average", "latency_ms"),
     COLUMNS["reason"].but("unknown because"),
+    LIMITS,
 )
 TARGETS = (
     *("sla_ms", COLUMNS["chosen"].but(about="", width=270)),

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 import polars as pl
+from numpy.typing import NDArray
 
 from core.decide.learning import MIN_QUERIES, ByTag, ByThreshold, Rule, cross_validated, in_sample
 from core.decide.routing import (
@@ -28,6 +29,7 @@ from core.decide.routing import (
 from core.decide.ties import JITTER_MS
 from core.records import Basis
 from core.views import text, theme
+from core.views.what_if.bounds import Bounds
 from core.views.what_if.families import Signal
 from core.views.what_if.routing import Routable
 from core.views.what_if.words import details, own_unit, sentence
@@ -49,6 +51,7 @@ NO_SIGNAL = (
     "A signal is a score margin, gap or entropy of the shallowest depth, recorded by a run or computed from "
     "the scores of its rankings, or a tag of the queries such as type=narrow."
 )
+FREE = Bounds()  # No limits
 _NUMBERS = ("deeper", "quality", "p50", "p95", "mean_ms", "cost")
 _WEAKEST_LAST = (Basis.MEASURED, Basis.IMPORTED, Basis.PUBLISHED, Basis.MODELLED)
 
@@ -59,8 +62,8 @@ class Simulation:
 
     # way, kind ("always", "routed", "optimistic", "own", "random", "oracle"), deeper (share of the queries
     # beyond the shallowest depth), quality with low, high and n, p50, p95, mean_ms (ms), cost ($ per 1,000
-    # queries), latency_basis, cost_basis, note; for routed ways gain (over chance at the same rate) and over
-    # (over the best single depth), each with _low and _high
+    # queries), latency_basis, cost_basis, note, beyond (limits that it breaks); for routed ways gain (over
+    # chance at the same rate) and over (over the best single depth), each with _low and _high
     rows: pl.DataFrame
     sentence: str  # the answer
     details: Mapping[str, str]  # what it is compared with, the rule to use, and the limits of the figures
@@ -88,6 +91,7 @@ def simulate(
     most: float = 0.5,
     own: Sequence[float] | None = None,
     jitter_ms: float = JITTER_MS,
+    bounds: Bounds = FREE,
 ) -> Simulation:
     """Route the queries and say what that gives; folds and resampling have a fixed seed.
 
@@ -96,6 +100,7 @@ def simulate(
         most: Share of the queries that may leave the shallowest depth, 0..1.
         own: Thresholds to try besides, in the signal's unit, one per deeper depth; None = none.
         jitter_ms: Difference of latencies up to which they are the same; ms.
+        bounds: The limits that a way must meet.
 
     Returns:
         The figures and the answer.
@@ -113,8 +118,7 @@ def simulate(
         rising = tuple(sorted(own_unit(own, signal)))
         tried["own"] = one_hot(rule.choose(rising, depths.count), depths.count)
     every = ways(routable, tried)
-    gained = gains(depths, {NAMES[kind]: every[NAMES[kind]][0] for kind in tried})
-    rows = as_rows(routable, every).join(gained, on="way", how="left")
+    rows = judged(routable, every, list(tried), bounds)
     return Simulation(
         rows=rows,
         sentence=sentence(routable, rows, signal.label, quality),
@@ -142,9 +146,22 @@ def ways(routable: Routable, tried: dict[str, Floats]) -> Ways:
     return every
 
 
-def gains(depths: Depths, routed: dict[str, Outcome]) -> pl.DataFrame:
-    """Estimate what each routed way gains over chance at its own rate, and over the best single depth."""
-    best = depths.quality[int(depths.merit.mean(axis=1).argmax())]
+def judged(routable: Routable, every: Ways, kinds: Sequence[str], bounds: Bounds) -> pl.DataFrame:
+    """Return every way with the limits that it breaks, and what those of some kinds gain."""
+    rows = as_rows(routable, every, bounds)
+    within = rows.filter(kind="always")["beyond"].is_null().to_numpy()
+    gained = gains(routable.depths, {NAMES[kind]: every[NAMES[kind]][0] for kind in kinds}, within)
+    return rows.join(gained, on="way", how="left", maintain_order="left")
+
+
+def gains(depths: Depths, routed: dict[str, Outcome], within: NDArray[np.bool_]) -> pl.DataFrame:
+    """Estimate what each routed way gains over chance at its own rate, and over the best single depth.
+
+    Args:
+        within: [D], which depths for all meet the limits; where none does, all count.
+    """
+    merit = np.where(within | ~within.any(), depths.merit.mean(axis=1), -np.inf)
+    best = depths.quality[int(merit.argmax())]
     sign = 1 if depths.higher_is_better else -1
     apart = []
     for way in routed.values():
@@ -159,17 +176,18 @@ def gains(depths: Depths, routed: dict[str, Outcome]) -> pl.DataFrame:
     return pl.DataFrame({"way": list(routed), **ends}, schema_overrides=dict.fromkeys(ends, pl.Float64))
 
 
-def as_rows(routable: Routable, every: Ways) -> pl.DataFrame:
+def as_rows(routable: Routable, every: Ways, bounds: Bounds = FREE) -> pl.DataFrame:
     """Return every way as a row of `Simulation.rows`, without its gains."""
     rows = []
     scored = estimates(*(way.scores for way, _, _ in every.values()))
     for (name, (way, kind, shares)), estimate in zip(every.items(), scored, strict=True):
         used = np.flatnonzero(shares.sum(axis=1) > 0)
+        numbers = {**_point(kind, way), "quality": estimate.value}
         rows.append(
             {
                 "way": name,
-                **_point(kind, way),
-                "quality": estimate.value,
+                **numbers,
+                "beyond": bounds.broken(numbers, used.tolist()),
                 "low": estimate.low,
                 "high": estimate.high,
                 "n": len(routable.query_ids),
@@ -178,7 +196,7 @@ def as_rows(routable: Routable, every: Ways) -> pl.DataFrame:
                 "note": way.p95_reason,
             }
         )
-    words = dict.fromkeys(("latency_basis", "cost_basis", "note"), pl.String)
+    words = dict.fromkeys(("beyond", "latency_basis", "cost_basis", "note"), pl.String)
     floats = dict.fromkeys((*_NUMBERS, "low", "high"), pl.Float64)
     return pl.DataFrame(rows, schema_overrides={**floats, **words, "n": pl.Int32})
 

@@ -67,7 +67,7 @@ def criteria_weights(view: View, ask: Ask) -> Blocks:
     chosen = np.array([*own, *read.used[MOST:]])
     rows = ways(read, view.seed, view.quality.higher_is_better, threshold, chosen)
     said = answer(rows, view.quality.name, higher_is_better=view.quality.higher_is_better)
-    yield Answer(said, caveats={"how to read": HOW})
+    yield Answer(said, f"The stack is {names[run_id]}.", caveats={"how to read": HOW})
     yield Cards(cards(rows, view.quality.name))
     yield Table(rows, "criteria_weights", SHOWN)
     by_weight = response(read, threshold, chosen)

@@ -17,6 +17,8 @@ from core.views.workspace.scope import Quality
 
 WORTH = "Worth it"
 """How the answer of routing begins where it pays."""
+BEYOND = "Beyond your limits"
+"""How it begins where it breaks a limit."""
 _SHORT = 12  # Letters of a depth that the answer names; a stack's name is too long for it
 _NOBODY = 0.005  # A rule that sends fewer than this share of the queries deeper is said to send none
 
@@ -35,10 +37,12 @@ def sentence(routable: Routable, rows: pl.DataFrame, signal: str, quality: Quali
         return (
             f"Not worth it: learnt from other queries, the rule by {signal} keeps every query at {labels[0]}."
         )
+    share, by = f"{100 * routed['deeper']:.0f} % of the queries", signal.partition(" (")[0]
     target = labels[-1] if len(labels) == 2 and len(labels[-1]) <= _SHORT else "the slower stack"
+    if routed["beyond"]:
+        return f"{BEYOND}: sending {share}, by {by}, to {target} is {routed['beyond']}."
     verdict, why = _verdict(routed, top)
-    by = signal.partition(" (")[0]
-    return f"{verdict}: sending {100 * routed['deeper']:.0f} % of the queries, by {by}, to {target} {why}."
+    return f"{verdict}: sending {share}, by {by}, to {target} {why}."
 
 
 def cards(rows: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
@@ -61,12 +65,18 @@ def cards(rows: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
 
 
 def best_single(rows: pl.DataFrame, quality: Quality) -> dict[str, Any]:
-    """Return the depth for all with the best quality, ties to the shallower."""
+    """Return the depth for all with the best quality within the limits, ties to the shallower.
+
+    Where none is within the limits, the best of all.
+    """
     return (
         rows.filter(pl.col("kind") == "always")
-        .sort("quality", descending=quality.higher_is_better, maintain_order=True)
+        .sort(
+            pl.col("beyond").is_not_null(), "quality",
+            descending=[False, quality.higher_is_better], maintain_order=True,
+        )
         .row(0, named=True)
-    )
+    )  # fmt: skip
 
 
 def _row(rows: pl.DataFrame, kind: str) -> dict[str, Any]:
@@ -216,7 +226,7 @@ def target_words(rows: pl.DataFrame, quality: Quality, gap: Callable[[str, str],
 def step_words(rows: pl.DataFrame, quality: Quality, table: pl.DataFrame) -> str:
     """Say how many of the steps pay, in words."""
     if rows.is_empty():
-        return "No two stacks here differ in K alone, so there is no step to price."
+        return "No two stacks here differ in a K alone that something reads, so there is no step to price."
     sample = f"({quality.name}, {text.sample(table['n'].drop_nulls().max())})"
     paying, steps = rows.filter("pays").height, text.count(rows.height, "step")
     if not paying:
@@ -242,4 +252,7 @@ def still_steps(n: int) -> str:
     return f"{text.count(n, 'further step')} change{'s' if n == 1 else ''} no quality."
 
 
-PAYS = "A step pays where quality rises; where results per query are known, by more than chance."
+PAYS = (
+    "A step pays where quality rises, by more than chance where results per query are known, and the larger "
+    "K is within your limits."
+)

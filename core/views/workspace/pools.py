@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from core.axes import as_read
-from core.records import canonical_json
+from core.axes import as_read, stack_key
 from core.tables import remembered
 
 DEPTH = "candidates"
@@ -31,8 +30,7 @@ SEARCHED = pl.col("manifest").str.json_path_match("$.corpus.hash")
 def stack_of(spec: str) -> str | None:
     """Return what runs of one stack share whatever their K; None where K is read, or not stated."""
     stated = json.loads(spec)
-    read = as_read(stated)
-    return canonical_json(read) if stated.get(DEPTH) and DEPTH not in read else None
+    return stack_key(stated) if stated.get(DEPTH) and DEPTH not in as_read(stated) else None
 
 
 @remembered

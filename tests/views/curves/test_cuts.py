@@ -13,11 +13,22 @@ from core.store import Snapshot, Store
 from core.views import theme
 from core.views.curves import page as curves
 from core.views.curves.cut_grid import printed, relatives
-from core.views.curves.cuts import TUNED, Listed, answer, cuts, figure, tokens_sent, tuned, vocabulary
+from core.views.curves.cuts import (
+    TUNED,
+    Cuts,
+    Listed,
+    answer,
+    beside_decision,
+    cuts,
+    figure,
+    tokens_sent,
+    tuned,
+    vocabulary,
+)
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.stacks import runs_in
 from tests.stores import Lab
-from tests.views.made import BOOK, DEMO, LAB
+from tests.views.made import AT_10, BOOK, DEMO, LAB
 
 O200K = "o200k_base"
 
@@ -112,8 +123,65 @@ def test_cuts_equal_counting_by_hand(demo: Snapshot):
         assert row["gain_low"] <= row["gain"] <= row["gain_high"]
     best = found.rows.filter("dynamic", pl.col("way") != TUNED).sort("f1", descending=True).row(0, named=True)
     assert f"({best['way']})" in answer(found, 10)
-    assert ("not measurably better" in answer(found, 10)) == (best["gain_low"] <= 0 <= best["gain_high"])
     assert len(figure(found.rows).data) == 1 + len(CUTS) + 1  # and the tuned one
+
+
+def told(**columns):
+    """Ways with what their F1 is, over the first 10 and over the best fixed depth."""
+    rows = pl.DataFrame({"n": [64] * len(columns["way"]), "kept": [3.0] * len(columns["way"]), **columns})
+    return Cuts(rows.with_columns(dynamic=pl.col("way").is_in(list(CUTS))), "")
+
+
+ALONE = {"gain": [0.0, 0.05], "gain_low": [0.0, -0.01], "gain_high": [0.0, 0.1]}
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "most", "verdict"),
+    [
+        (0.01, 0.1, 0.09, "is better than"),
+        (-0.1, -0.01, -0.02, "is worse than"),
+        (-0.1, 0.1, 0.05, "is not measurably better than"),
+        (-0.02, 0.011, 0.01, "is surely hardly better than"),
+        (-0.02, 0.012, 0.0101, "is not measurably better than"),
+        (None, None, None, "is not measurably better than"),  # too few queries
+    ],
+)
+def test_what_does_as_well_follows_from_the_interval_of_the_pair(low, high, most, verdict: str):
+    """Between a way of each query's own and the best depth for all, whatever either is over a third."""
+    lead = {"lead": [0.0, 0.03], "lead_low": [0.0, low], "lead_high": [0.0, high], "lead_most": [0.0, most]}
+    made = told(way=["K = 10", "otsu"], f1=[0.25, 0.28], **ALONE, **lead)
+    assert answer(made, 10).startswith(
+        f"A cutoff chosen query by query {verdict} the first 10 for all: F1 0.280"
+    )
+    assert beside_decision(made, AT_10) == ""
+
+
+@pytest.mark.parametrize(
+    ("low", "real", "beside"),
+    [(0.02, "is better than", True), (-0.01, "is not measurably better than", False)],
+)
+def test_a_better_depth_for_all_is_told_with_its_own_interval_and_what_decision_does(low, real, beside: bool):
+    lead = {"lead": [0.0, -0.06, -0.01], "lead_low": [0.0, -0.09, -0.05], "lead_high": [0.0, -0.02, 0.04]}
+    made = told(
+        way=["K = 5", "K = 10", "otsu"], f1=[0.31, 0.25, 0.30], lead_most=[0.0, -0.02, 0.03],
+        gain=[0.06, 0.0, 0.05], gain_low=[low, 0.0, -0.01], gain_high=[0.09, 0.0, 0.1], **lead,
+    )  # fmt: skip
+    said = answer(made, 10)
+    assert said.startswith(
+        "A cutoff chosen query by query is not measurably better than K = 5 for all: F1 0.300"
+    )
+    assert f"K = 5 for all {real} the first 10: 0.310, not 0.250 (+0.060, 95 % CI" in said
+    assert "as well" not in said
+    assert ("Choose the cutoff 5" in beside_decision(made, AT_10)) == beside
+    assert beside_decision(made, Quality("RA-nWG", 5)) == ""
+
+
+def test_a_way_that_is_another_differs_from_it_by_nothing(demo: Snapshot):
+    """An interval of a difference of 0 everywhere is no interval of a share."""
+    rows = cuts(demo, DEMO, one_run(demo), counts=O200K, fixed=10).rows
+    same = rows.filter(pl.col("gain") == 0, ~pl.col("dynamic"))
+    assert same.select("gain_low", "gain_high").rows() == [(0.0, 0.0)] * same.height
+    assert same.height
 
 
 def test_what_cannot_be_cut_says_why(tmp_path: Path, demo: Snapshot):

@@ -140,12 +140,14 @@ def test_every_target_has_its_row_and_its_panel():
 
 def test_steps_are_named_by_their_family_and_flagged(demo_store: Path):
     snapshot = Store.open(demo_store).read()
-    scope = every_k(snapshot)
+    scope, asked = every_k(snapshot), {"quality": AT_10, "latency": Latency()}
     whole = table(snapshot, scope)
-    rows = deeper.step_rows(steps(snapshot, whole, scope, quality=AT_10, latency=Latency()), whole)
+    assert steps(snapshot, whole, scope, **asked).is_empty(), "no stack of the demo has a reranker"
+    read = whole.with_columns(pl.col("spec").str.replace('"reranker":"none"', '"reranker":"r"'))
+    rows = deeper.step_rows(steps(snapshot, read, scope, **asked), whole)
     assert rows.height
     assert not any("K =" in name for name in rows["family"])
-    assert (rows["d_quality"] == 0).all(), "no stack of the demo has a reranker"
+    assert (rows["d_quality"] == 0).all()
     assert words.step_words(rows, AT_10, whole).startswith("K changes nothing here")
     up = rows.with_columns(d_quality=pl.lit(0.1), pays=pl.lit(value=True))
     assert words.step_words(up, AT_10, whole).startswith(
@@ -153,6 +155,18 @@ def test_steps_are_named_by_their_family_and_flagged(demo_store: Path):
     )
     assert words.step_words(rows.clear(), AT_10, whole).startswith("No two stacks")
     assert deeper.step_chart(rows.clear(), "100 ms") is None
+
+
+def test_no_step_pays_that_breaks_a_limit():
+    rows = pl.DataFrame(
+        {"name": ["a", "b", "c"], "pays": [True, True, False], "reason": [None, None, "no gain"]}
+    )
+    held = deeper.within_limits(rows, {"b": "9 ms over the SLA", "c": "8 ms over the SLA"})
+    assert held.select("pays", "reason").rows() == [
+        (True, None),
+        (False, "9 ms over the SLA"),
+        (False, "no gain"),
+    ]
 
 
 def test_the_family_of_the_chosen_stack_is_always_drawn():

@@ -1,3 +1,5 @@
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -5,8 +7,11 @@ import polars as pl
 import pytest
 
 from core.decide.routing import Depths
+from core.decide.rules import Constraints
 from core.store import Snapshot, Store
+from core.views.ask import Given
 from core.views.what_if import words
+from core.views.what_if.bounds import Bounds
 from core.views.what_if.families import (
     Option,
     Signal,
@@ -16,6 +21,7 @@ from core.views.what_if.families import (
     stacks_as_options,
     with_replays,
 )
+from core.views.what_if.options import ask_options
 from core.views.what_if.routing import Routable, Way, gather
 from core.views.what_if.simulator import NAMES, chart, drawable, nothing, simulate
 from core.views.workspace.scope import Latency, Quality, Scope
@@ -273,3 +279,61 @@ def test_too_few_queries_and_no_score():
     assert nothing(None) == "No query has a score at every one of these depths."
     assert "Too few to learn a rule from: 5 queries" in str(nothing(routable(GAINS[:, :5])))
     assert nothing(routable(GAINS)) is None
+
+
+def test_a_way_that_breaks_a_limit_is_no_option():
+    """Always K = 100 takes 400 ms, K = 50 200 ms; routed, half of the queries wait 200 ms, on average 260."""
+    values = np.where(HARD, 0.1, 0.9) + np.linspace(0, 0.05, N)
+    sent = partial(simulate, routable(GAINS), margin(values), AT_10)
+    within = sent(bounds=Bounds(sla_ms=200.0))
+    assert dict(within.rows.select("way", "beyond").rows()) == {
+        "always K = 50": None,
+        "always K = 100": "200 ms over the SLA",
+        **dict.fromkeys((NAMES[kind] for kind in ("routed", "optimistic", "random", "oracle")), None),
+    }
+    assert within.sentence.endswith("to K = 100 is better than always K = 50.")  # the one that may be shipped
+    top = words.best_single(within.rows, AT_10)
+    assert top["way"] == "always K = 50"
+    routed_row = within.rows.row(by_predicate=pl.col("kind") == "routed", named=True)
+    assert routed_row["over"] == pytest.approx(routed_row["quality"] - top["quality"])
+    none = sent(bounds=Bounds(sla_ms=100.0))
+    assert none.sentence == (
+        "Beyond your limits: sending 30 % of the queries, by top margin, to K = 100 is 100 ms over the SLA."
+    )
+    assert words.best_single(none.rows, AT_10)["way"] == "always K = 100"  # the best of all, named as beyond
+    assert none.rows["beyond"].null_count() == 0
+
+
+@pytest.mark.parametrize(
+    ("bounds", "way", "said"),
+    [
+        (Bounds(), {}, None),
+        (Bounds(sla_ms=100.0), {}, None),
+        (Bounds(sla_ms=90.0), {}, "10.0 ms over the SLA"),
+        (Bounds(sla_ms=90.0, percentile="p95"), {}, None),  # of 64 queries it is withheld: unknown
+        (Bounds(sla_ms=90.0), {"p50": None}, None),
+        (Bounds(budget=1.5), {}, "$0.50 / 1k over the budget"),
+        (Bounds(floor=0.6), {}, "under the quality floor"),
+        (Bounds(floor=0.4, higher_is_better=False), {}, "over the quality floor"),
+        (Bounds(beside=("", "over the harm cap")), {}, "over the harm cap"),
+        (Bounds(sla_ms=90.0, budget=1.5), {}, "10.0 ms over the SLA and $0.50 / 1k over the budget"),
+    ],
+)
+def test_the_limits_that_a_way_breaks(bounds: Bounds, way: dict[str, object], said: str | None):
+    numbers = {"p50": 100.0, "p95": None, "cost": 2.0, "quality": 0.5, **way}
+    assert bounds.broken(numbers, [0, 1]) == said
+
+
+def test_what_is_routed_between_is_within_the_limits(store: Snapshot):
+    """Unasked, no option takes longer than the limits allow: neither a depth nor a stack."""
+    rows = rows_of(store).with_columns(latency_ms=10.0 * pl.col("candidates"))
+    free = replace(asked(store), given=rows)
+    for sla, depths in ((None, [5, 20]), (150.0, [5, 10])):
+        view = replace(free, constraints=Constraints(sla_ms=sla))
+        _, options = ask_options(view, Given({}))
+        _, own = ask_options(view, Given({}), of_my_choice=True)
+        assert [option.depth for option in options] == depths
+        assert [option.depth for option in own] == depths
+    family, options = ask_options(replace(free, constraints=Constraints(sla_ms=60.0)), Given({}))
+    assert family is None
+    assert [option.depth for option in options] == [5]
