@@ -15,6 +15,7 @@ from core.decide.ties import Paired
 from core.errors import NothingKnownError, UnknownNameError
 from core.prices import PRICED_AS
 from core.records import Origin
+from core.report.summary import summary, terms
 from core.report.words import question
 from core.store import Snapshot
 from core.views.confidence.hold import shares
@@ -132,15 +133,18 @@ def record_data(
     rows = (verdict.decision.chosen, verdict.decision.runner_up)
     chosen, runner_up = (None if row is None else verdict.table.row(row, named=True) for row in rows)
     said = decision_words.answer(view, one_known=one_known(view.snapshot, view.scope.golden_set_id))
-    return {
-        "format": FORMAT,
-        "version": VERSION,
+    made: dict[str, object] = {
         "made_at": made_at.isoformat(timespec="seconds"),
         "made_by": {"name": "CLQ Explorer", "version": __version__},
         "link": elsewhere(link),
         "command": command,
         "question": question(view),
-        "answer": {"sentence": said.sentence, "reason": said.reason, "warning": said.warning or None},
+        "answer": {
+            "title": decision_words.title(verdict.table, verdict.decision, view.quality),
+            "sentence": said.sentence,
+            "reason": said.reason,
+            "warning": said.warning or None,
+        },
         **decision_data(view, verdict),
         "definition": definition(view.quality),
         "remarks": list(view.compared.sentences),
@@ -167,6 +171,9 @@ def record_data(
         **_prices(view, verdict),
         "stacks": status_rows(verdict.sure_table, verdict.decision, weak=view.weak).to_dicts(),
     }
+    explained = [{"term": term, "means": means} for term, means in terms(made, view).items()]
+    first = {"summary": summary(made, view), "terms": explained}
+    return {"format": FORMAT, "version": VERSION, **first, **made}
 
 
 def definition(quality: Quality) -> str:

@@ -38,6 +38,7 @@ _SHAPES = {
     "star": "M0,-1.4L.4,-.4L1.4,-.4L.6,.3L.9,1.3L0,.7L-.9,1.3L-.6,.3L-1.4,-.4L-.4,-.4Z",
 }
 _KINDS = frozenset({"scatter", "scattergl", "bar"})
+_HALO = ' stroke="var(--paper)" stroke-width="3" paint-order="stroke"'  # of words among marks
 _MARKUP = re.compile(r"<[^>]*>")
 
 
@@ -147,7 +148,7 @@ def _notes(layout: _Any, pair: tuple[str, str], axes: tuple[_Axis, _Axis], room:
         left = room.left + one.x * wide if across == "paper" else x.stands(_number(one.x))
         top = room.bottom - one.y * high - 4 if down == "paper" else y.stands(_number(one.y)) + 4
         left, top = left + (one.xshift or 0), max(top - (one.yshift or 0), 12)
-        yield _text(left, top, _short(one.text or "", 44), _ANCHORS.get(one.xanchor, "start"))
+        yield _text(left, top, _short(one.text or "", 44), _ANCHORS.get(one.xanchor, "start"), _HALO)
 
 
 def _panel(layout: _Any, pair: tuple[str, str], traces: Sequence[Any], room: _Room) -> Iterator[str]:
@@ -451,8 +452,8 @@ def _short(words: str, most: int = 24) -> str:
     return words if len(words) <= most else f"{words[: most - 1]}…"
 
 
-def _text(left: float, top: float, words: str, anchor: str) -> str:
+def _text(left: float, top: float, words: str, anchor: str, look: str = "") -> str:
     if not words or not math.isfinite(left + top):
         return ""
     at = f'x="{left:.1f}" y="{top:.1f}" text-anchor="{anchor}"'
-    return f'<text {at} fill="var(--quiet)">{escape(words)}</text>'
+    return f'<text {at} fill="var(--quiet)"{look}>{escape(words)}</text>'

@@ -304,7 +304,7 @@ def as_text(
     context: JsonMap = {
         "title": title,
         "kind": kind,
-        "data": {"answer": {"sentence": sentence}},
+        "heading": sentence,
         "blocks": blocks,
         "laid_out": partial(laid_out, most=_IN_NOTEBOOK if form == "notebook" else ROWS),
         "cards": pairs,

@@ -61,7 +61,7 @@ def picture(data: Data) -> Chart | None:
     caption += " Dashed: the limits." if figure.layout.shapes else ""
     if len(shown) < len(stacks):
         left = f"{len(shown):,} of {len(stacks):,} stacks are drawn"
-        caption += f" {left}: the first of the table of which both numbers are known."
+        caption += f" {left}: those of the table with both numbers."
     return Chart(figure, alt, caption, images)
 
 

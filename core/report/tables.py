@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from core.decide.axes import LIMITS, axes
+from core.decide.selection import SHOWN
 from core.views import text
+from core.views.decision.words import COSTED
 
 FINALISTS = 30
 STACKS = 300  # Rows of the record's tables at most; the JSON has all
@@ -69,12 +71,73 @@ def finalists(data: Data) -> list[Data]:
     return list(rows.values())
 
 
-SHIPS = "ships"
+SHIPS, LETTERS = "ships", "ABC"[:SHOWN]
+
+
+def offered(data: Data) -> list[Data]:
+    """Return the first alternatives, each with the numbers of its stack."""
+    rows = {row["run_id"]: row for row in data["stacks"]}
+    return [{**rows[one["run_id"]], **one} for one in data["alternatives"][: len(LETTERS)]]
 
 
 def letters(data: Data) -> dict[str, str]:
-    """Return by run_id what stacks are called in the chart."""
-    return {} if data["chosen"] is None else {data["chosen"]["run_id"]: SHIPS}
+    """Return by run_id what the chosen stack and the first alternatives are called in table and chart."""
+    chosen = {} if data["chosen"] is None else {data["chosen"]["run_id"]: SHIPS}
+    return chosen | {row["run_id"]: name for row, name in zip(offered(data), LETTERS, strict=False)}
+
+
+def counted(data: Data) -> tuple[str, str, int]:
+    """Return of how many of what the costs on top of a record are, and what one per 1,000 is times there."""
+    many, factor = text.of_many_all(row["cost"] for row in data["stacks"])
+    per = None if data["chosen"] is None else data["chosen"]["cost_per"]
+    return many, COSTED.get(str(per), "queries"), factor
+
+
+def costs(row: Data, factor: int) -> str:
+    """Return a cost per 1,000 times a factor."""
+    amount, least = (None if row[name] is None else factor * row[name] for name in ("cost", "cost_least"))
+    return text.cost(amount, least, row["cost_missing"], "")
+
+
+def _alternatives(data: Data) -> Table | None:
+    """Lay the chosen stack and the first alternatives out: what each costs in quality, and what it saves."""
+    chosen, named = data["chosen"], letters(data)
+    rows = [chosen, *others] if (others := offered(data)) else []
+    many, what, factor = counted(data)
+
+    def differs(row: Data) -> str:
+        if row is chosen:
+            return ""
+        low, high = row["low"], row["high"]
+        ends = "" if low is None or high is None else f" [{text.signed(low)}, {text.signed(high)}]"
+        return f"{text.signed(row['difference'])}{ends}"
+
+    def time(row: Data) -> str:
+        return text.ms(row["latency_ms"]) + _saved(row.get("saves_ms"), text.ms)
+
+    def cost(row: Data) -> str:
+        saved = row.get("saves_usd_per_1k")
+        return costs(row, factor) + _saved(saved and factor * saved, lambda usd: text.usd(usd, ""))
+
+    def within(row: Data) -> str:
+        return "" if row is chosen else text.percent(row["p_within_delta"])
+
+    columns = (
+        Column("", lambda row: Cell(named[row["run_id"]])),
+        _text("stack", wide=True),
+        Column(data["asked"]["measure"], lambda row: Cell(text.score(row["quality"])), number=True),
+        Column("difference [95 % interval]", lambda row: Cell(differs(row)), number=True),
+        Column(f"time ({data['question']['on']})", lambda row: Cell(time(row)), number=True),
+        Column(f"cost per {many} {what}", lambda row: Cell(cost(row)), number=True),
+        Column(
+            f"chance to be as good (within {data['delta']:g})", lambda row: Cell(within(row)), number=True
+        ),
+    )
+    return table(rows, columns, strong=True)
+
+
+def _saved(amount: float | None, written: Callable[[float], str]) -> str:
+    return f" ({written(abs(amount))} {'less' if amount > 0 else 'more'})" if amount else ""
 
 
 def record_tables(data: Data) -> dict[str, Table | None]:
@@ -88,6 +151,7 @@ def record_tables(data: Data) -> dict[str, Table | None]:
             FINALISTS,
             strong=bool(best) and best[0]["status"] == "chosen",
         ),
+        "alternatives": _alternatives(data),
         "turns": _turns(data["would_turn"]),
         "constraints": _constraints(data["excluded"]),
         "stacks": _stacks(data),

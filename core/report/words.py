@@ -12,10 +12,10 @@ from core.choices import declared
 from core.decide.axes import BESIDE
 from core.records import BASES
 from core.report.page import laid_out
-from core.report.tables import FINALISTS, Data, basis, finalists, record_tables
+from core.report.summary import changes
+from core.report.tables import FINALISTS, Data, basis, costs, counted, finalists, record_tables
 from core.views import text
 from core.views.decision.near import HEADING, PROMISING, lacking_table, near_table
-from core.views.decision.words import COSTED
 from core.views.workspace.answers import as_name
 from core.views.workspace.noise import OFF
 from core.views.workspace.query_sets import WORDS
@@ -45,6 +45,7 @@ def context(data: Data, kind: str, title: str) -> dict[str, Any]:
     notes = [(what, dict.fromkeys(row[note] for row in best if row[note])) for what, note in kinds]
     return {
         "data": data,
+        "heading": data["summary"][0],
         "kind": kind,
         "title": title,
         "tables": {
@@ -53,7 +54,10 @@ def context(data: Data, kind: str, title: str) -> dict[str, Any]:
             "promising": laid_out(lacking_table(promising), FINALISTS) if promising.height else None,
         },
         "tiles": _tiles(data),
-        "doubts": [{"finding": words, "good": False} for words in (*data["warnings"], *data["remarks"])],
+        "remarks": [{"finding": words, "good": False} for words in data["remarks"]],
+        "doubts": [{"finding": words, "good": False} for words in data["warnings"]],
+        "changes": changes(data),
+        "ground": _ground(data),
         "asked": _asked(data),
         "checks": _checks(data),
         "made_at": _moment(data["made_at"]),
@@ -74,7 +78,7 @@ def _moment(written: str) -> str:
 
 
 def _tiles(data: Data) -> list[tuple[str, str, str, str]]:
-    """Return the chosen stack's three numbers: label, value, interval or note, and how each was obtained."""
+    """Return the chosen stack's numbers: label, value, interval or note, and how each was obtained."""
     row = data["chosen"]
     if row is None:
         return []
@@ -83,12 +87,14 @@ def _tiles(data: Data) -> list[tuple[str, str, str, str]]:
     if row["latency_low"] is not None:
         spread = f"{text.ms(row['latency_low'])} to {text.ms(row['latency_high'])}"
     timed = "" if row["latency_n"] is None else text.sample(row["latency_n"])
-    asked = data["asked"]
+    asked, (many, what, factor) = data["asked"], counted(data)
+    expected = row["expected_quality"]
+    new = None if expected is None else f"{text.score(expected)} expected on new questions"
     return [
         (
             asked["measure"],
             text.score(row["quality"]),
-            _joined(interval, text.sample(row["n"])),
+            _joined(interval, text.sample(row["n"]), new),
             basis(row, "quality"),
         ),
         (
@@ -98,12 +104,32 @@ def _tiles(data: Data) -> list[tuple[str, str, str, str]]:
             basis(row, "latency_ms"),
         ),
         (
-            f"Cost ($ per 1,000 {COSTED.get(row['cost_per'], 'queries')})",
-            text.cost_of(row, ""),
+            f"Cost per {many} {what}",
+            costs(row, factor),
             _joined(row["cost_note"]),
             basis(row, "cost"),
         ),
+        ("PGS", _share(row["pgs"]), _repeats(data), ""),
     ]
+
+
+def _ground(data: Data) -> str:
+    """Say what was compared: ``Python documentation: 18 stacks compared, 12 within the limits.``."""
+    stacks = data["stacks"]
+    left = sum(row["status"] != "excluded" for row in stacks)
+    space = data["workspace"]["name"] or data["collection"]
+    return f"{space}: {text.count(len(stacks), 'stack')} compared, {left:,} within the limits."
+
+
+def _share(value: float | None) -> str:
+    return text.UNKNOWN if value is None else text.percent(value)
+
+
+def _repeats(data: Data) -> str:
+    """Say what a PGS is a share of, or why there is none."""
+    if data["chosen"]["pgs"] is None:
+        return str(data["chosen"]["pgs_unknown"])
+    return f"{data['resamples']:,} simulated repeats"
 
 
 def _joined(*words: str | None) -> str:

@@ -80,14 +80,16 @@ def test_record_and_snapshot_open_from_disk_without_a_network(
     file = save(page, "HTML", tmp_path)
 
     reader = Reader(browser, file, color_scheme="light", viewport={"width": 1280, "height": 800})
-    assert reader.page.locator("h1").inner_text() == said
+    assert reader.page.locator("h1").inner_text() == data["summary"][0]
     assert reader.page.locator("a").count() == 0
     assert reader.page.locator(".broad title").count() == len(data["stacks"])
     assert letters(reader.page) >= 12
     light = ink(reader.page)
     table = reader.page.locator("figure ~ details table")
     expect(table).to_be_hidden()
+    reader.page.set_viewport_size({"width": 680, "height": 960})  # the text of a printed page
     reader.page.emulate_media(media="print")
+    assert reader.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     expect(table).to_be_visible()
     reader.page.pdf(path=tmp_path / "r.pdf", prefer_css_page_size=True)
     reader.page.emulate_media(media="screen")
@@ -101,7 +103,7 @@ def test_record_and_snapshot_open_from_disk_without_a_network(
     dark.close()
 
     whole = Reader(browser, save(page, "Snapshot", tmp_path), color_scheme="dark")
-    assert whole.page.locator("h1").inner_text() == said
+    assert whole.page.locator("h1").inner_text() == data["summary"][0]
     assert whole.page.locator(".chart.drawn").count() == 5
     table = whole.page.locator("table.sortable").last
     table.get_by_role("button", name="latency").click()

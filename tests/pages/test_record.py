@@ -20,11 +20,11 @@ from tests.pages.reading import answer, assert_sound
 @pytest.mark.parametrize("page", ["decision"])
 def test_the_record_is_of_the_decision_on_screen(open_page: OpenPage, demo_store: Path, page: str):
     app = open_page(demo_store, page, ws="clq-paper", sla="520", alpha="0.5")
-    assert not app.get("download_button")[2:]  # those of the table: the record's wait for its button
+    files = {"HTML", "Markdown", "JSON", "Snapshot"}
+    assert not files & {each.proto.label for each in app.get("download_button")}  # they wait for their button
     app.session_state["record"] = True
     assert_sound(app.run())
-    labels = [each.proto.label for each in app.get("download_button")]
-    assert {"HTML", "Markdown", "JSON"} <= set(labels)
+    assert files <= {each.proto.label for each in app.get("download_button")}
     view = app.session_state["_view"]
     words = str(command(view)).split()[3:]
     assert words

@@ -39,7 +39,7 @@ def hostile_document() -> str:
     return html(
         "part.j2",
         {"one": Chart(figure, '"><script>alert(1)</script>', HOSTILE[0])},
-        data={"answer": {"sentence": HOSTILE[0]}},
+        heading=HOSTILE[0],
         kind=HOSTILE[0],
         title=HOSTILE[0],
         names=HOSTILE,
@@ -96,7 +96,7 @@ def test_a_figure_is_data_that_reads_back(page: str):
 
 
 def test_a_document_without_charts_does_not_carry_the_library():
-    made = html("none.j2", {}, data={"answer": {"sentence": "Ship it."}}, kind="Kind", title="Title")
+    made = html("none.j2", {}, heading="Ship it.", kind="Kind", title="Title")
     assert len(made) < 20_000
 
 

@@ -106,10 +106,14 @@ def test_numbers_carry_n_interval_and_how_they_were_obtained(demo_store: Path):
     case = case_of(demo_store, *LIMITS["demo"])
     found = verdict(case)
     page = BeautifulSoup(record_file(".html", case, found, address="", made_at=NOW), "html.parser")
-    (quality, latency, cost) = [spaced(tile.get_text(" ")) for tile in page.find_all(class_="tile")]
-    assert re.fullmatch(r"RA-nWG@10 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\], n = 64 measured", quality)
+    (quality, latency, cost, sure) = [spaced(tile.get_text(" ")) for tile in page.find_all(class_="tile")]
+    assert re.fullmatch(
+        r"RA-nWG@10 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\], n = 64, 0\.\d{3} expected on new questions measured",
+        quality,
+    )
     assert re.fullmatch(r"Retrieval latency p50 \(ms\) .* ms .* to .*, n = 64 measured", latency)
     assert cost.endswith("measured")
+    assert re.fullmatch(r"PGS \d+\.\d % [\d,]+ simulated repeats", sure)
     assert (
         page.find("figure").find("svg")["aria-label"]
         == f"RA-nWG@10 and latency of {found.table.height} stacks."

@@ -221,6 +221,9 @@ def promising_words(rows: pl.DataFrame, decision: Decision) -> str:
     )
 
 
+OVERTURNED = "Judging more could overturn the choice"
+
+
 def overturned(table: pl.DataFrame, decision: Decision, quality: Quality) -> str | None:
     """Say when holes could overturn a decision."""
     if decision.chosen is None:
@@ -241,7 +244,7 @@ def overturned(table: pl.DataFrame, decision: Decision, quality: Quality) -> str
     nearest = rivals.sort(reach, descending=up).row(0, named=True)
     others = text.count(rivals.height, "other feasible stack")
     return (
-        f"Judging more could overturn the choice: {others} could overtake it if every unjudged passage "
+        f"{OVERTURNED}: {others} could overtake it if every unjudged passage "
         f"in the Top-{quality.k} were of grade 5 (reaching at {'most' if up else 'least'} "
         f"{text.score(nearest[reach])}: {nearest['name']}, {text.percent(nearest['hole'])} unjudged)."
     )

@@ -1,0 +1,261 @@
+"""What a record says first, to a reader without background: three sentences, and the terms of the field.
+
+What to ship and what it is worth; what it costs and how fast it is; how sure that is, what would change it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from core.decide.axes import LIMITS
+from core.report.tables import WORDS, WRITTEN, Data, costs, counted
+from core.views import text
+from core.views.decision.near import OVERTURNED, way_in
+from core.views.decision.words import good_enough
+from core.views.workspace.scope import Quality
+
+if TYPE_CHECKING:
+    from core.views.workspace.view import View
+
+MEASURED: Mapping[str, str] = {
+    "RA-nWG": "its first {k} results hold {share} of the best possible evidence",
+    "Novelty-RA-nWG": "its first {k} results hold {share} of the best possible new evidence",
+    "N-Recall4+": "its first {k} results hold {share} of the good passages that fit",
+    "N-Recall5": "its first {k} results hold {share} of the best passages that fit",
+    "N-Recall": "its first {k} results hold {share} of the relevant passages that fit",
+    "R": "its first {k} results hold {share} of all relevant passages",
+    "P": "{share} of its first {k} results are relevant",
+    "Precision4+": "{share} of its first {k} results are good",
+    "Harm": "{share} of its first {k} results could mislead",
+    "HarmUpper": "at most {share} of its first {k} results could mislead",
+    "Hole": "{share} of its first {k} results are not judged",
+    "Hit": "for {share} of the questions its first {k} results hold everything good",
+    "Success": "for {share} of the questions its first {k} results hold something relevant",
+    "nDCG": "its first {k} results are worth {share} of the best possible order",
+    "RR": "its first relevant result scores {score}, where 1 is always on top",
+    "Answer": "answers from its first {k} results score {score}, where 1 is best",
+}
+"""What the mean of a measure says of a stack, by the measure's name; another one is said by its name."""
+_TYPICAL = {
+    "p50": "half take this long or less",
+    "p95": "95 of 100 take this long or less",
+    "p99": "99 of 100 take this long or less",
+}
+_TIMED = {
+    "path": ("search", "searches"),
+    "rerank": ("reranker call", "reranker calls"),
+    "end-to-end": ("answer", "answers"),
+}
+CHANGES = 4  # What would change the choice is said of so many at most
+_SURE = 0.995  # From this chance on, whole percents would say always; from 1 less it on, never
+_PLAIN = {"SLA": "time limit"}
+"""What a limit is called, where its usual name is one of the field."""
+
+
+def summary(data: Data, view: View) -> list[str]:
+    """Return the three sentences that a record begins with; where nothing was chosen, why.
+
+    Args:
+        data: The record, as far as it is made.
+    """
+    if data["chosen"] is None:
+        first = next(_changes(data), None)
+        change = f"{first.what[:1].upper()}{first.what[1:]} could change it." if first else ""
+        return [words for words in (data["answer"]["sentence"], data["answer"]["reason"], change) if words]
+    return [_what(data, view.quality), _price(data), _sure(data)]
+
+
+def _what(data: Data, quality: Quality) -> str:
+    """Say what to ship and what it is worth."""
+    taken = data["taken"]
+    by = f", which a person took instead of {taken['instead_of']}" if taken else ""
+    return f"{data['answer']['title']}{by}: {measured(data['chosen']['quality'], quality)}."
+
+
+def measured(value: float | None, quality: Quality) -> str:
+    """Say what the mean of a measure is: ``its first 10 results hold 62 % of the best possible evidence``."""
+    if value is None:
+        return f"its {quality.name} is unknown"
+    measure = quality.measure
+    pattern = MEASURED.get(measure.name) if measure else None
+    if pattern is None:
+        best = f", where {int(quality.higher_is_better)} is best" if measure and quality.is_share else ""
+        return f"its {quality.name} is {text.score(value)}{best}"
+    return pattern.format(k=quality.k, share=_percent(value), score=text.score(value))
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}".replace("%", " %")
+
+
+def _price(data: Data) -> str:
+    """Say how fast it is and what it costs."""
+    row, asked, on = data["chosen"], data["asked"], data["question"]["on"]
+    one, many = _TIMED[data["question"]["latency"]]
+    time, limit = text.ms(row["latency_ms"]), _limit(asked["sla_ms"], text.ms)
+    fast = f"A typical {one} takes {time}" if on == "p50" else f"{on[1:]} of 100 {many} take at most {time}"
+    slow = row["latency_ms"] is None
+    if row["cost"] is None and row["cost_least"] is None:
+        unpriced = _limit(asked["budget_usd_per_1k"], text.usd)
+        return (
+            "How fast it is and what it costs is unknown."
+            if slow
+            else f"{fast}{limit}; its cost is unknown{unpriced}."
+        )
+    return f"{'How fast it is, is unknown' if slow else fast}{limit}; {_cost(data)}."
+
+
+def _cost(data: Data) -> str:
+    """Say what it costs: ``a million searches cost $0.15``."""
+    many, what, factor = counted(data)
+    amount = costs(data["chosen"], factor).replace("≥", "at least")
+    limit = _limit(data["asked"]["budget_usd_per_1k"], lambda usd: text.usd(factor * usd, ""))
+    size, counts = "a million" if many == "million" else many, what.replace("queries", "searches")
+    return f"{size} {counts} cost {amount}{limit}"
+
+
+def _limit(value: float | None, written: Callable[[float], str]) -> str:
+    return "" if value is None else f" (limit {written(value)})"
+
+
+def _sure(data: Data) -> str:
+    """Say how sure the choice is, and what would change it first."""
+    first, chance = next(_changes(data), None), data["chosen"]["pgs"]
+    sure = "How sure this is, is unknown"
+    if chance is not None:
+        sure = f"It is a good choice with {_chance(chance)} probability"
+    return f"{sure}; {first.what if first else 'nothing close by'} could change it."
+
+
+def _chance(share: float) -> str:
+    """Return a chance in percent that is never called certain."""
+    if share > _SURE:
+        return "over 99 %"
+    return "under 1 %" if share < 1 - _SURE else _percent(share)
+
+
+@dataclass(frozen=True)
+class _Change:
+    """Something that would change the choice."""
+
+    what: str  # in a few words: "more judging"
+    sentence: str
+
+
+def changes(data: Data) -> list[str]:
+    """Return sentences on what would change the choice, the nearest first."""
+    return [one.sentence for one in islice(_changes(data), CHANGES)]
+
+
+def _changes(data: Data) -> Iterator[_Change]:
+    near = [miss for miss in data["near_misses"] if miss["near"]]
+    yield from map(_looser, near)
+    yield from _more_known(data)
+    yield from map(_looser, (miss for miss in data["near_misses"] if not miss["near"]))
+    yield from _numbers(data)
+    yield from _tighter(data)
+
+
+def _looser(miss: Data) -> _Change:
+    """Say which limit would let another ship."""
+    word = LIMITS[miss["limit"]].limit_word
+    limit = f"a {_PLAIN.get(word, word)} of {way_in(miss).removeprefix(word).strip()}"
+    return _Change(limit, f"{limit[:1].upper()}{limit[1:]}: then {miss['then']} ships.")
+
+
+def _more_known(data: Data) -> Iterator[_Change]:
+    """Yield what is not known yet and may be better."""
+    better = sum((one["gain"] or 0) > 0 for one in data["promising"])
+    if better:
+        some = text.count(better, "stack looks", "stacks look")
+        yield _Change("measuring more", f"Measuring more: {some} better, but time or cost is unknown.")
+    if _judging(data):
+        yield _Change("judging more", "Judging more: others lead if all their unjudged results are good.")
+
+
+def _judging(data: Data) -> bool:
+    return any(words.startswith(OVERTURNED) for words in data["warnings"])
+
+
+def _numbers(data: Data) -> Iterator[_Change]:
+    """Yield the number that would turn the choice, the closest one."""
+    turns = [turn for turn in data["would_turn"] if turn["winner"] and turn["then"] is not None]
+    for turn in sorted(turns, key=lambda turn: abs(turn["by"]) / (abs(turn["now"]) or 1.0)):
+        word, written = WORDS[turn["of"]], WRITTEN[turn["of"]]
+        now, then = written(turn["now"]), written(turn["then"])
+        if now != then:
+            ships = "it ships" if turn["winner"] == turn["stack"] else f"{turn['winner']} ships"
+            other = f"A {word} of {then} instead of {now} for {turn['stack']}: then {ships}."
+            yield _Change(f"a {word} of {then} instead of {now}", other)
+            return
+
+
+def _tighter(data: Data) -> Iterator[_Change]:
+    """Yield the limits that the chosen stack itself would not meet."""
+    row, (many, _, factor) = data["chosen"], counted(data)
+    if row is None:
+        return
+    if row["latency_ms"] is not None:
+        limit = f"a time limit below {text.ms(row['latency_ms'])}"
+        yield _Change(limit, f"{limit[:1].upper()}{limit[1:]}: then it is too slow.")
+    if row["cost"] is not None:
+        limit = f"a budget below {costs(row, factor)} per {many}"
+        yield _Change(limit, f"{limit[:1].upper()}{limit[1:]}: then it is too dear.")
+
+
+def terms(data: Data, view: View) -> dict[str, str]:
+    """Explain the terms of the field, in the order in which a record first has them."""
+    row = data["chosen"]
+    if row is None:
+        return {}
+    on, good = data["question"]["on"], good_enough(view.decision)
+    known = {
+        "95 % interval": row["quality_low"] is not None,
+        "n": row["n"] is not None,
+        "expected": row["expected_quality"] is not None,
+        on: row["latency_ms"] is not None,
+        "PGS": row["pgs"] is not None,
+        "judging": _judging(data),
+    }
+    means = {
+        "stack": "one way to search: its parts and their settings",
+        **_parts(data["stack"]["spec"], row["stack"]),
+        **_measure(view.quality),
+        "n": "how many questions the figure is a mean of",
+        "95 % interval": "with other such questions the figure would lie in it 19 times of 20",
+        "expected": "what new questions should give; the best of many looks a little too good",
+        on: _TYPICAL[on],
+        "PGS": f"probability of good selection: {good}, in so many simulated repeats of the test",
+        "judging": "grading how useful a result is; what nobody graded counts as useless",
+    }
+    return {term: words for term, words in means.items() if known.get(term, True)}
+
+
+def _parts(spec: Data, name: str) -> dict[str, str]:
+    """Explain the parts of a stack's name, in the order in which they stand there."""
+    kept = f"; {spec['dim']} d: the numbers that it keeps of a passage" if spec.get("dim") else ""
+    means = {
+        str(spec.get("sparse") or "").upper(): "a search by the words of the question",
+        "⊕": "both lists of results, merged into one",
+        str(spec.get("embedder") or ""): f"a model that searches by meaning{kept}",
+        str(spec.get("reranker") or ""): "a model that reads the candidates again and puts them in order",
+        "K": "the candidates: how many passages are fetched for a question",
+    }
+    return {
+        term: words for term, words in means.items() if term and ("K = " if term == "K" else term) in name
+    }
+
+
+def _measure(quality: Quality) -> dict[str, str]:
+    """Explain a measure and its cutoff."""
+    measure = quality.measure
+    if measure is None:
+        return {quality.name: "a measure of quality, as it was reported"}
+    words = measure.info.text.replace("first K", f"first {quality.k}").rstrip(".")
+    return {
+        quality.name: f"the quality: {words[:1].lower()}{words[1:]}",
+        "cutoff": f"how many results count: here the first {quality.k} (@{quality.k})",
+    }

@@ -1,0 +1,266 @@
+"""What a record says first can be read without background, and is the same in every file."""
+
+import json
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from bs4 import BeautifulSoup
+from markdown_it import MarkdownIt
+
+from core.decide.rules import Constraints
+from core.metrics.measure import REGISTRY
+from core.report.data import Verdict, record_data, verdict
+from core.report.files import record_file
+from core.report.summary import CHANGES, MEASURED, changes, measured, summary, terms
+from core.report.tables import LETTERS
+from core.views.workspace.scope import Quality
+from core.views.workspace.view import View
+from tests.report.test_record import NOW, case_of, spaced
+from tests.views.made import AT_10, DEMO, PAPER
+
+CASES = {
+    "demo": ("demo_store", DEMO, Constraints(sla_ms=50)),
+    "free": ("demo_store", DEMO, Constraints()),
+    "paper": ("published_store", PAPER, Constraints(sla_ms=500, budget=2.5)),
+    "none": ("published_store", PAPER, Constraints(sla_ms=1)),
+}
+LONGEST = 14  # words of a sentence; a name counts as one, and a number with its unit
+
+
+@pytest.fixture(scope="module", params=CASES)
+def made(request: pytest.FixtureRequest) -> tuple[View, Verdict, dict[str, Any]]:
+    """A case with its decision and its record."""
+    store, scope, limits = CASES[request.param]
+    case = case_of(request.getfixturevalue(store), scope, limits)
+    found = verdict(case)
+    return case, found, record_data(case, found, link="", made_at=NOW)
+
+
+def words_of(sentence: str, names: list[str]) -> list[str]:
+    """The words of a sentence, the name of a stack and a number with its unit as one."""
+    for name in sorted(names, key=len, reverse=True):
+        sentence = sentence.replace(name, "NAME")
+    return re.findall(r"\S*\w\S*", re.sub(r"(\d) (ms|s|%)", r"\1", sentence))
+
+
+@pytest.mark.slow
+def test_three_short_sentences_come_first_in_every_file(made):
+    case, found, data = made
+    said, names = data["summary"], [row["stack"] for row in data["stacks"]]
+    assert len(said) == 3
+    for sentence in (*said, *changes(data)):
+        assert sentence.endswith(".")
+        assert len(words_of(sentence, names)) <= LONGEST, sentence
+    html, md, written = (
+        record_file(ending, case, found, address="", made_at=NOW) for ending in (".html", ".md", ".json")
+    )
+    assert list(json.loads(written))[:3] == ["format", "version", "summary"]
+    page = BeautifulSoup(html, "html.parser")
+    assert [page.find("h1").get_text(), *(each.get_text() for each in page.find_all(class_="lead"))] == said
+    prose = BeautifulSoup(MarkdownIt().enable("table").render(md), "html.parser")
+    assert [spaced(each.get_text()) for each in prose.find_all("p")[:3]] == [spaced(one) for one in said]
+
+
+@pytest.mark.slow
+def test_terms_are_explained_once_where_they_are_used(made):
+    case, found, data = made
+    page = BeautifulSoup(record_file(".html", case, found, address="", made_at=NOW), "html.parser")
+    explained = [term.get_text() for term in page.select(".terms dt")]
+    assert explained == [one["term"] for one in data["terms"]]
+    assert len(set(explained)) == len(explained)
+    for one in data["terms"]:
+        assert len(words_of(one["means"], [])) <= 20, one
+    row = data["chosen"]
+    if row is None:
+        assert not explained
+        return
+    used = {"stack", "RA-nWG@10", "cutoff", "p50"}
+    used |= {"n"} if row["n"] is not None else set()
+    used |= {"95 % interval"} if row["quality_low"] is not None else set()
+    used |= {"PGS", "expected"} if row["pgs"] is not None else set()
+    used |= {sign for sign in ("⊕", "BM25") if sign in row["stack"]}
+    used |= {"K"} if "K = " in row["stack"] else set()
+    assert used <= set(explained)
+    assert ("K" in explained) == ("K = " in row["stack"])
+
+
+@pytest.mark.slow
+def test_the_first_alternatives_stand_below_what_ships(made):
+    case, found, data = made
+    page = BeautifulSoup(record_file(".html", case, found, address="", made_at=NOW), "html.parser")
+    shown = page.select_one("table.cards")
+    if not data["alternatives"]:
+        assert shown is None
+        return
+    rows = [[cell.get_text() for cell in row.find_all("td")] for row in shown.select("tbody tr")]
+    offered = data["alternatives"][: len(LETTERS)]
+    assert [row[:2] for row in rows] == [
+        ["ships", data["chosen"]["stack"]],
+        *([letter, one["stack"]] for letter, one in zip(LETTERS, offered, strict=False)),
+    ]
+    for row, one in zip(rows[1:], offered, strict=True):
+        assert row[3].startswith(f"{'−' if one['difference'] < 0 else '+'}{abs(one['difference']):.3f}")
+        assert ("less" in row[4]) >= (one["saves_ms"] is not None and one["saves_ms"] > 0)
+        assert ("less" in row[5]) >= (one["saves_usd_per_1k"] is not None and one["saves_usd_per_1k"] > 0)
+    names = [each.get_text() for each in page.select(".broad text")]
+    assert {"ships", *LETTERS[: len(offered)]} <= set(names)
+
+
+@pytest.mark.slow
+def test_a_person_who_took_one_is_named(published_store: Path):
+    case = case_of(published_store, PAPER, Constraints(sla_ms=500, budget=2.5))
+    first = record_data(case, verdict(case), link="", made_at=NOW)
+    other = first["alternatives"][0]
+    taken = case.but(take=other["run_id"])
+    data = record_data(taken, verdict(taken), link="", made_at=NOW)
+    words = f"Ship {other['stack']}, which a person took instead of {first['chosen']['stack']}: its first "
+    assert data["summary"][0].startswith(words)
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_a_measure_is_said_in_words_with_its_number(name: str):
+    assert name in REGISTRY
+    said = measured(0.619, Quality(name, 10))
+    assert "62 %" in said or "0.619" in said
+    assert "{" not in said
+    assert len(words_of(said, [])) <= LONGEST - 2, "a name and a verb come before it"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("RA-nWG", 0.619, "its first 10 results hold 62 % of the best possible evidence"),
+        ("AP", 0.5, "its AP@10 is 0.500, where 1 is best"),
+        ("PROC[RA-nWG]", 0.5, "its PROC[RA-nWG]@10 is 0.500, where 1 is best"),
+        ("Robust[Harm]", 0.5, "its Robust[Harm]@10 is 0.500, where 0 is best"),
+        ("RA-nWG(alpha=0.5)", 0.5, "its first 10 results hold 50 % of the best possible evidence"),
+        ("ERR", 0.5, "its ERR@10 is 0.500"),
+        ("RA-nWG", None, "its RA-nWG@10 is unknown"),
+    ],
+)
+def test_other_measures_are_said_by_name(name: str, value: float | None, said: str):
+    assert measured(value, Quality(name, 10)) == said
+
+
+def fake(**more: Any) -> dict[str, Any]:
+    """The record of a stack whose numbers are given or unknown."""
+    row = {
+        "run_id": "r", "stack": "a", "quality": 0.5, "quality_low": None, "quality_high": None, "n": None,
+        "latency_ms": None, "cost": None, "cost_least": None, "cost_missing": None, "cost_per": None,
+        "pgs": None, "expected_quality": None,
+    }  # fmt: skip
+    row |= {name: more.pop(name) for name in row.keys() & more.keys()}
+    return {
+        "answer": {"title": "Ship a"},
+        "asked": {"sla_ms": None, "budget_usd_per_1k": None},
+        "question": {"on": "p50", "latency": "path"},
+        "chosen": row,
+        "stacks": [row],
+        **dict.fromkeys(("near_misses", "promising", "would_turn", "warnings"), ()),
+        "taken": None,
+        "delta": 0.01,
+        "stack": {"spec": {}},
+        **more,
+    }
+
+
+ASKED = SimpleNamespace(quality=AT_10, decision=SimpleNamespace(rule="quality", delta=0.01))
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({}, "How fast it is and what it costs is unknown."),
+        ({"latency_ms": 12.0}, "A typical search takes 12.0 ms; its cost is unknown."),
+        ({"cost": 1.25}, "How fast it is, is unknown; 1,000 searches cost $1.25."),
+        (
+            {"latency_ms": 9.06, "cost": 0.00015, "asked": {"sla_ms": 20.0, "budget_usd_per_1k": 0.0002}},
+            "A typical search takes 9.06 ms (limit 20.0 ms); a million searches cost $0.15 (limit $0.20).",
+        ),
+        (
+            {"latency_ms": 9.0, "cost_least": 1.25, "cost_missing": "embedding not priced"},
+            "A typical search takes 9.00 ms; 1,000 searches cost at least $1.25, embedding not priced.",
+        ),
+        (
+            {
+                "latency_ms": 9.0,
+                "cost": 2.0,
+                "cost_per": "correct answer",
+                "question": {"on": "p95", "latency": "end-to-end"},
+            },
+            "95 of 100 answers take at most 9.00 ms; 1,000 correct answers cost $2.00.",
+        ),
+    ],
+)
+def test_time_and_cost_are_said_as_far_as_they_are_known(more: dict[str, Any], said: str):
+    assert summary(fake(**more), ASKED)[1] == said
+
+
+MISS = {
+    "limit": "sla", "set_to": 510.0, "near": True, "then": "b", "gain": 0.2,
+    "value": 506.0, "over": 6.0, "cost_per": None,
+}  # fmt: skip
+TURN = {"stack": "b", "of": "quality", "now": 0.5, "then": 0.6, "by": 0.1, "winner": "b", "reason": None}
+JUDGE = ("Judging more could overturn the choice: 2 other feasible stacks could overtake it.",)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({}, "How sure this is, is unknown; nothing close by could change it."),
+        ({"pgs": 0.948}, "It is a good choice with 95 % probability; nothing close by could change it."),
+        ({"pgs": 1.0}, "It is a good choice with over 99 % probability; nothing close by could change it."),
+        ({"pgs": 0.0}, "It is a good choice with under 1 % probability; nothing close by could change it."),
+        ({"near_misses": [MISS], "warnings": JUDGE}, "a time limit of 510 ms could change it."),
+        ({"near_misses": [{**MISS, "near": False}], "warnings": JUDGE}, "judging more could change it."),
+        ({"promising": [{"gain": 0.1}]}, "measuring more could change it."),
+        (
+            {"promising": [{"gain": -0.1}], "would_turn": [TURN]},
+            "a quality of 0.600 instead of 0.500 could change it.",
+        ),
+        (
+            {"would_turn": [{**TURN, "then": None}], "latency_ms": 9.0},
+            "a time limit below 9.00 ms could change it.",
+        ),
+    ],
+)
+def test_how_sure_it_is_and_what_would_change_it(more: dict[str, Any], said: str):
+    assert summary(fake(**more), ASKED)[2].endswith(said)
+
+
+def test_what_would_change_it_names_what_then_ships():
+    both = [MISS, {**MISS, "limit": "budget", "set_to": 0.0005, "near": False, "then": "c"}]
+    data = fake(near_misses=both, warnings=JUDGE, would_turn=[TURN], latency_ms=9.0, cost=1.25)
+    assert changes(data) == [
+        "A time limit of 510 ms: then b ships.",
+        "Judging more: others lead if all their unjudged results are good.",
+        "A budget of $0.5 / 1M: then c ships.",
+        "A quality of 0.600 instead of 0.500 for b: then it ships.",
+    ]
+    assert len(changes(data)) == CHANGES
+
+
+@pytest.mark.parametrize(
+    ("spec", "name", "explained"),
+    [
+        ({"sparse": "bm25", "candidates": 10}, "BM25, K = 10", ["BM25", "K"]),
+        ({"sparse": "bm25"}, "BM25", ["BM25"]),
+        ({"embedder": "e5", "dim": 384}, "e5 384 d", ["e5"]),
+        (
+            {"sparse": "bm25", "embedder": "e5", "reranker": "late", "candidates": 20},
+            "BM25 ⊕ e5 + late, K = 20",
+            ["BM25", "⊕", "e5", "late", "K"],
+        ),
+        ({"embedder": "e5", "reranker": "none"}, "e5", ["e5"]),
+        ({"mode": "own", "name": "shop"}, "shop", []),
+    ],
+)  # fmt: skip
+def test_the_parts_of_a_name_are_explained(spec: dict[str, Any], name: str, explained: list[str]):
+    data = fake(stack=name)
+    data["stack"] = {"spec": spec}
+    data["chosen"]["stack"] = name
+    assert list(terms(data, ASKED))[1 : 1 + len(explained)] == explained
+    assert list(terms(data, ASKED))[1 + len(explained)] == "RA-nWG@10"
