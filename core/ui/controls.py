@@ -27,8 +27,7 @@ def judge_next(scope: Scope, rows: pl.DataFrame) -> None:
     if door.forbidden() or not st.button(f"Judge these {rows.height} next", icon=":material/rule:"):
         return
     queue = propose(book(), scope.collection_id, rows, scope.golden_set_id or "")
-    # The section follows from it; what a widget here is bound to cannot be asked for.
-    go("golden", queue=queue.queue_id)
+    go("golden", queue=queue.queue_id)  # the section follows from it
 
 
 _PROBLEM = "_scenario_problem"

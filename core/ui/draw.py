@@ -15,7 +15,7 @@ from core.ui import controls, show
 from core.ui.ask import Visitor
 from core.ui.links import go, link
 from core.ui.pages import pick_section, way
-from core.ui.pick import KEPT, selected_row
+from core.ui.pick import selected_row
 from core.ui.view import Lacking, current_page, current_view, find_view
 from core.views.blocks import (
     Answer,
@@ -196,12 +196,11 @@ def _clicked(click: Click | None, key: str, mode: str) -> dict[str, Any]:
         if row is None:
             return
         values = {setting: click.rows[column][row] for setting, column in click.sets.items()}
-        if not click.page:
-            st.session_state.update({**values, **click.also})
-            return
-        # Kept, as Streamlit refuses an address with what widgets of this page are bound to.
-        st.session_state.update({f"{KEPT}{setting}": value for setting, value in click.also.items()})
-        st.session_state[_GO] = click.page, values
+        values.update(click.also)
+        if click.page:
+            st.session_state[_GO] = click.page, values
+        else:
+            st.session_state.update(values)
 
     return {"on_select": chosen, "selection_mode": mode}
 

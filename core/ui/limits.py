@@ -18,8 +18,9 @@ import streamlit as st
 from core.decide.axes import LIMITS, axes
 from core.decide.rules import Constraints
 from core.decide.ties import JITTER_MS
-from core.ui.pick import ASKED, carry_over, type_asked
-from core.ui.state import PHONE, TAKE, linked
+from core.ui import address
+from core.ui.pick import ASKED, type_asked
+from core.ui.state import PHONE, TAKE, linked, number
 from core.views.decision.limits import LARGEST, NO_LIMIT, Limit, limits, per_correct
 from core.views.text import plain
 from core.views.workspace.latencies import jitter_kinds
@@ -43,7 +44,6 @@ def constraints(table: pl.DataFrame, quality: Quality, latency: Latency, band: A
     offered = limits(table, quality, latency)
     with st.container(key=_FIELDS, horizontal=True):
         values = {limit.key: _field(limit) for limit in offered}
-        carry_over(TAKE)
         st.text_input(ASKED["take"].choice.label, **linked(TAKE))
     _strip(offered)
     return _asked(values, table, quality, band)
@@ -65,7 +65,6 @@ def _asked(
 
 def _field(limit: Limit) -> float | None:
     """Return the field of a limit; empty where there is none."""
-    _short(limit.key)
     value: float | None = st.number_input(
         limit.label.replace("million", "1,000"),  # what the address holds
         min_value=None if limit.counts else 0.0,
@@ -78,13 +77,6 @@ def _field(limit: Limit) -> float | None:
         help=plain(limit.help),
     )
     return limit.taken(value)
-
-
-def _short(key: str) -> None:
-    """Let what would stand in the address as ``300.0`` become ``300``, before a field is drawn."""
-    number = st.session_state.get(key)
-    if isinstance(number, float) and number.is_integer():
-        st.session_state[key] = int(number)
 
 
 @dataclass(frozen=True)
@@ -112,14 +104,23 @@ def jitter(table: pl.DataFrame) -> float | None:
     return value
 
 
+def adopt() -> None:
+    """Take limits, and what was taken by hand, from the address, on a page that has no fields for them."""
+    st.session_state.update({**_in_address(), TAKE: st.query_params.get(TAKE, "")})
+
+
+def _in_address() -> dict[str, float | None]:
+    return {key: number(st.query_params.get(key, "")) for key in LIMITS}
+
+
 def turn(old: str | None, new: str | None) -> None:
     """Lift the limits of the workspace that is left; one that was looked at before gets its own back."""
     kept = st.session_state.setdefault(_KEPT, {})
     if old is not None:
-        kept[old] = {key: st.session_state.get(key) for key in LIMITS}
-    own = kept.get(new, {}) if new != old else {}
-    for key in LIMITS:
-        st.session_state[key] = own.get(key)
+        kept[old] = _in_address()
+    own = dict.fromkeys(LIMITS) | (kept.get(new, {}) if new != old else {})
+    st.session_state.update(own)
+    address.put(own)
 
 
 def _strip(offered: Sequence[Limit]) -> None:
@@ -163,4 +164,3 @@ def take(offered: Sequence[Limit], values: Mapping[str, object]) -> None:
         value = limit.taken(asked)
         if (asked is None or value is not None) and limit.allows(value):
             st.session_state[limit.key] = value
-            _short(limit.key)

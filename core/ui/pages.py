@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from contextlib import suppress
 from typing import Any
 
 import streamlit as st
-from streamlit.errors import StreamlitAPIException
 
 from core.paths import ROOT
 from core.ui.links import SCRIPTS, go, link
@@ -15,27 +13,20 @@ from core.ui.view import current_frame, current_page
 from core.views.pages import GROUPS, MOVED, PAGES, SECTION, Page
 from core.views.workspace.choices import LACKS, Has
 
-_ASKED = "_section"  # Slot of the session: the section that the page opens next
-
 
 def way(page: Page, label: str, section: str = "", **settings: object) -> None:
-    """Draw a way to a section of another page, with settings that both have: an address would lose these."""
+    """Draw a way to a section of another page, with settings."""
     update, here = st.session_state.update, page is current_page()
     if here and section:  # no other script begins, which could set the choice before it is drawn
         settings[SECTION] = section
     if st.button(label, icon=page.icon, type="tertiary", on_click=update, kwargs=settings) and not here:
-        st.session_state[_ASKED] = section
-        go(page.name)
+        go(page.name, **({SECTION: section} if section else {}))
 
 
 def pick_section(page: Page) -> str:
     """Draw the choice between the sections of a page."""
     if st.session_state.get(SECTION, page.sections[0]) not in page.sections:  # one of another page
         del st.session_state[SECTION]
-    if (asked := st.session_state.pop(_ASKED, None)) in page.sections:
-        st.session_state[SECTION] = asked
-        with suppress(StreamlitAPIException):  # bound to the choice, which it follows
-            st.query_params[SECTION] = asked  # else the address would lack it
     chosen: str = st.segmented_control(
         "Section",
         page.sections,

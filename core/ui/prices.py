@@ -9,7 +9,7 @@ import streamlit as st
 from core.decide.rules import decide
 from core.prices import Price, PriceBook
 from core.prices.book import Key
-from core.ui import cache
+from core.ui import address, cache
 from core.ui.view import just_arrived
 from core.views.cost.words import BUYS, buying, changed, rechosen
 from core.views.text import count, label, plain
@@ -24,24 +24,16 @@ _LARGEST = 1e9
 
 def in_force(book: PriceBook) -> PriceBook:
     """Return the chosen book with the changed prices; what of the address is no price of it is left out."""
-    texts = st.query_params.get_all(KEY)
-    # A page that is just opened has none of our settings in its address, unless it came by a link.
-    if st.session_state.pop(_SET, False) or (just_arrived() and not texts):
-        texts = st.session_state.get(KEY, texts)
+    texts = st.session_state.pop(_SET, st.query_params.get_all(KEY))
     kept = [text for text in texts if not book.read_changes([text])[1]]
     st.session_state[KEY] = kept
-    if kept:
-        if st.query_params.get_all(KEY) != kept:
-            st.query_params[KEY] = kept
-    elif KEY in st.query_params:
-        del st.query_params[KEY]
+    address.put({KEY: kept})
     return book.derived(kept)
 
 
 def use(texts: Iterable[str] = ()) -> None:
     """Count with these changed prices from now on; without any with those of the book (a callback)."""
-    st.session_state[KEY] = list(texts)
-    st.session_state[_SET] = True
+    st.session_state[_SET] = list(texts)
 
 
 def chip(view: View) -> None:

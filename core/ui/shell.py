@@ -11,18 +11,29 @@ from pathlib import Path
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
-from streamlit.runtime.scriptrunner import RerunException, get_script_run_ctx
+from streamlit.runtime.scriptrunner import RerunException
 
 from core.errors import ClqError, refusal
 from core.jobs import State
 from core.jobs.job import STATUS, Job, begin, new_folder
-from core.ui import cache, door
+from core.ui import address, cache, door
 from core.ui.links import link
 from core.ui.serving import bound_handles, tame_collector
 from core.ui.share import offer, share
-from core.ui.state import LATEST, SETTINGS, problems, unreadable
-from core.ui.view import Empty, Frame, Lacking, PageEnd, arrive, current_page, find_place, find_view, remember
-from core.ui.workspace import go_to_workspace, open_workspace
+from core.ui.state import SETTINGS, problems, unreadable
+from core.ui.view import (
+    Empty,
+    Frame,
+    Lacking,
+    PageEnd,
+    arrive,
+    current_page,
+    find_place,
+    find_view,
+    just_arrived,
+    remember,
+)
+from core.ui.workspace import go_to_workspace, open_workspace, show_newest
 from core.views.decision.words import FORMS
 from core.views.library.data import gone
 from core.views.link import RULES, pinned
@@ -51,7 +62,6 @@ def shell(page: Page) -> Iterator[None]:
     bound_handles()
     st.logo(ICON, size="large")
     st.html(_STYLE)
-    _read_address()
     notice = st.empty()
     top = st.container(horizontal=True, vertical_alignment="top", key="top")
     frame = Frame(
@@ -61,7 +71,9 @@ def shell(page: Page) -> Iterator[None]:
         st.container(key="strip"),
     )
     arrive(page, frame)
-    started = again = False
+    started = again = whole = False
+    address.begin(arrived=just_arrived())
+    _read_address()
     remember(None)  # until the workspace is known, nothing may start the app over or use an old one
     try:
         _first_visit()
@@ -72,6 +84,7 @@ def shell(page: Page) -> Iterator[None]:
         _newer(place)
         started = True
         yield
+        whole = not page.settings or find_view() is not None
     except PageEnd as reason:
         if isinstance(reason, Lacking) and not started:
             _newer(reason.place)
@@ -86,11 +99,12 @@ def shell(page: Page) -> Iterator[None]:
         again = True
         raise
     finally:  # also when a page has stopped early
-        if not again:  # else it would be gone before anybody saw it
-            _notice(notice)
         if not frame.headed:
             frame.head.title(page.title, anchor=False)
         _take_away(frame.bar, page)
+        if not again:  # else the notice would be gone before anybody saw it
+            _notice(notice)
+            address.write(whole=whole)
         tame_collector(page.name)
     if not started:
         st.stop()  # without it a page that never started would count as an error of its own
@@ -100,16 +114,7 @@ def _read_address() -> None:
     """Keep what the address asks for, and take out of it what no widget could be given."""
     asked = {key: st.query_params.get_all(key) for key in st.query_params}
     st.session_state.setdefault(_ASKED, asked)
-    refused = unreadable(asked)
-    context = get_script_run_ctx()
-    if not refused or context is None:
-        return
-    # st.query_params lets go of nothing that a widget is bound to, as after a step back in the browser.
-    with context.session_state.query_params() as address:
-        for key in refused[1:]:
-            address.discard_param_no_forward_msg(key)
-        address.remove_param(refused[0])
-        address.set_initial_query_params_from_current()
+    address.put(dict.fromkeys(unreadable(asked)))
 
 
 def show_error(error: ClqError) -> None:
@@ -157,7 +162,7 @@ def _newer(place: Place | None) -> None:
             f"Pinned to revision {pinned_to}; {count(newer, 'newer revision')}{where} since.",
             icon=":material/update:",
         )
-        bar.button("Show the newest data", on_click=st.session_state.update, kwargs={"rev": LATEST})
+        bar.button("Show the newest data", on_click=show_newest)
 
 
 def _take_away(bar: DeltaGenerator, page: Page) -> None:
@@ -183,20 +188,18 @@ def _first_visit() -> None:
 
     A link that was shared pins its revision, so one without limits means that there are none.
     """
-    if st.session_state.setdefault(_VISITED, False):
+    asked = SETTINGS.keys() & st.query_params.keys()
+    if st.session_state.setdefault(_VISITED, False) and (asked or not address.stepped()):
         return
     st.session_state[_VISITED] = True
-    asked = SETTINGS.keys() & st.query_params.keys()
     named = st.query_params["ws"] if asked == {"ws"} else None
     if current_page() is not next(iter(PAGES.values())) or (asked and named not in _LIMITS):
         return
     there = cache.workspaces(cache.snapshot(None))
     first = next((name for name in _LIMITS if name in there and named in (None, name)), None)
     if first is not None:
-        limits = _LIMITS[first]
-        st.session_state.update({"ws": first, **limits, _HINT: not asked})
-        # Before the widgets are bound: else the address, and so a link, would lack them until one is moved.
-        st.query_params.update({"ws": first, **{key: f"{value:g}" for key, value in limits.items()}})
+        st.session_state[_HINT] = not asked
+        address.put({"ws": first, **_LIMITS[first]})
 
 
 def _hint() -> None:

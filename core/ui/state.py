@@ -181,6 +181,9 @@ SETTINGS: Mapping[str, Setting] = {
 }
 """Every setting that may stand in an address, by its key."""
 
+CARRIED = tuple(dict.fromkeys([*_of(Question), *(key for key, each in SETTINGS.items() if each.rare)]))
+"""Settings that each page reads, so that every link takes them along: what is asked of a workspace."""
+
 _NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,20})?(e[+-]?[0-9]{1,2})?", re.ASCII | re.IGNORECASE)
 _LARGEST = 1e9
 _LONGEST = 2_000
@@ -211,20 +214,22 @@ def problems(
     for key, texts in asked.items():
         if key not in SETTINGS:
             sentences.append(f"unknown setting “{key[:40]}”")
-        elif key in values and not _same(texts, written(values[key])):
+        elif key in values and not same(texts, written(values[key])):
             gone = not {*deleted.get(key, ())}.isdisjoint(texts)
             why = "was deleted, and page Library can restore it" if gone else "does not exist here"
             sentences.append(f"{SETTINGS[key].word} “{', '.join(texts)[:60]}” {why}")
     return sentences
 
 
-def _same(asked: Sequence[str], taken: Sequence[str]) -> bool:
+def same(asked: Sequence[str], taken: Sequence[str]) -> bool:
+    """Tell whether two texts of a setting mean the same."""
     if len(asked) != len(taken):
         return False
-    return all(a == b or _number(a) == _number(b) is not None for a, b in zip(asked, taken, strict=True))
+    return all(a == b or number(a) == number(b) is not None for a, b in zip(asked, taken, strict=True))
 
 
-def _number(text: str) -> float | None:
+def number(text: str) -> float | None:
+    """Return what a text of an address says; None where it is no number."""
     try:
         return float(text)
     except ValueError:

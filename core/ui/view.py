@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -10,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.ui.links import link
 from core.views.pages import PAGES, Page
-from core.views.workspace.choices import Has
+from core.views.workspace.choices import ALL, Has
 from core.views.workspace.view import Place, View
 
 _SLOT, _EMPTIED = "_view", "_emptied"
@@ -27,6 +28,7 @@ class Frame:
     strip: DeltaGenerator  # the limits, below those
     headed: bool = False  # whether the page has said its answer
     question: str = ""  # what the open section answers; stands above the answer
+    has: Collection[Has] = ALL  # what the workspace can fill pages with
 
 
 def remember(place: Place | None, *, emptied: bool = False) -> None:

@@ -13,8 +13,8 @@ from streamlit.delta_generator import DeltaGenerator
 from core.errors import UnknownNameError
 from core.metrics import REGISTRY
 from core.store import Snapshot
-from core.ui import cache, prices
-from core.ui.limits import alike, constraints, standing, turn
+from core.ui import address, cache, prices
+from core.ui.limits import adopt, alike, constraints, standing, turn
 from core.ui.pages import links
 from core.ui.pick import ASKED, KEPT, pick_asked, still_offered
 from core.ui.settings import answering, compared, generation, judge_noise, parameters
@@ -23,7 +23,7 @@ from core.ui.view import Frame, Lacking, current_page
 from core.views.text import plain
 from core.views.workspace.answers import agreed
 from core.views.workspace.asked import taken
-from core.views.workspace.choices import ALL, Choices
+from core.views.workspace.choices import Choices
 from core.views.workspace.scope import Latency, LatencyScope, Percentile, Quality, Scope
 from core.views.workspace.view import Place, View
 
@@ -37,21 +37,35 @@ _RUNS_LISTED = 300
 def open_workspace(frame: Frame) -> Place | None:
     """Draw what a page works on: the workspace and, where the page has them, its settings and limits."""
     _move()
-    top, rooms = st.sidebar.container(), st.sidebar.container(key="rooms", gap=None)
     page = current_page()
-    if not page.settings:
-        snapshot = _pinned()
-        workspaces = cache.workspaces(snapshot)
-        with top:
-            name = _pick(workspaces)
+    if not page.limits:
+        adopt()
+    top, rooms = st.sidebar.container(), st.sidebar.container(key="rooms", gap=None)
+    try:
+        return _with_settings(frame, top) if page.settings else _without_settings(frame, top)
+    finally:  # links take along what was set
+        address.follow()
         with rooms:
-            links(ALL if name is None else cache.holds(snapshot)[name])
-        return None if name is None else Place(snapshot, Scope(name, next(iter(workspaces[name]), None)))
+            links(frame.has)
+
+
+def _without_settings(frame: Frame, top: DeltaGenerator) -> Place | None:
+    snapshot = _pinned()
+    workspaces = cache.workspaces(snapshot)
+    with top:
+        name = _pick(workspaces)
+    if name is None:
+        return None
+    frame.has = cache.holds(snapshot)[name]
+    return Place(snapshot, Scope(name, next(iter(workspaces[name]), None)))
+
+
+def _with_settings(frame: Frame, top: DeltaGenerator) -> Place | None:
     counted = changed(_COUNTS)
     with frame.bar.popover(
         f"Settings · {counted}" if counted else "Settings", icon=":material/tune:", key="settings"
     ):
-        view = _view(top, rooms, frame)
+        view = _view(top, frame)
         st.button(
             "Back to defaults",
             on_click=back_to_defaults,
@@ -66,7 +80,7 @@ def open_workspace(frame: Frame) -> Place | None:
     return view
 
 
-def _view(top: DeltaGenerator, rooms: DeltaGenerator, frame: Frame) -> Place | None:
+def _view(top: DeltaGenerator, frame: Frame) -> Place | None:
     """Draw the settings, the limits and the workspace's name in their places.
 
     Returns:
@@ -79,11 +93,9 @@ def _view(top: DeltaGenerator, rooms: DeltaGenerator, frame: Frame) -> Place | N
     workspaces = cache.workspaces(snapshot)
     with top:
         collection = _pick(workspaces)
-    has = ALL if collection is None else cache.holds(snapshot)[collection]
-    with rooms:
-        links(has)
     if collection is None:
         return None
+    frame.has = has = cache.holds(snapshot)[collection]
     page, place = current_page(), Place(snapshot, Scope(collection))
     if page.needs is not None and page.needs not in has:
         if page.free:
@@ -142,11 +154,9 @@ def _taken(table: pl.DataFrame) -> str | None:
 
 
 def _pinned() -> Snapshot:
-    """Return the data as of the revision that was chosen on another page, or that the address asks for."""
-    asked = str(st.session_state.get("rev", st.query_params.get("rev", LATEST)))
+    """Return the data as of the revision that the address asks for."""
+    asked = st.query_params.get("rev", LATEST)
     known = asked.isdigit() and 0 < int(asked) <= cache.store().revision()
-    if known:
-        st.session_state["rev"] = asked
     return cache.snapshot(int(asked) if known else None)
 
 
@@ -171,7 +181,13 @@ def _move() -> None:
     if wanted is not None:
         st.session_state["ws"] = wanted
         _forget_dependent()
-        st.session_state["rev"] = LATEST
+        show_newest()
+
+
+def show_newest() -> None:
+    """Show the newest data, whatever the address is pinned to (a callback)."""
+    st.session_state["rev"] = LATEST
+    address.put({"rev": None})
 
 
 def _forget_dependent() -> None:
@@ -180,6 +196,7 @@ def _forget_dependent() -> None:
         if setting.dependent:
             st.session_state.pop(key, None)
             st.session_state.pop(KEPT + key, None)  # or a page would choose it again on arrival
+            address.put({key: None})
     turn(st.session_state.get(_SHOWN), st.session_state.get("ws"))
 
 
@@ -195,9 +212,7 @@ def _pick(workspaces: Mapping[str, tuple[str, ...]]) -> str | None:
     # Without a usual one every address names its workspace: the first may be another one tomorrow.
     still_offered(choice.key, names)
     if choice.key not in st.query_params:
-        shown = st.session_state.setdefault(choice.key, names[0])
-        if _SHOWN not in st.session_state:  # before it is bound: a widget alone writes to it from then on
-            st.query_params[choice.key] = shown
+        st.session_state.setdefault(choice.key, names[0])
     name = st.selectbox(
         choice.label, names, index=None, on_change=_forget_dependent, help=about, **linked(choice.key)
     )

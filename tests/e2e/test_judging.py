@@ -22,6 +22,7 @@ EACH = 100 if EVERY_PAGE else 30
 def started(visit: Callable[..., Visit], server: Server, name: str) -> Visit:
     seen = visit(f"{server.url}/golden?sec=judge&ws=python-docs")
     seen.page.get_by_role("textbox", name="Your name").fill(name)
+    seen.page.get_by_role("textbox", name="Your name").press("Enter")  # starts nothing: how many is not said
     seen.page.get_by_role("spinbutton", name="Passages").fill(str(EACH))
     seen.page.get_by_role("button", name="Start judging").click()
     expect(seen.page.get_by_text(f"1 of {EACH}")).to_be_visible()

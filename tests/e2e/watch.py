@@ -143,7 +143,7 @@ class Visit:
         links = self.page.locator("[data-testid=stSidebar] [data-testid=stPageLink-NavLink]")
         links = links.filter(visible=True)  # each stands there twice, once for its tooltip
         for place in range(links.count()):
-            address = links.nth(place).get_attribute("href") or ""
+            address = urlsplit(links.nth(place).get_attribute("href") or "").path
             links.nth(place).click()
             self.page.wait_for_function("path => location.pathname.endsWith(path)", arg=address.strip("."))
             self.settle()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
@@ -101,3 +102,27 @@ def test_what_takes_a_number_is_declared_as_one(open_page: OpenPage, demo_store:
     asked = {widget.key for widget in [*app.number_input, *app.slider]} & set(SETTINGS)
     assert "gbase" in asked or PAGES_OF[page].group == "Data"
     assert all(SETTINGS[key].number for key in asked)
+
+
+ASKED = {"ws": "clq-paper", "sla": "700", "budget": "3", "jitter": "50", "price": "voyage/rerank-2.5:0.04"}
+
+
+@pytest.mark.parametrize("page", FIRST)
+def test_an_address_and_its_links_keep_what_the_page_has_no_field_for(
+    open_page: OpenPage, demo_store: Path, page: str
+):
+    app = open_page(demo_store, page, **ASKED)
+    assert app.query_params == ASKED
+    links = [parse_qs(link.proto.query_string) for link in app.sidebar.get("page_link")]
+    assert links == [{key: [text] for key, text in ASKED.items()}] * len(PAGES_OF)
+    assert not app.selectbox(key="ws").proto.query_param_key, "a browser would write to the address too"
+
+
+@pytest.mark.parametrize("page", FIRST)
+def test_another_workspace_leaves_its_settings_out(open_page: OpenPage, demo_store: Path, page: str):
+    app = open_page(demo_store, page, **ASKED, on="p95", noise="off")
+    app.selectbox(key="ws").set_value("python-docs").run()
+    asked = {key: text for key, text in app.query_params.items() if key in {*ASKED, "on", "noise"}}
+    assert asked == {key: ASKED[key] for key in ("jitter", "price")} | {"ws": "python-docs"}
+    app.selectbox(key="ws").set_value("clq-paper").run()
+    assert app.query_params == ASKED, "limits that were set there come back"

@@ -11,7 +11,6 @@ import streamlit as st
 from core.decide.selection import SHOWN
 from core.ui import limits, show
 from core.ui.links import go, link
-from core.ui.pick import KEPT
 from core.ui.state import TAKE
 from core.ui.view import current_frame
 from core.views import text
@@ -82,7 +81,7 @@ def alternatives(*, rows: pl.DataFrame, steps: pl.DataFrame, instead: str | None
 
 def take(run_id: str) -> None:
     """Take a stack in place of the rule's, or follow the rule again (a callback)."""
-    st.session_state[TAKE] = st.session_state[KEPT + TAKE] = run_id
+    st.session_state[TAKE] = run_id
 
 
 def near_misses(*, view: View, misses: Sequence[Mapping[str, Any]], lacking: pl.DataFrame, own: str) -> None:

@@ -120,7 +120,8 @@ def start(view: View) -> None:
     if mode == "settle" and len(names) < 2:
         st.info(" ".join(judging.TWO_JUDGES))
         return
-    with st.form("start_judging", border=True):
+    # After the name comes the number: only the button starts.
+    with st.form("start_judging", border=True, enter_to_submit=False):
         left, right = st.columns(2)
         name = left.text_input("Your name", key="judge_name", help=judging.OWN_NAME, max_chars=60) or ""
         asked = (

@@ -1,0 +1,182 @@
+"""The address, which is written here alone: once a run of the script, whole, with what its widgets then hold.
+
+Streamlit would write to it key by key: the browser as its user moves a widget, the server for each that code
+has set or that is gone. So a step back led to what never was, as one workspace under the limits of another,
+and a click on a page lost what that page has no widget for. Here widgets still begin with what the address
+says, but no browser knows of that; and every link names the settings that each page reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+from urllib.parse import parse_qs
+
+import streamlit as st
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
+from streamlit.runtime.state.query_params import QueryParams
+
+from core.ui.state import CARRIED, SETTINGS, same
+from core.views.link import written
+
+_HELD = "_held"  # Slot of the session: the settings that widgets of the last run held, with their ids
+_ASKED = "_asked_of_page"  # Slot of the session: the settings that code asked the next page for
+_OWED = "_owed"  # Attribute of a run: whether it was kept from its browser what the address is
+
+
+def begin(*, arrived: bool) -> None:
+    """Take the address over for this run of the script.
+
+    Args:
+        arrived: Whether the run before drew another page, whose widgets say nothing of this one.
+    """
+    context = get_script_run_ctx(suppress_warning=True)
+    if context is None:
+        return
+    context.enqueue = partial(_send, context)  # type: ignore[method-assign]
+    held: Mapping[str, str] = st.session_state.get(_HELD, {})
+    with context.session_state.query_params() as address:
+        _let_go(address)
+        # What was moved, or set by a callback, is not there yet; a step back goes by the address.
+        asked = st.session_state.pop(_ASKED, frozenset())
+        moved = frozenset() if context.is_history_navigation else held.keys() - asked
+        said = [key for key in moved if (not arrived or key in CARRIED) and key in st.session_state]
+        if sum(_say(context, address, key, held[key]) for key in said):
+            address.set_initial_query_params_from_current()
+            address.update({})
+    if arrived:
+        st.session_state[_HELD] = {}
+
+
+def _send(context: ScriptRunContext, message: ForwardMsg) -> None:
+    """Send a message to the browser, but for what would let it, or have it, write its address itself."""
+    if message.HasField("page_info_changed"):
+        setattr(context, _OWED, True)
+        return
+    if message.HasField("delta") and message.delta.HasField("new_element"):
+        element = message.delta.new_element
+        drawn = getattr(element, element.WhichOneof("type") or "empty")
+        if "query_param_key" in drawn.DESCRIPTOR.fields_by_name:
+            drawn.ClearField("query_param_key")
+        elif element.HasField("page_link") and not drawn.page:  # the first page, from wherever it is opened
+            drawn.page = "./"
+    ScriptRunContext.enqueue(context, message)
+
+
+def _bound(address: QueryParams) -> dict[str, str]:
+    """Return the settings that widgets of this run hold, with the id of each widget."""
+    bound = ((key, address.get_binding_for_param(key)) for key in SETTINGS)
+    return {key: each.widget_id for key, each in bound if each is not None}
+
+
+def _let_go(address: QueryParams) -> dict[str, str]:
+    """Bind no widget to the address any more, which lets code write to all of it; return what was bound."""
+    bound = _bound(address)
+    for widget_id in bound.values():
+        address.unbind_widget(widget_id)
+    return bound
+
+
+def follow() -> None:
+    """Let the address of this run say what the widgets hold that are drawn by now."""
+    context = get_script_run_ctx(suppress_warning=True)
+    if context is None:
+        return
+    with context.session_state.query_params() as address:
+        for key, widget_id in _bound(address).items():
+            _say(context, address, key, widget_id)
+
+
+def _say(context: ScriptRunContext, address: QueryParams, key: str, widget_id: str) -> bool:
+    """Let the address say what a widget holds, nothing where that is its default; return if it said else."""
+    widget = context.session_state._state.get_widget_metadata(widget_id)
+    if widget is None:
+        return False
+    value = st.session_state[key]
+    if value == widget.deserializer(None):
+        return _put(address, key, ())
+    return _put(address, key, _said(widget.serializer(value)) or ([""] if widget.clearable else []))
+
+
+def _said(value: Any) -> list[str]:
+    return [repr(value).removesuffix(".0")] if isinstance(value, float) else written(value)
+
+
+def _put(address: QueryParams, key: str, texts: Sequence[str]) -> bool:
+    """Write a setting, as it was written before where that means the same; return whether it said else."""
+    before = address.get_initial_value(key) or []
+    said = [*before] if same(before, texts) else [*texts]
+    if said == address.get_all(key):
+        return False
+    if said:
+        address.set_with_no_forward_msg(key, said)
+    else:
+        address.discard_param_no_forward_msg(key)
+    return True
+
+
+def put(settings: Mapping[str, object]) -> None:
+    """Have the address of this run say something else, before widgets begin with it; None takes a key out."""
+    context = get_script_run_ctx(suppress_warning=True)
+    if context is None:
+        return
+    with context.session_state.query_params() as address:
+        for key, value in settings.items():
+            _put(address, key, _said(value))
+        address.set_initial_query_params_from_current()
+
+
+def stepped() -> bool:
+    """Tell whether this run follows a step back or forward in the browser."""
+    context = get_script_run_ctx(suppress_warning=True)
+    return context is not None and context.is_history_navigation
+
+
+def carried() -> dict[str, list[str]]:
+    """Return what every link takes along: the settings of this run's address that each page reads."""
+    held = set(st.query_params)
+    return {key: st.query_params.get_all(key) for key in CARRIED if key in held}
+
+
+def write(*, whole: bool) -> None:
+    """Send the browser its address, as one step of its history, where this run has changed it.
+
+    Args:
+        whole: Whether settings and page were drawn to their end, so that what is not there now is gone.
+    """
+    context = get_script_run_ctx(suppress_warning=True)
+    if context is None:
+        return
+    follow()
+    with context.session_state.query_params() as address:
+        held = _let_go(address)
+        before = st.session_state.get(_HELD, {})
+        for key in before.keys() - held.keys() if whole else ():
+            address.discard_param_no_forward_msg(key)
+        st.session_state[_HELD] = held if whole else before | held
+        _release(context)
+        now = {key: address.get_all(key) for key in address}
+        if getattr(context, _OWED, False) or now != parse_qs(context.query_string, keep_blank_values=True):
+            address.update({})
+            setattr(context, _OWED, False)
+
+
+def leave(asked: Mapping[str, str | Iterable[str]]) -> dict[str, str | Iterable[str]]:
+    """End the run for another page, with what its address shall say beside what every link takes along."""
+    follow()
+    settings = {**carried(), **asked}
+    context = get_script_run_ctx(suppress_warning=True)
+    if context is not None:
+        with context.session_state.query_params() as address:
+            _let_go(address)
+        _release(context)
+    st.session_state[_ASKED] = frozenset(asked)
+    return settings
+
+
+def _release(context: ScriptRunContext) -> None:
+    """Let the rest of this run reach the browser as Streamlit sends it."""
+    vars(context).pop("enqueue", None)
