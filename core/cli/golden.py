@@ -120,7 +120,9 @@ def proposed(
     question: Question,
     *,
     n: Annotated[int, typer.Option("--n", min=1, help="How many passages.")] = 20,
-    target: Annotated[float, typer.Option(min=0, max=1, help="P(best) from which nothing is needed.")] = 0.9,
+    target: Annotated[
+        float, typer.Option(min=0, max=1, help="Probability of good selection that is enough.")
+    ] = 0.9,
     queue: Annotated[
         bool,
         typer.Option("--queue", help="Write them down as a queue that a judge can take in the dashboard."),
@@ -134,20 +136,21 @@ def proposed(
 
     view = question.on_page(ctx.obj)
     quality, scope = view.quality, view.scope
-    proposal = what_next(view.snapshot, view.table, view.decision, scope, quality, seed=view.seed)
+    proposal = what_next(view)
     if proposal is None:
         raise InputError(
             f"No two stacks differ in {quality.name} by grades of passages.",
             do="Choose another measure, or import rankings and judgements.",
         )
-    stack, share = proposal.likeliest
-    rows = proposal.worth.rows.head(0 if share >= target else n)
+    reached = proposal.filled is not None and proposal.filled >= target
+    rows = proposal.worth.rows.head(0 if reached else n)
     name = None
     if queue and rows.height:
         book = Book(book_path(ctx.obj.store()))
         name = propose(book, scope.collection_id, rows, scope.golden_set_id or "").queue_id
     if form is Format.JSON:
-        whole = {"stack": stack, "p_best": share, "target": target, "reached": share >= target}
+        whole: dict[str, object] = {"stack": proposal.stack, "target": target, "reached": reached}
+        whole |= {"pgs": proposal.pgs, "pgs_if_judged": proposal.filled}
         whole |= {"waiting": proposal.worth.rows.height, "queue": name, "next": rows.to_dicts()}
         typer.echo(escaped(json.dumps(whole, ensure_ascii=False, indent=2, allow_nan=False)))
         return

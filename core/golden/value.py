@@ -46,10 +46,15 @@ class Contest:
     slots: Whole  # [S, Q, K], which of the pairs; −1 = empty
     counts: NDArray[np.int32]  # int32 [Q, 5], judged passages of each grade, ranked or not
 
+    def alike(self) -> Whole:
+        """Return for each stack the first whose Top-K is its own on every query [S]."""
+        slots = self.slots.reshape(len(self.stacks), -1)
+        _, first, which = np.unique(slots, axis=0, return_index=True, return_inverse=True)
+        return np.asarray(first[which.reshape(-1)])
+
     def distinct(self) -> Contest:
         """Leave out the stacks whose Top-K is another's on every query: what is best is either of them."""
-        _, first = np.unique(self.slots.reshape(len(self.stacks), -1), axis=0, return_index=True)
-        rows = np.sort(first)
+        rows = np.unique(self.alike())
         stacks = tuple(self.stacks[row] for row in rows)
         return replace(self, stacks=stacks, grades=self.grades[rows], slots=self.slots[rows])
 
@@ -73,6 +78,7 @@ class Worth:
     """Gains that judging would bring."""
 
     best: Floats  # [S], share of the worlds in which each stack is the best; equal bests share one
+    means: Floats  # [S, W], the mean of each stack in every world; NaN where the measure applies to no query
     # The unjudged passages, the most valuable first: query_id, passage_id, stacks (whose Top-K has it), rank
     # (its best), likely (the grade expected), chance (that its grade changes the best), saved (queries) and
     # value (their product)
@@ -130,17 +136,52 @@ def worth(field: Contest, scoring: Scoring, *, seed: int, worlds: int = WORLDS) 
     drawn = weights(queries, worlds, seed)
     running = shares.cumsum(axis=1)[:, :-1]
     grade = (random.random((worlds, len(open_), 1)) > running).sum(axis=2)
-    # What all grades together bring is taken to be the sum of what each brings alone.
-    brought = np.stack([gain[np.arange(len(open_)), grades] for grades in grade])  # [worlds, n, S]
     weight = drawn[:, query] / queries
-    means = drawn @ base.T / queries + np.einsum("wn,wns->ws", weight, brought)
-    best = _winners(means)
+    means = _means(field, scoring, (open_, query, grade), drawn)
+    best = _winners(np.nan_to_num(means))
     mean_gain = np.einsum("ng,ngs->ns", shares, gain)
     expected = base.copy()
     np.add.at(expected.T, query, mean_gain)
-    chance = _chances(means, gain, grade, shares, weight)
+    # What one grade moves is taken to be what it would move were the others unjudged.
+    chance = _chances(np.nan_to_num(means), gain, grade, shares, weight)
     saved = _saved(best, expected, gain, shares)
-    return Worth(best, _rows(field, open_, shares, chance, saved))
+    return Worth(best, means.T, _rows(field, open_, shares, chance, saved))
+
+
+def _means(field: Contest, scoring: Scoring, waiting: tuple[Whole, Whole, Whole], drawn: Floats) -> Floats:
+    """Score every world with the grades that were drawn in it: the means of the stacks [W, S].
+
+    Args:
+        waiting: The pairs that wait [n], their queries [n] and their grades less 1 [W, n].
+        drawn: [W, Q], how often each query counts.
+    """
+    open_, query, grade = waiting
+    values = scoring(field.grades, field.counts)
+    sums, counts = (drawn @ part.T for part in (np.nan_to_num(values), ~np.isnan(values)))
+    touched = np.unique(query)
+    place = np.full(field.pairs.height + 1, _EMPTY)  # of a pair among those that wait; the last is no pair
+    place[open_] = np.arange(len(open_))
+    slots, held = place[field.slots[:, touched]], field.grades[:, touched]
+    at = np.searchsorted(touched, query)
+    before = values[:, touched]
+    step = max(1, _CELLS // max(1, slots.size))
+    for start in range(0, len(drawn) if len(touched) else 0, step):
+        part = slice(start, start + step)
+        given = grade[part].astype(np.int8) + np.int8(1)
+        worlds = len(given)
+        grades = np.where(slots[:, None] >= 0, given[:, slots].swapaxes(0, 1), held[:, None])
+        more = np.zeros((worlds, len(touched), GRADES), dtype=np.int32)
+        np.add.at(more, (np.arange(worlds)[:, None], at[None], grade[part]), 1)
+        pools = field.counts[touched] + more
+        scored = scoring(grades.reshape(len(slots), -1, slots.shape[2]), pools.reshape(-1, GRADES))
+        scored = scored.reshape(len(slots), worlds, len(touched))
+        counted = drawn[part][:, touched]
+        for total, new, old in (
+            (sums, np.nan_to_num(scored), np.nan_to_num(before)),
+            (counts, ~np.isnan(scored), ~np.isnan(before)),
+        ):
+            total[part] += np.einsum("wt,swt->ws", counted, new.astype(np.float64) - old[:, None])
+    return np.asarray(np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0))
 
 
 def _rows(field: Contest, open_: Whole, shares: Floats, chance: Floats, saved: Floats) -> pl.DataFrame:

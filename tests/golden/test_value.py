@@ -8,6 +8,7 @@ import pytest
 
 from core.golden.value import contest, overlaid, worth
 from core.metrics import Measure, score_at
+from core.stats.intervals import weights
 
 MEASURE = Measure.parse("RA-nWG@2")
 
@@ -82,3 +83,23 @@ def test_chances_are_those_of_drawing_one_grade_again():
     assert row["chance"] == pytest.approx(2 * share * (1 - share), abs=0.05)
     assert 0 < share < 1
     assert np.isfinite(row["saved"])
+
+
+def test_a_world_scores_all_its_grades_together():
+    """Two holes that would each fill the Top-2 cannot both bring what each brings alone."""
+    stacks = ranked(one={"q": "xy", "r": "ab"}, other={"q": "ab", "r": "ba"})
+    field = contest(stacks, grades(q={"a": 5, "b": 4}, r={"a": 5, "b": 1}), ("one", "other"), 2)
+    found = worth(field, scoring, seed=5, worlds=400)
+    assert found.means.shape == (2, 400)
+    assert (found.means <= 1 + 1e-9).all()
+    assert (found.means >= 0).all()
+    judged = field.means(scoring)
+    assert found.means[0].mean() > judged[0]  # its holes may be something
+    assert found.means[1].mean() < judged[1]  # and then the ideal is more than it has
+
+
+def test_worlds_without_holes_are_the_bootstrap():
+    field = contest(CLOSE, overlaid(JUDGED, grades(r={"c": 1}, s={"y": 1})), ("one", "other"), 2)
+    found = worth(field, scoring, seed=1, worlds=50)
+    values, drawn = scoring(field.grades, field.counts), weights(3, 50, 1)
+    np.testing.assert_allclose(found.means, values @ drawn.T / drawn.sum(axis=1))

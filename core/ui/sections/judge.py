@@ -196,7 +196,7 @@ def begin(view: View, **asked: Any) -> str:
     """Draw a queue and open it."""
     worth = None
     if asked["sampling"] == "by value":
-        worthwhile = what_next(view.snapshot, view.table, view.decision, view.scope, view.quality)
+        worthwhile = what_next(view)
         if worthwhile is None or worthwhile.worth.rows.is_empty():
             raise InputError(judging.NO_VALUE, do="Choose another sampling.")
         worth = worthwhile.worth.rows

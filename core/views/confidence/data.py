@@ -85,7 +85,7 @@ def look_ahead(
 def to_judge(view: View, constraints: Constraints) -> Next | None:
     """Return the passages to judge next."""
     del constraints  # which the decision follows from
-    return what_next(view.snapshot, view.table, view.decision, view.scope, view.quality)
+    return what_next(view)
 
 
 @keep()

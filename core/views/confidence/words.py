@@ -266,11 +266,11 @@ def plan_answer(
     left = rows["left"][0]
     if left < CALM:
         return sentence, (
-            f"Even with unlimited judging the choice stays in {text.percent(1 - left)} of simulations: more "
+            f"Even with unlimited queries the choice stays in {text.percent(1 - left)} of simulations: more "
             "queries are hardly worth their money."
         )
     calm = rows.filter(pl.col("left") < CALM)
-    doubt = f"With unlimited judging another stack would win in {text.percent(left)} of simulations"
+    doubt = f"With unlimited queries another stack would win in {text.percent(left)} of simulations"
     if calm.is_empty():
         last = rows.row(-1, named=True)
         return sentence, (
@@ -302,7 +302,7 @@ def rival_words(rivals: pl.DataFrame, leading_ones: int) -> str:
         f"{name} ({text.percent(share)})" for name, share in in_play.select("name", "final").head(3).rows()
     ]
     return (
-        f"With unlimited judging {in_play.height} of {text.count(leading_ones, 'leading stack')} would win "
+        f"With unlimited queries {in_play.height} of {text.count(leading_ones, 'leading stack')} would win "
         f"with a chance of {CALM:.0%} or more; first {', '.join(names)}.".replace("5%", "5 %")
     )
 

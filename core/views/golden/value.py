@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
+from core.decide.beliefs import beliefs
 from core.decide.rules import Decision
+from core.decide.selection import assess
 from core.golden.value import Contest, Floats, Scoring, Worth, contest, overlaid, worth
-from core.stats.intervals import SEED
 from core.store import Snapshot
 from core.tables import schema
 from core.views import text
+from core.views.decision.words import good_enough
 from core.views.workspace.noise import about_grades
 from core.views.workspace.query_sets import among
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import evidence
+from core.views.workspace.sure import sample
+from core.views.workspace.view import View
 
-TARGET = 0.9  # P(best) from which nothing more needs judging
+TARGET = 0.9  # Probability of good selection from which nothing more needs judging
 USUAL = 20
 LEADING = 30  # Stacks that may be chosen of which is looked at
 
@@ -27,14 +31,12 @@ LEADING = 30  # Stacks that may be chosen of which is looked at
 class Next:
     """Prediction of what judging more would do."""
 
-    names: tuple[str, ...]  # The stacks that may be chosen; of equal ones the first
-    worth: Worth  # How often each is the best, and what to judge
-
-    @property
-    def likeliest(self) -> tuple[str, float]:
-        """The stack that is the best most often, and how often."""
-        row = int(self.worth.best.argmax())
-        return self.names[row], float(self.worth.best[row])
+    worth: Worth  # What to judge, and what the grades could do
+    stack: str | None  # The stack that ships; None = none does
+    good: str  # What a good selection is, in words
+    pgs: float | None  # Probability that it is one, what is unjudged being of no use; None = unknown
+    # The same were the unjudged passages graded as judged ones at like ranks of the same stacks are
+    filled: float | None
 
 
 def _leading(table: pl.DataFrame, decision: Decision) -> tuple[str, ...]:
@@ -57,26 +59,41 @@ def contenders(
     return rows if rows.height > 1 else rows.clear()
 
 
-def what_next(
-    snapshot: Snapshot,
-    table: pl.DataFrame,
-    decision: Decision,
-    scope: Scope,
-    quality: Quality,
-    *,
-    seed: int = SEED,
-) -> Next | None:
+def what_next(view: View) -> Next | None:
     """Rank the unjudged passages by what their grades could do to the choice.
 
     Returns:
         None where no two stacks can be told apart by grades.
     """
-    rows = contenders(snapshot, table, decision, scope, quality)
+    rows = contenders(view.snapshot, view.table, view.decision, view.scope, view.quality)
     if rows.is_empty():
         return None
-    field, scoring = _read(snapshot, rows, scope, quality)
-    names = dict(rows.select("run_id", "name").iter_rows())
-    return Next(tuple(names[run_id] for run_id in field.stacks), worth(field, scoring, seed=seed))
+    field, scoring = _read(view.snapshot, rows, view.scope, view.quality)
+    found = worth(field.distinct(), scoring, seed=view.seed)
+    row = view.decision.chosen
+    return Next(
+        worth=found,
+        stack=None if row is None else str(view.table["name"][row]),
+        good=good_enough(view.decision),
+        pgs=view.sure.pgs,
+        filled=_filled(view, field, found),
+    )
+
+
+def _filled(view: View, field: Contest, found: Worth) -> float | None:
+    """Return the probability of good selection among some stacks by the means of their worlds."""
+    among_them = view.table.with_row_index("row").filter(pl.col("run_id").is_in(field.stacks))
+    known, chosen = sample(view), view.decision.chosen
+    if known is None or chosen is None or chosen not in among_them["row"]:
+        return None
+    part = view.but(given=among_them.drop("row"))
+    first = field.alike()
+    places = [field.stacks.index(run_id) for run_id in part.table["run_id"]]
+    means = found.means[np.searchsorted(np.unique(first), first[places])]
+    sign = 1.0 if view.quality.higher_is_better else -1.0
+    drawn = replace(known.take(among_them["row"].to_list()), noisy=sign * means)
+    believed = beliefs(drawn, seed=view.seed)
+    return assess(part.table, part.decision, part.constraints, believed, part.paired).pgs
 
 
 def before_and_after(
@@ -93,7 +110,8 @@ def before_and_after(
         return pl.DataFrame(schema=schema("name before:float after:float change:float is"))
     means = []
     for name in (None, more):
-        field, scoring = _read(snapshot, rows, scope, quality, name)
+        whole, scoring = _read(snapshot, rows, scope, quality, name)
+        field = whole.distinct()
         means.append(field.means(scoring))
     rows = rows.filter(pl.col("run_id").is_in(field.stacks))
     sign = 1.0 if quality.higher_is_better else -1.0
@@ -133,19 +151,28 @@ def _read(
         return sign * graded.rescored(measure, grades, counts)
 
     field = contest(snapshot.rankings(ids, stage="final"), judged, tuple(ids), quality.k)
-    return field.distinct(), scoring
+    return field, scoring
 
 
 def next_words(unjudged: Next, quality: Quality, target: float = TARGET) -> str:
     """Tell whether more judging is worth it, and what the first passages would bring."""
-    name, share = unjudged.likeliest
-    head = f"{name} has the best {quality.name} in {text.percent(share)} of simulations"
-    if unjudged.worth.rows.is_empty():
-        return f"{head}; everything in the Top-{quality.k} of the leading stacks is judged."
-    if share >= target:
-        return f"{head}, past the target of {text.percent(target)}: no more judging is needed."
-    first = unjudged.worth.rows.head(USUAL)
-    return (
-        f"{head}, below the target of {text.percent(target)}; of {unjudged.worth.rows.height:,} unjudged "
-        f"passages these {first.height} could change that first."
-    )
+    rows, filled = unjudged.worth.rows, unjudged.filled
+    if unjudged.stack is None:
+        said = "No stack ships."
+    elif unjudged.pgs is None:
+        said = f"How sure {unjudged.stack} is, is unknown."
+    else:
+        said = f"{unjudged.stack} is {unjudged.good} in {text.percent(unjudged.pgs)} of draws."
+    if rows.is_empty():
+        return f"{said} Everything in the Top-{quality.k} of the leading stacks is judged."
+    enough = filled is not None and filled >= target
+    if filled is not None:
+        side = "past" if enough else "below"
+        said += (
+            f" Were the unjudged passages graded like the judged ones at their ranks, it would be in "
+            f"{text.percent(filled)}, {side} the target of {text.percent(target)}."
+        )
+    if enough:
+        return f"{said} No more judging is needed."
+    first = rows.head(USUAL).height
+    return f"{said} Of {rows.height:,} unjudged passages these {first} could change that first."

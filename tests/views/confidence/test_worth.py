@@ -108,7 +108,7 @@ def test_rivals_are_the_stacks_that_some_world_chooses():
     )
     assert rows["final"].sum() == pytest.approx(1.0)
     assert dict(rows.select("name", "today").rows())["one"] == "chosen"
-    assert words.rival_words(rows, 3).startswith("With unlimited judging 2 of 3 leading stacks")
+    assert words.rival_words(rows, 3).startswith("With unlimited queries 2 of 3 leading stacks")
 
 
 def test_timings_far_from_any_limit_change_nothing_and_near_one_they_do():

@@ -1,0 +1,76 @@
+"""How sure the choice is, as judged and were what is unjudged graded too: one stack, one yardstick."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from core.api.workspace import Workspace
+from core.store import Store
+from core.views.confidence import data
+from core.views.golden.value import Next, next_words, what_next
+from core.views.workspace.scope import Latency
+from core.views.workspace.view import View
+from tests.stores import Lab
+from tests.views.made import AT_10, BOOK, LAB
+
+GRADES = {f"q{n}": {"a": 5, "b": 4, "c": 3, "x": 1} for n in range(12)}
+
+
+def lab(path: Path, *, holes: bool) -> View:
+    """One stack finds more of what was judged; the other ranks what nobody judged, where there is any."""
+    made = Lab().judge(GRADES)
+    made.run("judged", final=dict.fromkeys(GRADES, "abc"))
+    made.run("other", final=dict.fromkeys(GRADES, "uva" if holes else "xba"))
+    made.run("twin", final=dict.fromkeys(GRADES, "abc"))
+    return View(made.write(path).read(), LAB, quality=replace(AT_10, k=3), latency=Latency(), book=BOOK)
+
+
+@pytest.mark.parametrize("holes", [False, True])
+def test_what_nobody_judged_is_what_the_two_figures_differ_by(holes: bool, tmp_path: Path):
+    view = lab(tmp_path / "store", holes=holes)
+    found = what_next(view)
+    assert found is not None
+    assert (found.stack, found.pgs) == (view.table["name"][view.decision.chosen], view.sure.pgs)
+    assert found.worth.rows.is_empty() == (not holes)
+    assert found.filled is not None
+    if holes:
+        assert found.filled < found.pgs
+        assert found.worth.rows["passage_id"].unique().sort().to_list() == ["u", "v"]
+    else:
+        assert found.filled == pytest.approx(found.pgs, abs=0.05)
+
+
+SURE = "s is within 0.01 of the best in 95.0 % of draws."
+WERE = "Were the unjudged passages graded like the judged ones at their ranks, it would be in"
+WAIT = "Of 2 unjudged passages these 2 could change that first."
+
+
+@pytest.mark.parametrize(
+    ("pgs", "filled", "waiting", "said"),
+    [
+        (0.95, 0.5, 2, f"{SURE} {WERE} 50.0 %, below the target of 90.0 %. {WAIT}"),
+        (0.95, 0.92, 2, f"{SURE} {WERE} 92.0 %, past the target of 90.0 %. No more judging is needed."),
+        (0.95, 0.95, 0, f"{SURE} Everything in the Top-10 of the leading stacks is judged."),
+        (None, None, 2, f"How sure s is, is unknown. {WAIT}"),
+    ],
+)
+def test_the_words_say_both(pgs: float | None, filled: float | None, waiting: int, said: str):
+    worth = type("Worth", (), {"rows": pl.DataFrame({"passage_id": ["u", "v"][:waiting]})})()
+    assert next_words(Next(worth, "s", "within 0.01 of the best", pgs, filled), AT_10) == said
+
+
+@pytest.mark.slow
+def test_confidence_says_one_thing_of_one_stack(shipped_store: Path):
+    """The stack that ships is the one that is judged for, with the confidence of every other page."""
+    decided = Workspace(Store.open(shipped_store), "docs-search").decide(sla_ms=20.0)
+    view = decided.view
+    unjudged = data.to_judge(view, view.constraints)
+    assert unjudged is not None
+    chosen = view.table["name"][view.decision.chosen]
+    assert (unjudged.stack, unjudged.pgs) == (chosen, view.sure.pgs)
+    page = decided.page("confidence", "worth measuring more")
+    assert any(next_words(unjudged, view.quality) in str(block) for block in page.blocks)
