@@ -104,3 +104,111 @@ def test_what_cannot_be_measured_is_refused(cli: Cli):
         "measure", "shop:find", "--collection", "barn", "--path", str(cli.folder), "--budget", "1", code=1
     )  # fmt: skip
     assert "usd_per_query" in refused.stderr
+
+
+RETURNS = "Parcels can be returned within 30 days of delivery, in their own box."
+SOFTWARE = "Opened software cannot be returned under any circumstances."
+REFUND = "The refund is paid within five working days after the parcel has arrived."
+GUIDE = {
+    "returns.md": f"# Returns\n\n{RETURNS}\n\n## Opened software\n\n{SOFTWARE}\n\n## Refund\n\n{REFUND}\n",
+    "shipping.md": "# Shipping\n\nIslands take four days.\n\n## Refund\n\nThere is none for shipping.\n",
+}
+CUT = """
+from pathlib import Path
+TEXTS = {path.name: path.read_text() for path in sorted((Path(__file__).parent / "guide").glob("*.md"))}
+CHUNKS = [(name, part.split("\\n")[0].strip("# "), part.strip())
+          for name, text in TEXTS.items() for part in text.split("\\n#")]
+
+def ranked(query, rows, text):
+    words = set(query.lower().split())
+    return sorted(rows, key=lambda row: -len(words & set(text(row).lower().replace(".", "").split())))
+
+def files(query, k=5):
+    return [name for name, _ in ranked(query, TEXTS.items(), lambda row: row[1])][:k]
+
+def chunks(query, k=5):
+    return [{"id": f"mine-{name}-{title}", "doc_id": name, "text": text}
+            for name, title, text in ranked(query, CHUNKS, lambda row: row[2])][:k]
+
+def headings(query, k=5):
+    return [{"file": f"/srv/guide/{name}", "section": title}
+            for name, title, _ in ranked(query, CHUNKS, lambda row: row[2])][:k]
+"""
+SPEC = """
+name = "guide"
+collection = "guide/"
+queries = "questions.csv"
+golden_set = "quotes.csv"
+latency.repeats = 1
+[axes]
+mode = "sparse"
+candidates = 2
+chunker = { method = "sentence", size = 20, overlap = 0 }
+"""
+
+
+@pytest.fixture
+def guide(tmp_path: Path) -> Cli:
+    """Documents that a stack cut and searched, judged quotes, and a pipeline that cuts them otherwise."""
+    (tmp_path / "guide").mkdir()
+    for name, text in GUIDE.items():
+        (tmp_path / "guide" / name).write_text(text)
+    questions = {
+        "q1": "parcels returned 30 days",
+        "q2": "opened software",
+        "q3": "refund paid five working days",
+    }
+    (tmp_path / "questions.csv").write_text(
+        "query_id,text\n" + "".join(f"{name},{text}\n" for name, text in questions.items())
+    )
+    quotes = {"q1": RETURNS, "q2": SOFTWARE, "q3": REFUND}
+    rows = (f'{name},returns.md,"{quote}",5\n' for name, quote in quotes.items())
+    (tmp_path / "quotes.csv").write_text("query_id,source,quote,grade\n" + "".join(rows))
+    (tmp_path / "guide.toml").write_text(SPEC)
+    (tmp_path / "cut.py").write_text(CUT)
+    one = Cli(tmp_path)
+    one("run", str(tmp_path / "guide.toml"), "--yes")
+    return one
+
+
+def of_guide(cli: Cli, function: str, *words: str, code: int = 0) -> str:
+    path = ("--path", str(cli.folder), "--collection", "guide", "--repeats", "1", "--yes")
+    return cli("measure", f"cut:{function}", "--name", function, "-k", "3", *path, *words, code=code).stderr
+
+
+def scores(cli: Cli) -> dict[str, tuple[float, int]]:
+    rows = cli.rows("score", "--collection", "guide", "--measures", "RR@3")
+    return {str(row["stack"]): (float(row["value"]), int(row["n"])) for row in rows}
+
+
+def test_passages_that_a_pipeline_cut_itself_are_judged_by_the_places_of_the_documents(guide: Cli):
+    told = of_guide(guide, "chunks")
+    assert "passages known: 9 by quote" in told
+    assert "chunks, K = 3: RR@10 1.000" in told
+    value, n = scores(guide)["chunks, K = 3"]
+    assert (value, n) == (1.0, 3)
+    (run,) = [row for row in guide.rows("list", "runs") if row["label"] == "chunks, K = 3"]
+    golden = [row["golden_set_id"] for row in guide.rows("list", "golden-sets")]
+    assert len(golden) == 1
+    warned = guide("decide", "--collection", "guide", "--measure", "RR@3").stderr
+    assert "documents" not in warned
+    assert str(run["run_id"]).startswith("r-")
+
+
+def test_whole_documents_are_set_apart_from_passages_of_them(guide: Cli):
+    told = of_guide(guide, "files")
+    assert "files, K = 3 · whole documents: retrieves whole documents, most retrieve passages" in told
+    done = guide("decide", "--collection", "guide", "--measure", "RR@3")
+    assert "1 stack retrieves whole documents, 1 other passages. They are set apart." in done.stderr
+    assert "files" not in done.stdout
+    together = guide("decide", "--collection", "guide", "--measure", "RR@3", "--together")
+    assert "They stand on one scale, though they do not compare." in together.stderr
+    assert "files, K = 3 · whole documents" in together.stdout
+
+
+def test_source_and_heading_are_offered_and_taken_where_that_is_wanted(guide: Cli):
+    refused = of_guide(guide, "headings", code=1)
+    assert "source and heading would tell 3 (match = headings)" in refused
+    told = of_guide(guide, "headings", "--match", "headings")
+    assert "passages known: 9 by source and heading" in told
+    assert scores(guide)["headings, K = 3"] == (1.0, 3)

@@ -15,6 +15,7 @@ from core.cli.base import Context, complain
 from core.cli.context import BudgetOption, DryRunOption, Format, FormatOption, YesOption
 from core.cli.runs import plan as planning
 from core.errors import InputError, UnknownNameError
+from core.pipeline.own.config import Match
 from core.views.run.own import OwnForm, read_params, specification
 from core.views.run.plan import size_of
 from core.views.workspace.asked import golden_set_of
@@ -46,6 +47,13 @@ def measure(
         list[str] | None,
         typer.Option(help="Keyword argument, as alpha=0.3,0.5; several values are several stacks."),
     ] = None,
+    match: Annotated[
+        Match,
+        typer.Option(
+            help="What its passages are known by: ids (or whole texts); places: also source and characters, "
+            "or their words; headings: also source and heading."
+        ),
+    ] = "places",
     candidates: Annotated[int, typer.Option("-k", min=1, help="How many passages are asked for.")] = 50,
     version: Annotated[str, typer.Option(help="Tells this state from others.", show_default=False)] = "",
     version_cmd: Annotated[
@@ -100,6 +108,7 @@ def measure(
         output=output,
         key_env=key_env,
         params=_params(param or []),
+        match=match,
         candidates=candidates,
         version=version,
         version_cmd=version_cmd,

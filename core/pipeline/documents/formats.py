@@ -76,7 +76,7 @@ def read_text(member: Member) -> Content:
 def read_markdown(member: Member) -> Content:
     """Return a Markdown file in UTF-8, its headings found; the first of the highest level is the title."""
     text = _decoded(member)
-    headings = tuple(_headings(text))
+    headings = tuple(markdown_headings(text))
     top = min((heading.level for heading in headings), default=0)
     title = next((heading.title for heading in headings if heading.level == top), "")
     return Content(text, title if top == 1 else "", headings)
@@ -87,7 +87,7 @@ def _decoded(member: Member) -> str:
     return unix_lines(whole(member).decode("utf-8"))
 
 
-def _headings(text: str) -> Iterator[Heading]:
+def markdown_headings(text: str) -> Iterator[Heading]:
     """Yield ATX and Setext headings outside of code and front matter."""
     lines = text.split("\n")
     start, fence, before = 0, "", ""

@@ -15,6 +15,7 @@ from core.pipeline.evaluate.steps import Graph, Step
 from core.pipeline.index import Outside
 from core.pipeline.own.config import OWN, OwnStack
 from core.pipeline.own.model import OwnRetriever
+from core.pipeline.own.parts import shelf_of
 from core.pipeline.own.passages import Shelf
 from core.pipeline.ranking import Hits
 from core.pipeline.ranking.cut import keep
@@ -177,7 +178,7 @@ class Asker:
     def _own(self, step: Step) -> Node:
         """Return a pipeline of one's own; its processor time is that of another process, as that one says."""
         corpus, name = self._corpora[step], step.params["model"]["name"]
-        shelf = self._shelves.setdefault(corpus.hash, Shelf(corpus.passage_ids, corpus.texts))
+        shelf = self._shelves.setdefault(corpus.hash, shelf_of(corpus))
         retriever = self.own[step] = self._models.own(self._pipelines[name], step, shelf)
 
         def ask(text: str, _: Sequence[Any], again: str) -> Outcome:

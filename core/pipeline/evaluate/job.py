@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
@@ -25,6 +25,16 @@ class Late:
 
 
 @dataclass(frozen=True, slots=True)
+class Named:
+    """What the passages of a corpus may be known by, beside their ids and whole texts."""
+
+    rows: pl.DataFrame  # title, text and source of each, in the order of the corpus
+    # Where passages lie that were cut of them, frame of `TABLES["chunks"]`, where they are documents of which
+    # parts may be retrieved; None = they are passages
+    chunks: pl.DataFrame | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Corpus:
     """Passages with text, in the order in which hits count them."""
 
@@ -34,6 +44,7 @@ class Corpus:
     hash: str  # identifies the identifiers and texts
     chunking: str | None = None  # name of the chunking; None = the collection's own passages
     late: Late | None = None  # what late chunking takes; None = each passage is embedded by itself
+    named: Named | None = None  # what else its passages may be known by; None = nobody asks
 
     def __len__(self) -> int:
         return len(self.passage_ids)
@@ -49,6 +60,13 @@ def texts_of(passages: pl.DataFrame) -> pl.DataFrame:
     title, text = (pl.col(name).fill_null("") for name in ("title", "text"))
     document = pl.concat_str(title, text, separator="\n").str.strip_chars()
     return passages.select("passage_id", document=document).filter(pl.col("document") != "")
+
+
+def named_corpus(passages: pl.DataFrame, chunks: pl.DataFrame | None) -> Corpus:
+    """Return the texts of passages with what else they may be known by; `chunks` as of `Named`."""
+    corpus = corpus_of(passages)
+    rows = corpus.passage_ids.to_frame().join(passages, on="passage_id", how="left", maintain_order="left")
+    return replace(corpus, named=Named(rows.select("title", "text", "source"), chunks))
 
 
 def corpus_of(passages: pl.DataFrame, chunking: str | None = None, *, late: Late | None = None) -> Corpus:

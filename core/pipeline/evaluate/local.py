@@ -15,9 +15,9 @@ from core.pipeline.evaluate.build import OPEN_BYTES, Builder, Models
 from core.pipeline.evaluate.folder import Measurements, Status
 from core.pipeline.evaluate.job import Job, Protocol
 from core.pipeline.evaluate.measure import Measurer, Signals, words
-from core.pipeline.evaluate.results import Made, Writer
+from core.pipeline.evaluate.results import Writer
 from core.pipeline.evaluate.steps import Graph, Route, Step
-from core.records import JsonMap
+from core.records import Batch, JsonMap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ class LocalExecutor:
         """Return how many units of each kind of work there are."""
         return units(self._graph, self._protocol)
 
-    def round(self, number: int, *, last: bool) -> Generator[Made]:
+    def round(self, number: int, *, last: bool) -> Generator[Batch]:
         """Measure all stacks in a round; in the last yield their results as they finish."""
         for wave in self._waves():
             steps = [step for step in Graph(tuple(wave), {}).steps if (step, number) not in self._measured]
@@ -127,7 +127,7 @@ class LocalExecutor:
         if wave:
             yield wave
 
-    def _finish(self, wave: Sequence[Route]) -> Iterator[Made]:
+    def _finish(self, wave: Sequence[Route]) -> Iterator[Batch]:
         """Yield the results of stacks, and let go of what no other stack needs."""
         for route in wave:
             yield self._writer.made(route)

@@ -26,7 +26,9 @@ from core.pipeline.evaluate.measure import Results, Signals
 from core.pipeline.evaluate.rated import rated
 from core.pipeline.evaluate.steps import Route, Step
 from core.pipeline.own.config import OWN
+from core.pipeline.own.cut import OwnChunking, own_chunking
 from core.pipeline.own.model import OwnRetriever, faults
+from core.pipeline.own.parts import DocumentShelf
 from core.pipeline.ranking import Hits
 from core.prices.calculator import search_units
 from core.providers.base import LOCAL_ITEM, Amount, scaled
@@ -36,11 +38,8 @@ from core.tables import GENERATE, frame
 _EVERY_S = 5.0
 
 
-Made = tuple[Run, Mapping[str, pl.DataFrame]]  # A run and its rows, by table
-
-
 class Outbox:
-    """Collects runs with their rows; a run and all of its rows are always in one batch."""
+    """Collects runs; a run and all that belongs to it are always in one batch."""
 
     def __init__(
         self,
@@ -50,13 +49,13 @@ class Outbox:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._sink, self._landed, self._clock = sink, landed, clock
-        self._waiting: list[Made] = []
+        self._waiting: list[Batch] = []
         self._sent = clock()
         self.runs: list[Run] = []
 
-    def add(self, run: Run, frames: Mapping[str, pl.DataFrame]) -> None:
+    def add(self, made: Batch) -> None:
         """Take a run; it is handed over now, or with those that follow it soon."""
-        self._waiting.append((run, frames))
+        self._waiting.append(made)
         if self._clock() - self._sent >= _EVERY_S:
             self.flush()
 
@@ -64,7 +63,7 @@ class Outbox:
         """Hand over what is waiting."""
         if not self._waiting:
             return
-        batch = merged([Batch(runs=(run,), frames=frames) for run, frames in self._waiting])
+        batch = merged(self._waiting)
         self._sink(batch)
         self._waiting.clear()
         self._sent = self._clock()
@@ -73,13 +72,15 @@ class Outbox:
 
 
 def merged(batches: Sequence[Batch]) -> Batch:
-    """Return runs and rows of several batches in one, tables without rows left out."""
+    """Return what several batches hold in one, tables without rows left out."""
     tables: defaultdict[str, list[pl.LazyFrame]] = defaultdict(list)
     for batch in batches:
         for table, rows in batch.frames.items():
             tables[table].append(rows.lazy())
     frames = {table: pl.concat(parts).collect() for table, parts in tables.items()}
     return Batch(
+        collections=tuple(collection for batch in batches for collection in batch.collections),
+        golden_sets=tuple(golden_set for batch in batches for golden_set in batch.golden_sets),
         runs=tuple(run for batch in batches for run in batch.runs),
         frames={table: rows for table, rows in frames.items() if rows.height},
     )
@@ -107,11 +108,13 @@ class Writer:
         self._load = environment.load_average()
         self._lengths = cache(lambda chunking: job.corpora[chunking].texts.str.len_chars().to_numpy())
 
-    def made(self, route: Route) -> Made:
-        """Return the run of a route that has been measured, and its rows."""
+    def made(self, route: Route) -> Batch:
+        """Return the run of a route that has been measured, and all that belongs to it."""
         run, corpus, ids = self._run(route), self._job.corpora[route.chunking], self._job.queries["query_id"]
+        own = self._own_chunking(route, run)
+        searched = corpus.passage_ids if own is None else own.passage_ids
         frames = {
-            "rankings": rankings(run.run_id, route, self._results, ids, corpus.passage_ids),
+            "rankings": rankings(run.run_id, route, self._results, ids, searched),
             "timings": timings(run.run_id, route, self._results, ids),
             "usage": usage(run.run_id, route, self._results, ids, self._lengths(route.chunking)),
             "signals": self._signals.frame(run.run_id, route, ids),
@@ -119,7 +122,22 @@ class Writer:
         frames |= rated(run.run_id, route, self._results, ids, corpus.passage_ids)
         if (said := answers(run.run_id, route, self._results, ids)).height:
             frames["answers"] = said
-        return run, frames
+        if own is None:
+            return Batch(runs=(run,), frames=frames)
+        run, more = replace(run, chunking=own.name), own.batch
+        return Batch(collections=more.collections, runs=(run,), frames={**more.frames, **frames})
+
+    def _own_chunking(self, route: Route, run: Run) -> OwnChunking | None:
+        """Return the passages that a pipeline of one's own cut itself, where it retrieved any."""
+        asked = self._own.get(route.pool)
+        if asked is None or not isinstance(asked.shelf, DocumentShelf):
+            return None
+        ranked = [*finals(route, self._results), *pools(route, self._results)]
+        used = {int(at) for hits in ranked for at in hits.passages}
+        if max(used, default=0) < len(asked.shelf):
+            return None
+        name = str(route.stack.spec["name"])
+        return own_chunking(self._job.collection_id, run.run_id, name, asked.shelf, used)
 
     def _run(self, route: Route) -> Run:
         load = [self._load, environment.load_average()]

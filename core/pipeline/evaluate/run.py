@@ -185,8 +185,8 @@ def _run(
             for number in range(1, rounds + 1):
                 _await(number, job.protocol.pause_s, kept, session)
                 with closing(executor.round(number, last=number == rounds)) as finished:
-                    for run, frames in finished:
-                        outbox.add(run, frames)
+                    for made in finished:
+                        outbox.add(made)
                 kept.end_round(number, now())
     finally:
         outbox.flush()

@@ -13,6 +13,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from core.providers.config import origin
 from core.records import JsonMap
 
+Match = Literal["ids", "places", "headings"]
+"""What a passage may be known by: its id or whole text; also its place or its words; also its heading."""
 OWN = "own"
 """The mode of stacks that are somebody's own pipeline; also the kind of their step."""
 MAX_K = 10_000
@@ -84,6 +86,9 @@ class Response(_Table):
         id: Of each its id; empty = each is one.
         score: Of each its score.
         text: Of each its text, for passages whose ids are not those of the collection.
+        source: Of each the document that it is from.
+        start, end: Of each between which characters of that document it lies.
+        heading: Of each the heading that it stands under.
         took_ms: Milliseconds that the server says it took.
         pool: The passages before the last order.
         answer: A generated answer.
@@ -94,6 +99,10 @@ class Response(_Table):
     id: str = "id"
     score: str = ""
     text: str = ""
+    source: str = ""
+    start: str = ""
+    end: str = ""
+    heading: str = ""
     took_ms: str = ""
     pool: str = ""
     answer: str = ""
@@ -120,6 +129,8 @@ class OwnStack(_Table):
         params: Keyword arguments; several values of one are an axis.
         method: How params are combined: "grid"; "one-factor" = the first of each, and each other alone;
             "search" = those of the grid that a search begins.
+        match: What tells its passages: "ids" = id or whole text; "places" = also place or words; "headings" =
+            also source and heading.
         candidates: K, how many passages are asked for.
         version: What tells this state of the pipeline from others.
         version_cmd: A command that prints it, run in `path`.
@@ -147,6 +158,7 @@ class OwnStack(_Table):
     key_header: str = ""
     params: Params = Field(default_factory=dict)
     method: Literal["grid", "one-factor", "search"] = "grid"
+    match: Match = "places"
     candidates: Annotated[int, Field(ge=1, le=MAX_K)] = 50
     version: Annotated[str, Field(max_length=200)] = ""
     version_cmd: str = ""

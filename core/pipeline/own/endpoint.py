@@ -23,7 +23,7 @@ from core.errors import InputError, UnknownNameError
 from core.paths import DATA
 from core.pipeline.own.config import OwnStack, Request, Response
 from core.pipeline.own.process import Ended
-from core.pipeline.own.worker.clq_worker import Refused, understood
+from core.pipeline.own.worker.clq_worker import AT, Refused, placed, understood, where
 from core.providers.calls import Keys
 from core.providers.config import origin
 from core.records import JsonMap
@@ -298,17 +298,21 @@ class Endpoint:
             raise Refused(f"response.{key} finds {kind}, not a list of passages")
         paths = self._paths or {}
         find: dict[str, Callable[[Any], Any]] = {
-            name: paths[name].search if name in paths else lambda _: None for name in ("id", "score", "text")
+            name: paths[name].search if name in paths else lambda _: None
+            for name in ("id", "score", "text", *AT)
         }
         hits = []
         for place, hit in enumerate(found, 1):
             name = find["id"](hit) if "id" in paths else hit
             text, score = find["text"](hit), find["score"](hit)
             ids = [str(name)] if isinstance(name, str | int) and not isinstance(name, bool) else []
-            if not ids and not isinstance(text, str):
+            at = where([{key: find[key](hit) for key in AT}], text if isinstance(text, str) else None)
+            if not ids and not isinstance(text, str) and "source" not in at:
                 raise Refused(f"passage {place} of response.{key} has neither an id nor a text")
             number = isinstance(score, int | float) and not isinstance(score, bool)
-            hits.append([ids, float(score) if number else None, text if isinstance(text, str) else None])
+            hits.append(
+                placed(ids, float(score) if number else None, text if isinstance(text, str) else None, at)
+            )
         return hits
 
     def interrupt(self) -> None:

@@ -17,7 +17,7 @@ from core.errors import ProviderError
 from core.pipeline.own.config import OWN, OwnStack
 from core.pipeline.own.endpoint import Endpoint
 from core.pipeline.own.here import Here, offered
-from core.pipeline.own.passages import Placed, Shelf
+from core.pipeline.own.passages import Kept, Placed, Shelf, unknown
 from core.pipeline.own.process import Ended, Worker
 from core.pipeline.ranking import Hits
 from core.prices.cost import DOLLARS
@@ -80,7 +80,7 @@ class OwnRetriever(Model):
         meter: Meter | None,
     ) -> None:
         self.name = self.item = config.name
-        self._config, self._asks, self._shelf = config, asks, shelf
+        self._config, self._asks, self.shelf = config, asks, shelf
         self._params, self._identity = params, identity
         self._journal, self._meter = journal, meter
         self._orders: dict[str, tuple[int, ...]] = {}
@@ -106,8 +106,11 @@ class OwnRetriever(Model):
             if value["fault"]["kind"] in ENDS:
                 self._ended[text] = value["fault"]
         else:
-            self._compare((text, extra), tuple(value["passages"]))
-        hits = Retrieved(*_hits(value["passages"], value["scores"]), _pool(value.get("pool")))
+            self._compare((text, extra), tuple(map(self.shelf.position, value["passages"])))
+        pool = value.get("pool")
+        hits = Retrieved(
+            *self._hits(value["passages"], value["scores"]), None if pool is None else self._hits(*pool)
+        )
         details = {name: value[name] for name in _TOLD if value.get(name) is not None}
         ms = float("nan") if value.get("fault") else reply.ms
         usage = tuple(amount for amount in reply.usage if amount.item != LOCAL_ITEM)
@@ -171,13 +174,15 @@ class OwnRetriever(Model):
                 "where": redact(str(fault.get("where", "")))[:_SHOWN],
             }
             return {"fault": kept, "passages": [], "scores": []}
-        placed = self._shelf.place(answer["hits"])
+        placed = self.shelf.place(answer["hits"], self._config.match)
         if answer["hits"] and not placed.passages:
-            listed = ", ".join(placed.named)
-            text = f"none of its {placed.unmatched} passages is in the collection, by id or text: {listed}"
+            text = (
+                f"none of its {placed.unmatched} passages is {unknown(self._config.match, placed.headed)}: "
+            )
+            text += ", ".join(placed.named)
             return {"fault": {"kind": "unknown ids", "text": text, "where": ""}, "passages": [], "scores": []}
         value: dict[str, Any] = {
-            "passages": placed.passages,
+            "passages": list(map(self.shelf.kept, placed.passages)),
             "scores": placed.scores,
             **_counts(placed),
             **{
@@ -191,13 +196,18 @@ class OwnRetriever(Model):
         if answer.get("attempts", 1) > 1:
             value["retried"] = answer["attempts"] - 1
         if answer.get("pool") is not None:
-            pool = self._shelf.place(answer["pool"])
+            pool = self.shelf.place(answer["pool"], self._config.match)
             held, pairs = set(pool.passages), zip(placed.passages, placed.scores, strict=True)
             missing = [(at, score) for at, score in pairs if at not in held]
             ranked = [*zip(pool.passages, pool.scores, strict=True), *missing]
-            value["pool"] = [[at for at, _ in ranked], [score for _, score in ranked]]
+            value["pool"] = [[self.shelf.kept(at) for at, _ in ranked], [score for _, score in ranked]]
             value["beside_pool"] = len(missing) or None
         return value
+
+    def _hits(self, kept: Sequence[Kept], scores: Sequence[float | None]) -> Hits:
+        numbers = [float("nan") if score is None else score for score in scores]
+        passages = np.array([self.shelf.position(one) for one in kept], dtype=np.int64)
+        return Hits(passages, np.array(numbers, dtype=np.float64))
 
     def _compare(self, call: tuple[str, str], order: tuple[int, ...]) -> None:
         """Note whether a query that was asked before is answered in the same order."""
@@ -236,7 +246,7 @@ def _is_kept(value: object) -> bool:
 
 
 _TOLD = (
-    "fault", "stages", "calls", "answer", "shape", "unmatched", "named", "repeated", "by_text",
+    "fault", "stages", "calls", "answer", "shape", "unmatched", "headed", "named", "repeated", "known_by",
     "not_a_number", "retried", "beside_pool",
 )  # fmt: skip
 
@@ -254,8 +264,9 @@ def faults(query_ids: Sequence[str], details: Sequence[Mapping[str, Any]]) -> Js
     ]
     sums = {
         name: sum(detail.get(name) or 0 for detail in details)
-        for name in ("unmatched", "repeated", "by_text", "not_a_number", "retried", "beside_pool")
+        for name in ("unmatched", "headed", "repeated", "not_a_number", "retried", "beside_pool")
     }
+    known_by = sum((Counter(detail.get("known_by") or {}) for detail in details), Counter[str]())
     named = list(dict.fromkeys(name for detail in details for name in detail.get("named") or ()))
     shapes = list(dict.fromkeys(detail["shape"] for detail in details if detail.get("shape")))
     return {
@@ -263,6 +274,7 @@ def faults(query_ids: Sequence[str], details: Sequence[Mapping[str, Any]]) -> Js
         "faults": failed[:_LISTED],
         **{name: count for name, count in sums.items() if count},
         **({"unmatched_passages": named[:_LISTED]} if named else {}),
+        **({"known_by": dict(known_by)} if known_by.keys() - {"id"} else {}),
         "understood_as": shapes,
     }
 
@@ -303,17 +315,7 @@ def _amounts(name: str, row: Mapping[str, Any]) -> list[Amount]:
     ]
 
 
-def _hits(passages: Sequence[int], scores: Sequence[float | None]) -> Hits:
-    numbers = [float("nan") if score is None else score for score in scores]
-    return Hits(np.array(passages, dtype=np.int64), np.array(numbers, dtype=np.float64))
-
-
-def _pool(kept: Sequence[Any] | None) -> Hits | None:
-    return None if kept is None else _hits(kept[0], kept[1])
-
-
 def _counts(placed: Placed) -> dict[str, Any]:
-    counts = {name: getattr(placed, name) for name in ("unmatched", "repeated", "by_text")}
-    return {name: count for name, count in counts.items() if count} | (
-        {"named": placed.named} if placed.named else {}
-    )
+    counts = {name: getattr(placed, name) for name in ("unmatched", "headed", "repeated", "named")}
+    ways = {"known_by": dict(placed.known_by)} if placed.known_by.keys() - {"id"} else {}
+    return {name: count for name, count in counts.items() if count} | ways

@@ -1,26 +1,52 @@
-"""Passages of an answer in the corpus: known by their ids, else by their text; what is neither is counted."""
+"""Passages of an answer in the corpus: known by id, text, quote or heading; what is none is counted.
+
+A passage that is cut otherwise than those of the corpus counts as the one that it stands in, or as the
+longest that stands in it. Parts of documents: `core.pipeline.own.parts`.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
+from core.pipeline.own.config import Match
+from core.pipeline.own.paths import Paths
+from core.pipeline.own.words import Texts, in_line
+
+Way = Literal["id", "source", "text", "span", "quote", "heading"]
 _BLANKS = re.compile(r"\s+")
 NAMED = 5  # Passages that match nothing, by name, of one answer
 _SHOWN = 60
 
 Hit = Sequence[Any]
-"""Candidate ids, score or None, text or None."""
+"""Candidate ids, score or None, text or None; where it is from, if that is said."""
+Kept = int | list[int]
+"""A passage by its position, or a part of a document: that document's position, first and last character."""
+Found = tuple[int | None, Way]
 
 
 def plain_text(text: str) -> str:
     """Return a text as texts are compared: blanks made one, none at the ends."""
     return _BLANKS.sub(" ", text).strip()
+
+
+_BY: Mapping[Match, str] = {
+    "ids": "id or text",
+    "places": "id, text, place or quote",
+    "headings": "id, text, place, quote or heading",
+}
+
+
+def unknown(match: Match, headed: int) -> str:
+    """Say of passages that match nothing what they were looked up by, and what would tell some of them."""
+    more = f"; source and heading would tell {headed} (match = headings)" if headed else ""
+    return f"in the collection, by {_BY[match]}{more}"
 
 
 @dataclass(slots=True)
@@ -30,52 +56,156 @@ class Placed:
     passages: list[int] = field(default_factory=list)  # positions in the corpus, best first
     scores: list[float | None] = field(default_factory=list)
     unmatched: int = 0  # passages that match nothing
+    headed: int = 0  # of these, those that source and heading would tell
     repeated: int = 0  # passages that stood further up already
-    by_text: int = 0  # passages that were known by their text only
+    known_by: Counter[Way] = field(default_factory=Counter)  # how the others were known
     named: list[str] = field(default_factory=list)  # some that match nothing
 
 
-class Shelf:
-    """The passages of a corpus, to look answers up in."""
+class Told(NamedTuple):
+    """What a hit says of itself."""
 
-    def __init__(self, passage_ids: pl.Series, texts: pl.Series) -> None:
-        self._ids, self._texts = passage_ids, texts
+    ids: Sequence[str]
+    text: str  # empty where it is an id, or none came
+    line: str  # the words of it
+    source: str
+    heading: str  # its words
+    start: int | None
+    end: int | None
+
+    @classmethod
+    def of(cls, hit: Hit) -> Told:
+        """Read a hit."""
+        ids, _, text, *more = hit
+        at: dict[str, Any] = more[0] if more else {}
+        text = "" if text is None or text in ids else text
+        heading = in_line(str(at.get("heading") or ""))
+        return cls(
+            ids, text, in_line(text), str(at.get("source") or ""), heading, at.get("start"), at.get("end")
+        )
+
+    @property
+    def name(self) -> str:
+        """What people may know it by."""
+        return str(self.ids[0]) if self.ids else self.text or f"{self.source}, {self.heading.strip()}"
+
+
+class Shelf:
+    """The passages of a corpus, to look answers up in.
+
+    Args:
+        passage_ids: Their ids.
+        texts: What is searched of each.
+        rows: Title, text and source of each; None = passages are known by id and whole text only.
+    """
+
+    def __init__(self, passage_ids: pl.Series, texts: pl.Series, rows: pl.DataFrame | None = None) -> None:
+        self.ids, self._texts, self._rows = passage_ids, texts, rows
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def place(self, hits: Sequence[Hit], match: Match = "places") -> Placed:
+        """Look passages up; of one that stands twice the first counts."""
+        placed, seen = Placed(), set[int]()
+        for hit in hits:
+            told = Told.of(hit)
+            at, way = self.find(told, match)
+            if at is None:
+                placed.unmatched += 1
+                placed.headed += match == "places" and self.under_heading(told) is not None
+                if len(placed.named) < NAMED:
+                    placed.named.append(told.name[:_SHOWN])
+                continue
+            placed.known_by[way] += 1
+            if at in seen:
+                placed.repeated += 1
+                continue
+            seen.add(at)
+            placed.passages.append(at)
+            placed.scores.append(hit[1])
+        return placed
+
+    def kept(self, at: int) -> Kept:
+        """Return a passage as it is kept, whatever else is returned before it another time."""
+        return at
+
+    def position(self, kept: Kept) -> int:
+        """Return the position of what was kept."""
+        return kept if isinstance(kept, int) else kept[0]
+
+    def shown(self, at: int) -> tuple[str, str]:
+        """Return the id and the text of a passage, as people may read them."""
+        return str(self.ids[at]), str(self._texts[at])
+
+    def find(self, told: Told, match: Match) -> Found:
+        """Find the passage that a hit is, or that it stands in, and say how; None where there is none."""
+        if (known := self.known(told)) is not None:
+            return known, "id"
+        exact = self._by_text.get(plain_text(told.text))
+        if exact is not None or match == "ids" or self._rows is None:
+            return exact, "text"
+        if told.line and (quoted := self._quoted(told)) is not None:
+            return quoted, "quote"
+        return (self.under_heading(told) if match == "headings" else None), "heading"
+
+    def known(self, told: Told) -> int | None:
+        """Return the passage of one of a hit's ids."""
+        return next((self._by_id[name] for name in told.ids if name in self._by_id), None)
+
+    def _quoted(self, told: Told) -> int | None:
+        near = self._of_source(told)
+        if (held := self.words.holding(told.line, near)) is not None:
+            return held
+        within = [at for at in self.words.within(told.line) if near is None or at in near]
+        return max(within, key=lambda at: len(self.words.worded(at).line), default=None)
+
+    def under_heading(self, told: Told) -> int | None:
+        """Find the passage under the heading that a hit tells, where only one of its source is."""
+        near = self._of_source(told) if told.heading else None
+        if near is None or self._rows is None:
+            return None
+        titled = [at for at in near if in_line(self._rows["title"][at] or "") == told.heading]
+        return titled[0] if len(titled) == 1 else None
+
+    def _of_source(self, told: Told) -> Sequence[int] | None:
+        """Return the passages of the source that a hit tells; None where that is not known."""
+        at = self._paths.find(told.source) if told.source else None
+        return None if at is None else self._sources[at][1]
+
+    @cached_property
+    def words(self) -> Texts:
+        """The texts of the passages, to be found by their words."""
+        texts = self._rows["text"].fill_null("") if self._rows is not None else self._texts
+        return Texts(texts.to_list())
 
     @cached_property
     def _by_id(self) -> dict[str, int]:
-        return {name: at for at, name in enumerate(self._ids)}
+        return {name: at for at, name in enumerate(self.ids)}
 
     @cached_property
     def _by_text(self) -> dict[str, int]:
         """Position by text, with its title before it and without; the first of equal ones."""
         places: dict[str, int] = {}
         for at, text in enumerate(self._texts):
-            head, _, rest = text.partition("\n")
-            for form in (
-                plain_text(text),
-                plain_text(rest) if rest else "",
-                plain_text(head) if not rest else "",
-            ):
-                if form:
-                    places.setdefault(form, at)
+            for form in self.forms(at, text):
+                places.setdefault(form, at)
         return places
 
-    def place(self, hits: Sequence[Hit]) -> Placed:
-        """Look passages up; of one that stands twice the first counts."""
-        placed, seen = Placed(), set[int]()
-        for ids, score, text in hits:
-            at = next((self._by_id[name] for name in ids if name in self._by_id), None)
-            if at is None and text:
-                at = self._by_text.get(plain_text(text))
-                placed.by_text += at is not None
-            if at is None:
-                placed.unmatched += 1
-                if len(placed.named) < NAMED:
-                    placed.named.append(str(ids[0] if ids else text)[:_SHOWN])
-            elif at in seen:
-                placed.repeated += 1
-            else:
-                seen.add(at)
-                placed.passages.append(at)
-                placed.scores.append(score)
-        return placed
+    def forms(self, at: int, text: str) -> Iterator[str]:  # noqa: ARG002 - documents are told by it
+        """Yield a text as it may come back: with its title before it, or without."""
+        head, _, rest = text.partition("\n")
+        yield from filter(None, map(plain_text, (text, rest, "" if rest else head)))
+
+    @cached_property
+    def _sources(self) -> list[tuple[str, list[int]]]:
+        """Return the sources, each with its passages."""
+        found: dict[str, list[int]] = {}
+        for at, source in enumerate(self._rows["source"] if self._rows is not None else ()):
+            if source:
+                found.setdefault(source, []).append(at)
+        return list(found.items())
+
+    @cached_property
+    def _paths(self) -> Paths:
+        return Paths((source, at) for at, (source, _) in enumerate(self._sources))

@@ -11,13 +11,15 @@ from core.pipeline.evaluate.job import Corpus
 from core.pipeline.own.config import OwnStack
 from core.pipeline.own.endpoint import filled
 from core.pipeline.own.model import asker_of, used_by
-from core.pipeline.own.passages import Shelf
+from core.pipeline.own.parts import DocumentShelf, shelf_of
+from core.pipeline.own.passages import Placed, Shelf, Told, unknown
 from core.pipeline.own.process import Ended
 from core.providers.calls import Keys, redact
 from core.records import JsonMap
 from core.tables import schema
 
 TRIED = schema("rank:int64 returned passage_id score:float known_by text")
+_NO_ROWS = pl.DataFrame(schema=TRIED)
 _TEXT = 160
 
 
@@ -33,6 +35,7 @@ class Trial:
     lacks: tuple[str, ...] = ()  # what is not known without more, and what would tell it
     answer: str = ""  # a generated answer that came along
     printed: str = ""  # the end of what it printed
+    headed: int = 0  # passages that match nothing, but would by source and heading
 
 
 def try_query(own: OwnStack, query: str, corpus: Corpus, *, keys: Keys | None = None) -> Trial:
@@ -49,52 +52,54 @@ def try_query(own: OwnStack, query: str, corpus: Corpus, *, keys: Keys | None = 
         answer: dict[str, Any] = asks.ask(query, config.candidates, params)
         printed = getattr(asks, "printed", str)()
     except Ended as error:
-        return Trial(_rows([], corpus), fault=f"{error.kind}: {redact(error.text)}")
+        return Trial(_NO_ROWS, fault=f"{error.kind}: {redact(error.text)}")
     finally:
         asks.close()
     if "fault" in answer:
         fault = answer["fault"]
         where = f" ({fault['where']})" if fault.get("where") else ""
         said = f"{fault['kind']}: {redact(str(fault['text']))}{where}"
-        return Trial(_rows([], corpus), answer.get("ms"), fault=said, hello=asks.hello, printed=printed)
-    rows = _rows(answer["hits"], corpus)
+        return Trial(_NO_ROWS, answer.get("ms"), fault=said, hello=asks.hello, printed=printed)
+    shelf = shelf_of(corpus)
+    rows, placed = _rows(answer["hits"], shelf, config), shelf.place(answer["hits"], config.match)
     return Trial(
         rows,
         answer["ms"],
         str(answer.get("shape", "")),
         hello=asks.hello,
-        lacks=tuple(_lacks(config, answer, rows)),
+        lacks=tuple(_lacks(config, answer, shelf, placed)),
         answer=str(answer.get("answer") or ""),
         printed=redact(printed),
+        headed=placed.headed,
     )
 
 
-def _rows(hits: list[Any], corpus: Corpus) -> pl.DataFrame:
-    shelf, names = Shelf(corpus.passage_ids, corpus.texts), corpus.passage_ids
+def _rows(hits: list[Any], shelf: Shelf, config: OwnStack) -> pl.DataFrame:
     rows = []
-    for rank, (ids, score, text) in enumerate(hits, 1):
-        placed = shelf.place([(ids, score, text)])
-        at = placed.passages[0] if placed.passages else None
-        known = "nothing" if at is None else "text" if placed.by_text else "id"
-        shown = ((corpus.texts[at] if at is not None else text) or "")[:_TEXT]
-        passage = None if at is None else names[at]
-        rows.append((rank, ids[0] if ids else None, passage, score, known, shown))
+    for rank, hit in enumerate(hits, 1):
+        told = Told.of(hit)
+        at, way = shelf.find(told, config.match)
+        passage, text = (None, told.text) if at is None else shelf.shown(at)
+        known = "nothing" if at is None else way
+        rows.append((rank, told.name, passage, hit[1], known, text[:_TEXT]))
     return pl.DataFrame(rows, schema=TRIED, orient="row")
 
 
-def _lacks(config: OwnStack, answer: JsonMap, rows: pl.DataFrame) -> list[str]:
+def _lacks(config: OwnStack, answer: JsonMap, shelf: Shelf, placed: Placed) -> list[str]:
     """List what pages will not know, and what would tell them."""
-    unknown = rows.filter(known_by="nothing").height
+    hits, whole = answer["hits"], sum(at < len(shelf) for at in placed.passages)
     priced = any(
         amount.unit != "requests" and amount.item != "local-cpu" for amount in used_by(config, answer)
     )
     sentences = {
-        f"{unknown} of {rows.height} passages match nothing in the collection, by id or text; they would be"
-        " left out and counted.": unknown > 0,
+        f"{placed.unmatched} of {len(hits)} passages match nothing {unknown(config.match, placed.headed)};"
+        " they would be left out and counted.": placed.unmatched > 0,
+        "These are whole documents: stacks that retrieve passages of them would not be compared with it.":
+            isinstance(shelf, DocumentShelf) and 2 * whole > len(placed.passages),
         "Headroom and %PROC need the candidates before the last order: return pool.": not answer.get("pool"),
         "Latency will show one stage: time them with clq_stage, return stages, or emit OpenTelemetry spans.":
             not answer.get("stages"),
         "Its cost will be unknown: give usd_per_query or usd_per_hour, or return usage.": not priced,
-        "Cut-off methods on K curves need scores.": rows["score"].is_null().all() and rows.height > 0,
+        "Cut-off methods on K curves need scores.": bool(hits) and all(hit[1] is None for hit in hits),
     }  # fmt: skip
     return [words for words, lacking in sentences.items() if lacking]

@@ -19,6 +19,7 @@ from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.measure import FIRST, in_order, name
 from core.pipeline.evaluate.results import final
 from core.pipeline.evaluate.steps import Graph, Route, Step, graph
+from core.pipeline.own.parts import DocumentShelf
 from core.pipeline.query.perturb import perturbed
 from core.pipeline.ranking import Hits
 from core.providers.base import LOCAL_ITEM, Amount
@@ -127,6 +128,13 @@ class Course:
     def _run(self, route: Route, every: Graph, asker: Asker, queries: Sequence[int]) -> Answers:
         for step in route.steps:
             self._answer(step, every, asker, queries)
+        own = asker.own.get(route.pool)
+        if own is not None and isinstance(own.shelf, DocumentShelf) and own.shelf.parts:
+            raise InputError(
+                f"{own.name} returns passages that it cut itself: they are graded when it has answered all.",
+                where="method",
+                do='Try all of its parameters (method = "grid"), or return ids of the collection.',
+            )
         outcomes = {step: self._kept[step, every.depths.get(step, 0)] for step in route.steps}
         ranked = [
             final(route, {step: by_query[query].value for step, by_query in outcomes.items()})

@@ -17,7 +17,7 @@ from core.pipeline.chunk import Chunked, chunk
 from core.pipeline.chunk.methods import is_late
 from core.pipeline.documents import Documents
 from core.pipeline.evaluate import Corpus, Job, Protocol, corpus_of
-from core.pipeline.evaluate.job import TASKS, Late, Share
+from core.pipeline.evaluate.job import TASKS, Late, Share, named_corpus
 from core.pipeline.own.endpoint import filled
 from core.pipeline.query.entities import Names, named
 from core.pipeline.query.perturb import NAMES
@@ -38,6 +38,7 @@ from core.pipeline.sweep.sources import (
 )
 from core.prices import PriceBook, load_books
 from core.records import Batch, GoldenSet, JsonMap, Stack, canonical_json, part_id, short_hash
+from core.tables import frame
 
 _GRADED = ("judgements", "spans")
 NO_QUESTIONS = "There are no questions."
@@ -74,10 +75,10 @@ def read_job(
     source = spec.golden_set if judged else GoldenSource(split="all")
     whole, documents = read_collection(spec.collection, source, shelf)
     material = _Material(spec, stacks, whole, documents)
-    corpora = material.corpora()
+    given = material.golden(shelf) if judged else Batch()
+    corpora = material.corpora(given)
     largest = max(len(corpus) for corpus in corpora.values())
     problems = require(check(spec, known=known, stacks=stacks, books=books, passages=largest), to_run=to_run)
-    given = material.golden(shelf) if judged else Batch()
     queries = material.queries(given)
     golden, lost = material.graded(of_asked(given, queries))
     job = Job(
@@ -149,13 +150,25 @@ class _Material:
     def _cut(self, chunker: JsonMap) -> Chunked:
         return chunk(self._documents, chunker, collection=self.collection)
 
-    def corpora(self) -> dict[str | None, Corpus]:
-        """Return the corpora that are searched, by chunking."""
+    def corpora(self, golden: Batch) -> dict[str | None, Corpus]:
+        """Return the corpora that are searched, by chunking; spans of a golden set are those of documents."""
         corpora: dict[str | None, Corpus] = {}
         for chunked in self.cut:
             late = Late(self._documents, chunked.chunks) if is_late(chunked.chunker) else None
             corpora[chunked.name] = corpus_of(chunked.passages, chunked.name, late=late)
-        return corpora | ({None: corpus_of(self._frames["passages"])} if self._uncut else {})
+        if not self._uncut:
+            return corpora
+        whole = self._frames["passages"]
+        own = named_corpus(whole, self._places(golden)) if self._spec.own else corpus_of(whole)
+        return {**corpora, None: own}
+
+    def _places(self, golden: Batch) -> pl.DataFrame | None:
+        """Return where passages lie that were cut of the documents; None where the collection has none."""
+        chunks = [chunked.chunks for chunked in self.cut]
+        chunks += [self._frames["chunks"]] if "chunks" in self._frames else []
+        if not chunks and self._read is None and "spans" not in golden.frames:
+            return None
+        return pl.concat([frame("chunks", []), *chunks])
 
     def names(self, queries: pl.DataFrame) -> Names:
         """Return the names in the questions, where stacks are asked other names."""

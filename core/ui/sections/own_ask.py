@@ -11,7 +11,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.errors import ClqError
-from core.pipeline.evaluate import corpus_of
 from core.pipeline.own.endpoint import presets
 from core.pipeline.own.trial import Trial, try_query
 from core.pipeline.sweep import load
@@ -21,7 +20,7 @@ from core.store import Snapshot
 from core.ui import cache, door, show, work
 from core.ui.view import Empty, find_place
 from core.views.run.form import stored
-from core.views.run.own import OwnForm, about_words, read_params, specification
+from core.views.run.own import MATCHES, OwnForm, about_words, asked_corpus, read_params, specification
 from core.views.run.works import EVALUATION
 from core.views.text import plain
 from core.written import ms
@@ -98,9 +97,18 @@ def _form(collections: list[str], golden_sets: dict[str, str]) -> OwnForm:
         name=right.text_input("Name", key="own_name", placeholder="as it is called"),
     )
     form = _function(form) if what == FUNCTION else _endpoint(form)
-    one, two, three, four = st.columns(4)
+    one, two, three, four, five = st.columns(5)
     return replace(
         _more(form, what == FUNCTION),
+        match=five.selectbox(
+            "Passages known by",
+            list(MATCHES),
+            index=1,
+            key="own_match",
+            format_func=MATCHES.__getitem__,
+            help="places: source and characters, or the words of the text. headings: source and heading,"
+            " where only one has it.",
+        ),
         candidates=int(one.number_input("Passages asked for (K)", 1, 10_000, 50, key="own_k")),
         version=two.text_input("Version", key="own_version", placeholder="such as 2026-11-23"),
         repeats=int(three.number_input("Times each question is asked", 1, 100, 3, key="own_repeats")),
@@ -190,7 +198,7 @@ def _try(text: str, form: OwnForm) -> None:
         try:
             own = load(text + "\n").own[0]
             with st.spinner("Loading it, and asking one query…"):
-                tried = try_query(own, query, corpus_of(snapshot.passages(form.collection)))
+                tried = try_query(own, query, asked_corpus(snapshot, form.collection, form.golden_set))
             st.session_state["_own_tried"] = (text, query, tried)
         except SpecError:
             return  # what is wrong with it stands below
@@ -216,3 +224,11 @@ def _show(tried: Trial, place: DeltaGenerator) -> None:
             st.markdown(f"**Its answer:** {plain(tried.answer)}")
         for lack in tried.lacks:
             st.caption(plain(lack))
+        if tried.headed:
+            st.button(
+                f"Match {tried.headed} by source and heading", key="own_headings", on_click=_match_headings
+            )
+
+
+def _match_headings() -> None:
+    st.session_state["own_match"] = "headings"

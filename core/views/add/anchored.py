@@ -9,9 +9,9 @@ from typing import Any
 import polars as pl
 
 from core.importers.formats.spans import JudgedSpans
-from core.pipeline.anchors import Derived, judged
+from core.pipeline.anchors import Derived, anchor, judged
 from core.pipeline.chunk import Chunked
-from core.records import Collection, GoldenSet, part_id
+from core.records import Batch, Collection, GoldenSet, part_id
 from core.store import Snapshot
 from core.tables import TABLES, frame
 from core.views.add.versions import Settled
@@ -97,6 +97,47 @@ def _chunkings(
     """Yield the documents that are passages, and the chunks of each chunking, without their texts."""
     yield whole(collection_id, _documents(snapshot, settled, collection_id, sources))
     yield from chunks_of(snapshot, collection_id)
+
+
+def with_chunks_graded(snapshot: Snapshot, batch: Batch) -> Batch:
+    """Add to new ways of cutting a stored collection's documents the grades that follow for their chunks.
+
+    They follow from the spans of each of its golden sets, else from its grades of whole documents.
+    """
+    parts = {part.collection_id: part for part in batch.collections if part.part_of}
+    if not parts or "chunks" not in batch.frames:
+        return batch
+    chunks = batch.frames["chunks"].lazy().collect().partition_by("collection_id", as_dict=True)
+    known = {*snapshot.golden_sets(parts=True)["golden_set_id"]}
+    known |= {golden.golden_set_id for golden in batch.golden_sets}
+    graded = [
+        derived
+        for (name,), rows in chunks.items()
+        if name in parts
+        for derived in _graded(snapshot, parts[str(name)], rows)
+        if derived.golden_set.golden_set_id not in known
+    ]
+    if not graded:
+        return batch
+    rows = [derived.judgements.lazy() for derived in graded]
+    if "judgements" in batch.frames:
+        rows.insert(0, batch.frames["judgements"].lazy())
+    sets = (*batch.golden_sets, *(derived.golden_set for derived in graded))
+    return replace(batch, golden_sets=sets, frames={**batch.frames, "judgements": pl.concat(rows)})
+
+
+def _graded(snapshot: Snapshot, part: Collection, chunks: pl.DataFrame) -> Iterator[Derived]:
+    """Yield what every golden set of a collection says about the chunks of one of its parts."""
+    collection = part.part_of or ""
+    chunked = _chunked(part.collection_id.removeprefix(part_id(collection, "")), part, chunks)
+    for golden in records(GoldenSet, snapshot.golden_sets(collection)):
+        spans = snapshot.spans(golden.golden_set_id)
+        if spans.is_empty():
+            documents = snapshot.passages(collection, chunks["source"].unique().to_list())
+            itself = whole(collection, [documents]).chunks
+            spans, _ = anchor(snapshot.judgements(golden.golden_set_id), itself)
+        if spans.height:
+            yield judged(golden, spans, chunked)
 
 
 def chunks_of(snapshot: Snapshot, collection_id: str) -> Iterator[Chunked]:

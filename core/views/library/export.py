@@ -112,7 +112,7 @@ class StoreShelf:
         self._snapshot = snapshot
 
     def collection(self, collection_id: str) -> Batch:
-        """Return a collection with passages, questions and its golden set, if it has only one.
+        """Return a collection with passages, questions, its golden set if it has only one, and its chunks.
 
         Raises:
             UnknownNameError: If there is none of this id.
@@ -133,8 +133,15 @@ class StoreShelf:
                 "passages": self._snapshot.passages(collection_id),
                 "queries": self._snapshot.queries(collection_id),
                 **judged.frames,
+                **self.chunks(collection_id),
             },
         )
+
+    def chunks(self, collection_id: str) -> dict[str, pl.DataFrame]:
+        """Return where the chunks of all chunkings of a collection lie, by the name of their table."""
+        parts = self._snapshot.collections(parts=True).filter(part_of=collection_id)["collection_id"]
+        places = [self._snapshot.chunks(part) for part in parts]
+        return {"chunks": pl.concat(places)} if places else {}
 
     def golden_set(self, golden_set_id: str) -> Batch:
         """Return a golden set with its judgements and spans.

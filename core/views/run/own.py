@@ -7,10 +7,19 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from core.pipeline.evaluate.job import Corpus, named_corpus
+from core.pipeline.own.config import Match
 from core.records import JsonMap
+from core.store import Snapshot
+from core.tables import frame
+from core.views.library.export import StoreShelf
 from core.views.text import count
 from core.written import ms, toml, toml_text
 
+MATCHES: Mapping[Match, str] = {
+    "ids": "ids or texts", "places": "ids, texts, places", "headings": "also headings",
+}  # fmt: skip
+"""What a pipeline's passages may be known by, in words."""
 CLEAR_PARAMS = re.compile(r"\s*([\w.-]+)\s*=\s*(.+)")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _SHOWN = 3
@@ -33,6 +42,7 @@ class OwnForm:
     response: Mapping[str, str] = field(default_factory=dict)  # where its answer holds what
     key_env: str = ""
     params: Mapping[str, Sequence[object]] = field(default_factory=dict)
+    match: Match = "places"  # what a passage may be known by
     candidates: int = 50  # K
     version: str = ""
     version_cmd: str = ""
@@ -55,6 +65,14 @@ class OwnForm:
         return self.name or self.target.partition("?")[0].rpartition("//")[2]
 
 
+def asked_corpus(snapshot: Snapshot, collection_id: str, golden_set_id: str = "") -> Corpus:
+    """Return what a pipeline's answers are looked up in: documents, or passages."""
+    chunks = StoreShelf(snapshot).chunks(collection_id).get("chunks")
+    if chunks is None and golden_set_id and snapshot.spans(golden_set_id).height:
+        chunks = frame("chunks", [])
+    return named_corpus(snapshot.passages(collection_id), chunks)
+
+
 def specification(form: OwnForm) -> str:
     """Return the form as the text of a specification (TOML)."""
     stack: dict[str, object] = {
@@ -68,6 +86,7 @@ def specification(form: OwnForm) -> str:
         "request": {"json": form.body} if form.body is not None else None,
         "response": {key: path for key, path in form.response.items() if path} or None,
         "key_env": form.key_env,
+        "match": form.match if form.match != "places" else None,
         "candidates": form.candidates,
         "version": form.version,
         "version_cmd": form.version_cmd,
@@ -138,9 +157,11 @@ def fault_words(report: JsonMap, asked: int) -> list[str]:
     if report.get("unmatched"):
         named = ", ".join(map(str, report.get("unmatched_passages", ())[:_SHOWN]))
         words.append(
-            f"{count(report['unmatched'], 'passage')} of its answers match nothing in the collection, by id"
-            f" or text, and are left out: {named}…"
+            f"{count(report['unmatched'], 'passage')} of its answers match nothing in the collection, and are"
+            f" left out: {named}…"
         )
+    if report.get("headed"):
+        words.append(f"Source and heading would tell {report['headed']} of them: --match headings.")
     for key, said in _COUNTED.items():
         if report.get(key):
             words.append(said.format(count(report[key], "passage")))
@@ -166,6 +187,19 @@ _COUNTED = {
 }
 
 
+def _known(report: JsonMap) -> str:
+    """Say by what passages were known; earlier releases knew them by id and text alone."""
+    ways = report.get("known_by") or {"text": report.get("by_text", 0)}
+    told = [f"{number:,} by {_WAYS[way]}" for way, number in ways.items() if number]
+    return f"passages known: {', '.join(told)}" if told else ""
+
+
+_WAYS = {
+    "id": "id", "source": "path of the document", "text": "text", "span": "place in the document",
+    "quote": "quote", "heading": "source and heading",
+}  # fmt: skip
+
+
 def about_words(report: JsonMap) -> str:
     """Say how it was understood and begun, in a line."""
     packages = ", ".join(f"{name} {version}" for name, version in report.get("packages", {}).items())
@@ -174,6 +208,6 @@ def about_words(report: JsonMap) -> str:
         f"Python {report['python']}" if report.get("python") else "",
         packages,
         f"loaded in {ms(1000 * report['start_s'])}" if report.get("start_s") is not None else "",
-        f"{count(report['by_text'], 'passage')} known by text" if report.get("by_text") else "",
+        _known(report),
     ]
     return "; ".join(filter(None, parts))

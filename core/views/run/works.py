@@ -36,6 +36,7 @@ from core.readers.plan import ReaderPlan
 from core.readers.run import ReaderSpec
 from core.records import Batch
 from core.store import Snapshot, Store
+from core.views.add.anchored import with_chunks_graded
 from core.views.diagnostics import landing as diagnosed
 from core.views.golden import asking as questions
 from core.views.golden import form as golden
@@ -55,7 +56,8 @@ def _read_sweep(
 def _evaluate(store: Store, job: Job, site: Site) -> Outcome:
     def sink(batch: Batch) -> None:
         note = f"{job.name}: {len(batch.runs)} runs" if batch.runs else f"{job.name}: what is evaluated"
-        batch = answered.with_scores(store.read(), job.collection_id, batch)
+        snapshot = store.read()
+        batch = with_chunks_graded(snapshot, answered.with_scores(snapshot, job.collection_id, batch))
         with store.write("evaluate", note, on_wait=site.on_wait) as writer:
             writer.add(batch)
 

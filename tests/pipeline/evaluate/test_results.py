@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 
 from core.pipeline.evaluate.folder import Block
@@ -19,10 +20,10 @@ def clock() -> Clock:
     return Clock()
 
 
-def run(number: int) -> Run:
-    return Run(
-        run_id=f"r{number}", collection_id="c", stack=Stack({"n": number}), label="l", origin=Origin.RUN
-    )
+def made(number: int, **frames: pl.DataFrame) -> Batch:
+    stack = Stack({"n": number})
+    run = Run(run_id=f"r{number}", collection_id="c", stack=stack, label="l", origin=Origin.RUN)
+    return Batch(runs=(run,), frames=frames)
 
 
 def test_runs_that_finish_together_are_handed_over_together(clock: Clock):
@@ -31,13 +32,13 @@ def test_runs_that_finish_together_are_handed_over_together(clock: Clock):
     outbox = Outbox(sunk.append, landed.append, clock=clock)
     rows = [{"run_id": "r", "query_id": "q", "stage": "embed", "repeat": 1, "ms": 1.0}]
     for number in range(3):
-        outbox.add(run(number), {"timings": frame("timings", rows), "usage": frame("usage", [])})
+        outbox.add(made(number, timings=frame("timings", rows), usage=frame("usage", [])))
     assert sunk == []
     clock.now += 6
-    outbox.add(run(3), {})
+    outbox.add(made(3))
     assert [len(batch.runs) for batch in sunk] == landed == [4]
     assert {name: rows.height for name, rows in merged(sunk).frames.items()} == {"timings": 3}
-    outbox.add(run(4), {})
+    outbox.add(made(4))
     outbox.flush()
     outbox.flush()
     assert landed == [4, 1]
@@ -49,7 +50,7 @@ def test_what_the_sink_refuses_is_kept(clock: Clock):
         raise OSError("full")
 
     outbox = Outbox(refuse, clock=clock)
-    outbox.add(run(0), {})
+    outbox.add(made(0))
     for _ in range(2):
         with pytest.raises(OSError, match="full"):
             outbox.flush()

@@ -41,6 +41,56 @@ SHAPES: dict[str, tuple[Any, list[list[Any]]]] = {
     "several calls": ({"calls": [["a", "b"], ["c", "a"]]}, [[[i], None, i] for i in "acb"]),
 }
 
+TEXT = "cats purr"
+PLACED: dict[str, tuple[Any, dict[str, Any]]] = {
+    "a path and characters": (
+        {"text": TEXT, "source": "a/pets.md", "start": 4, "end_char": 13},
+        {"source": "a/pets.md", "start": 4, "end": 13},
+    ),
+    "metadata": ({"text": TEXT, "metadata": {"file_name": "pets.md"}}, {"source": "pets.md"}),
+    "its own before its metadata's": (
+        {"text": TEXT, "source": "a.md", "metadata": {"source": "b.md", "section": "Cats"}},
+        {"source": "a.md", "heading": "Cats"},
+    ),
+    "no text": ({"source": "pets.md", "heading": "Cats"}, {"source": "pets.md", "heading": "Cats"}),
+    "headings": ({"text": TEXT, "headings": ["Pets", "Cats"]}, {"heading": "Cats"}),
+    "a path of headings": ({"text": TEXT, "header_path": "/Pets/Cats/"}, {"heading": "Cats"}),
+    "steps of headings": ({"text": TEXT, "heading": "Pets > TCP/IP"}, {"heading": "TCP/IP"}),
+    "levels of headings": (
+        {"text": TEXT, "metadata": {"Header 1": "Pets", "Header 2": "Cats"}},
+        {"heading": "Cats"},
+    ),
+    "a number that is none": ({"text": TEXT, "start": -1, "end": 2.5}, {}),
+    "the text itself": ({"document": TEXT}, {}),
+    "LangChain": (
+        SimpleNamespace(page_content=TEXT, metadata={"source": "pets.md", "start_index": 4}, id=None),
+        {"source": "pets.md", "start": 4},
+    ),
+    "LlamaIndex": (
+        SimpleNamespace(
+            node=SimpleNamespace(
+                text=TEXT, metadata={"file_path": "a/pets.md"}, node_id="n", start_char_idx=4, end_char_idx=13
+            ),
+            score=0.5,
+        ),
+        {"source": "a/pets.md", "start": 4, "end": 13},
+    ),
+    "Haystack": (
+        SimpleNamespace(content=TEXT, meta={"file_path": "pets.md", "split_idx_start": 4}, id="x"),
+        {"source": "pets.md", "start": 4},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PLACED)
+def test_where_a_passage_is_from_is_taken_along(name: str):
+    answer, at = PLACED[name]
+    for given in ([answer], [(answer, 2.0)], {"calls": [[answer]]}):
+        (hit,) = understood(given)["hits"]
+        assert (hit[3] if hit[3:] else {}) == at
+        assert hit[2] in (TEXT, None)
+
+
 WRONG: dict[str, tuple[Any, str]] = {
     "None": (None, "None"),
     "text": ("a", "str came back"),

@@ -11,6 +11,7 @@ import pytest
 from core.errors import BudgetError, InputError, ProviderError
 from core.files import read_json
 from core.pipeline.evaluate import Outcome, Protocol, State
+from core.pipeline.evaluate.job import named_corpus
 from core.pipeline.own.config import OwnStack
 from core.pipeline.own.version import refuse_code, versioned
 from core.pipeline.search.evaluation import searching
@@ -47,6 +48,10 @@ def tuned(query, k=4, alpha=0, beta=0):
 
 def by_text(query):
     return [{"id": "mine", "text": "cows  moo"}, {"text": "bees hum"}]
+
+def parts(query, k=4, alpha=0):
+    if query == "dogs": return {"hits": [{"text": "bark"}, {"id": "p000"}], "pool": [{"text": "hum"}]}
+    return [{"text": "purr", "score": 2.0}, {"id": "p002", "text": "moo"}]
 
 def broken(query):
     raise RuntimeError("always")
@@ -104,6 +109,42 @@ def test_it_is_one_more_stack_of_the_evaluation(tmp_path: Path):
     assert dollars.filter(pl.col("amount") > 0)["amount"].to_list() == [0.5]
 
 
+def of_documents(folder: Path, **options: Any) -> tuple[Outcome, Sunk]:
+    corpora = {None: named_corpus(passages(TEXTS), frame("chunks", []))}
+    return measured(folder, own(folder, "parts"), asked=["cats", "dogs"], corpora=corpora, **options)
+
+
+@pytest.mark.slow
+def test_parts_of_documents_are_passages_of_its_own_chunking(tmp_path: Path):
+    outcome, sunk = of_documents(tmp_path)
+    (one,), (part,) = outcome.runs, sunk.all.collections
+    assert one.chunking is not None
+    assert one.chunking.startswith("own-barn-")
+    assert part.collection_id == f"c@{one.chunking}"
+    rows = sunk.table("chunks").select("passage_id", "source", "start_char", "end_char").rows()
+    places = {name: (source, start, end) for name, source, start, end in rows}
+    cats, dogs = sorted(ranked(sunk))
+    assert [places[name] for name in ranked(sunk)[cats]] == [("p000", 5, 9), ("p002", 5, 8)]
+    assert [places[name] for name in ranked(sunk)[dogs]] == [("p001", 5, 9), ("p000", 0, 9)]
+    assert [places[name] for name in ranked(sunk, "pool")[dogs]] == [
+        ("p003", 5, 8), ("p001", 5, 9), ("p000", 0, 9)
+    ]  # fmt: skip
+    assert {source for source, *_ in places.values()} == {"p000", "p001", "p002", "p003"}
+    assert one.manifest["own"]["known_by"] == {"quote": 3, "id": 1}
+    _, other = of_documents(tmp_path)  # from what is kept of its answers
+    assert other.table("rankings").equals(sunk.table("rankings"))
+
+
+@pytest.mark.slow
+def test_what_it_cut_itself_is_taken_for_nothing_where_ids_alone_count(tmp_path: Path):
+    corpora = {None: named_corpus(passages(TEXTS), frame("chunks", []))}
+    outcome, sunk = measured(
+        tmp_path, own(tmp_path, "parts", match="ids"), asked=["cats", "dogs"], corpora=corpora
+    )
+    assert outcome.runs[0].chunking is None
+    assert sorted(ranked(sunk).values()) == [["p000"], ["p002"]]
+
+
 @pytest.mark.slow
 def test_an_answer_that_comes_along_is_one_of_a_reader_of_its_name(tmp_path: Path):
     _, sunk = measured(tmp_path, own(tmp_path, "answering"))
@@ -120,7 +161,7 @@ def test_an_answer_that_comes_along_is_one_of_a_reader_of_its_name(tmp_path: Pat
 def test_passages_are_known_by_their_text(tmp_path: Path):
     outcome, sunk = measured(tmp_path, own(tmp_path, "by_text"), asked=["cats"])
     assert list(ranked(sunk).values()) == [["p002", "p003"]]
-    assert outcome.runs[0].manifest["own"]["by_text"] == 2
+    assert outcome.runs[0].manifest["own"]["known_by"] == {"text": 2}
 
 
 @pytest.mark.slow
@@ -264,6 +305,29 @@ def test_its_parameters_are_searched(tmp_path: Path):
     assert max(through) == 1.0
     dropped = [entry for entry in found["entries"] if entry["state"] == "dropped"]
     assert all(entry["quality"] < 1.0 and entry["beaten_by"] for entry in dropped)
+
+
+@pytest.mark.extras
+def test_a_search_cannot_grade_what_it_cut_itself(tmp_path: Path):
+    pytest.importorskip("optuna", reason="optuna is not installed")
+    spec = parse(
+        'collection = "x"\n[search]\ntrials = 2\nrounds = [2]\nmeasure = "RR@4"\n[[stack]]\nname = "barn"\n'
+        'call = "barn:parts"\nmethod = "search"\nparams = { alpha = [0, 1] }',
+        folder=tmp_path,
+    )
+    pipeline = own(tmp_path, "parts", params=spec.own[0].params)
+    rows = {"golden_set_id": "g", "query_id": ["q00"], "passage_id": "p000", "grade": 5, "raw": 5}
+    setup = Batch(
+        golden_sets=(GoldenSet(golden_set_id="g", collection_id="c", name="g"),),
+        frames={"judgements": frame("judgements", pl.DataFrame(rows).to_dict())},
+    )
+    work = job(
+        [Stack(pipeline.spec(params)) for params in pipeline.points()],
+        corpora={None: named_corpus(passages(TEXTS), frame("chunks", []))}, asked=["cats", "dogs"],
+        protocol=Protocol(repeats=0), own={"barn": pipeline}, setup=setup, spec=spec.plain(),
+    )  # fmt: skip
+    with pytest.raises(InputError, match="returns passages that it cut itself"):
+        run(tmp_path, work, before=searching(work))
 
 
 MISTAKES = {

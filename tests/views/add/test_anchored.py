@@ -10,10 +10,10 @@ import pytest
 from core.importers import Import, Options, Upload, load
 from core.pipeline.anchors import judged
 from core.pipeline.chunk import Chunked, chunk
-from core.records import Batch, Collection, Origin, Run, Stack
+from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.store import Store
 from core.tables import frame
-from core.views.add.anchored import StoredDocuments
+from core.views.add.anchored import StoredDocuments, with_chunks_graded
 from core.views.add.background import Choice
 from core.views.add.imports import bring
 from core.views.golden import data
@@ -137,3 +137,40 @@ def test_documents_that_come_along_are_judged(tmp_path: Path):
     )
     assert bring(store, made, "")[0]
     assert grades(store, "c-spans").rows() == [("q1", "a", 5), ("q2", "b", 4)]
+
+
+@pytest.mark.slow
+def test_a_new_way_of_cutting_is_graded_by_every_golden_set_of_the_documents(store: Store):
+    made, *_ = offer(store)
+    golden = frame(
+        "judgements",
+        {
+            "golden_set_id": ["whole"] * 2, "query_id": ["q1", "q2"], "passage_id": ["a", "b"],
+            "grade": [5, 4], "raw": [5, 4], "judge": [None, None],
+        },
+    )  # fmt: skip
+    whole = GoldenSet(golden_set_id="whole", collection_id="c", name="Documents")
+    with store.write("import") as writer:
+        writer.add(Batch(golden_sets=(whole,), frames={"judgements": golden}))
+    found = cut(SIZES[1])
+    frames = {"passages": found.passages, "chunks": found.chunks}
+    batch = with_chunks_graded(store.read(), Batch(collections=(found.collection,), frames=frames))
+    spans = made.golden_sets[0].golden_set_id
+    assert sorted(golden.golden_set_id for golden in batch.golden_sets) == sorted(
+        [f"{spans}@{found.name}", f"whole@{found.name}"]
+    )
+    with store.write("evaluation") as writer:
+        writer.add(batch)
+    expected = judged(made.golden_sets[0], made.frames["spans"].lazy().collect(), found)
+    assert (
+        grades(store, f"{spans}@{found.name}").rows()
+        == expected.judgements.select("query_id", "passage_id", "grade").sort("query_id", "passage_id").rows()
+    )
+    by_source = dict(found.passages.select("passage_id", "source").iter_rows())
+    of_whole = grades(store, f"whole@{found.name}").rows()
+    assert {(query, by_source[passage], grade) for query, passage, grade in of_whole} == {
+        ("q1", "a", 5), ("q2", "b", 4)
+    }  # fmt: skip
+    assert len(of_whole) == found.passages.height
+    again = with_chunks_graded(store.read(), Batch(collections=(found.collection,), frames=frames))
+    assert again.golden_sets == ()

@@ -20,7 +20,6 @@ from core.pipeline.evaluate.folder import ARTIFACTS, Block, Measurements
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.local import units
 from core.pipeline.evaluate.measure import name, words
-from core.pipeline.evaluate.results import Made
 from core.pipeline.evaluate.session import REPLIES, Session
 from core.pipeline.evaluate.steps import Graph, Route, Step
 from core.providers.calls import Keys
@@ -190,7 +189,7 @@ class ClusterExecutor:
         self._nodes.leave(list(self._running))
         self._session.receipts.resume()
 
-    def round(self, number: int, *, last: bool) -> Generator[Made]:
+    def round(self, number: int, *, last: bool) -> Generator[Batch]:
         """Measure all stacks in a round; in the last yield their results as they finish."""
         repeats = tuple(range(1, self._job.protocol.repeats + 1))
         passes = [(repeat,) for repeat in repeats] if self._job.protocol.shuffled and repeats else [repeats]
@@ -206,7 +205,7 @@ class ClusterExecutor:
                 self._parts = []  # Ray lets go of what no task waits for
         yield from self._finished()
 
-    def _finished(self) -> Iterator[Made]:
+    def _finished(self) -> Iterator[Batch]:
         while self._running:
             for ref, done in self._nodes.brought(list(self._running)[:_AT_ONCE], _EVERY_S):
                 if done is None:

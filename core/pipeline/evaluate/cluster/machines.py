@@ -41,11 +41,11 @@ from core.pipeline.evaluate.identity import described
 from core.pipeline.evaluate.job import Job
 from core.pipeline.evaluate.local import LocalExecutor, Runtime
 from core.pipeline.evaluate.measure import Answered
-from core.pipeline.evaluate.results import Made
 from core.pipeline.evaluate.steps import Graph
 from core.pipeline.ranking import Hits
 from core.prices import PriceBook
 from core.providers.calls.caller import take_turns
+from core.records import Batch
 
 OWN, SHARED = "own", "shared"
 """Journals of replies: of this evaluation, and of all."""
@@ -83,7 +83,7 @@ class Done:
     """Results that a task sends to the process that writes."""
 
     blocks: Mapping[tuple[str, str], Block]  # what was measured, by step and pass
-    made: Made | None = None  # the run of the stack and its rows
+    made: Batch | None = None  # the run of the stack and its rows
 
 
 class _Held(Measurements):

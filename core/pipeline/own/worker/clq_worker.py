@@ -34,6 +34,27 @@ HITS = ("hits", "results", "documents", "passages", "nodes", "source_nodes", "ma
 IDS = ("id", "_id", "passage_id", "doc_id", "docid", "document_id", "chunk_id", "pid", "source_id", "key")
 SCORES = ("score", "_score", "similarity", "relevance_score", "rerank_score")
 TEXTS = ("text", "content", "page_content", "passage", "body", "document")
+SOURCES = (
+    "source", "file_path", "filepath", "file_name", "filename", "file", "path", "url", "uri", "document",
+    "document_name", "doc",
+)  # fmt: skip
+"""Keys that say which document a passage is from."""
+STARTS = (
+    "start_char",
+    "start_index",
+    "start_char_idx",
+    "split_idx_start",
+    "char_start",
+    "start_offset",
+    "start",
+)
+ENDS = ("end_char", "end_index", "end_char_idx", "char_end", "end_offset", "end")
+"""Keys that say between which characters of its document a passage lies."""
+AT = ("source", "start", "end", "heading")
+"""What may be said of where a passage is from; each is also a key of its own."""
+HEADINGS = ("heading", "headings", "section", "section_title", "section_name", "header", "header_path")
+"""Keys that say under which heading of its document a passage stands; levels may stand apart."""
+_LEVELS = tuple(f"{word}{level}" for level in range(6, 0, -1) for word in ("Header ", "header_", "h", "H"))
 METHODS = ("retrieve", "invoke", "run", "search", "query", "get_relevant_documents", "__call__")
 """Methods of an object that answer a query, in this order."""
 SIZES = ("k", "top_k", "limit", "size", "n", "num_results")
@@ -88,8 +109,9 @@ def understood(answer: Any, output: str = "") -> dict[str, Any]:
         output: The component of a Haystack pipeline whose documents count, where several return some.
 
     Returns:
-        hits as [[candidate ids], score or None, text or None], shape (how it was read) and, where they are
-        there, pool, stages, usage, calls and answer.
+        hits as [[candidate ids], score or None, text or None], with where a passage is from (source, start,
+        end, heading) behind it if that is said; shape (how it was read) and, where they are there, pool,
+        stages, usage, calls and answer.
 
     Raises:
         Refused: If it is none of these.
@@ -165,10 +187,11 @@ def _united(calls: Sequence[Any]) -> dict[str, Any]:
     for place in range(max(map(len, lists), default=0)):
         for hits in lists:
             if place < len(hits):
-                key = json.dumps([hits[place][0], hits[place][2]])
+                ids, _, *rest = hits[place]
+                key = json.dumps([ids, *rest])
                 if key not in seen:
                     seen.add(key)
-                    united.append([hits[place][0], None, hits[place][2]])
+                    united.append([ids, None, *rest])
     return {"hits": united, "shape": "several retrievals, united", "calls": len(lists)}
 
 
@@ -222,8 +245,8 @@ def _listed(answer: Any) -> dict[str, Any]:
     items = _parallel(answer) or list(answer)
     hits, shapes = [], []
     for place, item in enumerate(items, 1):
-        ids, score, text, shape = _hit(item, place)
-        hits.append([ids, score, text])
+        hit, shape = _hit(item, place)
+        hits.append(hit)
         if shape not in shapes:
             shapes.append(shape)
     return {"hits": hits, "shape": " and ".join(shapes) or "an empty list"}
@@ -241,41 +264,78 @@ def _parallel(answer: Any) -> list[Any] | None:
     return [(one[place], two[place]) for place in range(len(one))]
 
 
-def _hit(item: Any, place: int) -> tuple[list[str], float | None, str | None, str]:
+def _hit(item: Any, place: int) -> tuple[list[Any], str]:
     if isinstance(item, bool) or item is None or isinstance(item, (bytes, bytearray)):
         raise Refused(f"passage {place} of the answer is {_kind(item)}")
     if isinstance(item, str) or _number(item) is not None:
-        return [_id(item)], None, item if isinstance(item, str) else None, "ids"
+        return [[_id(item)], None, item if isinstance(item, str) else None], "ids"
     if isinstance(item, Mapping):
-        return _of_dict(item, place)
+        return _of_dict(item, place), "dicts"
     if isinstance(item, (list, tuple)):
         return _of_pair(item, place)
     return _of_object(item, place)
 
 
-def _of_dict(item: Mapping[Any, Any], place: int) -> tuple[list[str], float | None, str | None, str]:
-    ids = [_id(item[key]) for key in IDS if _is_id(item.get(key))]
-    for inner in ("metadata", "meta", "_source", "payload", "fields"):
-        if isinstance(item.get(inner), Mapping):
-            ids += [_id(item[inner][key]) for key in IDS if _is_id(item[inner].get(key))]
+def _of_dict(item: Mapping[Any, Any], place: int) -> list[Any]:
+    inner = [item[key] for key in ("metadata", "meta", "_source", "payload", "fields") if key in item]
+    parts = [item, *(part for part in inner if isinstance(part, Mapping))]
+    ids = [_id(part[key]) for part in parts for key in IDS if _is_id(part.get(key))]
     text = next((item[key] for key in TEXTS if isinstance(item.get(key), str)), None)
-    if not ids and text is None:
+    at = where(parts, text)
+    if not ids and text is None and "source" not in at:
         keys = ", ".join(map(str, list(item)[:8])) or "none"
         raise Refused(f"passage {place} of the answer has neither an id nor a text; its keys: {keys}")
     score = next((_number(item[key]) for key in SCORES if _number(item.get(key)) is not None), None)
-    return ids, score, text, "dicts"
+    return placed(ids, score, text, at)
 
 
-def _of_pair(item: Sequence[Any], place: int) -> tuple[list[str], float | None, str | None, str]:
+def placed(ids: list[str], score: float | None, text: str | None, at: dict[str, Any]) -> list[Any]:
+    """Return a hit, with where it is from if that is said."""
+    return [ids, score, text, at] if at else [ids, score, text]
+
+
+def where(parts: Sequence[Mapping[Any, Any]], text: str | None) -> dict[str, Any]:
+    """Find where a passage is from, as far as it is said: source, start, end, heading."""
+    at: dict[str, Any] = {}
+    for part in parts:
+        found = {
+            "source": next(
+                (part[key] for key in SOURCES if part.get(key) and isinstance(part[key], str)), None
+            ),
+            "start": next((_place(part[key]) for key in STARTS if _place(part.get(key)) is not None), None),
+            "end": next((_place(part[key]) for key in ENDS if _place(part.get(key)) is not None), None),
+            "heading": _heading(part),
+        }
+        at = {**{key: value for key, value in found.items() if value is not None}, **at}
+    return {key: value for key, value in at.items() if key != "source" or value != text}
+
+
+def _place(value: Any) -> int | None:
+    number = _number(value)
+    return int(number) if number is not None and number >= 0 and number == int(number) else None
+
+
+def _heading(part: Mapping[Any, Any]) -> str | None:
+    """Return the innermost heading: of a list or a path the last one."""
+    value = next((part[key] for key in (*HEADINGS, *_LEVELS) if part.get(key)), None)
+    if isinstance(value, (list, tuple)) and value:
+        value = value[-1]
+    if not isinstance(value, str):
+        return None
+    mark = "/" if value.startswith("/") else " > "
+    return next((part.strip() for part in reversed(value.split(mark)) if part.strip()), None)
+
+
+def _of_pair(item: Sequence[Any], place: int) -> tuple[list[Any], str]:
     if len(item) in (2, 3) and _number(item[1]) is not None and not isinstance(item[0], (list, tuple)):
-        ids, _, text, shape = _hit(item[0], place)
+        (ids, _, text, *at), shape = _hit(item[0], place)
         text = item[2] if len(item) == 3 and isinstance(item[2], str) else text
-        return ids, _number(item[1]), text, "(id, score)" if shape == "ids" else f"({shape}, score)"
+        return [ids, _number(item[1]), text, *at], "(id, score)" if shape == "ids" else f"({shape}, score)"
     kinds = ", ".join(_kind(part) for part in item[:4])
     raise Refused(f"passage {place} of the answer is a {type(item).__name__} of {len(item)} ({kinds})")
 
 
-def _of_object(item: Any, place: int) -> tuple[list[str], float | None, str | None, str]:
+def _of_object(item: Any, place: int) -> tuple[list[Any], str]:
     node, score, shape = item, _number(getattr(item, "score", None)), type(item).__name__
     if hasattr(item, "node"):  # LlamaIndex
         node = item.node
@@ -288,15 +348,17 @@ def _of_object(item: Any, place: int) -> tuple[list[str], float | None, str | No
         text, own, shape = item.content, [getattr(item, "id", None)], "Haystack Documents"
     elif hasattr(item, "__dict__") or hasattr(item, "_asdict"):
         fields = item._asdict() if hasattr(item, "_asdict") else vars(item)
-        ids, score, text, _ = _of_dict(fields, place)
-        return ids, score, text, shape
+        return _of_dict(fields, place), shape
     else:
         raise Refused(f"passage {place} of the answer is {_kind(item)}")
     meta = getattr(node, "metadata", None) or getattr(node, "meta", None) or {}
+    text, parts = text if isinstance(text, str) else None, []
     if isinstance(meta, Mapping):
         own = [meta[key] for key in IDS if key in meta] + own + [meta.get("source")]
-    ids = [_id(each) for each in own if _is_id(each)]
-    return ids, score, text if isinstance(text, str) else None, shape
+        parts = [meta]
+    characters = {key: getattr(node, key, None) for key in ("start_char_idx", "end_char_idx")}  # LlamaIndex
+    at = where([characters, *parts], text)
+    return placed([_id(each) for each in own if _is_id(each)], score, text, at), shape
 
 
 def _is_id(value: Any) -> bool:

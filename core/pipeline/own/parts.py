@@ -1,0 +1,157 @@
+"""Documents of which a pipeline returns parts: passages of its own, known by their place in the document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+import polars as pl
+
+from core.pipeline.documents.formats import markdown_headings
+from core.pipeline.evaluate.job import Corpus
+from core.pipeline.own.config import Match
+from core.pipeline.own.passages import Found, Kept, Shelf, Told, Way, plain_text
+from core.pipeline.own.paths import Paths
+from core.pipeline.own.words import in_line
+
+_WHOLE = 0.95  # Share of a document from which on a part of it is the document
+_HALF = 0.5  # Share of a document that a text has at least that is its own, though not word by word
+
+
+def shelf_of(corpus: Corpus) -> Shelf:
+    """Return the passages of a corpus, to look answers up in."""
+    ids, texts, named = corpus.passage_ids, corpus.texts, corpus.named
+    if named is None or named.chunks is None:
+        return Shelf(ids, texts, None if named is None else named.rows)
+    return DocumentShelf(ids, texts, named.rows, named.chunks)
+
+
+class Part(NamedTuple):
+    """A part of a document."""
+
+    document: int  # its position in the corpus
+    start: int  # its first character
+    end: int  # the one behind its last
+
+
+class DocumentShelf(Shelf):
+    """The documents of a corpus; what is returned of them gets positions behind theirs.
+
+    Args:
+        rows: Title, text and source of each document.
+        chunks: Passages that others cut of them: passage_id, source, start_char, end_char.
+    """
+
+    def __init__(
+        self,
+        passage_ids: pl.Series,
+        texts: pl.Series,
+        rows: pl.DataFrame,
+        chunks: pl.DataFrame,
+    ) -> None:
+        super().__init__(passage_ids, texts, rows)
+        self.documents: list[str] = rows["text"].fill_null("").to_list()
+        self.parts: list[Part] = []
+        self._part_at: dict[Part, int] = {}
+        self._chunks = chunks
+
+    def kept(self, at: int) -> Kept:
+        """Return a document by its position, a part by its place."""
+        return at if at < len(self) else list(self.parts[at - len(self)])
+
+    def position(self, kept: Kept) -> int:
+        """Return the position of what was kept."""
+        return kept if isinstance(kept, int) else self._part(Part(*kept))
+
+    def shown(self, at: int) -> tuple[str, str]:
+        """Return the id and the text of a document; of a part also which characters it is."""
+        if at < len(self):
+            return super().shown(at)
+        document, start, end = self.parts[at - len(self)]
+        name, _ = super().shown(document)
+        return f"{name}, characters {start:,} to {end:,}", self.documents[document][start:end]
+
+    def forms(self, at: int, text: str) -> Iterator[str]:
+        """Yield a document with its title before it, and without; what lacks more is a part of it."""
+        yield from filter(None, map(plain_text, (text, self.documents[at])))
+
+    def find(self, told: Told, match: Match) -> Found:
+        """Find the document that a hit is, or the part of it, and say how; None where there is neither."""
+        if match == "ids":
+            return super().find(told, match)
+        if (cut := next((self._cut[name] for name in told.ids if name in self._cut), None)) is not None:
+            return self._part(cut), "id"
+        document, way = self._document(told)
+        if document is not None and (span := self._span(told, document)) is not None:
+            return self._part(span), "span"
+        if told.line:
+            at, way = self._by_words(told, document, way)
+        else:  # a heading is that of a part
+            at = None if told.heading else document
+        return (at, way) if at is not None or match != "headings" else (self.under_heading(told), "heading")
+
+    def _by_words(self, told: Told, document: int | None, way: Way) -> Found:
+        exact = self._by_text.get(plain_text(told.text))
+        if exact is not None and document in (None, exact):
+            return exact, "text" if document is None else way
+        if (quote := self._quote(told.line, document)) is not None:
+            return self._part(quote), "quote"
+        much = document is not None and len(told.line) >= _HALF * len(self.words.worded(document).line)
+        return (document if much else None), way
+
+    def under_heading(self, told: Told) -> int | None:
+        """Find what stands below the heading that a hit tells, until the next; of several so called none."""
+        document, _ = self._document(told)
+        if document is None or not told.heading:
+            return None
+        text = self.documents[document]
+        headings = list(markdown_headings(text))
+        ends = [*(heading.start for heading in headings[1:]), len(text)]
+        parts = [
+            Part(document, heading.start, heading.start + len(text[heading.start : end].rstrip()))
+            for heading, end in zip(headings, ends, strict=True)
+            if in_line(heading.title) == told.heading
+        ]
+        return self._part(parts[0]) if len(parts) == 1 else None
+
+    def _document(self, told: Told) -> Found:
+        if (known := self.known(told)) is not None:
+            return known, "id"
+        named = (self._by_path.find(name) for name in (told.source, *told.ids) if name)
+        return next((at for at in named if at is not None), None), "source"
+
+    def _span(self, told: Told, document: int) -> Part | None:
+        """Return the place that a hit tells, where its text, if it has one, stands there."""
+        text = self.documents[document]
+        if told.start is None or (told.end is None and not told.text):
+            return None
+        end = told.start + len(told.text) if told.end is None else told.end
+        said = in_line(text[told.start : end])
+        stands = end <= len(text) and said and told.line in ("", said)
+        return Part(document, told.start, end) if stands else None
+
+    def _quote(self, line: str, document: int | None) -> Part | None:
+        at = self.words.holding(line) if document is None else document
+        place = None if at is None else self.words.worded(at).find(line)
+        return None if at is None or place is None else Part(at, *place)
+
+    def _part(self, part: Part) -> int:
+        """Return the position of a part of a document; of all of it that of the document."""
+        if part.end - part.start >= _WHOLE * len(self.documents[part.document].strip()):
+            return part.document
+        if part not in self._part_at:
+            self._part_at[part] = len(self) + len(self.parts)
+            self.parts.append(part)
+        return self._part_at[part]
+
+    @cached_property
+    def _by_path(self) -> Paths:
+        return Paths((name, at) for at, name in enumerate(self.ids))
+
+    @cached_property
+    def _cut(self) -> dict[str, Part]:
+        """Return the places of passages that others cut, by their ids."""
+        rows = self._chunks.select("passage_id", "source", "start_char", "end_char").iter_rows()
+        by_id = self._by_id
+        return {name: Part(by_id[source], *place) for name, source, *place in rows if source in by_id}
