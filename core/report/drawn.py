@@ -114,7 +114,7 @@ def svg(figure: go.Figure, alt: str, canvas: Canvas = Canvas()) -> str | None:
         canvas,
         left=_margin(layout, traces, canvas),
         right=canvas.width - 16,
-        top=(lines + 1) * canvas.line + 4,
+        top=(lines + 1) * canvas.line + 8,
         bottom=height - 3 * canvas.line - 2,
     )
     named = [(trace.xaxis or "x", trace.yaxis or "y") for trace in traces]

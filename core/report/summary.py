@@ -228,7 +228,7 @@ def terms(data: Data, view: View) -> dict[str, str]:
         "95 % interval": "with other such questions the figure would lie in it 19 times of 20",
         "expected": "what new questions should give; the best of many looks a little too good",
         on: _TYPICAL[on],
-        "PGS": f"probability of good selection: {good}, in so many simulated repeats of the test",
+        "PGS": f"probability of good selection (a good choice): {good} in so many simulated repeats",
         "judging": "grading how useful a result is; what nobody graded counts as useless",
     }
     return {term: words for term, words in means.items() if known.get(term, True)}
