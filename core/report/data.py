@@ -79,8 +79,7 @@ def verdict(view: View) -> Verdict:
     table, quality = view.table, view.quality
     if quality.measure is None and table["quality"].is_null().all():
         raise UnknownNameError("measure", quality.bare, choices(view.snapshot, view.scope).measures)
-    if view.decision.lacking:
-        axis = view.decision.lacking[0]
+    if axis := decision_words.unknown(view.decision):
         raise NothingKnownError(
             f"No stack here has a known {axis.word}.", do=f"{axis.remedy[:1].upper()}{axis.remedy[1:]}."
         )

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 _RULES = {
-    "quality": "the best quality within the limits",
-    "cost": "the lowest cost within the limits",
-    "latency": "the lowest latency within the limits",
+    "quality": "the best quality within the limits, or the cheapest that is surely as good",
+    "cost": "the best within 1 % of the lowest cost within the limits",
+    "latency": "the best of the fastest within the limits",
 }
 _FORMS = {
     "usual": "usual: no other stack is at least as good in cost, latency and quality and better in one",

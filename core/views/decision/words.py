@@ -86,8 +86,8 @@ def answer(asked: View, *, one_known: bool = False) -> Answer:
     table, decision, quality, sure = asked.table, asked.decision, asked.quality, asked.sure
     within = limits(asked.constraints, asked.latency)
     heading = title(table, decision, quality)
-    if decision.lacking and decision.lacking[0].key != QUALITY.key:
-        return Answer(f"{heading}.", _lacked(decision))
+    if axis := unknown(decision):
+        return Answer(f"{heading}.", _lacked(decision, axis))
     if decision.chosen is None and (unscored := undecided(table) or _unscored(table)):
         return Answer(f"{heading}.", unscored)
     doubts = [
@@ -168,9 +168,14 @@ def savings(other: Alternative) -> str:
     return ", ".join([*parts, *(f"{amount} more" for amount in spent)])
 
 
-def _lacked(decision: Decision) -> str:
+def unknown(decision: Decision) -> Axis | None:
+    """Return what a limit or the rule asks for and no stack is known on, unless it is the quality itself."""
+    first = next(iter(decision.lacking), None)
+    return None if first is None or first.key == QUALITY.key else first
+
+
+def _lacked(decision: Decision, axis: Axis) -> str:
     """Say what to bring where nothing is known of what a limit or the rule asks for."""
-    axis = decision.lacking[0]
     asks = f"the {axis.limit_word} asks" if axis.key != decision.rule else "the rule asks"
     return f"{asks[:1].upper()}{asks[1:]} for it: {axis.remedy}."
 
@@ -204,8 +209,8 @@ def unjudged(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
 
 def title(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
     """Return the heading: what to ship, or that nothing can be."""
-    if decision.lacking and decision.lacking[0].key != QUALITY.key:
-        return f"No stack here has a known {decision.lacking[0].word}"
+    if axis := unknown(decision):
+        return f"No stack here has a known {axis.word}"
     if decision.chosen is not None:
         name = table["name"][decision.chosen]
         if few(table, decision):
@@ -241,8 +246,8 @@ def lacking(table: pl.DataFrame, decision: Decision) -> str:
 def why(asked: View) -> str:
     """Return the line below the heading: why that one, or what would help."""
     table, decision, quality = asked.table, asked.decision, asked.quality
-    if decision.lacking and decision.lacking[0].key != QUALITY.key:
-        return _lacked(decision)
+    if axis := unknown(decision):
+        return _lacked(decision, axis)
     if decision.chosen is None:
         return undecided(table) or _unscored(table) or _nearest(table, decision)
     if lacks := lacking(table, decision):
