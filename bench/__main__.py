@@ -35,7 +35,7 @@ MODULES = (
     "rescore",
     "verifying",
 )
-LONG = ("growth", "rows", "scale", "scale_texts", "search")
+LONG = ("growth", "rows", "scale", "scale_texts", "search", "selection")
 OUT = ROOT / "build" / "bench.json"
 
 

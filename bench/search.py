@@ -38,7 +38,7 @@ from core.paths import ROOT
 from core.pipeline.evaluate.budget import Budget, Receipts
 from core.pipeline.evaluate.build import Artifacts, Builder, Models
 from core.pipeline.search.asking import Course, Grades
-from core.pipeline.search.propose import Space, Told, propose
+from core.pipeline.search.propose import Space, Trial, propose
 from core.pipeline.search.race import Race, search
 from core.pipeline.sweep import parse
 from core.pipeline.sweep.fields import Search
@@ -130,11 +130,11 @@ def _ask_grid(task: Task, path: Path) -> None:
         grades = Grades(job, Measure.parse(task.measure))
         order = np.arange(job.queries.height)
         course = Course(job, order, grades, builder=builder, models=models, price=lambda _: 0.0)
-        parts: list[tuple[Floats, Floats, Floats]] = []
+        parts: list[tuple[Floats, ...]] = []
         for start in range(0, len(job.stacks), 8):
             parts += course.ask(job.stacks[start : start + 8], 0, len(order))
             print(len(parts), flush=True)
-    quality, ms, _ = (np.stack(each) for each in zip(*parts, strict=True))
+    quality, ms, *_ = (np.stack(each) for each in zip(*parts, strict=True))
     hourly = job.book.find("local-cpu", "cpu_hour")
     token = job.book.find("rerank-2.5-lite", "input_tokens")
     tokens = np.mean(next(iter(job.corpora.values())).texts.str.len_chars().to_numpy()) / 4
@@ -160,15 +160,16 @@ def raced(grid: Grid, seed: int, trials: int, sampler: str) -> tuple[Steps, Race
 
     def ask(rows: Any, first: int, last: int) -> list[Any]:
         part = order[first:last]
-        return [(grid.quality[row, part], grid.ms[row, part], grid.usd[row, part]) for row in rows]
+        unjudged = np.full(len(part), np.nan)  # of harm, which nothing limits here
+        return [(grid.quality[row, part], grid.ms[row, part], grid.usd[row, part], unjudged) for row in rows]
 
-    def told(_: Any) -> None:
+    def note(_: Any) -> None:
         steps.append((race.asked, [each.row for each in race.whole]))
 
     def proposing(known: Any, count: int, maximised: Any) -> list[int]:
         return propose(grid.space, known, count, maximised=maximised, sampler=sampler, seed=seed)
 
-    search(grid.space, race, ask, proposing, told=told)
+    search(grid.space, race, ask, proposing, on_round=note)
     return steps, race
 
 
@@ -182,7 +183,7 @@ def whole(grid: Grid, seed: int, sampler: str, most: int) -> Steps:
     if sampler != "random":
         del rows[10:]
         while len(rows) < most and volume(points[rows]) < volume(points) - 1e-12:
-            known = [Told(row, tuple(map(float, points[row]))) for row in rows]
+            known = [Trial(row, tuple(map(float, points[row]))) for row in rows]
             rows += propose(grid.space, known, 10, maximised=(False,) * 3, sampler=sampler, seed=seed)
     return [(queries * count, rows[:count]) for count in range(1, len(rows) + 1)]
 

@@ -55,14 +55,15 @@ class Beliefs:
         return np.array([self._asked[axis.key, row] for row in rows.tolist()]).reshape(-1, len(self.drawn))
 
 
-def beliefs(sample: JointSample, *, seed: int) -> Beliefs | None:
+def beliefs(sample: JointSample, *, seed: int, draws: int = DRAWS) -> Beliefs | None:
     """Draw them.
 
     Args:
         sample: Results of all compared stacks, with judge noise where that counts.
+        draws: The most that are made.
 
     Returns:
-        As many draws as the judge noise was drawn in, else `DRAWS`, or fewer where there are many stacks.
+        As many draws as the judge noise was drawn in, else `draws`, or fewer where there are many stacks.
         None where a stack of known quality has no results per query, or queries are fewer than `CLUSTERS`.
     """
     known = sample.quality_varies
@@ -73,7 +74,7 @@ def beliefs(sample: JointSample, *, seed: int) -> Beliefs | None:
     if values.shape[1] < CLUSTERS:
         return None
     most = _CELLS // max(sample.quality.shape)
-    drawn = weights(sample.quality.shape[1], sample.noisy.shape[1] or max(_FEWEST, min(DRAWS, most)), seed)
+    drawn = weights(sample.quality.shape[1], sample.noisy.shape[1] or max(_FEWEST, min(draws, most)), seed)
     first, which = np.unique(values, axis=0, return_index=True, return_inverse=True)[1:]
     means = values.mean(axis=1)
     apart = values - values[first].mean(axis=0)
