@@ -53,7 +53,7 @@ class Confidence:
     pgs: float | None  # it is within the limits, and nothing within them is better by more than `delta`
     delta: float  # the difference in quality that does not matter
     expected_quality: float | None  # what to expect of it on new queries
-    p_best: float | None  # it is the very best within the limits; equal bests share one
+    p_best: float | None  # it is the very best within the limits; of equal bests each is
     p_feasible: float | None  # it is within the limits
     p_sla: float | None  # it is within the latency target
     p_frontier: float | None  # no other stack beats it

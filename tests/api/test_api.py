@@ -64,7 +64,19 @@ def test_a_frame_is_a_table(tmp_path: Path, make: Callable[[], Any]):
     assert (decided.chosen.name, numbers) == ("BM25", (0.49, 12.0, 0.001))
     assert decided.near_misses.select("stack", "limit", "over").rows() == [("hybrid", "sla", 30.0)]
     assert decided.confidence is not None
-    assert (decided.confidence.words, decided.confidence.p_best) == ("the only one left", None)
+    assert decided.confidence.words == "How sure this is, is unknown: there is nothing to choose from."
+    assert (decided.confidence.pgs, decided.confidence.p_best) == (None, None)
+    free = results.decide()
+    assert free.chosen is not None
+    assert free.chosen.name == "hybrid"
+    (other,) = free.alternatives.to_dicts()
+    assert (other["stack"], other["low"], other["p_within_delta"]) == ("BM25", None, None)
+    assert other["difference"] == pytest.approx(-0.12)
+    assert other["saves"] == "saves $0.40 / 1k"  # 68 ms are less than the paper's jitter band
+    taken = results.decide(take="BM25")
+    assert taken.chosen is not None
+    assert taken.chosen.name == "BM25"
+    assert taken.data["taken"]["instead_of"] == "hybrid"
     assert decided.table.to_pandas()["status"].tolist() == ["chosen", "excluded"]
 
 
@@ -105,8 +117,8 @@ def test_a_page_says_what_the_command_says(demo: clq.Workspace, demo_store: Path
     page = demo.page("headroom")
     assert page.data == printed(demo_store, "page", "headroom", "--collection", "python-docs")
     assert list(page.tables) == list(page.figures) == ["headroom"]
-    chosen = demo.page("curves", choices={"curves": ["BM25, K = 50"]})
-    assert "BM25, K = 50" in chosen.choices["curves"]["value"]
+    chosen = demo.page("curves", choices={"curves": ["BM25, K = 10"]})
+    assert "BM25, K = 10" in chosen.choices["curves"]["value"]
 
 
 @pytest.mark.parametrize(
