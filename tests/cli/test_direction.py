@@ -100,13 +100,15 @@ def test_the_record_of_a_measure_that_is_better_the_lower(store, tmp_path):
 
 @pytest.mark.slow
 def test_published_stacks_of_unknown_harm(published_store):
+    refused = CliRunner().invoke(
+        app, ["--store", str(published_store), "decide", "--collection", "clq-paper", "--max-harm", "0.2"]
+    )
+    assert refused.exit_code == 7
+    assert "No stack here has a known harm." in refused.stderr
     free = decided(published_store, "--collection", "clq-paper")
-    capped = decided(published_store, "--collection", "clq-paper", "--max-harm", "0.2")
-    assert capped["chosen"]["run_id"] == free["chosen"]["run_id"]  # nobody's harm is known: not asked for
-    assert any("harm" in words for words in capped["warnings"])
-    assert free["chosen"]["latency_ms"] is not None
-    assert free["chosen"]["cost"] is not None
-    assert free["promising"][0]["quality"] > free["chosen"]["quality"]
-    assert free["promising"][0]["gain"] > 0
-    lost = {row["run_id"] for row in free["promising"]}
-    assert not lost & {row["run_id"] for row in free["frontier"]}
+    assert (free["chosen"]["latency_ms"], free["chosen"]["cost"]) == (None, None), "nothing asks for them"
+    assert free["promising"] == []
+    limited = decided(published_store, "--collection", "clq-paper", "--sla-ms", "600", "--budget", "2.5")
+    assert None not in (limited["chosen"]["latency_ms"], limited["chosen"]["cost"])
+    assert limited["promising"][0]["quality"] == free["chosen"]["quality"]
+    assert limited["promising"][0]["gain"] > 0

@@ -208,6 +208,7 @@ def choices(
     limits: Constraints,
     *,
     paired: Paired | None = None,
+    chosen: str | None = None,
 ) -> list[Choice]:
     """Apply every scenario of the page.
 
@@ -215,6 +216,7 @@ def choices(
         published: Scenarios that runs of the collection are the example of (`named`).
         limits: Those that hold on every page.
         paired: Quality per query, where it is known.
+        chosen: run_id of the stack that is shipped within the limits that hold, where that is decided.
 
     Returns:
         The published ones, else the derived ones; the limits that hold; the user's own, which take the
@@ -232,7 +234,11 @@ def choices(
         if run_id in table["run_id"]
     ] or [choice(scenario, "derived") for scenario in derived(table, higher_is_better=up)]
     side = {axis.field: limits.of(axis) for axis in limits.axes}
-    usual.append(choice(Scenario(YOURS, "quality", **side), "yours"))
+    yours = Scenario(YOURS, "quality", **side)
+    if chosen is None:
+        usual.append(choice(yours, "yours"))
+    else:
+        usual.append(Choice(YOURS, yours.words(higher_is_better=up), chosen, "yours"))
     names = {scenario.name for scenario in own}
     return [kept for kept in usual if kept.name not in names] + [choice(scenario, "own") for scenario in own]
 

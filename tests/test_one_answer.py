@@ -1,0 +1,166 @@
+"""One answer: page, confidence, scenarios, record, snapshot, gate, command, API and agents say the same.
+
+What each says of the stack that ships, of the number of ties and of the probability of good selection is read
+as a visitor would get it, and compared, on made-up workspaces and on those of the demo.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import core as clq
+from core.agents.answers import Answers
+from core.api.decision import Decision
+from core.cli.app import app
+from core.views import text
+from core.views.blocks import Cards
+from core.views.what_if.scenarios import YOURS
+from tests.oracle.worlds import World, world
+
+WORLDS, QUICK = 50, 6
+
+
+def named(made: World) -> dict[str, object]:
+    """What is asked, as keywords."""
+    asked = made.asked
+    limits = {
+        "measure": made.measure,
+        "rule": asked.rule,
+        "jitter_ms": asked.band,
+        "sla_ms": asked.sla,
+        "budget": asked.budget,
+        "min_quality": asked.floor,
+        "indifference": asked.delta,
+    }
+    return {name: value for name, value in limits.items() if value is not None}
+
+
+def surfaces(
+    store: Path, collection: str, asked: dict[str, object], folder: Path
+) -> Iterator[tuple[str, object, object, object]]:
+    """Yield what each surface says: stack, number of ties, PGS as a percentage (None: it does not say)."""
+    results = clq.open(store)
+    given = {("floor" if name == "min_quality" else name): value for name, value in asked.items()}
+    decision: Decision = results.workspace(collection).decide(**given)
+    view, chosen = decision.view, decision.chosen
+    stack = chosen and chosen.name
+    sure = decision.confidence
+    yield "api", stack, len(view.decision.tied), percent(sure and sure.pgs)
+
+    options = [word for name, value in asked.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    printed = call("--store", str(store), "decide", "--collection", collection, "--format", "json", *options)
+    yield "command", *of_json(json.loads(printed))
+
+    files = decision.record(folder / f"{collection}.json", folder / f"{collection}.html", replace=True)
+    yield "record", *of_json(json.loads(files[0].read_text()))
+    if stack is None:
+        return
+    html = files[1].read_text()
+    assert percent(sure and sure.pgs) is None or str(percent(sure and sure.pgs)) in html
+
+    page = decision.page("decision")
+    heading = page.sentence.removeprefix("Ship ").removesuffix(".")
+    card = next(
+        card
+        for block in page.blocks
+        if isinstance(block, Cards)
+        for card in block.cards
+        if card[0] == "Confidence"
+    )
+    yield "decision", heading if page.sentence.startswith("Ship") else stack, None, shown(card[1])
+
+    hold = decision.page("confidence", choices=rule_of(view.rule))
+    cards = {card[0]: card[1] for block in hold.blocks if isinstance(block, Cards) for card in block.cards}
+    ties = hold.tables.get("ties")
+    count = len(view.decision.tied) if ties is None else ties.height - 1
+    yield (
+        "confidence",
+        stack if stack in hold.sentence else hold.sentence,
+        count,
+        shown(cards.get("Confidence (PGS)", "–")),
+    )
+    for share in hold.tables["chances"].select("p_best", "p_feasible", "p_frontier").to_numpy().ravel():
+        assert share is None or not share == share or 0 <= share <= 1
+
+    yours = decision.page("what_if", "scenarios").tables["scenarios"].filter(scenario=YOURS)
+    yield "what if", yours["name"][0], None, None
+
+    said = Answers(results, folder).decide(collection, given)
+    assert said["ship"] is not None
+    pgs = said["sure"] and said["sure"]["pgs"]
+    assert (pgs is None) == (sure is None or sure.pgs is None)
+    yield "agents", said["ship"]["stack"], len(said["ties"]), None if pgs is None else text.percent(sure.pgs)
+
+    gate = results.workspace(collection).gate(files[0])
+    assert gate.holds, gate.findings
+    today = next(block for block in gate.blocks if getattr(block, "name", "") == "before_and_after").rows
+    yield "gate", today.filter(when="chosen today")["stack"][0], None, None
+
+
+def rule_of(rule: str) -> dict[str, object]:
+    words = {"quality": "highest quality", "cost": "lowest cost", "latency": "lowest latency"}
+    return {"rule": words[rule]}
+
+
+def of_json(data: dict) -> tuple[object, int, object]:
+    chosen = data["chosen"]
+    return chosen and chosen["stack"], len(data["ties"]), percent(chosen and chosen["pgs"])
+
+
+def percent(share: float | None) -> str | None:
+    return None if share is None else text.percent(share)
+
+
+def shown(number: str) -> str | None:
+    return number if re.match(r"[\d.<>]", number) else None
+
+
+def call(*words: str) -> str:
+    result = CliRunner().invoke(app, list(words))
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def compare(store: Path, collection: str, asked: dict[str, object], folder: Path) -> None:
+    (_, stack, ties, pgs), *others = surfaces(store, collection, asked, folder)
+    for where, other, count, chance in others:
+        assert other == stack, where
+        assert count in (None, ties), where
+        if where not in ("what if", "gate"):
+            assert chance == pgs, where
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("worlds")
+
+
+SLOW = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(QUICK, WORLDS)]
+
+
+@pytest.mark.parametrize("seed", [*range(QUICK), *SLOW])
+def test_every_surface_says_the_same_of_a_made_up_workspace(folder, seed):
+    made = world(1000 + seed)
+    call("--store", str(folder / "store"), "import", str(made.write(folder)), "--collection", made.name)
+    compare(folder / "store", made.name, named(made), folder)
+
+
+DEMO = [
+    ("docs-search", {}),
+    ("docs-search", {"sla_ms": 20.0}),
+    ("docs-search", {"sla_ms": 5.0, "min_quality": 0.4}),
+    ("docs-search", {"sla_ms": 20.0, "rule": "cost"}),
+    ("docs-search", {"sla_ms": 1000.0, "indifference": 0.05, "judge_noise": "off"}),
+    ("clq-paper", {"sla_ms": 500.0, "budget": 2.5}),
+    ("clq-paper", {"budget": 2.5, "rule": "latency"}),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("collection", "asked"), DEMO)
+def test_every_surface_says_the_same_of_the_demo(shipped_store, tmp_path, collection, asked):
+    compare(shipped_store, collection, dict(asked), tmp_path)
