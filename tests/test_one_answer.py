@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 import core as clq
 from core.agents.answers import Answers
 from core.api.decision import Decision
+from core.api.pages import Page
 from core.cli.app import app
 from core.views import text
 from core.views.blocks import Cards
@@ -39,9 +40,10 @@ def named(made: World) -> dict[str, object]:
     return {name: value for name, value in limits.items() if value is not None}
 
 
-def surfaces(
-    store: Path, collection: str, asked: dict[str, object], folder: Path
-) -> Iterator[tuple[str, object, object, object]]:
+Told = tuple[str, object, object, object]
+
+
+def surfaces(store: Path, collection: str, asked: dict[str, object], folder: Path) -> Iterator[Told]:
     """Yield what each surface says: stack, number of ties, PGS as a percentage (None: it does not say)."""
     results = clq.open(store)
     given = {("floor" if name == "min_quality" else name): value for name, value in asked.items()}
@@ -64,27 +66,15 @@ def surfaces(
 
     page = decision.page("decision")
     heading = page.sentence.removeprefix("Ship ").removesuffix(".")
-    card = next(
-        card
-        for block in page.blocks
-        if isinstance(block, Cards)
-        for card in block.cards
-        if card[0] == "Confidence"
-    )
-    yield "decision", heading if page.sentence.startswith("Ship") else stack, None, shown(card[1])
+    yield "decision", heading if page.sentence.startswith("Ship") else stack, None, cards(page)["Confidence"]
 
     hold = decision.page("confidence", choices=rule_of(view.rule))
-    cards = {card[0]: card[1] for block in hold.blocks if isinstance(block, Cards) for card in block.cards}
     ties = hold.tables.get("ties")
     count = len(view.decision.tied) if ties is None else ties.height - 1
-    yield (
-        "confidence",
-        stack if stack in hold.sentence else hold.sentence,
-        count,
-        shown(cards.get("Confidence (PGS)", "–")),
-    )
-    for share in hold.tables["chances"].select("p_best", "p_feasible", "p_frontier").to_numpy().ravel():
-        assert share is None or not share == share or 0 <= share <= 1
+    said = stack if stack in hold.sentence else hold.sentence
+    yield "confidence", said, count, cards(hold).get("Confidence (PGS)")
+    shares = hold.tables["chances"].select("p_best", "p_feasible", "p_frontier").unpivot()["value"]
+    assert shares.drop_nulls().is_between(0, 1).all()
 
     yours = decision.page("what_if", "scenarios").tables["scenarios"].filter(scenario=YOURS)
     yield "what if", yours["name"][0], None, None
@@ -93,12 +83,23 @@ def surfaces(
     assert said["ship"] is not None
     pgs = said["sure"] and said["sure"]["pgs"]
     assert (pgs is None) == (sure is None or sure.pgs is None)
-    yield "agents", said["ship"]["stack"], len(said["ties"]), None if pgs is None else text.percent(sure.pgs)
+    yield (
+        "agents",
+        said["ship"]["stack"],
+        len(said["ties"]),
+        None if pgs is None else percent(pgs and sure.pgs),
+    )
 
     gate = results.workspace(collection).gate(files[0])
     assert gate.holds, gate.findings
     today = next(block for block in gate.blocks if getattr(block, "name", "") == "before_and_after").rows
     yield "gate", today.filter(when="chosen today")["stack"][0], None, None
+
+
+def cards(page: Page) -> dict[str, str | None]:
+    """The numbers of a page by their labels; None where one is no number."""
+    every = [card for block in page.blocks if isinstance(block, Cards) for card in block.cards]
+    return {card[0]: shown(card[1]) for card in every}
 
 
 def rule_of(rule: str) -> dict[str, object]:

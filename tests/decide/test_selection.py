@@ -51,7 +51,7 @@ def looped(made, limits, decision):
         if limits.budget is not None:
             feasible &= sample.cost <= limits.budget
         if limits.floor is not None:
-            feasible &= sign * quality >= sign * limits.floor
+            feasible &= sign * quality >= sign * limits.floor - 1e-6
         mine = decision.chosen
         fits += feasible[mine]
         if decision.rule == "quality":
@@ -59,7 +59,7 @@ def looped(made, limits, decision):
         elif decision.rule == "cost":
             near = sample.cost[mine] <= 1.01 * sample.cost[feasible].min(initial=1e9)
         else:
-            near = latency[mine] <= latency[feasible].min(initial=1e9) + limits.jitter_ms
+            near = latency[mine] <= latency[feasible].min(initial=1e9) + limits.jitter_ms + 1e-9
         good += feasible[mine] and near
     return good / len(held.drawn), fits / len(held.drawn)
 

@@ -74,9 +74,7 @@ def scenarios(view: View, ask: Ask) -> Blocks:
     known = tuple(axis for axis in BESIDE if measure_of(view.table, axis) is not None)
     yield Control("new scenario", {"key": OWN, "beside": known})
     shipped = None if view.decision.chosen is None else str(view.table["run_id"][view.decision.chosen])
-    chosen = choices(
-        view.table, data.named(view), own, view.constraints, paired=view.paired, chosen=shipped
-    )
+    chosen = choices(view.table, data.named(view), own, view.constraints, paired=view.paired, chosen=shipped)
     rows = with_limits(data.matrix(view, tuple(chosen)), view)
     sentence, details = words.answer(rows, view.quality)
     yield Answer(sentence, details, caveats={"where they come from": words.legend(rows)})
