@@ -98,6 +98,8 @@ class Import:
 
     Attributes:
         collections, golden_sets, runs, frames: The parts of the batch.
+        texts: Texts that stand beside ids ("queries", "passages"): id, text. They are not stored, and tell
+            whether ids mean what a collection means by them.
         left_out: What was not taken.
         reports: Of every file the columns or keys that it has: taken, or left out with the reason.
         notes: Decisions made on the way, as sentences.
@@ -109,6 +111,7 @@ class Import:
     golden_sets: tuple[GoldenSet, ...] = ()
     runs: tuple[Run, ...] = ()
     frames: Mapping[str, Frame] = field(default_factory=dict)
+    texts: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     left_out: tuple[LeftOut, ...] = ()
     reports: tuple[FileReport, ...] = ()
     notes: tuple[str, ...] = ()
@@ -156,6 +159,10 @@ def merged(parts: Iterable[Import]) -> Import:
         golden_sets=tuple(golden_set for part in parts for golden_set in part.golden_sets),
         runs=tuple(run for part in parts for run in part.runs),
         frames={table: _together(by_table[table]) for table in sorted(by_table)},
+        texts={
+            what: pl.concat(part.texts[what] for part in parts if what in part.texts)
+            for what in sorted({what for part in parts for what in part.texts})
+        },
         left_out=tuple(entry for part in parts for entry in part.left_out),
         reports=tuple(entry for part in parts for entry in part.reports),
         notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),

@@ -61,6 +61,14 @@ _NAMES = {"algorithm", "experiment", "experiment_name", "model", "model_name", "
 """Columns that name the stack of a row where no column has that role."""
 _TEXTS = {"query", "question"}  # Columns of texts where another one holds the ids
 _TAKEN = "`{}` holds the ids"
+_TEXTS_OF: Mapping[str, frozenset[str]] = {
+    "query_id": frozenset({*_TEXTS, "query_text", "question_text", "user_input", "query_string", "text"}),
+    "passage_id": frozenset({"passage", "passage_text", "doc_text", "document_text", "chunk_text", "content",
+                             "context", "text"}),
+}  # fmt: skip
+"""Columns with the texts of queries, or of passages, where other columns hold the ids; a document may be a
+title."""
+COMPARED = "its texts are not stored: they are compared with those of the collection"
 NUMBERS_ROWS = "numbers the rows"
 OF_STACKS = "an axis of stacks: a row is no stack here"
 SAME = "the same as `{}`, which is taken"
@@ -95,6 +103,7 @@ class Meaning:
     # column of a measure → column with the number of its queries, where that is not the role "n" of all
     counts: dict[str, str] = field(default_factory=dict)
     ignored: dict[str, str] = field(default_factory=dict)  # columns without a meaning, each with the reason
+    texts: dict[str, str] = field(default_factory=dict)  # id of a query or passage → column with its text
 
     @property
     def kind(self) -> str | None:
@@ -181,7 +190,19 @@ def meaning(columns: Sequence[str], said: TableAs, name: str) -> Meaning:
     if means.kind == "judgements" and "judge" not in means.roles and "judge" in means.items:
         means.roles["judge"] = means.items.pop("judge")  # which may be a model
     _unused(means)
+    _beside_ids(means)
     return means
+
+
+def _beside_ids(means: Meaning) -> None:
+    """Find the columns with the texts of what others name by id; "text" is that of the smaller thing."""
+    for role in ("passage_id", "query_id"):
+        if role in means.roles:
+            named = [column for column in means.ignored if normal(column) in _TEXTS_OF[role]]
+            free = [column for column in named if column not in means.texts.values()]
+            if free and means.ignored[free[0]] != "as you wish":
+                means.texts[role] = free[0]
+                means.ignored[free[0]] = COMPARED
 
 
 def _pattern(columns: Sequence[str], said: TableAs) -> str | None:

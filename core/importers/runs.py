@@ -222,7 +222,7 @@ def _collection_id(own: str, options: Options, *, several: bool) -> str:
 
 def stripped(imported: Import, patterns: Mapping[str, str]) -> Import:
     """Take a beginning and an end off the ids that rankings, judgements, answers and costs name."""
-    frames = dict(imported.frames)
+    frames, texts = dict(imported.frames), dict(imported.texts)
     for what, pattern in patterns.items():
         if what not in ID_COLUMNS:
             raise UnknownNameError("ids to strip", what, ID_COLUMNS)
@@ -240,7 +240,9 @@ def stripped(imported: Import, patterns: Mapping[str, str]) -> Import:
                 raise InputError(problem, do="Give a pattern that all ids fit.")
             kept = known.str.strip_prefix(begin).str.strip_suffix(end)
             frames[table] = altered(frames[table], kept)
-    return replace(imported, frames=frames)
+        if what in texts:
+            texts[what] = texts[what].with_columns(pl.col("id").str.strip_prefix(begin).str.strip_suffix(end))
+    return replace(imported, frames=frames, texts=texts)
 
 
 def patterns(pairs: Sequence[str]) -> dict[str, str]:

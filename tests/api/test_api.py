@@ -24,6 +24,7 @@ from core.errors import ClqError, InputError, UnknownNameError
 from core.paths import ROOT
 from core.views.workspace.question import Question
 from tests.documents import blocks
+from tests.stores import Lab
 
 ROWS = {
     "stack": ["BM25", "hybrid"],
@@ -96,6 +97,23 @@ def test_what_is_no_table_is_refused(tmp_path: Path, thing: object, said: str):
     with pytest.raises(ClqError, match=said):
         results.add(thing)
     assert results.revision == 0
+
+
+@pytest.mark.slow
+def test_ids_that_mean_other_questions_do_not_go_into_a_workspace(tmp_path: Path):
+    results = clq.open(tmp_path / "store")
+    asked = {"q1": "how long may I wait", "q2": "where is my parcel"}
+    Lab().ask(asked).hold({"p": "text"}).write(results.path)
+
+    def table(*questions: str) -> pl.DataFrame:
+        columns = {"query_id": list(asked), "question": questions, "nDCG@10": [0.5, 0.4], "stack": ["a", "a"]}
+        return pl.DataFrame(columns)
+
+    other = table("What is it?", "Who is it?")
+    with pytest.raises(ClqError, match="2 of 2 query ids exist in lab, 0 with the same text"):
+        results.add(other, collection="lab")
+    assert results.add(table("How long may I wait?", "Where is my parcel"), name="alike").collection == "lab"
+    assert results.add(other, name="mine").collection == "mine"
 
 
 @pytest.mark.slow

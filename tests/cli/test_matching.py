@@ -51,3 +51,21 @@ def test_the_collection_that_the_ids_are_of_is_named(cli: Cli) -> None:
     found = [str(row["detail"]) for row in rows if row["status"] == "match"]
     assert len(found) == 2
     assert all("--collection 'c c'" in each for each in found)
+
+
+def test_ids_with_other_texts_are_said_and_refused(cli: Cli) -> None:
+    cli("import", *(cli.file(name, text) for name, text in CORPUS.items()), "--collection", "c")
+    alike = "query_id,question,passage_id,rank\na,One?,1,1\nb,two,2,1\n"
+    other = alike.replace("One?", "how long may I wait").replace("two", "where is my parcel")
+    looked = cli.rows("import", cli.file("alike.csv", alike), "--workspace", "c", "--dry-run")
+    assert counts(looked, "match") == {"queries": 2, "passages": 2}
+    looked = cli.rows("import", cli.file("other.csv", other), "--collection", "c", "--dry-run")
+    assert counts(looked, "match") == {"queries": 0, "passages": 2}
+    (line,) = [row["detail"] for row in looked if row["status"] == "match" and row["what"] == "queries"]
+    assert line == "2 of 2 query ids exist in c, 0 with the same text"
+    offered = cli.rows("import", cli.file("other.csv", other), "--dry-run")
+    assert not [row for row in offered if row["status"] == "match"], "no collection is proposed"
+    said = cli("import", cli.file("other.csv", other), "--collection", "c", code=1)
+    assert "a is “how long may I wait” in the files, and “one” in c." in said.stderr
+    cli("import", cli.file("other.csv", other), "--workspace", "c")
+    assert cli.store.read().runs()["collection_id"].to_list() == ["other"]

@@ -271,6 +271,25 @@ def test_a_new_workspace_is_named_by_the_file_and_a_button_strips_the_ids_into_t
 
 
 @pytest.mark.slow
+def test_ids_with_other_texts_are_no_match(open_page: OpenPage, tmp_path: Path):
+    store = tmp_path / "store"
+    held(store)
+    table = b"query_id,question,passage_id,rank\nq1,how long may I wait,1,1\nq2,where is my parcel,2,1\n"
+    app = upload(open_page(store, "add"), mine_csv=table)
+    assert_sound(app)
+    assert goes_into(app).value == "mine", "a new one is proposed"
+    said = "2 of 2 query ids exist in c, 0 with the same text"
+    assert said in everything(app)
+    assert "q1 is “how long may I wait” in the files, and “one” in c." in everything(app)
+    goes_into(app).set_value("c").run()
+    assert said in everything(app)
+    assert app.button(key="add_now").disabled
+    app.button(key="own0").click().run()
+    import_now(app)
+    assert Store.open(store).read().runs()["collection_id"].to_list() == ["c mine"]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("choice", "collections"),
     [("strip0", ["c", "c"]), ("own0", ["c", "c theirs"]), ("without0", ["c"])],

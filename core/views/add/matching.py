@@ -1,9 +1,13 @@
-"""How far the ids that an import names are those of the collection that it goes into."""
+"""How far the ids that an import names are those of the collection that it goes into.
+
+An id of both whose text here is another than there does not mean the same.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Literal
 
@@ -21,6 +25,9 @@ from core.views.text import count
 _SAMPLE = 2_000_000  # Rows of a table larger than memory whose ids are looked at
 _FEW, _TRIED, _LONGEST, _PAIRS = 3, 200, 40, 400  # ids shown; ids tried, how long they are, pairs of cuts
 _MOST, _HALF = 0.95, 0.5  # Shares of ids from which on a stripped pattern, or a collection, fits
+_COMPARED, _PART, _QUOTED = 10_000, 20, 60  # texts compared; least part of one, characters; of an example
+_BOTH = {"id": pl.String, "ours": pl.String, "theirs": pl.String}
+_BLANKS = re.compile(r"\s+")
 _OWNED = ("rankings", "judgements", "timings", "answers", "answer_scores", "signals", "usage")
 Unmatched = Literal["refuse", "take", "own"]
 """Handling of runs and judgements that name nothing that their collection has."""
@@ -36,7 +43,7 @@ class Match:
     what: str  # "queries" or "passages"
     among: str  # table that says which ids the collection has: its own, else its judgements or rankings
     offered: int  # distinct ids that the import names
-    known: int  # how many of them exist
+    known: int  # how many of them exist, without those that have another text there
     strangers: tuple[str, ...]  # labels of the runs and golden sets of which not one id exists
     foreign: tuple[str, ...]  # examples of ids that do not exist
     held: tuple[str, ...]  # examples of ids that the collection has
@@ -47,6 +54,9 @@ class Match:
     own: bool = False
     # Rows that were looked at where the import is larger than memory; None = all of them
     sampled: int | None = None
+    differ: int = 0  # how many exist there with another text
+    compared: int | None = None  # of how many the texts were compared, where there were too many; else None
+    other_text: str = ""  # one that differs, with both texts
 
     @property
     def defined(self) -> bool:
@@ -55,7 +65,7 @@ class Match:
 
     def __str__(self) -> str:
         """Return in words: ``222 of 225 queries (98 %) exist in cranfield``."""
-        return f"{self.share} {self.where}"
+        return f"{self.share} {self.where}{self.alike}"
 
     @property
     def where(self) -> str:
@@ -65,15 +75,23 @@ class Match:
 
     @property
     def share(self) -> str:
-        """How many exist: ``222 of 225 queries (98 %)``."""
-        share = f" ({100 * self.known // self.offered} %)" if self.offered > _FEW else ""
-        return f"{self.known:,} of {count(self.offered, *_NAMES[self.what])}{share}"
+        """How many exist: ``222 of 225 queries (98 %)``; of ids with another text ``55 of 80 query ids``."""
+        there, names = self.known + self.differ, _NAMES[self.what]
+        share = f" ({100 * there // self.offered} %)" if self.offered > _FEW else ""
+        names = (f"{names[0]} id", f"{names[0]} ids") if self.differ else names
+        return f"{there:,} of {count(self.offered, *names)}{share}"
+
+    @property
+    def alike(self) -> str:
+        """Say how many have the same text, where some have another: ``, 0 with the same text``."""
+        few = "" if self.compared is None else f" by {self.compared:,} that were compared"
+        return f", {self.known:,} with the same text{few}" if self.differ else ""
 
     @property
     def examples(self) -> str:
-        """Ids of both sides; empty where all exist."""
-        if not self.foreign:
-            return ""
+        """Ids of both sides, or one with both texts; empty where all exist."""
+        if self.other_text or not self.foreign:
+            return self.other_text
         ours, theirs = (", ".join(map(shown, ids)) for ids in (self.foreign, self.held))
         return f"The files name {self.what} such as {ours}; the collection has {theirs}."
 
@@ -317,19 +335,86 @@ class _Shelf:
         rows = self._made.frames.get(table, frame(table, [])).lazy()
         return rows.filter(pl.col("collection_id").is_in(self._mine))
 
+    def brings(self, what: str, column: str) -> list[str]:
+        """Return ids of queries or passages that the import has of this collection."""
+        return self._brought(what).select(column).unique().collect().to_series().to_list()
+
     def stored(self, table: str) -> bool:
         """Tell whether the store has rows of a table for this collection."""
         return not self._snapshot.sizes(table).filter(pl.col("id").is_in(self._owners[table])).is_empty()
 
-    def existing(self, of: _Reference, column: str, asked: Sequence[str] | None, most: int = 0) -> list[str]:
-        """Return ids that exist, in the store or in the import."""
+    def texts(self, what: str, ids: Sequence[str]) -> _Texts:
+        """Return the texts that both the import and the store have of some ids, of many an even sample."""
+        column = ID_COLUMNS[what]
+        if not ({what} & {*self._made.frames, *self._made.texts} and self.stored(what)):
+            return _Texts(what)
+        some = ids if len(ids) <= _COMPARED else ids[:: -(-len(ids) // _COMPARED)]
+        brought = [self._brought(what).select(id=column, ours="text")]
+        if what in self._made.texts:
+            brought.append(self._made.texts[what].lazy().select("id", ours="text"))
+        asked = pl.Series(some, dtype=pl.String).implode()
+        ours = pl.concat(brought).filter(pl.col("id").is_in(asked), pl.col("ours") != "").collect()
+        there = [
+            self._snapshot.queries(owner)
+            if what == "queries"
+            else self._snapshot.passages(owner, ours["id"].to_list())
+            for owner in self._owners[what]
+        ]
+        theirs = pl.concat(rows.select(id=column, theirs="text") for rows in there)
+        pairs = ours.unique("id").join(theirs.filter(pl.col("theirs") != "").unique("id"), on="id").sort("id")
+        return _Texts(what, pairs, None if len(some) == len(ids) else pairs.height)
+
+    def existing(
+        self,
+        of: _Reference,
+        column: str,
+        asked: Sequence[str] | None,
+        most: int = 0,
+        *,
+        stored: bool = False,
+    ) -> list[str]:
+        """Return ids that exist, in the store or in the import; or those of the store alone."""
         owners = self._owners[of.table]
         existing = set(self._snapshot.existing(of.table, owners, column, asked, most=most))
+        if stored:
+            return sorted(existing)
         if of.own_judgements or of.table in ID_COLUMNS:
             rows = self._made.frames[of.table].lazy() if of.own_judgements else self._brought(of.table)
             ids = rows.select(column).unique().collect().to_series()
             existing |= set(ids if asked is None else ids.filter(ids.is_in(list(asked))))
         return sorted(existing)[: most or None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """Ids of which an import and a collection have texts, with both."""
+
+    what: str  # "queries" or "passages"
+    pairs: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=_BOTH))  # id, ours, theirs
+    compared: int | None = None  # how many were compared, where that is not all
+
+    @property
+    def differ(self) -> set[str]:
+        """The ids whose texts differ; of passages one may be the beginning or a part of the other."""
+        ours, theirs = (_plain(pl.col(side)) for side in ("ours", "theirs"))
+        rows = self.pairs.select("id", ours, theirs).filter(pl.col("ours") != pl.col("theirs"))
+        if self.what == "queries":
+            return set(rows["id"])
+        return {
+            name for name, one, other in rows.iter_rows()
+            if min(len(one), len(other)) < _PART or (one not in other and other not in one)
+        }  # fmt: skip
+
+    def example(self, differ: set[str], collection_id: str) -> str:
+        """Tell of one id what it means on either side."""
+        row = self.pairs.filter(pl.col("id").is_in(sorted(differ)[:1])).row(0, named=True)
+        ours, theirs = (shown(_BLANKS.sub(" ", row[side]), _QUOTED) for side in ("ours", "theirs"))
+        return f"{shown(row['id'])} is “{ours}” in the files, and “{theirs}” in {shown(collection_id)}."
+
+
+def _plain(text: pl.Expr) -> pl.Expr:
+    """Return texts without what is no difference: case, blanks, and marks at the end."""
+    return text.str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars(" .?!…")
 
 
 def _match(shelf: _Shelf, of: _Reference, what: str, rows: pl.DataFrame, sampled: int | None) -> list[Match]:
@@ -338,11 +423,18 @@ def _match(shelf: _Shelf, of: _Reference, what: str, rows: pl.DataFrame, sampled
     ids = rows["id"].unique().sort()
     if ids.is_empty():
         return []
-    there = pl.Series("there", shelf.existing(of, column, ids.to_list()), dtype=pl.String)
-    marked = rows.with_columns(pl.col("id").is_in(there.implode()).alias("known"))
+    found = shelf.existing(of, column, ids.to_list())
+    texts = shelf.texts(what, found)
+    if differ := texts.differ:  # ids that only come now say nothing of a collection that means others by them
+        found = shelf.existing(_Reference(what), column, found, stored=True)
+        if texts.compared is not None and 2 * len(differ) >= texts.compared:
+            differ = set(found)
+    there = pl.Series("there", sorted({*found} - differ), dtype=pl.String)
+    named = [*there, *(shelf.brings(what, column) if differ else ())]  # of a collection that comes, too
+    marked = rows.with_columns(pl.col("id").is_in(named).alias("known"))
     lost = marked.group_by("owner", "label", maintain_order=True).agg(pl.col("known").any())
     foreign = ids.filter(~ids.is_in(there.implode())).to_list()
-    strip = None if there.len() else _pattern(shelf, of, column, foreign)
+    strip = None if found else _pattern(shelf, of, column, foreign)
     return [
         Match(
             collection_id=shelf.name,
@@ -357,6 +449,9 @@ def _match(shelf: _Shelf, of: _Reference, what: str, rows: pl.DataFrame, sampled
             fit=len(shelf.existing(of, column, _kept(strip, foreign))) if strip else 0,
             own=of.own_judgements or not shelf.stored(of.table),
             sampled=sampled,
+            differ=len(differ),
+            compared=texts.compared if differ else None,
+            other_text=texts.example(differ, shelf.name) if differ else "",
         )
     ]
 

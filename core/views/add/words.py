@@ -190,7 +190,7 @@ def matched(matches: Sequence[Match]) -> dict[str, bool]:
     """
     places: dict[str, list[Match]] = {}
     for match in matches:
-        places.setdefault(match.where, []).append(match)
+        places.setdefault(f"{match.where}{match.alike}", []).append(match)
     return {
         f"{' · '.join(match.share for match in some)} {where}": all(not match.foreign for match in some)
         for where, some in places.items()
@@ -198,7 +198,9 @@ def matched(matches: Sequence[Match]) -> dict[str, bool]:
 
 
 def sides(match: Match) -> str:
-    """Return ids of both sides: ``yours: Q1, Q2 · there: 1, 2``."""
+    """Return ids of both sides: ``yours: Q1, Q2 · there: 1, 2``; of one that both have the two texts."""
+    if match.other_text:
+        return match.other_text
     return f"yours: {', '.join(map(shown, match.foreign))} · there: {', '.join(map(shown, match.held))}"
 
 

@@ -19,6 +19,7 @@ from core.importers.runs import stripped
 from core.store import Store
 from core.tables import Pieces, frame
 from core.views.add import matching
+from core.views.add.background import ChangedError
 from core.views.add.imports import bring, plan, read_into
 from core.views.add.matching import UnmatchedError, fits, matches, refused, suggested
 from tests.importers.helpers import rows
@@ -368,3 +369,112 @@ def test_texts_of_what_the_open_workspace_uses_go_there(tmp_path: Path):
     again = read_into([Upload("queries.jsonl", QUERIES.encode())], options, snapshot, workspace="scored")
     bring(own, again, "queries")
     assert own.read().queries("scored").height == 10
+
+
+def table(question: str, passage: str = "", queries: int = 10) -> str:
+    """Rankings of one stack with the texts of what they name."""
+    names = ["query_id", "question", "passage_id", "rank", *(["passage"] if passage else [])]
+    rows_ = [
+        [f"q{q}", question.format(q), f"{q + depth}", f"{depth + 1}", passage.format(q + depth)]
+        for q in range(1, queries + 1)
+        for depth in range(3)
+    ]
+    return "\n".join([",".join(names), *(",".join(row[: len(names)]) for row in rows_)])
+
+
+def some(first: str, rest: str, alike: int) -> str:
+    lines = [line.split(",") for line in table("{}").splitlines()[1:]]
+    told = [(first if int(line[1]) <= alike else rest).format(line[1]) for line in lines]
+    rows_ = [",".join([line[0], text, *line[2:]]) for line, text in zip(lines, told, strict=True)]
+    return "\n".join(["query_id,question,passage_id,rank", *rows_])
+
+
+TEXTS = {
+    "the same": (table("text {}"), 10, 0, "whole"),
+    "the same but for case, blanks and marks": (table(" TEXT   {}?"), 10, 0, "whole"),
+    "others": (table("my own question {}"), 0, 10, "new"),
+    "some others": (some("text {}", "my own question {}", 6), 6, 4, "whole"),
+    "most are others": (some("text {}", "my own question {}", 4), 4, 6, "new"),
+    "names, no texts": (table("name-{}"), 10, 0, "whole"),
+    "a few more": (table("my own question {}", queries=14), 0, 10, "new"),
+}
+
+
+@pytest.mark.parametrize(("text", "known", "differ", "into"), TEXTS.values(), ids=TEXTS.keys())
+def test_an_id_with_another_text_is_another_query(
+    store: Store, text: str, known: int, differ: int, into: str
+) -> None:
+    found = {each.what: each for each in matches(store.read(), read(store, {"new.csv": text}), "whole")}
+    assert (found["queries"].known, found["queries"].differ) == (known, differ)
+    options = Options(known_collections=frozenset(store.read().collections()["collection_id"]))
+    placed = read_into([Upload("new.csv", text.encode())], options, store.read(), workspace="whole")
+    assert placed.runs[0].collection_id == into
+    assert bool(suggested(store.read(), read(store, {"new.csv": text}))) is (into == "whole")
+    if not differ:
+        return
+    offered = found["queries"].offered
+    share = f"10 of {offered} query ids ({1000 // offered} %) exist in whole, {known} with the same text"
+    assert str(found["queries"]) == share
+    assert found["queries"].examples.endswith(" in whole.")
+    assert "“my own question " in found["queries"].examples
+    made = read(store, {"new.csv": text}, collection_id="whole")
+    assert bool(refused(matches(store.read(), made))) is (known == 0)
+    if known:
+        return
+    before = store.revision()
+    with pytest.raises(UnmatchedError, match="0 with the same text"):
+        bring(store, made, "")
+    assert store.revision() == before
+    own = read_into(
+        [Upload("new.csv", text.encode())], replace(options, collection_id="whole"), store.read(),
+        unmatched="own",
+    )  # fmt: skip
+    assert own.runs[0].collection_id not in options.known_collections
+
+
+def test_passages_with_other_texts_are_others(tmp_path: Path) -> None:
+    own = Store(tmp_path / "own")
+    long = "Parcels can be returned within thirty days of their delivery; number {}."
+    corpus = "".join(json.dumps({"_id": f"{at}", "text": long.format(at)}) + "\n" for at in range(1, 41))
+    bring(own, read(own, {"corpus.jsonl": corpus, "queries.jsonl": QUERIES}, collection_id="whole"), "")
+    for passage, known in (
+        (long, 12),
+        ("Returns. " + long, 12),
+        ("Parcels can be returned within thirty days", 12),
+        ("Quite another passage about something else; number {}.", 0),
+        ("Parcels", 0),
+    ):
+        made = read(own, {"new.csv": table("text {}", passage)}, collection_id="whole")
+        (found,) = [each for each in matches(own.read(), made) if each.what == "passages"]
+        expected = known if passage != "Parcels" else 12  # one word is no text, but a name
+        assert (found.known, found.differ) == (expected, 12 - expected), passage
+
+
+def test_texts_that_come_as_such_are_compared_too(store: Store) -> None:
+    other = QUERIES.replace("text ", "another question ")
+    made = read(store, {"queries.jsonl": other, "new.trec": trec()}, collection_id="whole")
+    found = {each.what: each for each in matches(store.read(), made)}
+    assert (found["queries"].known, found["queries"].differ) == (0, 10)
+    assert found["passages"].differ == 0
+    assert not refused([*found.values()]), "it is of another version of the collection, which comes with it"
+    with pytest.raises(ChangedError):
+        bring(store, made, "")
+    made = read(store, {"queries.jsonl": QUERIES, "new.trec": trec()}, collection_id="whole")
+    assert not any(each.differ for each in matches(store.read(), made))
+
+
+def test_of_many_texts_a_sample_is_compared_and_said_to_be_one(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(matching, "_COMPARED", 4)
+    for text, known in ((table("text {}"), 10), (table("my own question {}"), 0)):
+        (found, _) = matches(store.read(), read(store, {"new.csv": text}, collection_id="whole"))
+        assert found.known == known
+        assert ("by 4 that were compared" in str(found)) is (known == 0)
+
+
+def test_what_is_taken_off_ids_is_taken_off_those_with_texts(store: Store) -> None:
+    text = table("my own question {}").replace("\nq", "\nXq")
+    made = read(store, {"new.csv": text}, collection_id="whole", strip={"queries": "X*"})
+    (found, _) = matches(store.read(), made)
+    assert (found.known, found.differ) == (0, 10)

@@ -125,6 +125,7 @@ class TableFormat(Format):
         notes = tuple(note for table in opened for note in table.notes)
         left_out = tuple(lost for table in opened for lost in table.left_out)
         file_reports = tuple(table.file_report for table in opened)
+        parts += [Import(texts=table.texts) for table in opened if table.texts]
         parts.append(Import(reports=file_reports, notes=notes, left_out=left_out))
         return merged(parts)
 

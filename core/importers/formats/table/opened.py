@@ -47,6 +47,7 @@ class Opened:
     # columns of the file of which the table was made, each with why it is left out; None = those of the table
     own: Mapping[str, str] | None = None
     left_out: tuple[LeftOut, ...] = ()
+    texts: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # beside ids, as of `Import`
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -67,8 +68,31 @@ class Opened:
         return settled(self.member.name, "column", {**known, **self.later}, known)
 
 
+_WHAT = {"query_id": "queries", "passage_id": "passages"}
+_OF_WORDS = r"\s|\p{Han}|\p{Hiragana}|\p{Thai}"
+_MOSTLY = 0.5  # Share of cells of several words from which on a column has texts, and no names
+
+
+def beside_ids(table: Table, means: Meaning) -> dict[str, pl.DataFrame]:
+    """Return the texts that stand beside ids in a table: of "queries" and "passages" the id and the text."""
+    found = {}
+    for role, column in means.texts.items():
+        rows = table.taking({"id": means.roles[role], "text": column}).drop("line").drop_nulls()
+        rows = rows.unique("id", keep="first", maintain_order=True)
+        words = rows["text"].str.contains(_OF_WORDS).mean()
+        if isinstance(words, float) and words >= _MOSTLY:
+            found[_WHAT[role]] = rows
+    return found
+
+
 def opened_as(member: Member, table: Table, options: Options) -> Opened:
     """Return a table that was read, with what its columns mean."""
+    opened = _as_meant(member, table, options)
+    said, _ = without_stars(options.table_as(member.name), table.rows.columns)
+    return replace(opened, texts=beside_ids(table, meaning(table.rows.columns, said, member.name)))
+
+
+def _as_meant(member: Member, table: Table, options: Options) -> Opened:
     said, stars = without_stars(options.table_as(member.name), table.rows.columns)
     means = meaning(table.rows.columns, said, member.name)
     if stars:
