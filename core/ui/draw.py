@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.ui import controls, show
 from core.ui.ask import Visitor
-from core.ui.links import go, link
+from core.ui.links import go
 from core.ui.pages import pick_section, way
 from core.ui.pick import selected_row
 from core.ui.view import Lacking, current_page, current_view, find_view
@@ -122,13 +122,6 @@ def _row() -> DeltaGenerator:
 
 def _answer(block: Answer) -> None:
     show.head(block.sentence, block.details, block.warning, block.caveats)
-
-
-def _way(block: Way) -> None:
-    if block.section or block.settings:
-        way(PAGES[block.page], block.label, block.section, **block.settings)
-    else:
-        link(block.page, block.label)
 
 
 def _lack(block: Lack) -> None:
@@ -241,7 +234,7 @@ _DRAWS: Mapping[type, Callable[[Any], Any]] = {
     Text: _say,
     Passages: _passages,
     Control: lambda block: controls.CONTROLS[block.name](**block.given),
-    Way: _way,
+    Way: lambda block: way(PAGES[block.page], block.label, block.section, **block.settings),
     Lack: _lack,
 }
 """Functions that draw a block that holds no others."""

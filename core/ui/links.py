@@ -8,7 +8,7 @@ from typing import NoReturn
 import streamlit as st
 
 from core.ui import address
-from core.views.pages import PAGES
+from core.views.pages import PAGES, SECTION
 
 SCRIPTS = "_scripts"  # Slot of the session: what Streamlit shows, by the name of the page
 
@@ -18,8 +18,8 @@ def go(name: str, /, **asked: str | Iterable[str]) -> NoReturn:
     st.switch_page(st.session_state[SCRIPTS][name], query_params=address.leave(asked))
 
 
-def link(name: str, label: str = "", icon: str = "") -> None:
-    """Draw a link to a page, by default under its own name and with its own icon."""
+def link(name: str, label: str = "", icon: str = "", section: str = "") -> None:
+    """Draw a link to a page or a section of it, by default under its own name and with its own icon."""
     page, script = PAGES[name], st.session_state[SCRIPTS][name]
-    label, icon = label or page.title, icon or page.icon
-    st.page_link(script, label=label, icon=icon, query_params=address.carried())
+    asked = {**address.carried(), **({SECTION: section} if section else {})}
+    st.page_link(script, label=label or page.title, icon=icon or page.icon, query_params=asked)

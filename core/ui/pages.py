@@ -15,8 +15,11 @@ from core.views.workspace.choices import LACKS, Has
 
 
 def way(page: Page, label: str, section: str = "", **settings: object) -> None:
-    """Draw a way to a section of another page, with settings."""
+    """Draw a way to a section of a page, with settings; a link, where nothing has to be set before."""
     update, here = st.session_state.update, page is current_page()
+    if not here and not settings:
+        link(page.name, label, section=section)
+        return
     if here and section:  # no other script begins, which could set the choice before it is drawn
         settings[SECTION] = section
     if st.button(label, icon=page.icon, type="tertiary", on_click=update, kwargs=settings) and not here:

@@ -42,8 +42,9 @@ class Newcomer:
         self.seen.settle()
 
     def press(self, name: str, *, within_ms: float = 30_000) -> None:
-        """Press a button once it is there."""
-        button = self.seen.page.get_by_role("button", name=name)
+        """Press a button, or follow a link, once it is there."""
+        page = self.seen.page
+        button = page.get_by_role("button", name=name).or_(page.get_by_role("link", name=name))
         expect(button).to_be_visible(timeout=within_ms)
         self.click(button)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from typing import Any
+from urllib.parse import parse_qs
 
 import polars as pl
 from streamlit.testing.v1 import AppTest
@@ -28,6 +29,19 @@ def go(app: AppTest, place: str) -> AppTest:
     if section:
         app.query_params |= {SECTION: section}
     return app
+
+
+def press(app: AppTest, label: str) -> AppTest:
+    """Press a button."""
+    return next(button for button in app.button if button.label == label).click().run()
+
+
+def follow(app: AppTest, label: str) -> AppTest:
+    """Click a link of the page."""
+    (link,) = (each.proto for each in app.main.get("page_link") if each.proto.label == label)
+    app._page_hash = link.page_script_hash
+    app.query_params = parse_qs(link.query_string)
+    return app.run()
 
 
 _ESCAPE = re.compile(r"\\([^a-zA-Z0-9\s])")

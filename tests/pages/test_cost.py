@@ -10,7 +10,7 @@ from core.prices.book import Price
 from core.prices.write import write_book
 from core.store import Store
 from tests.pages.conftest import OpenPage
-from tests.pages.reading import assert_sound, everything, go, rows, unescaped
+from tests.pages.reading import assert_sound, everything, go, press, rows, unescaped
 from tests.prices.test_price_import import TODAY
 
 
@@ -71,10 +71,6 @@ def number(app, place=0):
 
 def field(app, item="rerank-2.5", unit="input_tokens"):
     return app.number_input(key=f"_price_field_{item}:{unit}")
-
-
-def press(app, label):
-    return next(button for button in app.button if button.label == label).click().run()
 
 
 def cost_of(app, stack):

@@ -1,15 +1,27 @@
 """Page Readers: what the passages are worth to the answer, on single answers and without any."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from core.importers.formats.published.readers import published_readers
 from core.store import Store
 from core.views.pages import PAGES
 from core.views.workspace.choices import LACKS, lacking
 from tests.pages.conftest import OpenPage
-from tests.pages.reading import answer, assert_sound, everything, figure, opening, rows, unescaped
+from tests.pages.reading import (
+    answer,
+    assert_sound,
+    everything,
+    figure,
+    follow,
+    opening,
+    press,
+    rows,
+    unescaped,
+)
 
 
 @pytest.mark.parametrize("place", PAGES["readers"].places[:3])
@@ -40,7 +52,7 @@ def test_rules_and_choices_hold(open_page: OpenPage, answered_store: Path):
         "k*",
     ]
     assert "k = 3, 7" in everything(app)
-    next(button for button in app.button if button.label == "Run the k that RSS needs").click().run()
+    follow(app, "Run the k that RSS needs")
     assert_sound(app, "Run")
     assert app.session_state["sec"] == "readers"
 
@@ -56,17 +68,21 @@ def test_without_answers_it_is_dimmed_and_leads_on(open_page: OpenPage, demo_sto
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("label", "leads"),
+    ("label", "click", "leads"),
     [
-        ("Acc|Hit, query by query", ("Queries", "m", "Acc|Hit")),
-        ("Which measure foretells the answers", ("Measures", "sec", "predicting answers")),
+        ("Acc|Hit, query by query", press, ("Queries", "m", "Acc|Hit")),
+        ("Which measure foretells the answers", follow, ("Measures", "sec", "predicting answers")),
     ],
 )
 def test_it_leads_to_what_other_pages_make_of_the_answers(
-    open_page: OpenPage, answered_store: Path, label: str, leads: tuple[str, str, str]
+    open_page: OpenPage,
+    answered_store: Path,
+    label: str,
+    click: Callable[[AppTest, str], AppTest],
+    leads: tuple[str, str, str],
 ):
     app = open_page(answered_store, "readers")
-    next(button for button in app.button if button.label == label).click().run()
+    click(app, label)
     title, key, value = leads
     assert_sound(app, title)
     assert app.session_state[key] == value
