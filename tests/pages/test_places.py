@@ -53,7 +53,8 @@ CANNOT_FILL = {
     "what_if/criteria weights": "No stack here was reranked by several criteria.",
     "curves/by candidate depth": "No two stacks here differ only in their candidate depth, "
     "with something that reads it.",
-    "what_if/larger K": "No two stacks here differ in K alone, so there is no step to price.",
+    "what_if/larger K": "No two stacks here differ in a K alone that something reads, "
+    "so there is no step to price.",
     "diagnostics/noise": "No stack of this workspace was asked perturbed queries.",
     "diagnostics/drift": "No stack here says when its queries were asked.",
     "diagnostics/recall": "No stack of this workspace was asked perturbed queries.",
