@@ -157,8 +157,9 @@ def reals() -> Iterator[Real]:
     yield shipped()
     for task in TASKS if COLLECTIONS.exists() else ():
         held = grid(task)
-        some = ~np.isnan(held.quality).any(axis=0)
-        yield Real(task.name, held.quality[:, some], held.usd.mean(axis=1), np.median(held.ms, axis=1))
+        quality = held.quality[:, ~np.isnan(held.quality).any(axis=0)]
+        first = np.unique(quality, axis=0, return_index=True)[1]  # equal results are one stack
+        yield Real(task.name, quality[first], held.usd.mean(axis=1)[first], np.median(held.ms, axis=1)[first])
 
 
 def shipped() -> Real:

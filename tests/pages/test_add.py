@@ -13,7 +13,7 @@ from core.views.add.imports import bring
 from tests.importers.formats import test_mteb
 from tests.importers.helpers import zipped
 from tests.pages.conftest import OpenPage
-from tests.pages.reading import answer, assert_sound, everything, rows, unescaped
+from tests.pages.reading import answer, assert_sound, everything, rows, stacks, unescaped
 
 RUN = b"q1 Q0 p1 1 2.0 mine\nq1 Q0 p2 2 1.0 mine\nq2 Q0 p2 1 2.0 mine\n"
 QRELS = b"q1 0 p1 5\nq1 0 p2 1\nq2 0 p2 4\n"
@@ -122,7 +122,7 @@ def test_a_long_table_keeps_its_latency_and_names_what_it_leaves_out(open_page: 
     import_now(app)
     timings = Store.open(store).read().timings(Store.open(store).read().runs()["run_id"].to_list())
     assert sorted(set(timings.group_by("run_id", "query_id").len()["len"])) == [1]
-    shown = rows(open_page(store, "decision"))
+    shown = stacks(open_page(store, "decision"))
     assert dict(zip(shown["stack"], shown["latency_ms"], strict=True)) == {"dense": 305.5, "bm25": 17.5}
 
 
@@ -147,7 +147,7 @@ def test_the_plainest_table_goes_to_its_answer(open_page: OpenPage, tmp_path: Pa
     assert figures(store) == {
         ("quality", 10): [0.41, 0.47], ("latency_p50", None): [0.012, 0.34], ("usd_per_1k", None): [0.0, 1.9]
     }  # fmt: skip
-    table = rows(open_page(store, "decision"))
+    table = stacks(open_page(store, "decision"))
     assert table.sort("quality").select("quality", "latency_ms", "cost").rows() == [
         (0.41, 0.012, 0.0), (0.47, 0.34, 1.9)
     ]  # fmt: skip

@@ -183,8 +183,8 @@ def test_a_change_is_compared_over_all_of_its_pairs(open_page: OpenPage, demo_st
     assert not any(each.icon == ":material/link_off:" for each in app.warning)
     assert "BM25 leg: without BM25 → with BM25 moves RA-nWG@10 by " in everything(app)
     effects = listed(app, "before")
-    assert effects.height == 4
-    assert (effects["before"] == "fake 16 d, K = 50").sum() == 1
+    assert effects.height == 2
+    assert (effects["before"] == "fake 16 d, K = 10").sum() == 1
     app.selectbox(key="change").set_value("index: flat → hnsw-f32").run()
     assert_sound(app)
     assert "index: flat → hnsw-f32 moves" in everything(app)

@@ -178,7 +178,7 @@ def test_another_workspace_forgets_the_settings_of_the_last(open_page: OpenPage,
     assert app.session_state["sla"] == 0.01
     app.selectbox(key="ws").set_value("clq-paper").run()
     assert_sound(app)
-    assert "Ship voyage-3.5" in answer(app)
+    assert "Ship BM25 ⊕ voyage-3.5" in answer(app), "of known quality the best: nothing else is asked for"
     assert app.session_state["k"] == 10
     assert set(strip(app)["values"].values()) == {None}
 
@@ -202,8 +202,8 @@ def test_a_choice_of_runs_narrows_every_number(open_page: OpenPage, demo_store: 
     app = open_page(demo_store, "decision", runs=names[:2])
     assert_sound(app)
     assert not app.warning
-    assert sorted(live(app)["drawing"]["names"].values()) <= sorted(names[:2])
-    assert stacks(app)["stack"].to_list() == [f"{names[0]} (+1 equal)"]
+    assert set(live(app)["drawing"]["names"].values()) <= set(names[:2])
+    assert set(stacks(app)["stack"]) == set(names[:2])
 
 
 @pytest.mark.slow
