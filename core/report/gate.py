@@ -271,7 +271,8 @@ def answer(was: Recorded, asked: View) -> str:
         return f"{words} Today {table['name'][now]} is chosen, the best in {text.percent(share)}."
     kept = _kept(row, asked)
     if kept.sure.pgs is not None:
-        words += f" {good_enough(kept.decision).capitalize()} in {text.percent(kept.sure.pgs)} of draws."
+        share = text.percent(kept.sure.pgs)
+        words += f" {good_enough(kept.decision).capitalize()} in {share} of simulated repeats."
     instead = kept.decision.instead_of
     return words if instead is None else f"{words} Today the rule chooses {table['name'][instead]}."
 

@@ -113,7 +113,9 @@ def _alternatives(data: Data) -> Table | None:
         return f"{text.signed(row['difference'])}{ends}"
 
     def time(row: Data) -> str:
-        return text.ms(row["latency_ms"]) + _saved(row.get("saves_ms"), text.ms)
+        # a difference within the jitter band is none
+        saved = row.get("saves_ms") if row.get("latency_told_apart", True) else None
+        return text.ms(row["latency_ms"]) + _saved(saved, text.ms)
 
     def cost(row: Data) -> str:
         saved = row.get("saves_usd_per_1k")

@@ -201,7 +201,9 @@ _EVERY = (
     _text("kind", "is"),
     _signed("gain_of", "gain", "Of quality over the chosen stack."),
     _share(
-        "p_within_delta", "as good", "Share of draws in which it is no more than the indifference zone worse."
+        "p_within_delta",
+        "as good",
+        "Share of repeats in which it is no more than the indifference zone worse.",
     ),
     _text("saves", "saves", width=230),
     _text("paid", "paid in", width=90),

@@ -42,7 +42,7 @@ def held(view: View) -> str:
     name = view.table["name"][decision.chosen]
     if sure.pgs is None:
         return f"How sure {name} is, is unknown: {sure.unknown}."
-    return f"{name} is {good_enough(decision)} in {text.percent(sure.pgs)} of draws."
+    return f"{name} is {good_enough(decision)} in {text.percent(sure.pgs)} of simulated repeats."
 
 
 def held_cards(view: View, chances: pl.DataFrame, drawn: tuple[int, Noise | None]) -> list[Card]:
@@ -62,7 +62,7 @@ def held_cards(view: View, chances: pl.DataFrame, drawn: tuple[int, Noise | None
         cost, many = text.cost_of_many(choice)
         return [quality, latency, ("Cost", cost, f"per {many} queries")]
     queries, noisy = drawn
-    of = f"draws of {text.count(queries, 'query')}"
+    of = f"repeats of {text.count(queries, 'query')}"
     if noisy is not None:
         of += ", with judge noise"
         seen = noisy_rows(table, noisy).row(decision.chosen, named=True)
@@ -90,9 +90,9 @@ def quality_card(row: Mapping[str, Any], quality: Quality) -> Card:
 def about_chances(queries: int, draws: int) -> str:
     """Say how the chances are counted."""
     return (
-        f"{draws:,} draws of {text.count(queries, 'query')}, seed {SEED}. One draw serves quality and "
-        "latency of every stack; means are shrunk towards that of all. Other queries and other days are not "
-        "in it."
+        f"{draws:,} repeats, each drawing {text.count(queries, 'query')} anew, seed {SEED}. One serves "
+        "quality and latency of every stack; means are shrunk towards that of all. Other queries and other "
+        "days are not in it."
     )
 
 

@@ -272,6 +272,7 @@ def _alternative(table: pl.DataFrame, other: Alternative) -> dict[str, object]:
         "high": other.high,
         "saves_usd_per_1k": other.saves_usd,
         "saves_ms": other.saves_ms,
+        "latency_told_apart": other.told_apart,
         "p_within_delta": other.p_within_delta,
     }
 

@@ -116,7 +116,7 @@ def sure_words(decision: Decision, sure: Assessment) -> str:
     new = "" if sure.expected is None else f"; {text.score(sure.expected)} expected on new queries"
     ahead = " Surely ahead of all others." if sure.ahead else ""
     good = good_enough(decision)
-    return f"{good[:1].upper()}{good[1:]} in {text.percent(sure.pgs)} of draws{new}.{ahead}"
+    return f"{good[:1].upper()}{good[1:]} in {text.percent(sure.pgs)} of simulated repeats{new}.{ahead}"
 
 
 def good_enough(decision: Decision) -> str:
