@@ -23,7 +23,7 @@ from core.report.tables import (
 from core.views import headroom as headroom_words
 from core.views import theme
 from core.views.curves import page as curve_words
-from core.views.curves.page import curve_table, curves
+from core.views.curves.page import as_deep, curve_table, curves
 from core.views.decision.facts import status_rows
 from core.views.golden import charts as golden_charts
 from core.views.golden import data as evidence
@@ -71,7 +71,8 @@ def _headroom(view: View, verdict: Verdict) -> tuple[list[str], dict[str, Chart]
 
 def _curves(view: View, verdict: Verdict) -> dict[str, Chart]:
     names = _shown(verdict)
-    runs = runs_in(view.snapshot, view.scope).filter(pl.col("name").is_in(names))
+    named = runs_in(view.snapshot, view.scope).filter(pl.col("name").is_in(names))
+    runs = as_deep(view.snapshot, named, view.scope.golden_set_id)
     measure = view.quality.measure
     rows = curve_table(
         view.snapshot,

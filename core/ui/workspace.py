@@ -109,7 +109,7 @@ def _view(top: DeltaGenerator, frame: Frame) -> Place | None:
     with measure:
         quality = _quality(offered)
         quality, asked_of = agreed(quality, answering(offered))
-        scope = replace(scope, answering=asked_of)
+        scope = replace(scope, answering=asked_of, cutoff=quality.k)
     with rest:
         latency = _latency(offered, snapshot.revision, scope)
         if latency.scope == "end-to-end" and offered.sent:

@@ -57,6 +57,22 @@ def curve_table(
     return pl.concat(parts).sort("measure", "name", "k")
 
 
+def as_deep(snapshot: Snapshot, runs: pl.DataFrame, golden_set_id: str | None) -> pl.DataFrame:
+    """Return runs with the id of the one that kept the ranking of their stack furthest.
+
+    That is another one only where nothing reads K (`core.views.workspace.pools`), and none of these runs.
+    """
+    ids = runs["run_id"].to_list()
+    ranked = runs.filter("has_rankings")["run_id"].to_list()
+    if golden_set_id is None or not ranked:
+        return runs
+    kept = evidence(snapshot, ranked, golden_set_id, [Measure("PROC[RA-nWG]")]).pool_runs
+    deep: dict[str, str] = {}
+    for own, other in zip(ranked, kept, strict=True):
+        deep[own] = own if other in ids or other in deep.values() else other
+    return runs.with_columns(pl.col("run_id").replace(deep))
+
+
 def _wanted(beside: Sequence[str], measure: Measure | None) -> list[Measure]:
     """Return the measures beside it, the measure, and its ceiling."""
     wanted = [Measure(name) for name in beside]

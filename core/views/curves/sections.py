@@ -26,7 +26,8 @@ NO_GENERATOR = "no generator"
 @keep("Scoring every cutoff…")
 def points(view: View, names: tuple[str, ...], generator: str | None) -> pl.DataFrame:
     """Return every measure of some stacks at every cutoff, with what Top(K) weighs."""
-    runs = runs_in(view.snapshot, view.scope).filter(pl.col("name").is_in(names))
+    named = runs_in(view.snapshot, view.scope).filter(pl.col("name").is_in(names))
+    runs = page.as_deep(view.snapshot, named, view.scope.golden_set_id)
     measure = view.quality.measure
     bare = None if measure is None else measure.at(None)
     only = among(view.snapshot, view.scope)

@@ -97,7 +97,7 @@ def _measured(question: Question, snapshot: Snapshot) -> tuple[Scope, Quality]:
     )
     quality = quality_of(question.measure) if question.measure else choices(snapshot, scope).quality
     quality, answering = agreed(quality, answering)
-    return replace(scope, answering=answering), quality
+    return replace(scope, answering=answering, cutoff=quality.k), quality
 
 
 def _limits(question: Question, quality: Quality, answering: Answering) -> Constraints:

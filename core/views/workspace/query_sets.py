@@ -171,27 +171,32 @@ def chosen_runs(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
             raise UnknownNameError("run", min(absent), runs["run_id"])
         runs = runs.filter(pl.col("run_id").is_in(list(scope.run_ids)))
     else:
-        runs = one_a_stack(unperturbed(runs))
+        runs = one_a_stack(unperturbed(runs), scope.cutoff)
     if scope.apart:
         runs = runs.filter(~pl.col("run_id").is_in(list(scope.apart.run_ids)))
     return runs
 
 
-def one_a_stack(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return the runs without those of stacks that differ only in a K that nothing reads; the least stays."""
+def one_a_stack(runs: pl.DataFrame, cutoff: int = 0) -> pl.DataFrame:
+    """Return the runs without those of stacks that differ only in a K that nothing reads.
+
+    The least K stays of those that the cutoff does not read, as it ends no ranking before it; where all do,
+    the deepest.
+    """
     deep = runs.filter((pl.col("origin") == Origin.RUN.value) & pl.col("spec").str.contains('"candidates"'))
     if deep.height < 2:
         return runs
     specs = [json.loads(spec) for spec in deep["spec"]]
-    kept = (
+    others = (
         deep.select("run_id", "chunking")
         .with_columns(
             key=pl.Series([stack_key(spec) for spec in specs], dtype=pl.String),
             k=pl.Series([spec["candidates"] for spec in specs], dtype=pl.Int64, strict=False),
         )
-        .filter(pl.col("k") > pl.col("k").min().over("key", "chunking"))
+        .with_columns(enough=pl.when(pl.col("k") >= cutoff).then("k").min().over("key", "chunking"))
+        .filter(pl.col("k") != pl.coalesce("enough", pl.col("k").max().over("key", "chunking")))
     )
-    return runs.filter(~pl.col("run_id").is_in(kept["run_id"].implode()))
+    return runs.filter(~pl.col("run_id").is_in(others["run_id"].implode()))
 
 
 def unperturbed(runs: pl.DataFrame) -> pl.DataFrame:

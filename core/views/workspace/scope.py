@@ -96,6 +96,7 @@ class Scope:
     shared: bool = False
     judging: Judging = Judging()  # how well a query must be judged to count
     answering: Answering = Answering()  # whose answers count, and what a cost is one of
+    cutoff: int = 0  # of the quality; a ranking that ends before it is another's first part; 0 = none
 
 
 INDIFFERENT = 0.01  # Share of a measure's range that does not matter (metrics.md §9)

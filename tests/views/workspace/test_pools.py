@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from core.metrics import Measure
+from core.records import Origin
 from core.store import Snapshot
+from core.views.curves.page import as_deep, curve_table
 from core.views.queries.data import query_table
 from core.views.queries.one_query import one_query
+from core.views.workspace.asked import asked_of
 from core.views.workspace.pools import lost
+from core.views.workspace.query_sets import chosen_runs
+from core.views.workspace.question import Question
 from core.views.workspace.scope import Scope
 from core.views.workspace.scores import at_cutoff, evidence
 from tests.stores import Lab
-from tests.views.made import AT_10, LAB, table
+from tests.views.made import AT_10, BOOK, LAB, table
 
 PLAIN = {"name": "s", "mode": "dense", "embedder": "e", "index": "flat", "reranker": "none"}
 OTSU = {"method": "otsu"}
@@ -114,3 +120,28 @@ def test_what_is_lost_adds_up_to_one(actual: float, proc: float, ordering: float
     parts = lost(actual, proc)
     assert (parts["ordering"], parts["retrieval"]) == (pytest.approx(ordering), pytest.approx(retrieval))
     assert actual + parts["ordering"] + parts["retrieval"] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("cutoff", "kept"), [(0, "two"), (2, "two"), (3, "four"), (6, "six"), (9, "six")])
+def test_the_row_of_a_stack_ranks_as_far_as_the_cutoff_looks(cutoff: int, kept: str, tmp_path: Path):
+    """A ranking that ends before the cutoff would score less than its stack: it is no smaller K of it."""
+    depths = {"two": 2, "four": 4, "six": 6}
+    made = lab(**{run: {"candidates": k} for run, k in depths.items()})
+    made.runs = [replace(run, origin=Origin.RUN) for run in made.runs]
+    reranked = {**PLAIN, "candidates": 2, "reranker": "r"}
+    made.run("other", spec=reranked, final=dict.fromkeys(GRADES, "ab"), origin=Origin.RUN)
+    snapshot = made.write(tmp_path / "store").read()
+    assert set(chosen_runs(snapshot, replace(LAB, cutoff=cutoff))["run_id"]) == {kept, "other"}
+    question = Question(collection="lab", measure=f"RA-nWG@{max(1, cutoff)}")
+    view = asked_of(question, snapshot, BOOK)
+    assert set(view.table["run_id"]) == {kept if cutoff else "two", "other"}
+
+
+def test_a_curve_goes_as_far_as_any_run_of_the_stack(tmp_path: Path):
+    snapshot = written(tmp_path / "store", {"two": {"candidates": 2}, "six": {"candidates": 6}})
+    every = snapshot.runs("lab").with_columns(name="label")
+    alone = as_deep(snapshot, every.filter(run_id="two"), "gold")
+    assert alone.select("run_id", "name").rows() == [("six", "two")]
+    assert as_deep(snapshot, every, "gold")["run_id"].to_list() == every["run_id"].to_list()
+    points = curve_table(snapshot, alone, "gold", Measure("RA-nWG"))
+    assert points.filter(measure="RA-nWG")["k"].to_list() == [1, 2, 3, 4, 5, 6]
