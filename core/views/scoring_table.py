@@ -25,6 +25,7 @@ from core.views.workspace.scores import (
     applies_to_none,
     at_cutoff,
     evidence,
+    furthest,
     mean,
     unperturbed,
 )
@@ -298,7 +299,7 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality) -> pl.Da
 
 
 def figures(snapshot: Snapshot, scope: Scope, measures: Sequence[Quality]) -> pl.DataFrame:
-    """Return one column per measure."""
+    """Return one column per measure, by the ranking of each stack as far as any run kept it."""
     runs = runs_in(snapshot, scope)
     computed = runs.filter(pl.col("has_rankings") & pl.lit(scope.golden_set_id is not None))
     known = [_printed(snapshot, runs.join(computed, on="run_id", how="anti"), measures)]
@@ -324,11 +325,13 @@ def _computed(
 ) -> pl.DataFrame:
     parsed = [quality.measure for quality in measures]
     only, golden = among(snapshot, scope), scope.golden_set_id or ""
-    graded = evidence(snapshot, runs["run_id"].to_list(), golden, parsed, only=only)
-    scores = pl.DataFrame({"run_id": graded.run_ids})
-    return scores.with_columns(
+    deep = furthest(snapshot, runs["run_id"].to_list(), golden)
+    graded = evidence(snapshot, list(dict.fromkeys(deep.values())), golden, parsed, only=only)
+    scores = pl.DataFrame({"deep": graded.run_ids}).with_columns(
         pl.lit(None, pl.Float64).alias(quality.name)
         if measure is None
         else pl.Series(quality.name, mean(at_cutoff(graded, measure))[0]).fill_nan(None)
         for quality, measure in zip(measures, parsed, strict=True)
     )
+    kept = pl.DataFrame(list(deep.items()), schema=schema("run_id deep"), orient="row")
+    return kept.join(scores, on="deep", maintain_order="left").drop("deep")

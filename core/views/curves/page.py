@@ -20,7 +20,7 @@ from core.views.workspace.choices import telling
 from core.views.workspace.costs import basis
 from core.views.workspace.pools import stack_of
 from core.views.workspace.scope import Quality
-from core.views.workspace.scores import Evidence, evidence
+from core.views.workspace.scores import Evidence, evidence, furthest
 
 MAX_DEPTH = 200
 BESIDE = ("RA-nWG", "N-Recall4+", "N-Recall5", "Precision4+", "Harm", "Hole", "Hit")
@@ -64,11 +64,8 @@ def as_deep(snapshot: Snapshot, runs: pl.DataFrame, golden_set_id: str | None) -
     """
     ids = runs["run_id"].to_list()
     ranked = runs.filter("has_rankings")["run_id"].to_list()
-    if golden_set_id is None or not ranked:
-        return runs
-    kept = evidence(snapshot, ranked, golden_set_id, [Measure("PROC[RA-nWG]")]).pool_runs
     deep: dict[str, str] = {}
-    for own, other in zip(ranked, kept, strict=True):
+    for own, other in furthest(snapshot, ranked, golden_set_id).items():
         deep[own] = own if other in ids or other in deep.values() else other
     return runs.with_columns(pl.col("run_id").replace(deep))
 

@@ -21,11 +21,13 @@ from core.decide.ties import Paired
 from core.errors import InputError, UnknownNameError
 from core.prices import PriceBook
 from core.store import Snapshot
+from core.tables import schema
 from core.views import text
 from core.views.link import RULES
 from core.views.scoring_table import figures
 from core.views.workspace.latencies import latencies
 from core.views.workspace.scope import Latency, Quality, Scope
+from core.views.workspace.scores import furthest
 from core.views.workspace.stacks import runs_in, stack_table
 
 MEASURES = (Quality("N-Recall4+", 10), Quality("RA-nWG", 10), Quality("RA-nWG", 30))  # The paper's columns
@@ -294,20 +296,25 @@ def matrix(
     rows = heads
     for numbers in (stacks, medians):
         rows = rows.join(numbers, on="run_id", how="left", maintain_order="left")
+    ranked = runs.filter("has_rankings")["run_id"].to_list()
+    deep = {run_id: run_id for run_id in ids} | furthest(snapshot, ranked, scope.golden_set_id)
+    kept = pl.DataFrame(list(deep.items()), schema=schema("run_id deep"), orient="row")
+    rows = rows.join(kept, on="run_id", how="left", maintain_order="left")
+    whole = replace(scope, run_ids=tuple(dict.fromkeys(deep.values())))
     for measure in measures(quality):
-        scored = stack_table(snapshot, replace(scope, run_ids=ids), measure, latency, book)
+        scored = stack_table(snapshot, whole, measure, latency, book)
         estimates = scored.select("quality", "quality_low", "quality_high", "n").iter_rows()
         words = [
             None if value is None else f"{text.score(value)}{text.interval(low, high)}, {text.sample(n)}"
             for value, low, high, n in estimates
         ]
         numbers = scored.select(
-            "run_id",
+            pl.col("run_id").alias("deep"),
             pl.col("quality").alias(measure.name),
             pl.Series(f"{measure.name} in words", words, dtype=pl.String),
         )
-        rows = rows.join(numbers, on="run_id", how="left", maintain_order="left")
-    return rows
+        rows = rows.join(numbers, on="deep", how="left", maintain_order="left")
+    return rows.drop("deep")
 
 
 def measures(quality: Quality) -> tuple[Quality, ...]:

@@ -26,6 +26,7 @@ from core.views.workspace.people import by_people, set_right
 from core.views.workspace.pools import EMPTY_SLOT, begun, deeper
 
 _KEPT = Memory(256 * 2**20)
+_CEILING = Measure("PROC[RA-nWG]")
 Floats = npt.NDArray[np.float64]
 Grades = npt.NDArray[np.int8]
 Whole = TypeVar("Whole", np.int8, np.int32)
@@ -218,6 +219,17 @@ def deepened(graded: Evidence, offered: Evidence, others: Mapping[str, Sequence[
             pools[at] = np.where(asked[at][:, None], deep[taken], np.int8(EMPTY_SLOT))
             runs[at] = offered.run_ids[taken]
     return replace(graded, pool_grades=pools, pool_runs=tuple(runs))
+
+
+def furthest(snapshot: Snapshot, run_ids: Sequence[str], golden_set_id: str | None) -> dict[str, str]:
+    """Return by run the one that kept the ranking of its stack furthest, for scores beyond its own K.
+
+    That is another one only where nothing reads K: see `core.views.workspace.pools`.
+    """
+    if golden_set_id is None or not run_ids:
+        return {}
+    kept = evidence(snapshot, run_ids, golden_set_id, [_CEILING])
+    return dict(zip(kept.run_ids, kept.pool_runs, strict=True))
 
 
 def _extra(snapshot: Snapshot, golden_set_id: str, graded: Evidence, needs: frozenset[Need]) -> Extra:

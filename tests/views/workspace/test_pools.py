@@ -13,11 +13,13 @@ from core.store import Snapshot
 from core.views.curves.page import as_deep, curve_table
 from core.views.queries.data import query_table
 from core.views.queries.one_query import one_query
+from core.views.scoring_table import figures
+from core.views.what_if.scenarios import Choice, matrix
 from core.views.workspace.asked import asked_of
 from core.views.workspace.pools import lost
 from core.views.workspace.query_sets import chosen_runs
 from core.views.workspace.question import Question
-from core.views.workspace.scope import Scope
+from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import at_cutoff, evidence
 from tests.stores import Lab
 from tests.views.made import AT_10, BOOK, LAB, table
@@ -145,3 +147,20 @@ def test_a_curve_goes_as_far_as_any_run_of_the_stack(tmp_path: Path):
     assert as_deep(snapshot, every, "gold")["run_id"].to_list() == every["run_id"].to_list()
     points = curve_table(snapshot, alone, "gold", Measure("RA-nWG"))
     assert points.filter(measure="RA-nWG")["k"].to_list() == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_deeper_measure_beside_the_row_is_of_the_whole_ranking(tmp_path: Path):
+    """Quality at 2 keeps the row of K = 2; what stands beside it at 6 is that of the stack."""
+    made = lab(two={"candidates": 2}, six={"candidates": 6})
+    made.runs = [replace(run, origin=Origin.RUN) for run in made.runs]
+    snapshot = made.write(tmp_path / "store").read()
+    view = asked_of(Question(collection="lab", measure="RA-nWG@2"), snapshot, BOOK)
+    assert view.table["run_id"].to_list() == ["two"]
+    (row,) = figures(snapshot, view.scope, [Quality("RA-nWG", 6)]).iter_rows(named=True)
+    whole = evidence(snapshot, ["six"], "gold", [Measure("RA-nWG", 6)])
+    assert row["run_id"] == "two"
+    assert row["RA-nWG@6"] == pytest.approx(at_cutoff(whole, Measure("RA-nWG", 6)).mean())
+    choice = Choice("any", "asked", "two", "own")
+    asked = {"quality": view.quality, "latency": view.latency}
+    (told,) = matrix(snapshot, view.table, view.scope, [choice], BOOK, **asked).iter_rows(named=True)
+    assert told["RA-nWG@30"] == pytest.approx(row["RA-nWG@6"])
