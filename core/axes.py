@@ -11,6 +11,7 @@ Spec = Mapping[str, Any]
 TOGETHER = ("embedder", "dim")
 """Keys whose values only go together as they were seen: no model has the dimensions of another."""
 _CUT = "its final ranking was cut, so the scores of the rest of the pool are not kept"
+NEAR_COPIES = "dedup"  # The key of what takes near copies out of a pool
 _USUAL_FUSION = {"method": "rrf", "constant": 60, "depth": 100}
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from core.axes import Spec, as_read
+from core.axes import NEAR_COPIES, Spec, as_read
 from core.views import text
 from core.views.workspace.pools import BALANCED, ORDERING, RETRIEVAL
 
@@ -100,7 +100,7 @@ LEVERS: Mapping[str, tuple[Lever, ...]] = {
             _reranks,
             lambda own, other: _reranks(other) and own.get("reranker") != other.get("reranker"),
         ),
-        Lever("drop near-duplicates", frozenset({"dedup"}), lambda spec: not spec.get("dedup")),
+        Lever("drop near-duplicates", frozenset({NEAR_COPIES}), lambda spec: not spec.get(NEAR_COPIES)),
         Lever(
             "shorten chunks", frozenset({"chunker"}), done=lambda own, other: 0 < _size(other) < _size(own)
         ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import wraps
 from typing import Any
 
 import polars as pl
@@ -50,6 +51,7 @@ def told(reasons: Mapping[str, str]) -> str:
 def limited(draw: Callable[[Any, Ask], Blocks]) -> Callable[[Any, Ask], Blocks]:
     """Have a section name the stacks of its answers that the limits leave out."""
 
+    @wraps(draw)
     def drawn(place: Any, ask: Ask) -> Blocks:  # noqa: ANN401 - of a view, or None without a workspace
         blocks = draw(place, ask)
         return _named(place, blocks) if isinstance(place, View) else blocks
