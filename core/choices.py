@@ -30,6 +30,7 @@ class Choice:
     metavar: str = ""  # how a command calls its value, where the type does not say it
     step: float | None = None  # of a click on its field; None = 1, or a hundredth
     whole: bool = False  # whether only whole numbers make sense
+    money: bool = False  # whether it is of dollars per 1,000, which an address says with their unit: 0.2per1M
     needs: str = ""  # the field without which it means nothing
     dependent: bool = False  # whether it means something in its workspace alone
     rare: bool = False  # whether it stands behind the button "Settings"

@@ -102,7 +102,7 @@ def _emit(priced: Priced, form: Format) -> None:
         return
     details = [*words.caveats(priced.inputs, priced.book, cost).values(), *(one.words for one in priced.said)]
     whole = {
-        "answer": words.answer(cost.found),
+        "answer": words.answer(cost),
         "details": list(filter(None, details)),
         "inputs": asdict(priced.inputs),
         "prices": priced.book.name,

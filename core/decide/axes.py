@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from core.choices import Choice
-from core.written import ms, score, usd
+from core.written import PER_1K, CostUnit, ms, score
 
 Floats = NDArray[np.float64]
 
@@ -34,9 +34,10 @@ class Axis:
     # A number with its unit, as people read it; says so where it is unknown
     written: Callable[[float | None], str] = score
     pattern: str = "{}"  # where the digits of a number stand beside its unit
-    pattern_small: str = ""  # the same of a thousand times an amount that is `tiny`; empty = as any other
-    decimals: int = 3  # of an amount of `least` or more; a smaller one has two significant digits
+    factor: int = 1  # by what its numbers are multiplied where they are written
+    decimals: int = 3  # of an amount of `least` or more; a smaller one has `digits` significant ones
     least: float = 0.001  # see `decimals`
+    digits: int = 2  # see `decimals`
     higher_is_better: bool = False  # which direction is good
     compared: bool = True  # whether the frontier compares it
     like_quality: bool = False  # whether its scale is that of the quality, which may be no share
@@ -98,36 +99,48 @@ LATENCY = Axis(
     missing="not timed",
     remedy="time its queries on the machine that the others were timed on",
 )
-COST = Axis(
-    key="cost",
-    column="cost",
-    word="cost",
-    unit="$ / 1k",
-    unit_words="$ per 1,000 queries",
-    written=usd,
-    pattern="${} / 1k",
-    pattern_small="${} / 1M",
-    decimals=2,
-    least=0.1,
-    limit="budget",
-    field="budget",
-    limit_word="budget",
-    missing="not priced",
-    bound="cost_least",
-    remedy="record what its calls use, and give every item a price in the price book",
-)
-PER_CORRECT = replace(
-    COST,
-    word="cost per correct answer",
-    unit="$ / 1k correct",
-    unit_words="$ per 1,000 correct answers",
-    written=partial(usd, per="1k correct"),
-    pattern="${} / 1k correct",
-    pattern_small="${} / 1M correct",
-    missing="of unknown cost per correct answer",
-    remedy="let a reader answer from its passages, score the answers, and price what they take",
-)
-"""Cost where a query that is answered wrongly has bought nothing."""
+
+
+@cache
+def cost_axis(said: CostUnit, *, per_correct: bool) -> Axis:
+    """Return the axis of cost; its numbers are dollars per 1,000 in any case.
+
+    Args:
+        said: How they are written.
+        per_correct: Whether it is one of correct answers: a query answered wrongly has bought nothing.
+    """
+    of = "correct" if per_correct else ""
+    unit = "$ / 1k correct" if per_correct else "$ / 1k"
+    axis = Axis(
+        key="cost",
+        column="cost",
+        word="cost",
+        unit=unit,
+        unit_words=f"$ per {said.many} {'correct answers' if per_correct else 'queries'}",
+        written=partial(said.usd, of=of),
+        pattern=said.label(unit).replace("$", "${}"),
+        factor=said.factor,
+        decimals=2,
+        least=10.0 ** (said.digits - 3),
+        digits=said.digits,
+        limit="budget",
+        field="budget",
+        limit_word="budget",
+        missing="not priced",
+        bound="cost_least",
+        remedy="record what its calls use, and give every item a price in the price book",
+    )
+    if not per_correct:
+        return axis
+    return replace(
+        axis,
+        word="cost per correct answer",
+        missing="of unknown cost per correct answer",
+        remedy="let a reader answer from its passages, score the answers, and price what they take",
+    )
+
+
+COST = cost_axis(PER_1K, per_correct=False)
 QUALITY = Axis(
     key="quality",
     column="quality",
@@ -250,14 +263,17 @@ def quality_axis(*, higher_is_better: bool) -> Axis:
     return replace(QUALITY, higher_is_better=False, limit="cap", limit_word="quality cap")
 
 
-def axes(*, higher_is_better: bool = True, per_correct: bool = False) -> tuple[Axis, ...]:
+def axes(
+    *, higher_is_better: bool = True, per_correct: bool = False, said: CostUnit = PER_1K
+) -> tuple[Axis, ...]:
     """Return all axes, in the order in which their limits exclude.
 
     Args:
         higher_is_better: The direction of the quality.
         per_correct: Whether the cost is one of correct answers.
+        said: How costs are written.
     """
-    cost = PER_CORRECT if per_correct else COST
+    cost = cost_axis(said, per_correct=per_correct)
     return (LATENCY, cost, quality_axis(higher_is_better=higher_is_better), *BESIDE)
 
 

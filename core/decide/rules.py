@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from core.decide.axes import BESIDE, QUALITY, Axis, Beside, Floats, axes
 from core.decide.ties import JITTER_MS, PROMPT, Numbers, Paired, Rows, best_within, tied
 from core.errors import UnknownNameError
-from core.written import TINY
+from core.written import PER_1K, CostUnit
 
 Rule = Literal["quality", "cost", "latency"]
 RULES: tuple[Rule, ...] = get_args(Rule)
@@ -50,11 +50,14 @@ class Constraints(Beside):
     higher_is_better: bool = True  # the direction of the quality; see `core.metrics.MeasureInfo`
     per_correct: bool = False  # whether the cost is one of correct answers
     delta: float = 0.0  # the indifference zone: a difference in quality that does not matter
+    costs_said: CostUnit = PER_1K  # how costs are written
 
     @property
     def axes(self) -> tuple[Axis, ...]:
         """All axes, that of quality in its direction."""
-        return axes(higher_is_better=self.higher_is_better, per_correct=self.per_correct)
+        return axes(
+            higher_is_better=self.higher_is_better, per_correct=self.per_correct, said=self.costs_said
+        )
 
     def of(self, axis: Axis) -> float | None:
         """Return the limit on an axis; None = none."""
@@ -183,21 +186,18 @@ def _joined(words: list[Any]) -> pl.Expr:
 
 
 def _amount(axis: Axis) -> pl.Expr:
-    """Return the excess with its unit: per million where it is tiny."""
-    by = pl.col(axis.key)
-    usual = pl.format(axis.pattern, _digits(by, axis))
-    if not axis.pattern_small:
-        return usual
-    return pl.when(by < TINY).then(pl.format(axis.pattern_small, _digits(1000 * by, axis))).otherwise(usual)
+    """Return the excess with its unit."""
+    return pl.format(axis.pattern, _digits(axis.factor * pl.col(axis.key), axis))
 
 
 def _digits(by: pl.Expr, axis: Axis) -> pl.Expr:
     """Return an amount as text.
 
-    With fixed decimals from the axis's least on, with two significant digits below.
+    With fixed decimals from the axis's least on, with its significant digits below.
     """
-    small = _fixed(by.round_sig_figs(2), _FINEST).str.strip_chars_end("0").str.strip_chars_end(".")
-    return pl.when(by >= axis.least).then(_fixed(by, axis.decimals)).otherwise(small)
+    small = _fixed(by.round_sig_figs(axis.digits), _FINEST).str.strip_chars_end("0").str.strip_chars_end(".")
+    exact = (by < axis.least) & small.str.contains(rf"\.\d{{{axis.decimals}}}")
+    return pl.when(exact).then(small).otherwise(_fixed(by, axis.decimals))
 
 
 def _fixed(by: pl.Expr, decimals: int) -> pl.Expr:

@@ -31,10 +31,11 @@ from core.views.blocks import (
     Tabs,
     Way,
 )
-from core.views.columns import Column, columns, in_millions
+from core.views.columns import Column, columns
+from core.views.columns import for_people as in_unit
 from core.views.pages import Page
 from core.views.workspace.view import Place, View
-from core.written import escaped
+from core.written import CostUnit, escaped
 
 FORMAT = "clq-explorer/page"
 VERSION = 1
@@ -81,23 +82,30 @@ def say(page: Page, section: str | None, place: Place, given: Mapping[str, Seque
     if section is not None and section not in named:
         raise UnknownNameError("section", section, [name for name in named if name])
     chosen, ask = sections[0] if section is None else named[section], Given(given)
-    blocks = _settled(kept(chosen.draw(place, ask)))
+    said = text.cost_unit(place.table) if isinstance(place, View) else None
+    blocks = _settled(kept(chosen.draw(place, ask), said))
     ask.unasked()
     return Said(page, chosen.name, place, blocks, ask.asked)
 
 
-def kept(blocks: Iterable[Block]) -> Iterator[Block]:
-    """Go through blocks once and keep those behind folds; what stands side by side follows one another."""
+def kept(blocks: Iterable[Block], said: CostUnit | None = None) -> Iterator[Block]:
+    """Go through blocks once and keep those behind folds; what stands side by side follows one another.
+
+    Args:
+        said: How their page says costs.
+    """
     for block in blocks:
         match block:
             case Tabs(folds):
-                yield from kept(folds)
+                yield from kept(folds, said)
             case Beside(left, right):
-                yield from kept((*left, *right))
+                yield from kept((*left, *right), said)
             case Control(others=others):
-                yield from kept(others() if others else ())
+                yield from kept(others() if others else (), said)
             case Fold(title, folded):
-                yield Fold(title, tuple(kept(folded)))
+                yield Fold(title, tuple(kept(folded, said)))
+            case Table():
+                yield replace(block, said=block.said or said)
             case _:
                 yield block
 
@@ -223,14 +231,14 @@ _NUMBERS: Mapping[str, Callable[[float, int], str]] = {
     "signed": lambda value, digits: text.signed(value, lambda size: _number(size, digits)),
     "change": lambda value, _: text.signed(value, lambda size: f"{size:.3g}"),
     "share": lambda value, _: text.percent(value),
-    "usd": lambda value, _: text.usd(value, ""),
+    "usd": text.usd,
     "exact": lambda value, _: _number(value, 0) if abs(value) >= _WHOLE else f"{value:,.6g}",
 }
 
 
 def for_people(block: Table) -> tuple[Table, tuple[Column, ...]]:
-    """Return a table as people read it, its columns that hold anything, tiny dollars per million."""
-    rows, shown = in_millions(block.rows, _holding(block))
+    """Return a table as people read it, its columns that hold anything, costs as its page says them."""
+    rows, shown = in_unit(block.rows, _holding(block), block.said)
     return replace(block, rows=rows), shown
 
 

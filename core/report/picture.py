@@ -12,14 +12,13 @@ import numpy as np
 import plotly.graph_objects as go
 from markupsafe import Markup
 
-from core.decide.axes import COST, LATENCY, Axis, Floats
+from core.decide.axes import LATENCY, Axis, Floats, cost_axis
 from core.decide.pareto import frontier_2d
 from core.report.drawn import Canvas, svg
 from core.report.render import Chart
-from core.report.tables import STACKS, WRITTEN, Data, finalists, letters
+from core.report.tables import STACKS, Data, finalists, letters, said_in
 from core.views import text, theme
 from core.views.decision.limits import logarithmic
-from core.written import tiny_among
 
 WIDE, NARROW = Canvas(width=760, letter=13, named=True), Canvas(width=360, letter=12)
 _HEIGHT = 400
@@ -44,7 +43,8 @@ def picture(data: Data) -> Chart | None:
     Args:
         data: The record.
     """
-    across = next((axis for axis in (LATENCY, COST) if len(placed(data, axis)) > 1), None)
+    paid = (LATENCY, cost_axis(said_in(data), per_correct=False))
+    across = next((axis for axis in paid if len(placed(data, axis)) > 1), None)
     if across is None:
         return None
     shown, stacks = placed(data, across), data["stacks"]
@@ -76,15 +76,16 @@ def placed(data: Data, across: Axis) -> list[Data]:
 
 def _figure(data: Data, shown: Sequence[Data], across: Axis, bars: Floats) -> go.Figure:
     asked, named = data["asked"], letters(data)
-    tiny = across is COST and tiny_among(row[across.column] for row in shown)
-    factor, unit = (1000, "$ per million queries") if tiny else (1, across.unit_words)
+    factor = across.factor
     x = np.array([factor * row[across.column] for row in shown])
     y = np.array([row["quality"] for row in shown])
     limit = asked[_LIMITS[across.key]]
     most = None if limit is None or factor * limit > _FAR * x.max() else factor * limit
     kinds = np.array([_kind(row, named) for row in shown])
     layout = theme.layout(
-        x=f"{across.word} ({unit})", y=f"{asked['measure']}, {asked['better']} is better", height=_HEIGHT
+        x=f"{across.word} ({across.unit_words})",
+        y=f"{asked['measure']}, {asked['better']} is better",
+        height=_HEIGHT,
     )
     layout["xaxis"] |= _axis([*x, *([] if most is None else [most])])
     layout["yaxis"]["range"] = theme.span([*bars.flat[~np.isnan(bars.flat)], *y], 0.06)
@@ -131,7 +132,7 @@ def _kind(row: Data, named: Mapping[str, str]) -> str:
 
 def _said(row: Data, across: Axis) -> str:
     name = text.escape(text.shorten(row["stack"], 80))
-    return f"{name}: {text.score(row['quality'])}, {WRITTEN[across.key](row[across.column])}"
+    return f"{name}: {text.score(row['quality'])}, {across.written(row[across.column])}"
 
 
 def _line(paid: Floats, y: Floats, *, higher: bool) -> theme.Spec:

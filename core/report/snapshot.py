@@ -110,7 +110,7 @@ def every_stack(view: View, verdict: Verdict) -> Table | None:
     empty = {label for label, source in _OPTIONAL.items() if rows[source].is_null().all()}
     columns = (
         Column("status", lambda row: Cell(status(row))),
-        *numbers(f"{view.quality.name}{quality}", f"latency{latency}", f"$ / 1k{cost}"),
+        *numbers(f"{view.quality.name}{quality}", f"latency{latency}", cost, view.constraints.costs_said),
         Column("%PROC of pool", _reached, number=True),
         share("p_best", "best"),
         Column("excluded because", lambda row: Cell(row["reason"] or "")),

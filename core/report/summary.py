@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from core.decide.axes import LIMITS
-from core.report.tables import WORDS, WRITTEN, Data, costs, counted
+from core.report.tables import WORDS, Data, costs, counted, said_in, written_as
 from core.views import text
 from core.views.decision.near import OVERTURNED, way_in
 from core.views.decision.words import good_enough
@@ -99,7 +99,7 @@ def _price(data: Data) -> str:
     fast = f"A typical {one} takes {time}" if on == "p50" else f"{on[1:]} of 100 {many} take at most {time}"
     slow = row["latency_ms"] is None
     if row["cost"] is None and row["cost_least"] is None:
-        unpriced = _limit(asked["budget_usd_per_1k"], text.usd)
+        unpriced = _limit(asked["budget_usd_per_1k"], said_in(data).usd)
         return (
             "How fast it is and what it costs is unknown."
             if slow
@@ -110,10 +110,10 @@ def _price(data: Data) -> str:
 
 def _cost(data: Data) -> str:
     """Say what it costs: ``a million searches cost $0.15``."""
-    many, what, factor = counted(data)
-    amount = costs(data["chosen"], factor).replace("≥", "at least")
-    limit = _limit(data["asked"]["budget_usd_per_1k"], lambda usd: text.usd(factor * usd, ""))
-    size, counts = "a million" if many == "million" else many, what.replace("queries", "searches")
+    said, what = said_in(data), counted(data)
+    amount = costs(data["chosen"], said).replace("≥", "at least")
+    limit = _limit(data["asked"]["budget_usd_per_1k"], said.bare)
+    size, counts = "a million" if said.million else said.many, what.replace("queries", "searches")
     return f"{size} {counts} cost {amount}{limit}"
 
 
@@ -184,7 +184,7 @@ def _numbers(data: Data) -> Iterator[_Change]:
     """Yield the number that would turn the choice, the closest one."""
     turns = [turn for turn in data["would_turn"] if turn["winner"] and turn["then"] is not None]
     for turn in sorted(turns, key=lambda turn: abs(turn["by"]) / (abs(turn["now"]) or 1.0)):
-        word, written = WORDS[turn["of"]], WRITTEN[turn["of"]]
+        word, written = WORDS[turn["of"]], written_as(data)[turn["of"]]
         now, then = written(turn["now"]), written(turn["then"])
         if now != then:
             ships = "it ships" if turn["winner"] == turn["stack"] else f"{turn['winner']} ships"
@@ -195,14 +195,14 @@ def _numbers(data: Data) -> Iterator[_Change]:
 
 def _tighter(data: Data) -> Iterator[_Change]:
     """Yield the limits that the chosen stack itself would not meet."""
-    row, (many, _, factor) = data["chosen"], counted(data)
+    row, said = data["chosen"], said_in(data)
     if row is None:
         return
     if row["latency_ms"] is not None:
         limit = f"a time limit below {text.ms(row['latency_ms'])}"
         yield _Change(limit, f"{limit[:1].upper()}{limit[1:]}: then it is too slow.")
     if row["cost"] is not None:
-        limit = f"a budget below {costs(row, factor)} per {many}"
+        limit = f"a budget below {costs(row, said)} per {said.many}"
         yield _Change(limit, f"{limit[:1].upper()}{limit[1:]}: then it is too dear.")
 
 

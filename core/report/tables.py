@@ -10,6 +10,7 @@ from core.decide.axes import LIMITS, axes
 from core.decide.selection import SHOWN
 from core.views import text
 from core.views.decision.words import COSTED
+from core.written import PER_1K, CostUnit
 
 FINALISTS = 30
 STACKS = 300  # Rows of the record's tables at most; the JSON has all
@@ -21,7 +22,6 @@ _SHARES = {
     "p_feasible": "within the limits",
     "p_best": "best",
 }
-WRITTEN = {axis.key: axis.written for axis in axes()}
 WORDS = {axis.key: axis.word for axis in axes()}
 
 
@@ -86,24 +86,32 @@ def letters(data: Data) -> dict[str, str]:
     return chosen | {row["run_id"]: name for row, name in zip(offered(data), LETTERS, strict=False)}
 
 
-def counted(data: Data) -> tuple[str, str, int]:
-    """Return of how many of what the costs on top of a record are, and what one per 1,000 is times there."""
-    many, factor = text.of_many_all(row["cost"] for row in data["stacks"])
+def said_in(data: Data) -> CostUnit:
+    """Return how a record says costs; one of an earlier release per 1,000."""
+    return CostUnit.of(data["asked"])
+
+
+def written_as(data: Data) -> dict[str, Callable[[float | None], str]]:
+    """Return what writes the numbers of each axis in a record, by the axis's key."""
+    return {axis.key: axis.written for axis in axes(said=said_in(data))}
+
+
+def counted(data: Data) -> str:
+    """Return what the costs of a record are counted in: ``queries``."""
     per = None if data["chosen"] is None else data["chosen"]["cost_per"]
-    return many, COSTED.get(str(per), "queries"), factor
+    return COSTED.get(str(per), "queries")
 
 
-def costs(row: Data, factor: int) -> str:
-    """Return a cost per 1,000 times a factor."""
-    amount, least = (None if row[name] is None else factor * row[name] for name in ("cost", "cost_least"))
-    return text.cost(amount, least, row["cost_missing"], "")
+def costs(row: Data, said: CostUnit) -> str:
+    """Return the cost of a stack without its unit."""
+    return text.cost(row["cost"], row["cost_least"], row["cost_missing"], said.bare)
 
 
 def _alternatives(data: Data) -> Table | None:
     """Lay the chosen stack and the first alternatives out: what each costs in quality, and what it saves."""
     chosen, named = data["chosen"], letters(data)
     rows = [chosen, *others] if (others := offered(data)) else []
-    many, what, factor = counted(data)
+    said = said_in(data)
 
     def differs(row: Data) -> str:
         if row is chosen:
@@ -119,7 +127,7 @@ def _alternatives(data: Data) -> Table | None:
 
     def cost(row: Data) -> str:
         saved = row.get("saves_usd_per_1k")
-        return costs(row, factor) + _saved(saved and factor * saved, lambda usd: text.usd(usd, ""))
+        return costs(row, said) + _saved(saved, said.bare)
 
     def within(row: Data) -> str:
         return "" if row is chosen else text.percent(row["p_within_delta"])
@@ -130,7 +138,7 @@ def _alternatives(data: Data) -> Table | None:
         Column(data["asked"]["measure"], lambda row: Cell(text.score(row["quality"])), number=True),
         Column("difference [95 % interval]", lambda row: Cell(differs(row)), number=True),
         Column(f"time ({data['question']['on']})", lambda row: Cell(time(row)), number=True),
-        Column(f"cost per {many} {what}", lambda row: Cell(cost(row)), number=True),
+        Column(f"cost per {said.many} {counted(data)}", lambda row: Cell(cost(row)), number=True),
         Column(
             f"chance to be as good (within {data['delta']:g})", lambda row: Cell(within(row)), number=True
         ),
@@ -144,19 +152,23 @@ def _saved(amount: float | None, written: Callable[[float], str]) -> str:
 
 def record_tables(data: Data) -> dict[str, Table | None]:
     """Return the tables that record and snapshot share, by name; None where there is nothing to tell."""
-    best, measure = finalists(data), data["asked"]["measure"]
+    best, measure, said = finalists(data), data["asked"]["measure"], said_in(data)
     shares = {key: name for key, name in _SHARES.items() if any(row.get(key) is not None for row in best)}
     return {
         "finalists": table(
             best,
-            (_text("status"), *numbers(measure), *(share(key, name) for key, name in shares.items())),
+            (
+                _text("status"),
+                *numbers(measure, said=said),
+                *(share(key, name) for key, name in shares.items()),
+            ),
             FINALISTS,
             strong=bool(best) and best[0]["status"] == "chosen",
         ),
         "alternatives": _alternatives(data),
-        "turns": _turns(data["would_turn"]),
+        "turns": _turns(data),
         "constraints": _constraints(data["excluded"]),
-        "stacks": _stacks(data),
+        "stacks": _stacks(data, said),
         "prices": _prices(data["price_entries"]),
     }
 
@@ -165,14 +177,29 @@ def _text(label: str, key: str = "", *, wide: bool = False) -> Column:
     return Column(label, lambda row: Cell(row[key or label] or ""), wide=wide)
 
 
-def _dollars(row: Data) -> str:
-    """Return a cost below the heading "$ / 1k", with its unit where it is another."""
-    few = text.tiny(row["cost_least"] if row["cost"] is None else row["cost"])
-    return text.cost_of(row, "1k" if few else "")
+def dollars(said: CostUnit, note: str = "", *, badge: bool = True) -> Column:
+    """Return the costs of stacks.
+
+    Args:
+        note: Words behind the heading.
+        badge: Whether it says how each came about.
+    """
+
+    def cell(row: Data) -> Cell:
+        return Cell(costs(row, said), row["cost"], basis(row, "cost") if badge else "")
+
+    return Column(f"$ / {said.per}{note}", cell, number=True)
 
 
-def numbers(quality: str, latency: str = "latency", cost: str = "$ / 1k") -> tuple[Column, ...]:
-    """Return a stack with its three numbers, n, and how each came about, under these headings."""
+def numbers(
+    quality: str, latency: str = "latency", cost_note: str = "", said: CostUnit = PER_1K
+) -> tuple[Column, ...]:
+    """Return a stack with its three numbers, n, and how each came about, under these headings.
+
+    Args:
+        cost_note: Words behind the heading of its cost.
+        said: How costs are said.
+    """
 
     def of_quality(row: Data) -> Cell:
         return Cell(text.score(row["quality"]), row["quality"], basis(row, "quality"))
@@ -187,16 +214,13 @@ def numbers(quality: str, latency: str = "latency", cost: str = "$ / 1k") -> tup
     def of_latency(row: Data) -> Cell:
         return Cell(text.ms(row["latency_ms"]), row["latency_ms"], basis(row, "latency_ms"))
 
-    def of_cost(row: Data) -> Cell:
-        return Cell(_dollars(row), row["cost"], basis(row, "cost"))
-
     return (
         _text("stack", wide=True),
         Column(quality, of_quality, number=True),
         Column("95 % interval", interval, number=True),
         Column("n", sample, number=True),
         Column(latency, of_latency, number=True),
-        Column(cost, of_cost, number=True),
+        dollars(said, cost_note),
     )
 
 
@@ -205,23 +229,17 @@ def share(key: str, name: str) -> Column:
     return Column(name, lambda row: Cell(text.percent(row[key]), row[key]), number=True)
 
 
-_PLAIN = (
-    Column("latency", lambda row: Cell(text.ms(row["latency_ms"]), row["latency_ms"]), number=True),
-    Column("$ / 1k", lambda row: Cell(_dollars(row), row["cost"]), number=True),
-)
-"""Latency and cost without a badge."""
-
-
-def _turns(rows: Sequence[Data]) -> Table | None:
+def _turns(data: Data) -> Table | None:
     """List what would have to be true for another stack to be chosen."""
+    written = written_as(data)
 
     def now(row: Data) -> str:
-        return str(WRITTEN[row["of"]](row["now"]))
+        return str(written[row["of"]](row["now"]))
 
     def then(row: Data) -> str:
         if row["then"] is None:
             return text.NOT_APPLICABLE
-        value = str(WRITTEN[row["of"]](row["then"]))
+        value = str(written[row["of"]](row["then"]))
         return f"a trace {'higher' if row['by'] > 0 else 'lower'}" if value == now(row) else value
 
     def winner(row: Data) -> str:
@@ -234,7 +252,7 @@ def _turns(rows: Sequence[Data]) -> Table | None:
         Column("turns at", lambda row: Cell(then(row), row["then"]), number=True),
         Column("the choice is then", lambda row: Cell(winner(row)), wide=True),
     )
-    return table(rows, columns)
+    return table(data["would_turn"], columns)
 
 
 def _constraints(excluded: Sequence[Data]) -> Table | None:
@@ -260,14 +278,15 @@ def _constraints(excluded: Sequence[Data]) -> Table | None:
     return table(sorted(rows, key=lambda row: (-len(row["rows"]), row["name"])), columns)
 
 
-def _stacks(data: Data) -> Table | None:
+def _stacks(data: Data, said: CostUnit) -> Table | None:
     """Return every stack with its three numbers and what became of it."""
     rows, measure = data["stacks"], data["asked"]["measure"]
     columns = (
         Column("status", lambda row: Cell(status(row))),
         _text("stack", wide=True),
         Column(measure, lambda row: Cell(text.score(row["quality"]), row["quality"]), number=True),
-        *_PLAIN,
+        Column("latency", lambda row: Cell(text.ms(row["latency_ms"]), row["latency_ms"]), number=True),
+        dollars(said, badge=False),
         _text("excluded because", "reason"),
     )
     return table(rows, columns, strong=bool(rows) and rows[0]["status"] == "chosen")

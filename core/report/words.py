@@ -13,7 +13,7 @@ from core.decide.axes import BESIDE
 from core.records import BASES
 from core.report.page import laid_out
 from core.report.summary import changes
-from core.report.tables import FINALISTS, Data, basis, costs, counted, finalists, record_tables
+from core.report.tables import FINALISTS, Data, basis, costs, counted, finalists, record_tables, said_in
 from core.views import text
 from core.views.decision.near import HEADING, PROMISING, lacking_table, near_table
 from core.views.workspace.answers import as_name
@@ -87,7 +87,7 @@ def _tiles(data: Data) -> list[tuple[str, str, str, str]]:
     if row["latency_low"] is not None:
         spread = f"{text.ms(row['latency_low'])} to {text.ms(row['latency_high'])}"
     timed = "" if row["latency_n"] is None else text.sample(row["latency_n"])
-    asked, (many, what, factor) = data["asked"], counted(data)
+    asked, said = data["asked"], said_in(data)
     expected = row["expected_quality"]
     new = None if expected is None else f"{text.score(expected)} expected on new questions"
     return [
@@ -104,8 +104,8 @@ def _tiles(data: Data) -> list[tuple[str, str, str, str]]:
             basis(row, "latency_ms"),
         ),
         (
-            f"Cost per {many} {what}",
-            costs(row, factor),
+            f"Cost per {said.many} {counted(data)}",
+            costs(row, said),
             _joined(row["cost_note"]),
             basis(row, "cost"),
         ),
@@ -144,7 +144,10 @@ def _asked(data: Data) -> tuple[tuple[str, str], ...]:
     return (
         ("Rule", _RULES[asked["rule"]]),
         ("SLA", _limit(asked["sla_ms"], text.ms, "at most ", asked["latency"])),
-        ("Budget", _limit(asked["budget_usd_per_1k"], text.usd, "at most ", _costed(data["question"]))),
+        (
+            "Budget",
+            _limit(asked["budget_usd_per_1k"], said_in(data).usd, "at most ", _costed(data["question"])),
+        ),
         (floor[0], _limit(asked["min_quality"], text.score, floor[1])),
         *(
             (

@@ -20,6 +20,7 @@ from core.views.link import RULES
 from core.views.text import plain
 from core.views.what_if.scenarios import Scenario, with_one
 from core.views.workspace.scope import Scope
+from core.written import CostUnit, dollars_per_1k
 
 
 def judge_next(scope: Scope, rows: pl.DataFrame) -> None:
@@ -33,7 +34,7 @@ def judge_next(scope: Scope, rows: pl.DataFrame) -> None:
 _PROBLEM = "_scenario_problem"
 _FIELDS = (
     ("sla_ms", "SLA (ms)", 1e9),
-    ("budget", "Budget ($ / 1k)", 1e9),
+    ("budget", "Budget ($ / {})", 1e9),
     ("floor", "Worst quality", 1.0),
     ("dim", "Dimensions at most", 1e6),
     ("depth", "K at least", 1e6),
@@ -43,11 +44,12 @@ _FIELDS = (
 _ABREAST = 5  # Fields in a row
 
 
-def new_scenario(key: str, beside: Sequence[Axis]) -> None:
+def new_scenario(key: str, beside: Sequence[Axis], said: CostUnit) -> None:
     """Draw the form that adds a scenario to the line of text of a setting.
 
     Args:
         beside: The axes beside the quality on which anything is known.
+        said: How the page says costs.
     """
     left_out = {axis.field for axis in BESIDE if axis not in beside}
     fields = [field for field in _FIELDS if field[0] not in left_out]
@@ -65,21 +67,28 @@ def new_scenario(key: str, beside: Sequence[Axis]) -> None:
         ]
         for place, (field, label, top) in zip(rooms, fields, strict=False):
             place.number_input(
-                label, min_value=0.0, max_value=top, value=None, key=f"_scen_{field}", placeholder="none"
+                label.format(said.per),
+                min_value=0.0,
+                max_value=top,
+                value=None,
+                key=f"_scen_{field}",
+                placeholder="none",
             )
-        st.form_submit_button("Add, or replace by name", on_click=_add, args=(key, fields))
+        st.form_submit_button("Add, or replace by name", on_click=_add, args=(key, fields, said))
     if problem := st.session_state.pop(_PROBLEM, None):
         st.warning(plain(problem), icon=":material/edit:")
 
 
-def _add(key: str, fields: Sequence[tuple[str, str, float]]) -> None:
+def _add(key: str, fields: Sequence[tuple[str, str, float]], said: CostUnit) -> None:
     """Add what the form holds to the line of text (a callback)."""
     state = st.session_state
     given: dict[str, Any] = {field: state.get(f"_scen_{field}") for field, _, _ in fields}
+    if given["budget"] is not None:
+        given["budget"] = dollars_per_1k(f"{given['budget']!r}per{said.per}")
     rule = RULES[state.get("_scen_rule") or next(iter(RULES))]
     try:
         scenario = Scenario(str(state.get("_scen_name") or ""), rule, **given)
-        st.session_state[key] = with_one(st.session_state.get(key) or "", scenario)
+        st.session_state[key] = with_one(st.session_state.get(key) or "", scenario, said)
     except ClqError as error:
         st.session_state[_PROBLEM] = str(error)
 

@@ -20,15 +20,17 @@ from core.decide.rules import Constraints
 from core.decide.ties import JITTER_MS
 from core.ui import address
 from core.ui.pick import ASKED, type_asked
-from core.ui.state import PHONE, TAKE, linked, number
+from core.ui.state import PHONE, SETTINGS, TAKE, linked, number
 from core.views.decision.limits import LARGEST, NO_LIMIT, Limit, limits, per_correct
-from core.views.text import plain
+from core.views.text import cost_unit, plain
 from core.views.workspace.latencies import jitter_kinds
 from core.views.workspace.scope import Latency, Quality, zone
 
 _FIELDS = "limits"  # Key of the container of the fields, which the frame's style sheet hides
 _KEY, _ANSWERED, _KEPT = "limits_strip", "_limits_answered", "_limits_kept"
 _HERE = Path(__file__).parent / "live"
+READABLE = r"^\s*[0-9]+(\.[0-9]+)?(per1[kM])?\s*$"
+HOW = "Write 2.5per1k or 0.2per1M: dollars per 1,000 or per million."
 
 _component = st.components.v2.component(
     "clq_limits",
@@ -59,22 +61,22 @@ def _asked(
 ) -> Constraints:
     up = quality.higher_is_better
     given: dict[str, Any] = {axis.field: values.get(axis.limit) for axis in axes(higher_is_better=up)}
-    given |= {"higher_is_better": up, "per_correct": per_correct(table)}
+    given |= {"higher_is_better": up, "per_correct": per_correct(table), "costs_said": cost_unit(table)}
     return Constraints(**given, jitter_ms=band.jitter_ms, delta=band.delta)
 
 
 def _field(limit: Limit) -> float | None:
     """Return the field of a limit; empty where there is none."""
+    about = {"placeholder": NO_LIMIT, "help": plain(limit.help), **linked(limit.key)}
+    if limit.money:
+        return limit.taken(st.text_input(limit.label, None, validate=(READABLE, HOW), **about))
     value: float | None = st.number_input(
-        limit.label.replace("million", "1,000"),  # what the address holds
+        limit.label,
         min_value=None if limit.counts else 0.0,
         max_value=1.0 if limit.share else LARGEST,
         value=None,
         format="%g",
-        placeholder=NO_LIMIT,
-        key=limit.key,
-        bind="query-params",
-        help=plain(limit.help),
+        **about,
     )
     return limit.taken(value)
 
@@ -109,8 +111,10 @@ def adopt() -> None:
     st.session_state.update({**_in_address(), TAKE: st.query_params.get(TAKE, "")})
 
 
-def _in_address() -> dict[str, float | None]:
-    return {key: number(st.query_params.get(key, "")) for key in LIMITS}
+def _in_address() -> dict[str, float | str | None]:
+    """Return the limits as fields hold them: numbers, and dollars with their unit."""
+    said = {key: st.query_params.get(key, "") for key in LIMITS}
+    return {key: (text or None) if SETTINGS[key].money else number(text) for key, text in said.items()}
 
 
 def turn(old: str | None, new: str | None) -> None:
@@ -163,4 +167,4 @@ def take(offered: Sequence[Limit], values: Mapping[str, object]) -> None:
         asked = values[limit.key]
         value = limit.taken(asked)
         if (asked is None or value is not None) and limit.allows(value):
-            st.session_state[limit.key] = value
+            st.session_state[limit.key] = limit.held(value)

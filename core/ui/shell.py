@@ -20,7 +20,7 @@ from core.ui import address, cache, door
 from core.ui.links import link
 from core.ui.serving import bound_handles, tame_collector
 from core.ui.share import offer, share
-from core.ui.state import SETTINGS, problems, unreadable
+from core.ui.state import SETTINGS, problems, renewed, unreadable
 from core.ui.view import (
     Empty,
     Frame,
@@ -44,7 +44,10 @@ from core.views.workspace.view import Place
 
 _ASKED = "_asked"
 _VISITED, _HINT, _JOB = "_visited", "_hint", "_demo_job"
-_LIMITS = {"docs-search": {"sla": 5.0}, "clq-paper": {"sla": 600.0, "budget": 2.5}}
+_LIMITS: Mapping[str, Mapping[str, float | str]] = {
+    "docs-search": {"sla": 5.0},
+    "clq-paper": {"sla": 600.0, "budget": "2.5per1k"},
+}
 """What a first visit opens, the first that is there, with limits under which its stacks differ."""
 
 ICON = str(Path(__file__).with_name("icon.png"))
@@ -111,10 +114,12 @@ def shell(page: Page) -> Iterator[None]:
 
 
 def _read_address() -> None:
-    """Keep what the address asks for, and take out of it what no widget could be given."""
-    asked = {key: st.query_params.get_all(key) for key in st.query_params}
+    """Keep what the address asks for, renew it, and take out of it what no widget could be given."""
+    said = {key: st.query_params.get_all(key) for key in st.query_params}
+    asked = {key: [renewed(key, text) for text in texts] for key, texts in said.items()}
     st.session_state.setdefault(_ASKED, asked)
-    address.put(dict.fromkeys(unreadable(asked)))
+    refused = unreadable(asked)
+    address.put({key: texts for key, texts in asked.items() if texts != said[key]} | dict.fromkeys(refused))
 
 
 def show_error(error: ClqError) -> None:

@@ -17,13 +17,14 @@ from core.ui import prices
 from core.ui.state import PHONE
 from core.ui.view import current_frame, current_page, find_view
 from core.views import text
-from core.views.columns import Column, Columns, of_million
+from core.views.columns import Column, Columns, scale_of, unit_of
 from core.views.columns import columns as looked_up
 from core.views.text import plain, to_csv, to_parquet, upright
 from core.views.theme import chart_config
 from core.views.workspace.comparable import MANY_HOLES, unjudged_words
 from core.views.workspace.scope import Quality
 from core.views.workspace.view import View
+from core.written import CostUnit
 
 _PERCENT, _USD, _CHANGE = "%.1f %%", "%.3g", "%+.3g"
 _DOLLARS = (_USD, _CHANGE)
@@ -33,6 +34,7 @@ _INK = "#000037"
 """Stands for the stronger of Streamlit's two greys of text, which the browser puts in for light and dark; the
 other, which axes have by default, has a contrast of 3.7:1 on white."""
 _CENTS = 0.1  # Dollars below which two decimals say too little
+_SAME, _FINEST = 6, 9  # Digits in which equal dollars agree, and decimals of a column at most
 ROWS_SHOWN = 100
 """Rows that a page sends to the browser; every one of them slows the repaint after a slider move."""
 _FILES = (("CSV", "text/csv", to_csv), ("Parquet", "application/vnd.apache.parquet", to_parquet))
@@ -142,20 +144,11 @@ def table(
     if more and bar.toggle("more columns", key=f"more_{name}"):
         columns = {**columns, **more}
     columns = {name: about for name, about in columns.items() if _holds(rows[name])}
-    small = {
-        name: label
-        for name, about in columns.items()
-        if _format(about) in _DOLLARS and (label := of_million(about["label"], rows[name]))
-    }
-    columns = {
-        name: _of_million(about, small[name]) if name in small else about for name, about in columns.items()
-    }
+    view = find_view()
+    columns, scales = _in_unit(rows, columns, None if view is None else text.cost_unit(view.table))
     # Arrow goes to the browser as it is; a Polars frame would pass through pandas.
     shown = rows.head(ROWS_SHOWN).select(
-        pl.col(name) * (100 if _format(about) == _PERCENT else 1000)
-        if _format(about) == _PERCENT or name in small
-        else pl.col(name)
-        for name, about in columns.items()
+        pl.col(name) * scales[name] if name in scales else pl.col(name) for name in columns
     )
     if st.session_state.get(PHONE):
         columns = {name: _narrowed(about) for name, about in columns.items()}
@@ -184,10 +177,23 @@ def table(
     return result
 
 
-def _of_million(about: Any, label: str) -> Any:
-    """Return the settings of a column of dollars per 1,000 as one of dollars per million, under its label."""
-    help_text = (about["help"] or "").replace("1,000", "million")
-    return {**about, "label": label, "help": help_text or None}
+def _in_unit(
+    rows: pl.DataFrame, columns: Mapping[str, Any], said: CostUnit | None
+) -> tuple[dict[str, Any], dict[str, float]]:
+    """Return columns under labels in the page's unit, and by what the numbers of some are multiplied.
+
+    Args:
+        said: How the page says costs; None = as the rows say, or as suits them.
+    """
+    labels = {name: about["label"] for name, about in columns.items() if _format(about) in _DOLLARS}
+    said = said or unit_of(rows, labels)
+    scales = {name: scale for name, label in labels.items() if (scale := scale_of(label, said)) != 1}
+    shares = {name: 100.0 for name, about in columns.items() if _format(about) == _PERCENT}
+    told = {
+        name: {**columns[name], "label": said.label(label), "help": said.label(columns[name]["help"] or "")}
+        for name, label in labels.items()
+    }
+    return {**columns, **told}, scales | shares
 
 
 def _narrowed(about: Any) -> Any:
@@ -263,13 +269,15 @@ def dollar_column(label: str, help_text: str = "") -> Any:
 
 
 def _same_digits(about: Any, values: pl.Series) -> Any:
-    """Give settings of a column; dollars get as many decimals as show two digits of the least, at most 9."""
+    """Give settings of a column; dollars get as many decimals as show the least and tell all apart."""
     if _format(about) != _USD:
         return about
-    least = values.filter(values > 0).min()
+    each = values.cast(pl.Float64).drop_nulls().round_sig_figs(_SAME).unique()
+    least = each.filter(each > 0).min()
     digits = 1 - math.floor(math.log10(least)) if isinstance(least, float) and least < _CENTS else 2
-    kind = {**about["type_config"], "format": f"%,.{min(digits, 9)}f"}
-    return {**about, "type_config": kind}
+    while digits < _FINEST and each.round(digits).n_unique() < len(each):
+        digits += 1
+    return {**about, "type_config": {**about["type_config"], "format": f"%,.{min(digits, _FINEST)}f"}}
 
 
 def percent_column(label: str, help_text: str = "") -> Any:

@@ -16,8 +16,10 @@ import streamlit as st
 
 from core.choices import Declaring, declared
 from core.prices.calculator import CostInputs
+from core.views.ask import RENAMED
 from core.views.link import written
 from core.views.workspace.question import Question
+from core.written import PER_1K, dollars_per_1k
 
 LATEST = "latest"
 TAKE = "take"
@@ -31,6 +33,7 @@ class Setting:
 
     word: str  # what people read for it
     number: bool = False  # whether its values are numbers
+    money: bool = False  # whether they are dollars with their unit
     dependent: bool = False  # whether it means something in its workspace alone, and so is forgotten with it
     rare: bool = False  # whether it stands behind the button "Settings", which counts it
 
@@ -39,7 +42,11 @@ def _of(kind: type[Declaring]) -> dict[str, Setting]:
     """Return the settings that are choices of a dataclass, by their key."""
     return {
         field.choice.key: Setting(
-            field.choice.word, field.number, dependent=field.choice.dependent, rare=field.choice.rare
+            field.choice.word,
+            field.number,
+            field.choice.money,
+            dependent=field.choice.dependent,
+            rare=field.choice.rare,
         )
         for field in declared(kind).values()
         if field.choice.key
@@ -198,7 +205,18 @@ def unreadable(asked: Mapping[str, Sequence[str]]) -> list[str]:
     ]
 
 
+def renewed(key: str, text: str) -> str:
+    """Return what an address of an earlier release says as one of this release has it."""
+    setting = SETTINGS.get(key)
+    amount = dollars_per_1k(text) if setting and setting.money and "per" not in text else None
+    if amount is not None:
+        return PER_1K.typed(amount)
+    return RENAMED.get(key, {}).get(text, text)
+
+
 def _sound(key: str, text: str) -> bool:
+    if SETTINGS[key].money:
+        return dollars_per_1k(text) is not None
     if SETTINGS[key].number and (key, text) != ("rev", LATEST):
         return _NUMBER.fullmatch(text) is not None and abs(float(text)) <= _LARGEST
     return 0 < len(text) <= _LONGEST
@@ -217,6 +235,8 @@ def problems(
         elif key in values and not same(texts, written(values[key])):
             gone = not {*deleted.get(key, ())}.isdisjoint(texts)
             why = "was deleted, and page Library can restore it" if gone else "does not exist here"
+            if SETTINGS[key].money:
+                why = "is no amount such as 2.5per1k or 0.2per1M"
             sentences.append(f"{SETTINGS[key].word} “{', '.join(texts)[:60]}” {why}")
     return sentences
 

@@ -19,6 +19,12 @@ T = TypeVar("T")
 
 BY_RULE = "recommended stack"
 """The entry of a list of stacks that stands for no choice of one's own."""
+RENAMED: Mapping[str, Mapping[str, str]] = {
+    "kx": {"$ of generator input / 1k": "$ of generator input"},
+    "per": {"$1 / 1k": "$1"},
+    "rx": {"$ per 1,000 queries": "cost"},
+}
+"""Answers as release 0.2 had them, by key: they named a unit, which is that of the page now."""
 BESIDE, RUNNER_UP = "Beside the chosen stack", "the runner-up"
 """How several stacks are asked for where the first of the usual ones is always among them."""
 
@@ -272,7 +278,7 @@ class Given:
 
     def _last(self, key: str) -> str | None:
         given = self.given.get(key)
-        return given[-1] if given else None
+        return RENAMED.get(key, {}).get(given[-1], given[-1]) if given else None
 
     def _all(self, key: str, noun: str, offered: Sequence[str], most: int | None) -> list[str]:
         picked = list(self.given.get(key, ()))

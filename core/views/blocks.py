@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # the charts' library takes long to load, which only a sectio
     from core.views.columns import Columns
     from core.views.workspace.choices import Has
     from core.views.workspace.view import View
+    from core.written import CostUnit
 
 Card = tuple[str, str, str]
 """Label, number, and what stands small below it."""
@@ -86,6 +87,7 @@ class Table:
     ticked: Sequence[int] | None = None  # rows that are ticked; None = as the visitor left them
     height: int | None = None  # pixels on screen at most; None = as high as its rows
     unknown: bool = False  # whether an empty cell is a number that exists and is not known
+    said: CostUnit | None = None  # how its page says costs; None = as the rows say, or as suits them
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import polars as pl
 
 from core.decide.axes import BESIDE, HARM
-from core.written import tiny_among
+from core.written import UNIT, CostUnit, digits_apart
 
 Form = Literal["text", "score", "signed", "change", "share", "usd", "number", "exact", "list", "date", "time"]
 """How values are written. score: 0..1, three decimals. signed: with its sign and `digits` decimals. change:
@@ -401,8 +401,8 @@ _EVERY = (
     _number("send", "send k", 0, "The smallest k within the rule's gain of the best."),
     _number("truncated", "cut", 0, "Answers whose passages were cut to fit."),
     Column("usd_per_1k_correct", "$ / 1k correct", "usd", "Cost of a query with its answer ÷ share correct."),
-    Column("usd_low", "$ low", "usd", "From the upper end of the share's 95 % interval."),
-    Column("usd_high", "$ high", "usd", "From the lower end of the share's 95 % interval."),
+    Column("usd_low", "$ / 1k correct, low", "usd", "From the upper end of the share's 95 % interval."),
+    Column("usd_high", "$ / 1k correct, high", "usd", "From the lower end of the share's 95 % interval."),
     _share("correct", "correct", "Share of the answers whose score reaches the threshold."),
     _share("correct_low", "correct, low", "95 % bootstrap interval."),
     _share("correct_high", "correct, high", "95 % bootstrap interval."),
@@ -457,7 +457,7 @@ _EVERY = (
     Column("d_usd", "$ / 1k", "change"),
     _text("pays", "pays"),
     Column("per_100_ms", "quality per 100 ms", "change"),
-    Column("per_usd", "quality per $1", "change"),
+    Column("per_usd", "quality per $1 / 1k", "change"),
     _share("deeper", "sent deeper", "Share of the queries beyond the shallowest depth."),
     _number("mean_ms", "mean ms", 2),
     _score("over", "over one depth", "Against the best single depth for all queries."),
@@ -527,29 +527,55 @@ COLUMNS: Mapping[str, Column] = {column.name: column for column in _EVERY}
 """Every column by its name in frames, JSON and CSV."""
 
 
-_OF_THOUSAND = re.compile(r"/ (?:1k|1,000)(?! ans| corr)")
+_DOLLARS = ("usd", "change")
+"""Forms of columns that may hold dollars per 1,000, which their label says then."""
 
 
-def of_million(label: str, dollars: pl.Series) -> str:
-    """Label a column of dollars per 1,000 as one per million where some are too few to read; else empty."""
-    small = _OF_THOUSAND.search(label) and tiny_among(dollars.cast(pl.Float64).to_list())
-    return _OF_THOUSAND.sub("/ 1M", label) if small else ""
+def _of_many(label: str) -> bool:
+    return re.search(r"\b1k\b|1,000", label) is not None
 
 
-def in_millions(rows: pl.DataFrame, shown: Sequence[Column]) -> tuple[pl.DataFrame, tuple[Column, ...]]:
-    """Return rows and columns of a table for people, with dollars too few to read per million."""
-    labels = {
-        column.name: label
-        for column in shown
-        if column.form in ("usd", "change") and (label := of_million(column.label, rows[column.name]))
-    }
-    written = rows.with_columns(pl.col(name) * 1000 for name in labels)
-    return written, tuple(
-        column.but(labels[column.name], column.help.replace("1,000", "million"))
-        if column.name in labels
-        else column
-        for column in shown
-    )
+def scale_of(label: str, said: CostUnit) -> float:
+    """Return by what the numbers below a label are multiplied where costs are said so."""
+    if not said.million or not _of_many(label):
+        return 1.0
+    return 1 / said.factor if "per $" in label else said.factor
+
+
+def unit_of(rows: pl.DataFrame, labels: Mapping[str, str]) -> CostUnit:
+    """Return how a table says its costs: as its rows say, else as suits those below labels of dollars."""
+    if rows.height and set(UNIT) <= set(rows.columns):
+        return CostUnit.of(rows.select(UNIT).row(0, named=True))
+    named = [name for name, label in labels.items() if scale_of(label, CostUnit(million=True)) > 1]
+    return CostUnit.among(value for name in named for value in rows[name].cast(pl.Float64))
+
+
+def for_people(
+    rows: pl.DataFrame, shown: Sequence[Column], said: CostUnit | None
+) -> tuple[pl.DataFrame, tuple[Column, ...]]:
+    """Return rows and columns of a table as people read it.
+
+    Args:
+        said: How the page says costs; None = as the rows say, or as suits those of the table.
+
+    Returns:
+        Costs in that unit, and columns of dollars with as many digits as tell their values apart.
+    """
+    dollars = {column.name: column.label for column in shown if column.form in _DOLLARS}
+    said = said or unit_of(rows, dollars)
+    scales = {name: scale for name, label in dollars.items() if (scale := scale_of(label, said)) != 1}
+    written = rows.with_columns(pl.col(name) * scale for name, scale in scales.items())
+
+    def told(column: Column) -> Column:
+        if column.name not in dollars:
+            return column
+        digits = column.digits
+        if column.form == "usd":
+            counted = said.digits if _of_many(column.label) else 0
+            digits = max(counted, digits_apart(written[column.name]))
+        return column.but(said.label(column.label), said.label(column.help), digits=digits)
+
+    return written, tuple(map(told, shown))
 
 
 def columns(chosen: Columns) -> tuple[Column, ...]:

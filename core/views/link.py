@@ -7,7 +7,8 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
-from core.decide.rules import Rule
+from core.decide.axes import COST, Axis
+from core.decide.rules import Constraints, Rule
 from core.metrics.rates import ANY
 from core.params import Param
 from core.views.workspace.answers import as_name
@@ -96,7 +97,7 @@ def settings(view: View, *, runs: tuple[str, ...] = ()) -> dict[str, object]:
         "on": latency.percentile,
         "lat": latency.scope,
         **_generator(latency),
-        **{axis.limit: limits.of(axis) for axis in limits.axes},
+        **{axis.limit: _asked(limits, axis) for axis in limits.axes},
         "jitter": limits.jitter_ms,
         "delta": view.indifference,
         "take": view.take,
@@ -106,6 +107,12 @@ def settings(view: View, *, runs: tuple[str, ...] = ()) -> dict[str, object]:
         "gq": EVERY_SET if scope.judging.everywhere else None,
         "jq": WORDS.get(scope.judging.least),
     }
+
+
+def _asked(limits: Constraints, axis: Axis) -> float | str | None:
+    """Return a limit as an address has it: dollars with their unit."""
+    limit = limits.of(axis)
+    return limit if limit is None or axis.key != COST.key else limits.costs_said.typed(limit)
 
 
 def _answering(asked: Answering) -> dict[str, object]:

@@ -9,6 +9,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -21,17 +22,21 @@ from core.written import (
     CONTROLS,
     MINUS,
     NOT_APPLICABLE,
+    UNIT,
     UNKNOWN,
+    CostUnit,
     isolated,
     known,
     ms,
     score,
-    tiny,
-    tiny_among,
     usd,
 )
 
-__all__ = ("MINUS", "NOT_APPLICABLE", "UNKNOWN", "known", "ms", "score", "tiny", "usd")
+__all__ = ("MINUS", "NOT_APPLICABLE", "UNIT", "UNKNOWN", "CostUnit", "known", "ms", "score", "usd")
+
+
+Written = Callable[[float | None], str]
+"""What writes a number as people read it."""
 
 
 def interval(low: float | None, high: float | None) -> str:
@@ -47,49 +52,42 @@ def signed(value: float, written: Callable[[float], str] = score) -> str:
     return shown if shown == written(0.0) else f"{MINUS if value < 0 else '+'}{shown}"
 
 
-def cost(value: float | None, least: float | None, missing: str | None, per: str = "1k") -> str:
-    """Return a cost of the stack table.
+def cost_unit(table: pl.DataFrame) -> CostUnit:
+    """Return how a table of stacks says its costs: as it says, else as suits them."""
+    if table.height and set(UNIT) <= set(table.columns):
+        return CostUnit.of(table.select(UNIT).row(0, named=True))
+    known = [name for name in ("cost", "cost_least") if name in table.columns]
+    return CostUnit.among(cost for name in known for cost in table[name])
+
+
+def dollars_of(table: pl.DataFrame) -> Written:
+    """Return what writes costs as those of a table of stacks are said, with their unit."""
+    per = table["cost_per"].first() if "cost_per" in table.columns and table.height else None
+    return partial(cost_unit(table).usd, of="correct" if per == "correct answer" else "")
+
+
+def cost_of(row: Mapping[str, Any], *, bare: bool = False) -> str:
+    """Return the cost of a row of the stack table, in its unit.
 
     ``≥ $1.25 / 1k, embedding not priced`` where a stage of it is not known.
+
+    Args:
+        bare: Without the unit, which stands elsewhere.
     """
-    return usd(value, per) if least is None else f"≥ {usd(least, per)}, {missing}"
+    said = CostUnit.of(row)
+    of = "correct" if row.get("cost_per") == "correct answer" else ""
+    written = said.bare if bare else partial(said.usd, of=of)
+    return cost(row["cost"], row["cost_least"], row["cost_missing"], written)
 
 
-def cost_of(row: Mapping[str, Any], per: str = "1k") -> str:
-    """Return `cost` of a row of the stack table; a unit says so where it is one of correct answers."""
-    per = f"{per} correct" if per and row.get("cost_per") == "correct answer" else per
-    return cost(row["cost"], row["cost_least"], row["cost_missing"], per)
+def cost(value: float | None, least: float | None, missing: str | None, written: Written) -> str:
+    """Return a cost, or what it is at least and what is missing, as dollars are `written`."""
+    return written(value) if least is None else f"≥ {written(least)}, {missing}"
 
 
 def cost_of_many(row: Mapping[str, Any]) -> tuple[str, str]:
-    """Return `cost_of` a row without its unit, and of how many it is.
-
-    ``1,000``, or ``million`` where it is tiny.
-    """
-    many, factor = of_many(row["cost_least"] if row["cost"] is None else row["cost"])
-    more = {name: None if row[name] is None else factor * row[name] for name in ("cost", "cost_least")}
-    return cost_of({**row, **more}, ""), many
-
-
-def of_many(usd_per_1k: float | None) -> tuple[str, int]:
-    """Return of how many a cost per 1,000 is said, ``1,000`` or ``million``, and what to multiply it by."""
-    return ("million", 1000) if tiny(usd_per_1k) else ("1,000", 1)
-
-
-def of_many_all(usd_per_1k: Iterable[float | None]) -> tuple[str, int]:
-    """Return `of_many` of costs that share a column or an axis; see `core.written.tiny_among`."""
-    return ("million", 1000) if tiny_among(usd_per_1k) else ("1,000", 1)
-
-
-def usd_of_many(usd_per_1k: float | None) -> tuple[str, str]:
-    """Return a cost without its unit, and of how many queries it is: ``$1.25`` and ``1,000``."""
-    many, factor = of_many(usd_per_1k)
-    return usd(None if usd_per_1k is None else factor * usd_per_1k, ""), many
-
-
-def per_queries(usd_per_1k: float | None) -> str:
-    """Return a cost in full words: ``$1.25 per 1,000 queries``, ``$6.60 per million queries``."""
-    return "{} per {} queries".format(*usd_of_many(usd_per_1k))
+    """Return `cost_of` a row without its unit, and of how many it is: ``1,000`` or ``million``."""
+    return cost_of(row, bare=True), CostUnit.of(row).many
 
 
 def told(what: str, written: str) -> str:

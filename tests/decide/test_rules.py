@@ -3,6 +3,7 @@ import pytest
 
 from core.decide.rules import Constraints, decide
 from core.errors import UnknownNameError
+from core.written import CostUnit
 
 COLUMNS = ("run_id", "quality", "quality_low", "quality_high", "latency_ms", "cost", "candidates")
 
@@ -55,7 +56,9 @@ def test_rules(limits, rule, chosen, runner_up):
         ({"sla_ms": 9.98}, "0.02 ms over the SLA"),
         ({"sla_ms": 7.25}, "2.8 ms over the SLA"),
         ({"sla_ms": 0.0}, "10 ms over the SLA"),
-        ({"budget": 0.0000015}, "$0.0052 / 1M over the budget"),
+        ({"budget": 0.0000015}, "$0.0000052 / 1k over the budget"),
+        ({"budget": 0.0000015, "costs_said": CostUnit(million=True)}, "$0.0052 / 1M over the budget"),
+        ({"budget": 0.0000066555, "costs_said": CostUnit(True, 4)}, "$0.0000445 / 1M over the budget"),
         ({"floor": 0.50004}, "0.00004 under the quality floor"),
     ],
 )

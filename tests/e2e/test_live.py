@@ -118,10 +118,13 @@ def test_a_drag_is_followed_at_once_and_is_one_step_of_the_history(server: Serve
 
 def test_a_typed_limit_is_exact_and_empty_is_no_limit(server: Server, visit: Open) -> None:
     page = visit(f"{server.url}/?ws=clq-paper")
-    for label, text, key, value in (("SLA", "510.5", "sla", 510.5), ("Budget", "2.50", "budget", 2.5)):
+    for label, text, key, said in (
+        ("SLA", "510.5", "sla", "510.5"),
+        ("Budget", "2.50", "budget", "2.5per1k"),
+    ):
         page.field(label).fill(text)
         page.press(page.field(label), "Enter")
-        assert float(parse_qs(urlsplit(page.address).query)[key][0]) == value
+        assert parse_qs(urlsplit(page.address).query)[key] == [said]
     expect(page.slider("SLA")).to_have_attribute("aria-valuetext", "510.5 ms")
     expect(page.field("Budget")).to_have_value("2.50")
     page.field("SLA").fill("soon")
@@ -234,7 +237,53 @@ def test_fields_of_their_own_appear_where_the_strip_cannot(server: Server, visit
         page.page.goto(f"{server.url}/?ws=clq-paper")
     own = page.page.get_by_test_id("stNumberInput").filter(has_text="SLA").get_by_role("spinbutton")
     expect(own).to_be_visible(timeout=30_000)
+    budget = page.page.get_by_test_id("stTextInput").filter(has_text="Budget").get_by_role("textbox")
+    budget.fill("cheap")
+    budget.press("Enter")
+    expect(page.page.get_by_text("Write 2.5per1k or 0.2per1M")).to_be_visible()
+    assert "cheap" not in page.address
+    budget.fill("2000per1M")
+    budget.press("Enter")
+    page.settle()
+    assert parse_qs(urlsplit(page.address).query)["budget"] == ["2000per1M"]
     page.errors.clear()
+
+
+@pytest.mark.parametrize(
+    ("workspace", "shown", "said"), [("clq-paper", "2.50", "2.5per1k"), ("docs-search", "0.16", "0.16per1M")]
+)
+def test_the_address_of_a_budget_says_its_unit_and_brings_it_back(
+    server: Server, visit: Open, workspace: str, shown: str, said: str
+) -> None:
+    page = visit(f"{server.url}/?ws={workspace}")
+    page.field("Budget").fill(shown)
+    page.press(page.field("Budget"), "Enter")
+    assert parse_qs(urlsplit(page.address).query)["budget"] == [said]
+    answer = page.answer
+    other = visit(page.copy_link())
+    expect(other.field("Budget")).to_have_value(shown)
+    assert other.answer == answer
+    page.page.reload()
+    page.settle()
+    expect(page.field("Budget")).to_have_value(shown)
+    assert (page.answer, parse_qs(urlsplit(page.address).query)["budget"]) == (answer, [said])
+
+
+def test_a_budget_of_an_earlier_release_is_dollars_per_1000_and_back_leads_on(
+    server: Server, visit: Open
+) -> None:
+    page = visit(f"{server.url}/measures?ws=clq-paper")
+    before = page.address
+    page.page.goto(f"{server.url}/?ws=clq-paper&budget=2")
+    page.settle()
+    expect(page.field("Budget")).to_have_value("2.00")
+    assert parse_qs(urlsplit(page.address).query)["budget"] == ["2per1k"]
+    for _ in range(3):
+        if page.address == before:
+            break
+        page.page.go_back()
+        page.settle()
+    assert page.address == before
 
 
 @pytest.fixture(scope="module")

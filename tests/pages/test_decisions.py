@@ -10,6 +10,7 @@ from core.decide.rules import Constraints, decide
 from core.paths import PRICES
 from core.prices import load_books
 from core.store import Snapshot, Store
+from core.views.text import cost_unit
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import stack_table
 from tests.pages.conftest import OpenPage
@@ -64,12 +65,45 @@ def test_a_typed_limit_is_exact(open_page: OpenPage, published_store: Path):
     assert app.query_params["sla"] == "510.5"
 
 
+@pytest.mark.parametrize(
+    ("asked", "kept", "budget"),
+    [
+        ("2.5", "2.5per1k", 2.5),  # as earlier releases wrote it
+        ("2.50", "2.5per1k", 2.5),
+        ("2500per1M", "2500per1M", 2.5),
+        ("0.2per1M", "0.2per1M", 0.0002),
+        ("5.1", "5.1per1k", 5.1),  # beyond every cost, and a limit still
+    ],
+)
+def test_a_budget_says_its_unit_and_old_links_mean_what_they_meant(
+    open_page: OpenPage, published_store: Path, asked: str, kept: str, budget: float
+):
+    app = open_page(published_store, "decision", ws="clq-paper", budget=asked)
+    assert_sound(app)
+    assert not app.warning
+    assert app.session_state["budget"] == kept
+    assert app.query_params["budget"] == kept
+    assert strip(app)["values"]["budget"] == budget
+    again = open_page(published_store, "decision", ws="clq-paper", budget=kept)
+    assert (strip(again)["values"], answer(again)) == (strip(app)["values"], answer(app))
+
+
+@pytest.mark.parametrize("asked", ["cheap", "2,5", "-1", "2.5per1", "1e12", "nan", "$2", "2.5 per 1k"])
+def test_a_budget_that_cannot_be_read_is_named(open_page: OpenPage, published_store: Path, asked: str):
+    app = open_page(published_store, "decision", ws="clq-paper", budget=asked)
+    assert_sound(app)
+    assert strip(app)["values"]["budget"] is None
+    (said,) = [each.value for each in app.warning]
+    assert f"budget “{asked}” is no amount such as 2.5per1k or 0.2per1M" in said.replace("\\", "")
+    assert "budget" not in app.query_params
+
+
 def test_budget_and_floor_exclude_with_every_reason(open_page: OpenPage, published_store: Path):
     app = open_page(published_store, "decision", budget="2", floor="0.75")
     assert_sound(app)
     assert not app.warning
     whole = table(published_store, PAPER)
-    decision = decide(whole, Constraints(budget=2.0, floor=0.75))
+    decision = decide(whole, Constraints(budget=2.0, floor=0.75, costs_said=cost_unit(whole)))
     assert f"of {decision.feasible.sum()} stacks within the limits" in answer(app)
     reasons = dict(decision.excluded().select("run_id", "reason").iter_rows())
     kept = {"chosen", "runner-up", "frontier of cost, latency and quality", "within the limits"}

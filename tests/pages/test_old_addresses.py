@@ -65,4 +65,4 @@ def test_a_link_of_the_last_release_keeps_what_it_set(open_page: OpenPage, demo_
     assert_sound(app, TITLES[LAST_RELEASE[old]])
     assert "could not be followed" not in everything(app)
     taken = {key: app.session_state[key] for key in (*values, *limits, "rev")}
-    assert taken == values | limits | {"rev": str(revision)}
+    assert taken == values | limits | {"budget": "2.5per1k", "rev": str(revision)}

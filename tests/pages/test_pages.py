@@ -63,7 +63,7 @@ def test_the_first_visit_shows_a_trade_off_and_a_hint(open_page: OpenPage, demo_
     app = open_page(demo_store, first=True)
     assert_sound(app, "Decision")
     assert {key: app.session_state[key] for key in ("ws", "sla", "budget")} == {
-        "ws": "clq-paper", "sla": 600.0, "budget": 2.5,
+        "ws": "clq-paper", "sla": 600.0, "budget": "2.5per1k",
     }  # fmt: skip
     (got,) = [button for button in app.sidebar.button if button.label == "Got it"]
     got.click().run()
@@ -71,9 +71,9 @@ def test_the_first_visit_shows_a_trade_off_and_a_hint(open_page: OpenPage, demo_
     assert app.session_state["ws"] == "clq-paper"
     assert open_page(demo_store, first=True, k="20").session_state["ws"] == DEMO.collection_id
     named = open_page(demo_store, first=True, ws="clq-paper")
-    assert [named.number_input(key=key).value for key in ("sla", "budget")] == [600.0, 2.5]
+    assert (named.number_input(key="sla").value, named.text_input(key="budget").value) == (600.0, "2.5per1k")
     shared = open_page(demo_store, first=True, ws="clq-paper", rev=str(Store.open(demo_store).revision()))
-    assert [shared.number_input(key=key).value for key in ("sla", "budget")] == [None, None]
+    assert (shared.number_input(key="sla").value, shared.text_input(key="budget").value) == (None, None)
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from core.report.data import FORMAT, VERSION, record_data, verdict
 from core.report.files import ENDINGS, command, pinned_link, record_file
 from core.report.gate import Again
 from core.store import Store
+from core.views.text import cost_unit
 from core.views.workspace.comparable import Comparability
 from core.views.workspace.question import Question
 from core.views.workspace.scope import Latency, Quality, Scope
@@ -40,7 +41,8 @@ OPTIONS = {
 
 def case_of(store: Path, scope: Scope, limits: Constraints, quality: Quality = AT_10) -> View:
     snapshot = Store.open(store).read()
-    return View(snapshot, scope, quality=quality, latency=Latency(), book=BOOK, constraints=limits)
+    view = View(snapshot, scope, quality=quality, latency=Latency(), book=BOOK, constraints=limits)
+    return view.but(constraints=replace(limits, costs_said=cost_unit(view.table)), given=None)
 
 
 def call(store: Path, *words: str, code: int = 0):
@@ -157,8 +159,8 @@ def test_the_link_pins_the_data_and_every_limit(demo_store: Path):
     limits = Constraints(sla_ms=520, budget=2.5, floor=0.5, jitter_ms=80)
     case = case_of(demo_store, PAPER, limits, Quality("RA-nWG(alpha=0.5)", 10))
     assert pinned_link(case, "http://h:1/pareto?old=1") == (
-        "http://h:1/pareto?ws=clq-paper&m=RA-nWG&k=10&alpha=0.5&on=p50&lat=path&sla=520&budget=2.5&floor=0.5"
-        f"&jitter=80&delta=0&book=list&rev={case.snapshot.revision}"
+        "http://h:1/pareto?ws=clq-paper&m=RA-nWG&k=10&alpha=0.5&on=p50&lat=path&sla=520&budget=2.5per1k"
+        f"&floor=0.5&jitter=80&delta=0&book=list&rev={case.snapshot.revision}"
     )
 
 

@@ -177,7 +177,11 @@ ASKED = SimpleNamespace(quality=AT_10, decision=SimpleNamespace(rule="quality", 
         ({"latency_ms": 12.0}, "A typical search takes 12.0 ms; its cost is unknown."),
         ({"cost": 1.25}, "How fast it is, is unknown; 1,000 searches cost $1.25."),
         (
-            {"latency_ms": 9.06, "cost": 0.00015, "asked": {"sla_ms": 20.0, "budget_usd_per_1k": 0.0002}},
+            {
+                "latency_ms": 9.06,
+                "cost": 0.00015,
+                "asked": {"sla_ms": 20.0, "budget_usd_per_1k": 0.0002, "cost_shown_per": 1_000_000},
+            },
             "A typical search takes 9.06 ms (limit 20.0 ms); a million searches cost $0.15 (limit $0.20).",
         ),
         (
@@ -232,7 +236,8 @@ def test_how_sure_it_is_and_what_would_change_it(more: dict[str, Any], said: str
 
 
 def test_what_would_change_it_names_what_then_ships():
-    both = [MISS, {**MISS, "limit": "budget", "set_to": 0.0005, "near": False, "then": "c"}]
+    said = {"cost_shown_per": 1_000_000}
+    both = [MISS, {**MISS, **said, "limit": "budget", "set_to": 0.0005, "near": False, "then": "c"}]
     data = fake(near_misses=both, warnings=JUDGE, would_turn=[TURN], latency_ms=9.0, cost=1.25)
     assert changes(data) == [
         "A time limit of 510 ms: then b ships.",

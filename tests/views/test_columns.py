@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from core.views import columns
+from core.written import PER_1K, CostUnit, usd
 
 
 def test_no_name_is_declared_twice():
@@ -13,22 +14,41 @@ def test_no_name_is_declared_twice():
     assert [name for name, times in names.items() if times > 1] == []
 
 
+MILLION = CostUnit(million=True)
+
+
 @pytest.mark.parametrize(
-    ("label", "dollars", "written"),
+    ("label", "dollars", "said", "written"),
     [
-        ("$ / 1k", [0.0000066, None], ("$ / 1M", [0.0066, None])),
-        ("$ / 1,000", [0.0009, 0.0], ("$ / 1M", [0.9, 0.0])),
-        ("$ / 1k", [0.0000066, 1.25], ("$ / 1k", [0.0000066, 1.25])),
-        ("$ / 1k", [None], ("$ / 1k", [None])),
-        ("$ / 1k answered", [0.0001], ("$ / 1k answered", [0.0001])),
-        ("$ / month", [0.0001], ("$ / month", [0.0001])),
+        ("$ / 1k", [0.0000066, None], None, ("$ / 1M", [0.0066, None])),
+        ("$ / 1,000", [0.0009, 0.0], None, ("$ / million", [0.9, 0.0])),
+        ("$ / 1k", [0.0000066, 1.25], None, ("$ / 1k", [0.0000066, 1.25])),
+        ("$ / 1k", [0.0000066, 1.25], MILLION, ("$ / 1M", [0.0066, 1250.0])),
+        ("$ / 1k", [0.0000066], PER_1K, ("$ / 1k", [0.0000066])),
+        ("$ / 1k", [None], None, ("$ / 1k", [None])),
+        ("$ / 1k answered", [0.0001], None, ("$ / 1M answered", [0.1])),
+        ("$ / month", [0.0001], MILLION, ("$ / month", [0.0001])),
+        ("quality per $1 / 1k", [500.0], MILLION, ("quality per $1 / 1M", [0.5])),
     ],
 )
-def test_dollars_too_small_to_read_are_per_million(label: str, dollars: list[float | None], written: object):
+def test_a_table_says_costs_as_its_page_does_else_as_suits_them(
+    label: str, dollars: list[float | None], said: CostUnit | None, written: tuple[str, list[float | None]]
+):
     rows = pl.DataFrame({"cost": dollars, "n": 1}, schema={"cost": pl.Float64, "n": pl.Int64})
-    shown = (columns.COLUMNS["cost"].but(label), columns.COLUMNS["n"])
-    scaled, (cost, n) = columns.in_millions(rows, shown)
+    shown = (columns.COLUMNS["cost"].but(label, "Per 1,000 queries."), columns.COLUMNS["n"])
+    scaled, (cost, n) = columns.for_people(rows, shown, said)
     assert (cost.label, [each and pytest.approx(each) for each in written[1]]) == (
         written[0], scaled["cost"].to_list(),
     )  # fmt: skip
+    assert cost.help == ("Per million queries." if written[0] != label else "Per 1,000 queries.") or (
+        said == MILLION
+    )
     assert (n, scaled["n"].to_list()) == (shown[1], rows["n"].to_list())
+
+
+def test_rows_of_a_workspace_bring_their_unit_and_digits_tell_them_apart():
+    said = {"cost_shown_per": 1_000_000, "cost_digits": 2}
+    rows = pl.DataFrame({"cost": [0.00015024, 0.00015191], **said})
+    scaled, (cost,) = columns.for_people(rows, columns.columns(["cost"]), None)
+    assert cost.label == "$ / 1M"
+    assert [usd(value, cost.digits) for value in scaled["cost"]] == ["$0.15", "$0.152"]

@@ -35,15 +35,6 @@ def test_ms(value: float, shown: str):
     assert text.ms(value) == shown
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [(1.25, "$1.25 / 1k"), (0, "$0.00 / 1k"), (1234.5, "$1,234.50 / 1k"), (0.1, "$0.10 / 1k"),
-     (0.012, "$0.012 / 1k"), (0.00001234, "$0.012 / 1M"), (0.0000015, "$0.0015 / 1M")],
-)  # fmt: skip
-def test_usd(value: float, shown: str):
-    assert text.usd(value) == shown
-
-
 @pytest.mark.parametrize(("value", "shown"), [(0.852, "85.2 %"), (0, "0.0 %"), (1, "100.0 %")])
 def test_percent(value: float, shown: str):
     assert text.percent(value) == shown
@@ -60,8 +51,6 @@ def test_what_is_not_there_is_never_zero(nothing: float | None):
 
 
 def test_units_intervals_and_samples():
-    assert text.usd(12.5, "") == "$12.50"
-    assert text.usd(12.5, "month") == "$12.50 / month"
     assert text.interval(0.75, 0.85) == " [0.750, 0.850]"
     assert text.sample(50) == "n = 50"
     assert text.sample(None) == "n unknown"
@@ -173,13 +162,3 @@ def test_a_calm_label_is_read_out_as_it_is(name: str):
 )  # fmt: skip
 def test_any_other_label_is_escaped(name: str):
     assert text.label(name) == text.plain(name)
-
-
-@pytest.mark.parametrize(("costs", "many"), [
-    ([0.0000012, 0.0133], "million"), ([0.0000012, 1.9], "1,000"), ([0.5, 1.9], "1,000"), ([], "1,000"),
-    ([None, float("nan"), 0.0], "1,000"), ([None, 0.0005], "million"), ([0.02, 0.05], "1,000"),
-])  # fmt: skip
-def test_costs_that_stand_together_share_a_unit_in_which_all_can_be_read(
-    costs: list[float | None], many: str
-):
-    assert text.of_many_all(costs)[0] == many

@@ -105,6 +105,9 @@ def _measure(info: MeasureInfo) -> str:
     )
 
 
+MONEY = "dollars with their unit: `2.5per1k`, `0.2per1M`; a bare number is per 1,000"
+
+
 def choices() -> str:
     """Return every setting that may stand in an address, with what its declaration says."""
     said = {each.choice.key: each.choice for kind in DECLARING for each in declared(kind).values()}
@@ -112,7 +115,7 @@ def choices() -> str:
         (
             code(key),
             known.word,
-            ("number" if known.number else "word") + _bounds(said.get(key)),
+            MONEY if known.money else ("number" if known.number else "word") + _bounds(said.get(key)),
             "Settings" if known.rare else "page",
             "yes" if known.dependent else "",
             said[key].about if key in said else "",

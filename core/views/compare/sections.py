@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from core.decide.axes import COST, LATENCY, QUALITY
+from core.decide.axes import COST, LATENCY, QUALITY, Axis, cost_axis
 from core.stats.intervals import Method
 from core.stats.significance import TOLERANCE, Setup
 from core.views.ask import Ask
@@ -32,7 +32,7 @@ from core.views.compare.sides import SIDES, Closer, look_closer, sides, unpaired
 from core.views.decision.words import costed
 from core.views.keep import keep
 from core.views.queries.charts import bars
-from core.views.text import count, shorten
+from core.views.text import cost_unit, count, shorten
 from core.views.workspace.choices import lacking
 from core.views.workspace.reported import computed, with_queries
 from core.views.workspace.view import View
@@ -167,22 +167,30 @@ def first_look(view: View, names: Sequence[str], rows: pl.DataFrame | None, *, s
     letters = dict(zip(names, LETTERS, strict=False))
     lettered = gaps.with_columns(pl.col("stack", "against").replace(letters))
     yield Answer(
-        words.answer(lettered, view.quality, same=same),
+        words.answer(lettered, view.quality, cost_of(view, gaps), same=same),
         " · ".join(f"{letter}: {name}" for name, letter in letters.items()),
         "" if rows is None else words.doubt(rows, view.quality),
     )
     yield Comparison(numbers(view, letters, gaps))
     order = sorted(SIDES, key=lambda name: name in ("p_holm", "stack"))  # last: beyond 1280 pixels
     shown = [BESIDE.get(name, name) for name in order]
-    cells = [words.in_units(row) for row in gaps.to_dicts()]
+    cells = [words.in_units(row, cost_of(view, gaps)) for row in gaps.to_dicts()]
     yield Fold("As a table", [Table(gaps, "sides", shown, cells=cells)])
+
+
+def cost_of(view: View, gaps: pl.DataFrame) -> Axis:
+    """Return the axis of cost as the page says it, with digits that tell apart what is compared."""
+    told = gaps.filter(axis=COST.key).select(pl.col("value", "value_against").cast(pl.Float64))
+    said = cost_unit(view.table).beside(*told["value"], *told["value_against"])
+    return cost_axis(said, per_correct=view.constraints.per_correct)
 
 
 def numbers(
     view: View, letters: Mapping[str, str], gaps: pl.DataFrame
 ) -> list[tuple[str, list[Card], list[Card]]]:
     """Return quality, latency and cost of the stacks, and what lies between the first and the others."""
-    titles = {QUALITY: view.quality.name, LATENCY: view.latency.name, COST: f"Cost of {costed(view.table)}"}
+    cost = f"Cost of {costed(view.table)}"
+    titles = {QUALITY: view.quality.name, LATENCY: view.latency.name, cost_of(view, gaps): cost}
     rows = {row["name"]: row for row in view.table.filter(pl.col("name").is_in(letters)).to_dicts()}
     boxes = []
     for axis, title in titles.items():

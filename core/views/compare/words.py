@@ -39,14 +39,15 @@ def legend(quality: Quality) -> str:
     )
 
 
-def answer(gaps: pl.DataFrame, quality: Quality, *, same: bool = False) -> str:
+def answer(gaps: pl.DataFrame, quality: Quality, cost: Axis = COST, *, same: bool = False) -> str:
     """Say how the first stack differs from others in quality, latency and cost, in one sentence.
 
     Args:
         gaps: From `core.views.compare.sides.sides`; of several others only quality is said.
+        cost: The axis of cost, as the page says it.
         same: Whether the two rank the same passages in the same order on every query.
     """
-    rows = {axis: gaps.filter(axis=axis.key).to_dicts() for axis in (QUALITY, LATENCY, COST)}
+    rows = {axis: gaps.filter(axis=axis.key).to_dicts() for axis in (QUALITY, LATENCY, cost)}
     heads = [_quality(row, quality) for row in rows[QUALITY]]
     name, row = rows[QUALITY][0]["stack"], rows[QUALITY][0]
     if same:
@@ -56,10 +57,10 @@ def answer(gaps: pl.DataFrame, quality: Quality, *, same: bool = False) -> str:
     said = f"{name} {'; it '.join(heads)}{sample}"
     if len(heads) > 1:
         return f"{said}."
-    latency, cost = (_beside(rows[axis][0], axis) for axis in (LATENCY, COST))
-    if latency.startswith("is ") and cost.startswith("is "):
-        cost = cost.removeprefix("is ")
-    rest = " and ".join(filter(None, (latency, cost)))
+    latency, dearer = (_beside(rows[axis][0], axis) for axis in (LATENCY, cost))
+    if latency.startswith("is ") and dearer.startswith("is "):
+        dearer = dearer.removeprefix("is ")
+    rest = " and ".join(filter(None, (latency, dearer)))
     return f"{said}; it {rest}." if rest else f"{said}."
 
 
@@ -90,8 +91,9 @@ def _beside(row: Row, axis: Axis) -> str:
 
 def shown(axis: Axis, row: Row) -> tuple[str, str]:
     """Return the number of a stack on an axis, and what stands small below it."""
-    if axis is COST:
-        return text.cost_of(row), " · ".join(filter(None, (row["cost_basis"], row["cost_note"])))
+    if axis.key == COST.key:
+        written = text.cost(row["cost"], row["cost_least"], row["cost_missing"], axis.written)
+        return written, " · ".join(filter(None, (row["cost_basis"], row["cost_note"])))
     name = axis.column.removesuffix("_ms")
     low, high = row[f"{name}_low"], row[f"{name}_high"]
     bounds = "" if low is None else f"[{axis.written(low)}, {axis.written(high)}]"
@@ -109,9 +111,9 @@ def apart(row: Row, axis: Axis) -> tuple[str, str]:
     return gap(row, axis.written), " · ".join(filter(None, (row["verdict"], n, p, row["note"])))
 
 
-def in_units(row: Row) -> dict[str, str]:
+def in_units(row: Row, cost: Axis = COST) -> dict[str, str]:
     """Return numbers of a row of `SIDES` as its axis writes them: beside latencies a cost would read as 0."""
-    axis = next(axis for axis in (QUALITY, LATENCY, COST) if axis.key == row["axis"])
+    axis = next(axis for axis in (QUALITY, LATENCY, cost) if axis.key == row["axis"])
     values = {name: axis.written(row[name]) for name in ("value", "value_against")}
     apart = {name: row[name] for name in ("difference", "low", "high") if row[name] is not None}
     return values | {name: text.signed(value, axis.written) for name, value in apart.items()}

@@ -16,6 +16,7 @@ from core.decide.near import Turn
 from core.decide.pareto import frontier, hypervolume, knee
 from core.decide.rules import Constraints, Decision, Rule
 from core.stats.intervals import RESAMPLES, SEED
+from core.views import text
 from core.views.decision.facts import CHANCES, status_rows
 from core.views.workspace.view import View
 
@@ -55,11 +56,17 @@ def excluded_rows(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
     """Return every excluded stack with the first constraint that excludes it, the nearest misses first.
 
     Returns:
-        run_id, name, constraint, by (in unit; null where the value is unknown), unit, reason and the stack's
-        three numbers.
+        run_id, name, constraint, by (in unit, as the page says costs; null where the value is unknown), unit,
+        reason and the stack's three numbers.
     """
+    said = text.cost_unit(table)
+    of_cost = pl.col("unit").str.starts_with("$")
     numbers = table.select("run_id", "name", "quality", "latency_ms", "cost")
     rows = decision.excluded().drop("row").join(numbers, on="run_id", how="left", maintain_order="left")
+    rows = rows.with_columns(
+        by=pl.when(of_cost).then(pl.col("by") * said.factor).otherwise("by"),
+        unit=pl.when(of_cost).then(pl.col("unit").str.replace("1k", said.per)).otherwise("unit"),
+    )
     return rows.sort("constraint", "by", nulls_last=True, maintain_order=True)
 
 

@@ -252,7 +252,7 @@ def plan_answer(
     wanted = rows["more"].to_list()[-1] if affordable is None else affordable
     at = rows.filter(pl.col("more") == wanted)
     here = f"({quality.name}, n = {n})"
-    assumed = "" if assumed_usd is None else f" at an assumed {text.usd(assumed_usd, '')} a judgement"
+    assumed = "" if assumed_usd is None else f" at an assumed {text.usd(assumed_usd)} a judgement"
     if at.is_empty() or wanted == 0:
         sentence = f"No: your budget pays for {text.count(wanted, 'more query')}{assumed} {here}."
     else:
@@ -260,7 +260,7 @@ def plan_answer(
         verdict = "Hardly" if row["flip"] < UNLIKELY else "Perhaps" if row["flip"] < LIKELY else "Yes"
         have = "has" if wanted == 1 else "have"
         sentence = (
-            f"{verdict}: {text.count(wanted, 'more query')} ({text.usd(row['usd'], '')}{assumed}) {have} a "
+            f"{verdict}: {text.count(wanted, 'more query')} ({text.usd(row['usd'])}{assumed}) {have} a "
             f"{text.percent(row['flip'])} chance of changing the choice {here}."
         )
     left = rows["left"][0]
@@ -309,8 +309,8 @@ def rival_words(rivals: pl.DataFrame, leading_ones: int) -> str:
 
 def price_words(price: Bill, leading_ones: int) -> str:
     """Say what a further query costs."""
-    running = "of unknown cost" if price.running is None else f"{text.usd(price.running, '')}"
-    words = f"One query: {text.usd(price.judging, '')} for judging, {running} for running "
+    running = "of unknown cost" if price.running is None else f"{text.usd(price.running)}"
+    words = f"One query: {text.usd(price.judging)} for judging, {running} for running "
     words += text.count(leading_ones, "leading stack")
     if price.unpriced and price.running is not None:
         words += f" ({price.unpriced} of unknown cost left out)"
@@ -323,7 +323,7 @@ def timing_words(plan: Plan, price: Bill) -> str:
         return "No stack has a latency per query, so what repeats would do is unknown."
     if plan.timed.left_now == 0:
         return "Timing the same queries again changes nothing: no latency is near a limit that matters."
-    cost = "" if price.running is None else f" ({text.usd(price.running * plan.queries, '')} a round)"
+    cost = "" if price.running is None else f" ({text.usd(price.running * plan.queries)} a round)"
     parts = [
         f"{text.count(repeat, 'round')} more: {text.percent(share)}"
         for repeat, share in zip(REPEATS, plan.timed.flip.tolist(), strict=True)

@@ -14,6 +14,7 @@ from core.records import Basis
 from core.tables import schema
 from core.views import text, theme
 from core.views.cost.words import BUYS, buying, moved, share_of, swung
+from core.written import CostUnit
 
 PAPER_BOOK = "clq-paper"
 PAPER_TOKENS = 500  # Tokens per candidate and per chunk in the paper's tables
@@ -38,17 +39,24 @@ class CostView:
 
     found: CostBreakdown  # the bill as the calculator makes it
     prices: tuple[Price, ...]  # those that it rests on
-    figure: go.Figure  # one stacked bar, $ per 1,000 queries by stage
+    said: CostUnit  # how it says costs
+    figure: go.Figure  # one stacked bar, dollars by stage
     # stage, item, unit, units_per_query, unit_price, usd_per_query, usd_per_1k, usd_per_month (null =
     # unknown), reason, source, looked_up, confirmed (yes, no or what-if), note and basis
     bill: pl.DataFrame
 
 
-def cost(inputs: CostInputs, book: PriceBook, basis: Mapping[str, str] | None = None) -> CostView:
+def cost(
+    inputs: CostInputs,
+    book: PriceBook,
+    basis: Mapping[str, str] | None = None,
+    said: CostUnit | None = None,
+) -> CostView:
     """Work out what a stack costs.
 
     Args:
         basis: How the amounts of a stage are known, by stage; the others are modelled.
+        said: How the page says costs; None = as suits this one.
 
     Raises:
         InputError: If an amount is negative or not a number.
@@ -58,7 +66,8 @@ def cost(inputs: CostInputs, book: PriceBook, basis: Mapping[str, str] | None = 
     bill = pl.concat([breakdown.frame(), pl.DataFrame(prices_of, schema=_BILL)], how="horizontal")
     known = pl.col("stage").replace_strict(basis or {}, default=str(Basis.MODELLED)).alias("basis")
     prices = tuple(dict.fromkeys(line.price for line in breakdown.lines if line.price is not None))
-    return CostView(breakdown, prices, _figure(breakdown), bill.with_columns(known))
+    said = said or CostUnit.among([breakdown.per_1k])
+    return CostView(breakdown, prices, said, _figure(breakdown, said), bill.with_columns(known))
 
 
 def readable(rows: pl.DataFrame) -> pl.DataFrame:
@@ -105,26 +114,25 @@ def _grid(
     return pl.DataFrame({name: list(amounts), **costs}, schema=schema)
 
 
-def _figure(breakdown: CostBreakdown) -> go.Figure:
+def _figure(breakdown: CostBreakdown, said: CostUnit) -> go.Figure:
     height = max(180, 60 * len(breakdown.lines))  # Plotly gives a legend half of a chart before it scrolls
-    many, factor = text.of_many(breakdown.per_1k)
-    bars = [_bar(line, breakdown, factor) for line in breakdown.lines]
-    fig = theme.figure(bars, x=f"$ per {many} queries", height=height)
+    bars = [_bar(line, breakdown, said) for line in breakdown.lines]
+    fig = theme.figure(bars, x=f"$ per {said.many} queries", height=height)
     fig.update_layout(barmode="stack", bargap=0.5, legend={"traceorder": "normal"})
     fig.update_xaxes(rangemode="tozero", tickprefix="$", exponentformat="none")
     fig.update_yaxes(showticklabels=False)
     return fig
 
 
-def _bar(line: CostLine, breakdown: CostBreakdown, factor: int) -> go.Bar:
+def _bar(line: CostLine, breakdown: CostBreakdown, said: CostUnit) -> go.Bar:
     """Return a stage's part of the bar; one of unknown cost has no length and says so in the legend."""
     amount = None if line.usd_per_query is None else 1000 * line.usd_per_query
     colour, pattern = _LOOKS[line.stage]
     share = f", {share_of(amount, breakdown.per_1k)}" if amount is not None and breakdown.per_1k else ""
-    hover = text.escape(f"{line.stage}: {line.item}\n{text.usd(amount)}{share}")
+    hover = text.escape(f"{line.stage}: {line.item}\n{said.usd(amount)}{share}")
     return go.Bar(
-        name=text.escape(f"{line.stage} {text.usd(None if amount is None else factor * amount, '')}{share}"),
-        x=[None if amount is None else factor * amount],
+        name=text.escape(f"{line.stage} {said.bare(amount)}{share}"),
+        x=[None if amount is None else said.factor * amount],
         y=[""],
         orientation="h",
         showlegend=True,
@@ -196,7 +204,7 @@ def _tornado(by_input: Sequence[Swing], share: float) -> go.Figure:
         bills = [(swing.low_usd, swing.high_usd)[place] for swing in by_input]
         at = [(swing.low, swing.high)[place] for swing in by_input]
         hovers = [
-            f"{name}: {value:,.6g}<br>{text.usd(bill, '')} a month"
+            f"{name}: {value:,.6g}<br>{text.usd(bill)} a month"
             for name, value, bill in zip(names, at, bills, strict=True)
         ]
         bar = {"type": "bar", "orientation": "h", "name": f"{100 * share:g} % {end}", "y": names}

@@ -20,6 +20,7 @@ from core.views.cost.bill import PAPER_BOOK, PAPER_TOKENS
 from core.views.cost.stack import NONE, Start, basis_by_stage, filled, models, recorded, start_from
 from core.views.keep import keep
 from core.views.workspace.view import View
+from core.written import CostUnit
 
 TYPED = "no stack: type the amounts"
 FIRST = replace(USUAL, embedder="voyage-3.5", reranker="rerank-2.5")
@@ -47,6 +48,7 @@ class Priced:
     book: PriceBook
     start: Start | None = None  # the stack that fills what nobody typed
     recorded: pl.DataFrame | None = None  # what that recorded, priced item by item
+    unit: CostUnit | None = None  # how the page says costs; None = as suits this one
 
     @property
     def asked(self) -> Mapping[str, Any]:
@@ -56,7 +58,7 @@ class Priced:
     @property
     def cost(self) -> bill.CostView:
         """Work out the bill of the inputs."""
-        return bill.cost(self.inputs, self.book, basis_by_stage(self.start, self.asked))
+        return bill.cost(self.inputs, self.book, basis_by_stage(self.start, self.asked), self.unit)
 
     @property
     def said(self) -> tuple[Text, ...]:
@@ -120,7 +122,7 @@ def bill_of(view: View, ask: Ask) -> Blocks:
     for name in declared(CostInputs):
         form.ask(name)
     known = recorded_cost(view, run_id, view.book) if run_id else None
-    priced = Priced(form.inputs, view.book, start, known)
+    priced = Priced(form.inputs, view.book, start, known, text.cost_unit(view.table))
     yield from costs(priced)
     yield from priced.said
     yield from moving(priced, ask)
@@ -130,17 +132,17 @@ def bill_of(view: View, ask: Ask) -> Blocks:
 def costs(priced: Priced) -> Blocks:
     """Yield the bill: answer, numbers, the stages as a bar and a table, and what the stack recorded."""
     view, start = priced.cost, priced.start
-    yield Answer(words.lead(view.found, start), caveats=words.caveats(priced.inputs, priced.book, view))
+    yield Answer(words.lead(view, start), caveats=words.caveats(priced.inputs, priced.book, view))
     yield Cards(cards(view, priced))
     if view.bill.is_empty():
         return
-    yield Chart(view.figure, "cost", words.answer(view.found))
+    yield Chart(view.figure, "cost", words.answer(view))
     rows = bill.readable(view.bill).with_columns(pl.col("reason").replace("", None))
     yield Table(rows, "bill", BILL, BILL_MORE, unknown=True)
     known = priced.recorded
     if known is not None and known.height and start:
         shown = Table(bill.readable(known), "recorded", RECORDED, unknown=True)
-        said = Text(words.recorded_answer(known, start.name), "caption")
+        said = Text(words.recorded_answer(known, start.name, view.said), "caption")
         yield Fold("What the stack recorded, item by item", (said, shown))
 
 
@@ -152,16 +154,15 @@ def cards(view: bill.CostView, priced: Priced) -> Sequence[tuple[str, str, str]]
         view.found.per_1k,
         float(known["usd_per_1k"].sum()) if known is not None and whole else None,
     )
-    many, factor = text.of_many_all((billed, used))
-    cost, usd = (text.usd(None if each is None else factor * each, "") for each in (billed, used))
+    cost, usd = view.said.apart(billed, used)
     counted = (
-        (f"Per {many} queries", cost, "total of all stages"),
-        ("Per month", text.usd(view.found.per_month, ""), f"{view.found.queries_per_month:,.0f} queries"),
+        (f"Per {view.said.many} queries", cost, "total of all stages"),
+        ("Per month", text.usd(view.found.per_month), f"{view.found.queries_per_month:,.0f} queries"),
     )
     if known is None:
         return counted
     how = ", ".join(sorted(set(known["basis"].drop_nulls()))) if known.height else "no usage recorded"
-    return (*counted, ("As recorded", usd, f"per {many} queries, at the book's prices · {how}"))
+    return (*counted, ("As recorded", usd, f"per {view.said.many} queries, at the book's prices · {how}"))
 
 
 def moving(priced: Priced, ask: Ask) -> Blocks:

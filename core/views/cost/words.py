@@ -11,6 +11,7 @@ from core.choices import declared
 from core.prices import Price, PriceBook
 from core.prices.calculator import CostBreakdown, CostInputs, Swing
 from core.views import text
+from core.written import CostUnit, usd_apart
 
 if TYPE_CHECKING:
     from core.views.cost.bill import CostView
@@ -48,29 +49,31 @@ def called(field: str) -> str:
     return declared(CostInputs)[field].choice.word
 
 
-def lead(breakdown: CostBreakdown, start: Start | None = None) -> str:
+def lead(view: CostView, start: Start | None = None) -> str:
     """Say where the money goes, beside the cards that say how much it is."""
+    breakdown = view.found
     if not breakdown.lines or breakdown.per_1k is None:
-        return answer(breakdown)
+        return answer(view)
     named = start.name if start else " + ".join(dict.fromkeys(line.item for line in breakdown.lines))
     share, stage = _largest(breakdown)
     return f"{named}: {share} of the cost is {stage}." if share else f"{named}: nothing is billed."
 
 
-def answer(breakdown: CostBreakdown) -> str:
+def answer(view: CostView) -> str:
     """Return the bill in one sentence, or why it is unknown."""
+    breakdown, said = view.found, view.said
     if not breakdown.lines:
         return "$0: no billed model and no machine time is chosen."
     if breakdown.per_1k is None:
         known = sum(line.usd_per_query or 0.0 for line in breakdown.lines)
-        rest = f" The other stages cost {text.per_queries(1000 * known)}." if known else ""
+        rest = f" The other stages cost {said.per_queries(1000 * known)}." if known else ""
         return f"Unknown: {'; '.join(dict.fromkeys(breakdown.unknown))}.{rest}"
     named = " + ".join(dict.fromkeys(line.item for line in breakdown.lines))
     month = text.count(round(breakdown.queries_per_month), "query")
-    words = f"{named}: {text.per_queries(breakdown.per_1k)}"
+    words = f"{named}: {said.per_queries(breakdown.per_1k)}"
     share, stage = _largest(breakdown)
     most = f"; all of it is {stage}" if share == "all" else f"; {share} of it is {stage}" if share else ""
-    return f"{words}, {text.usd(breakdown.per_month, '')} a month at {month}{most}."
+    return f"{words}, {text.usd(breakdown.per_month)} a month at {month}{most}."
 
 
 def _largest(breakdown: CostBreakdown) -> tuple[str, str]:
@@ -105,7 +108,7 @@ def caveats(inputs: CostInputs, book: PriceBook, view: CostView) -> dict[str, st
         ),
         "corpus": ""
         if once is None
-        else f"Embedding the corpus costs {text.usd(once, '')} once, spread over {queries}.",
+        else f"Embedding the corpus costs {text.usd(once)} once, spread over {queries}.",
     }
 
 
@@ -133,12 +136,12 @@ def rechosen(now: str | None, then: str | None) -> str:
     return f"With these prices the choice would be {then or 'no stack'} (now {now or 'none'})."
 
 
-def recorded_answer(rows: pl.DataFrame, name: str) -> str:
+def recorded_answer(rows: pl.DataFrame, name: str, said: CostUnit) -> str:
     """Say what a stack's recorded usage costs; unknown where a part is."""
     if rows.is_empty():
         return f"{name} has recorded no usage."
     how = ", ".join(sorted(set(rows["basis"].drop_nulls())))
-    total = text.per_queries(float(rows["usd_per_1k"].sum()))
+    total = said.per_queries(float(rows["usd_per_1k"].sum()))
     if rows["usd_per_1k"].null_count():
         return f"{name}: unknown; what is known costs {total} ({how})."
     return f"{name}: {total} ({how})."
@@ -176,13 +179,13 @@ def moved(swings: Sequence[Swing], share: float) -> str:
         return "There is no monthly bill to vary: it is unknown, or nothing is billed."
     first, change = swings[0], f"± {100 * share:g} %"
     if not first.width:
-        return f"No input moves the monthly bill of {text.usd(first.usd, '')} by itself within {change}."
+        return f"No input moves the monthly bill of {text.usd(first.usd)} by itself within {change}."
     equal = [swung(swing) for swing in swings if swing.width >= _ALIKE * first.width]
     more = f" and {len(equal) - _NAMED} more" if len(equal) > _NAMED else ""
-    low, high = sorted((first.low_usd, first.high_usd))
+    now, low, high = usd_apart(first.usd, *sorted((first.low_usd, first.high_usd)))
     return (
         f"What moves the monthly bill most: {', '.join(equal[:_NAMED])}{more}. {change} takes it "
-        f"from {text.usd(first.usd, '')} to {text.usd(low, '')} or {text.usd(high, '')}."
+        f"from {now} to {low} or {high}."
     )
 
 

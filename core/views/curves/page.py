@@ -21,6 +21,7 @@ from core.views.workspace.costs import basis
 from core.views.workspace.pools import stack_of
 from core.views.workspace.scope import Quality
 from core.views.workspace.scores import Evidence, evidence, furthest
+from core.written import PER_1K, CostUnit
 
 MAX_DEPTH = 200
 BESIDE = ("RA-nWG", "N-Recall4+", "N-Recall5", "Precision4+", "Harm", "Hole", "Hit")
@@ -110,7 +111,7 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-X_AXES = {"k": "cutoff K", "tokens": "tokens sent", "usd_per_1k": "$ of generator input / 1k"}
+X_AXES = {"k": "cutoff K", "tokens": "tokens sent", "usd_per_1k": "$ of generator input"}
 """Axes that the curves can be drawn against, by column."""
 HOW = (
     "Band: 95 % bootstrap interval over queries, where results per query exist (2,000 resamples, fixed "
@@ -169,13 +170,14 @@ def depth_answer(depths: pl.DataFrame, family: str, quality: Quality, gap: str =
     """
     rows = depths.filter(pl.col("family") == family)
     first, last = rows.row(0, named=True), rows.row(-1, named=True)
+    cost = text.cost_unit(rows).beside(first["cost"], last["cost"]).usd
     span = f"K from {first['candidates']} to {last['candidates']}"
     about = f"{quality.name} ({text.sample(last['n'])})"
     quality_of, ms_of, cost_of = (
         (f"from {start} to {end}", start != end)
         for start, end in (
             (write(first[column]), write(last[column]))
-            for column, write in (("quality", text.score), ("latency_ms", text.ms), ("cost", text.usd))
+            for column, write in (("quality", text.score), ("latency_ms", text.ms), ("cost", cost))
         )
     )
     if not any(differs for _, differs in (quality_of, ms_of, cost_of)):
@@ -198,26 +200,36 @@ def against(table: pl.DataFrame, sent: pl.DataFrame) -> pl.DataFrame:
     return table.join(sent, on=["name", "k"], how="left", maintain_order="left")
 
 
-def curves(table: pl.DataFrame, quality: Quality, colours: Mapping[str, str], x: str = "k") -> CurvesView:
+def curves(
+    table: pl.DataFrame,
+    quality: Quality,
+    colours: Mapping[str, str],
+    x: str = "k",
+    said: CostUnit = PER_1K,
+) -> CurvesView:
     """Draw the curves of `curve_table` or `against`.
 
     Args:
         quality: The measure of the main chart, with the cutoff to mark.
         colours: Colour by name of the stack, the one to stress first.
         x: One of `X_AXES`; a stack of which it is not known is missing from the charts.
+        said: How the page says costs.
     """
+    title, scale = (f"{X_AXES[x]} / {said.per}", said.factor) if x == "usd_per_1k" else (X_AXES[x], 1)
     shown = pl.col("name").is_in(list(colours)) & pl.col("value").is_not_null()
-    known = table.with_columns(x=pl.col(x)).filter(shown & pl.col("x").is_not_null())
+    known = table.with_columns(x=scale * pl.col(x)).filter(shown & pl.col("x").is_not_null())
     own = pl.col("measure") == quality.bare
     return CurvesView(
         answer=answer(table.filter(own), quality, list(colours)),
-        main=_main(known, quality, colours, x),
-        beside=_beside(known.filter(~own), colours, x),
+        main=_main(known, quality, colours, title, by_k=x == "k"),
+        beside=_beside(known.filter(~own), colours, title),
     )
 
 
-def _main(known: pl.DataFrame, quality: Quality, colours: Mapping[str, str], x: str) -> go.Figure:
-    fig = theme.figure(x=X_AXES[x], y=quality.bare, height=400)
+def _main(
+    known: pl.DataFrame, quality: Quality, colours: Mapping[str, str], title: str, *, by_k: bool
+) -> go.Figure:
+    fig = theme.figure(x=title, y=quality.bare, height=400)
     main = known.filter(pl.col("measure") == quality.bare)
     if main["x"].n_unique() < 2:
         return fig
@@ -236,7 +248,7 @@ def _main(known: pl.DataFrame, quality: Quality, colours: Mapping[str, str], x: 
             dotted = {"mode": "lines", "line": {"dash": "dot", "width": 1, "color": colour}, "opacity": 0.7}
             named = {"name": f"{text.escape(text.shorten(name))} ceiling", "showlegend": False}
             fig.add_trace({**_line(ceiling, name, colour, stress=False), **dotted, **named})
-        if x != "k":
+        if not by_k:
             at = rows.filter(pl.col("k") == quality.k).select("x", "value").to_numpy().T
             marker = {"color": colour, "size": 10, "line": {"color": theme.NEUTRAL, "width": 1}}
             fig.add_trace(theme.quiet("", *at, marker=marker, legendgroup=text.escape(name)))
@@ -244,7 +256,7 @@ def _main(known: pl.DataFrame, quality: Quality, colours: Mapping[str, str], x: 
     if ceilings.height:
         key = "PROC of each stack's pool"
         fig.add_trace(theme.scatter(key, [None], [None], mode="lines", line={**line, "dash": "dot"}))
-    if x == "k":
+    if by_k:
         words = {"annotation_text": f"cutoff {quality.k}", "annotation_position": "bottom right"}
         fig.add_vline(x=quality.k, line={**line, "dash": "dash"}, **words)
     return fig
@@ -280,11 +292,11 @@ def _band(rows: pl.DataFrame, colour: str, name: str) -> theme.Spec:
     return theme.quiet("", *ends, legendgroup=text.escape(name), **area)
 
 
-def _beside(table: pl.DataFrame, colours: Mapping[str, str], x: str) -> go.Figure:
+def _beside(table: pl.DataFrame, colours: Mapping[str, str], title: str) -> go.Figure:
     """Draw small multiples of the other measures that some stack has at two points; ↓ = lower is better."""
     there = [name for name in BESIDE if table.filter(pl.col("measure") == name)["x"].n_unique() > 1]
     titles = [name if REGISTRY[name].higher_is_better else f"{name} ↓" for name in there]
-    panels = theme.Panels(titles, x=X_AXES[x])
+    panels = theme.Panels(titles, x=title)
     for panel, measure in enumerate(there):
         for place, (name, colour) in enumerate(colours.items()):
             rows = table.filter((pl.col("measure") == measure) & (pl.col("name") == name))
@@ -297,17 +309,20 @@ def depth_table(table: pl.DataFrame) -> pl.DataFrame:
     """Return the stacks of the workspace by candidate depth: those that differ in nothing else form a family.
 
     Returns:
-        family, candidates, quality, proc, proc_pool, latency_ms, cost, n, name; families with two or more
-        depths that something reads.
+        family, candidates, quality, proc, proc_pool, latency_ms, cost, how costs are said, n, name; families
+        with two or more depths that something reads.
     """
     families = [_family(spec) for spec in table["spec"]]
+    said = [name for name in text.UNIT if name in table.columns]
     read = pl.Series([stack_of(spec) is None for spec in table["spec"]], dtype=pl.Boolean)
     return (
         table.with_columns(pl.Series("family", families, dtype=pl.String))
         .filter(pl.col("candidates").is_not_null() & read)
         .filter(pl.col("candidates").n_unique().over("family") > 1)
         .sort("family", "candidates")
-        .select("family", "candidates", "quality", "proc", "proc_pool", "latency_ms", "cost", "n", "name")
+        .select(
+            "family", "candidates", "quality", "proc", "proc_pool", "latency_ms", "cost", *said, "n", "name"
+        )
     )
 
 
@@ -324,9 +339,9 @@ def families_of(rows: pl.DataFrame, known: Sequence[str]) -> list[str]:
 def depth_figure(rows: pl.DataFrame, families: Sequence[str], quality: Quality) -> go.Figure:
     """Draw quality with its ceiling, latency and cost against the candidate depth, one line per family."""
     part = rows.filter(pl.col("family").is_in(families))
-    many, factor = text.of_many_all(part["cost"])
-    rows = part.with_columns(cost=factor * pl.col("cost"))
-    fields = {"quality": quality.name, "latency_ms": "latency (ms)", "cost": f"$ per {many} queries"}
+    said = text.cost_unit(part)
+    rows = part.with_columns(cost=said.factor * pl.col("cost"))
+    fields = {"quality": quality.name, "latency_ms": "latency (ms)", "cost": f"$ per {said.many} queries"}
     panels = theme.Panels(list(fields.values()), across=2, x="candidate depth K", height=210)
     for place, (family, colour) in enumerate(theme.colours_for(families).items()):
         part = rows.filter(pl.col("family") == family)

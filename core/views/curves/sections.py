@@ -12,6 +12,7 @@ from core.views.cost.stack import models
 from core.views.curves import cuts, page
 from core.views.curves.cut_grid import cut_off_table
 from core.views.keep import keep
+from core.views.text import cost_unit
 from core.views.within import CHIP, beyond, told, with_limits
 from core.views.workspace.comparable import about_pools
 from core.views.workspace.gaps import gap
@@ -59,7 +60,7 @@ def by_cutoff(view: View, ask: Ask) -> Blocks:
     rows = points(view, tuple(names), generator)
     best, *others = [*page.leaders(view.table, view.quality, names), None]
     ahead = f"Against {others[0]}: {gap(view, best, others[0])}." if best and others and others[0] else ""
-    curves = page.curves(rows, view.quality, theme.colours_for(names), x)
+    curves = page.curves(rows, view.quality, theme.colours_for(names), x, cost_unit(view.table))
     ceilings = view.table.filter(pl.col("name").is_in(names), pl.col("proc").is_not_null())
     chips = {"how to read": page.HOW, "several pools": about_pools(ceilings["proc_pool"])}
     yield Answer(curves.answer, ahead, caveats=chips)

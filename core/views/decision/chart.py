@@ -42,13 +42,14 @@ from core.views.decision.marks import (
 )
 from core.views.workspace.beside import measure_of
 from core.views.workspace.scope import Latency, Quality
+from core.written import UNIT
 
 HEIGHT = 360
 ALIKE = ("latency_ms", "cost", "cost_least", "quality", *(axis.column for axis in BESIDE), "reranker")
 """Columns that identical stacks share, so that they are one mark and one row: limits treat them alike."""
 _DRAWN = (
     *("row", "name", "line", "frontier", "feasible", "reason", "reranker", "n"),
-    *("latency_ms", "cost", "cost_least", "cost_missing", "quality", "quality_low", "quality_high"),
+    *("latency_ms", "cost", "cost_least", "cost_missing", *UNIT, "quality", "quality_low", "quality_high"),
 )
 """Columns that the chart reads of a stack."""
 

@@ -317,6 +317,7 @@ def _asked(table: pl.DataFrame, asked: View) -> dict[str, object]:
         },
         "jitter_ms": limits.jitter_ms,
         "frontier": "weak" if asked.weak else "usual",
+        **dict(zip(text.UNIT, limits.costs_said.said, strict=True)),
     }
 
 

@@ -12,12 +12,13 @@ import polars as pl
 
 from core.decide.axes import COST, LATENCY, QUALITY, Axis, Floats, axes
 from core.tables import remembered
-from core.views.text import of_many_all
+from core.views.text import cost_unit
 from core.views.workspace.beside import measure_of
 from core.views.workspace.scope import Latency, Quality
+from core.written import MOST_DOLLARS, CostUnit, dollars_per_1k
 
 NO_LIMIT = "no limit"
-LARGEST = 1e9
+LARGEST = MOST_DOLLARS
 """No limit lies beyond it."""
 _STEPS = 200
 _FINEST = 0.01
@@ -42,9 +43,8 @@ class Limit:
     digits: int  # decimals that its number is shown with at least
     prefix: str  # what stands before its number
     suffix: str  # what stands behind its number
-    factor: (
-        int  # by which its number is multiplied where it is shown and typed: 1,000 of dollars too few to read
-    )
+    factor: int  # by which its number is multiplied where it is shown and typed: 1,000 of dollars per million
+    money: bool  # whether it is one of dollars, which an address says with their unit
 
     @property
     def loose(self) -> float:
@@ -56,10 +56,16 @@ class Limit:
 
         Links of earlier releases name the loose end where there is no limit.
         """
+        if self.money and isinstance(value, str):
+            value = dollars_per_1k(value)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
             return None
         beyond = self.share and (value >= 1 if self.upper else value <= 0)
         return None if value == self.loose or beyond else float(value)
+
+    def held(self, value: float | None) -> float | str | None:
+        """Return how the address holds a limit: dollars with their unit, ``0.2per1M``."""
+        return value if value is None or not self.money else CostUnit(self.factor > 1).typed(value)
 
     def allows(self, value: float | None) -> bool:
         """Tell whether its field takes a number; it always takes None."""
@@ -83,7 +89,8 @@ def limits(table: pl.DataFrame, quality: Quality, latency: Latency) -> list[Limi
     Returns:
         One per axis of `core.decide.axes`; that of quality always, the others where numbers are known.
     """
-    among = axes(higher_is_better=quality.higher_is_better, per_correct=per_correct(table))
+    up, costed = quality.higher_is_better, per_correct(table)
+    among = axes(higher_is_better=up, per_correct=costed, said=cost_unit(table))
     offered = (_limit(axis, table, quality, latency) for axis in among)
     return [limit for limit in offered if limit is not None]
 
@@ -101,15 +108,14 @@ def _limit(axis: Axis, table: pl.DataFrame, quality: Quality, latency: Latency) 
     else:
         bottom = _round(numbers.min(), up=False) if log else 0.0
         top = _round(numbers.max(), up=True)
-    many, factor = of_many_all(numbers.tolist() if axis.key == COST.key else ())
+    said = cost_unit(table)
     names = {
         LATENCY.key: f"SLA, {latency.percentile} (ms)",
-        COST.key: f"Budget ({axis.unit.replace('1k', many)})",
+        COST.key: f"Budget ({axis.unit.replace('1k', said.many)})",
     }
     word = f"{axis.word[:1].upper()}{axis.word[1:]}"
     of = quality.name if axis.key == QUALITY.key else measure_of(table, axis)
-    pattern = axis.pattern if factor == 1 else axis.pattern_small
-    prefix, _, suffix = pattern.partition("{}")
+    prefix, _, suffix = axis.pattern.partition("{}")
     return Limit(
         key=axis.limit,
         label=names.get(axis.key, axis.asks),
@@ -124,7 +130,8 @@ def _limit(axis: Axis, table: pl.DataFrame, quality: Quality, latency: Latency) 
         digits=0 if axis.key == LATENCY.key else 2,
         prefix=prefix,
         suffix=suffix,
-        factor=factor,
+        factor=axis.factor,
+        money=axis.key == COST.key,
     )
 
 

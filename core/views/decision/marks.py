@@ -71,8 +71,9 @@ def _data(drawn: pl.DataFrame) -> dict[str, npt.NDArray[Any]]:
     """Gather what a click and a hover read of each mark: its row; its name, and its numbers in words."""
     names = [_name(*row) for row in drawn.select("name", "alike").iter_rows()]
     numbers = drawn.select("quality", "n", "latency_ms", "cost", "cost_least", "cost_missing")
+    said = text.cost_unit(drawn)
     words = [
-        _numbers(*row) + (f"<br><b>excluded: {reason}</b>" if reason else "")
+        _numbers(said, *row) + (f"<br><b>excluded: {reason}</b>" if reason else "")
         for row, reason in zip(numbers.iter_rows(), drawn["reason"], strict=True)
     ]
     return {
@@ -88,9 +89,16 @@ def _name(name: str, alike: int) -> str:
 
 
 @lru_cache(_REMEMBERED)
-def _numbers(quality: float, n: int | None, latency: float | None, *cost: Any) -> str:  # noqa: ANN401
+def _numbers(
+    said: text.CostUnit,
+    quality: float,
+    n: int | None,
+    latency: float | None,
+    *cost: *tuple[float | None, float | None, str | None],
+) -> str:
     head = f"{text.score(quality)} ({text.sample(n)})"
-    return f"{head} · {text.told('latency', text.ms(latency))} · {text.told('cost', text.cost(*cost))}"
+    dollars = text.told("cost", text.cost(*cost, said.usd))
+    return f"{head} · {text.told('latency', text.ms(latency))} · {dollars}"
 
 
 def _sizes(drawn: pl.DataFrame, size: str) -> np.ndarray | float:
@@ -139,12 +147,12 @@ def _shades(drawn: pl.DataFrame, colour: str) -> tuple[np.ndarray, dict[str, Any
     """
     if colour == "cost":
         cost = drawn["cost"].cast(pl.Float64).to_numpy()
-        many, factor = text.of_many_all(cost.tolist())
-        cost = factor * cost
+        said = text.cost_unit(drawn)
+        cost = said.factor * cost
         known = cost[~np.isnan(cost)]
         low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
         place = {"len": 0.26, "x": 1, "xanchor": "right", "y": 1.01, "yanchor": "bottom"}
-        title = {"text": f"$ / {many} ", "side": "right"}
+        title = {"text": f"$ / {said.many} ", "side": "right"}
         bar = {"title": title, "orientation": "h", "thickness": 8, "nticks": 4, "exponentformat": "none"}
         scale = {"colorscale": theme.SEQUENTIAL, "cmin": low, "cmax": high, "colorbar": {**bar, **place}}
         return cost, {**scale, "showscale": bool(len(known))}

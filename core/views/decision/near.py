@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from core.decide.axes import COST, LIMITS, PER_CORRECT, Axis
+from core.decide.axes import COST, LIMITS, Axis, cost_axis
 from core.decide.near import NearMiss, near_misses
 from core.decide.rules import Constraints, Decision, Rule
 from core.decide.ties import Paired
@@ -68,6 +68,7 @@ def near_rows(
             "near": miss.edge or miss.over <= NEAR * _limit(miss),
             **{name: table[name][miss.row] for name in _SHOWN},
             "cost_per": table["cost_per"][miss.row] if "cost_per" in table.columns else None,
+            **dict(zip(text.UNIT, constraints.costs_said.said, strict=True)),
         }
         for miss in misses
     ]
@@ -95,7 +96,9 @@ def sentence(row: Data, quality: str) -> str:
 def _axis(row: Data) -> Axis:
     """Return the axis of the limit that a near miss breaks."""
     axis = LIMITS[row["limit"]]
-    return PER_CORRECT if axis is COST and row.get("cost_per") == "correct answer" else axis
+    if axis.key != COST.key:
+        return axis
+    return cost_axis(text.CostUnit.of(row), per_correct=row.get("cost_per") == "correct answer")
 
 
 def broken(row: Data) -> str:
@@ -114,9 +117,8 @@ def _beyond(share: float) -> str:
 def way_in(row: Data) -> str:
     """Return the limit that lets a near miss in: ``SLA 510 ms``."""
     axis = _axis(row)
-    small = axis.pattern_small and text.tiny(row["set_to"])
-    number = f"{row['set_to'] * (1000 if small else 1):,.10g}"
-    return f"{axis.limit_word} {(axis.pattern_small if small else axis.pattern).format(number)}"
+    number = f"{axis.factor * row['set_to']:,.10g}"
+    return f"{axis.limit_word} {axis.pattern.format(number)}"
 
 
 def near_table(misses: Sequence[Data]) -> Table:
@@ -132,7 +134,7 @@ def near_table(misses: Sequence[Data]) -> Table:
         for miss in misses
     ]
     least = [
-        {"cost": text.cost_of(miss, "")} if miss["cost"] is None and miss["cost_least"] else {}
+        {"cost": text.cost_of(miss, bare=True)} if miss["cost"] is None and miss["cost_least"] else {}
         for miss in misses
     ]
     return Table(

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from core.decide.axes import COST, LATENCY, Axis, floats
+from core.decide.axes import LATENCY, Axis, floats
 from core.decide.rules import Constraints, Decision
 from core.views import text, theme
 from core.views.decision.limits import logarithmic
@@ -156,9 +156,8 @@ def axes(layout: theme.Spec, drawn: pl.DataFrame, bars: pl.DataFrame, across: Ax
     layout["xaxis"] |= {"range": list(ends), "exponentformat": "none"}
     if log:
         layout["xaxis"] |= {"type": "log", **_log_ticks(ends, across)}
-    _, factor = text.of_many_all(known.tolist() if across.key == COST.key else ())
-    if factor > 1:
-        layout["xaxis"] |= _per_million(layout["xaxis"], ends, factor, log=log)
+    if across.factor > 1:
+        layout["xaxis"] |= _scaled(ends, across.factor, log=log)
     bounds = np.concatenate([bars["quality_low"].to_numpy(), bars["quality_high"].to_numpy()])
     qualities = np.concatenate([drawn["quality"].to_numpy(), bounds[np.isfinite(bounds)]])
     high = _fitted(qualities, least=-0.01 if len(qualities) and qualities.min() >= 0 else -np.inf, share=0.08)
@@ -188,12 +187,11 @@ def _fitted(values: Floats, *, least: float, share: float = 0.04) -> tuple[float
     return max(low - room, min(least, low)), high + room
 
 
-def _per_million(axis: theme.Spec, ends: tuple[float, float], factor: int, *, log: bool) -> theme.Spec:
-    """Return the title and ticks of an axis of costs per 1,000 that are too small to read."""
+def _scaled(ends: tuple[float, float], factor: int, *, log: bool) -> theme.Spec:
+    """Return the ticks of an axis whose numbers are multiplied where they are written."""
     ticks = ticks_of(*ends, log=log)
     words = [np.format_float_positional(factor * tick, 6, fractional=False, trim="-") for tick in ticks]
-    title = {**axis["title"], "text": axis["title"]["text"].replace("1,000", "million")}
-    return {"tickvals": ticks, "ticktext": words, "title": title}
+    return {"tickvals": ticks, "ticktext": words}
 
 
 def _log_ticks(ends: tuple[float, float], across: Axis) -> theme.Spec:

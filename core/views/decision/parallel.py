@@ -64,11 +64,10 @@ def parallel(
     drawn = named.filter(pl.col("quality").is_not_null()).sort("fate", maintain_order=True)
     if drawn.is_empty():
         return None
-    _, factor = text.of_many_all(drawn["cost"])
-    per = "1k" if factor == 1 else "1M"
-    drawn = drawn.with_columns(pl.col("cost") * factor)
+    said = text.cost_unit(drawn)
+    drawn = drawn.with_columns(pl.col("cost") * said.factor)
     axes = [
-        _axis(drawn[name].cast(pl.Float64), title.format(per) or quality.name, missing)
+        _axis(drawn[name].cast(pl.Float64), title.format(said.per) or quality.name, missing)
         for name, title, missing in _AXES
         if name in drawn.columns and not drawn[name].is_null().all()
     ]

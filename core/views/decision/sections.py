@@ -28,7 +28,7 @@ from core.views.decision.near import (
 from core.views.decision.parallel import parallel
 from core.views.decision.ship import handed
 from core.views.keep import keep
-from core.views.text import count
+from core.views.text import count, dollars_of
 from core.views.workspace.beside import ENDS
 from core.views.workspace.choices import one_known
 from core.views.workspace.comparable import environment
@@ -42,7 +42,6 @@ ALTERNATIVES = "Cheaper or faster"
 PRICES = "What more quality costs"
 OFFERED = ("stack", "difference", "low", "high", "p_within_delta", "saves")
 STEPS = ("paid", "stack", "than", "step_gain", "step_more", "per_step")
-LIMITED = {axis.key: axis for axis in (COST, LATENCY)}
 VIEWS = {"latency × quality": LATENCY, "cost × quality": COST, "harm × quality": HARM, "parallel axes": None}
 PARALLEL = (
     "Each line is a stack. Drag along an axis to keep those that cross it there; the bar on “limits” keeps "
@@ -157,6 +156,7 @@ def alternatives(view: View) -> Blocks:
 
 def alternative_rows(view: View) -> pl.DataFrame:
     """Return the alternatives with their numbers in words, the likeliest as good first."""
+    dollars = dollars_of(view.table)
     rows = [
         {
             "run_id": view.table["run_id"][other.row],
@@ -165,8 +165,8 @@ def alternative_rows(view: View) -> pl.DataFrame:
             "low": other.low,
             "high": other.high,
             "p_within_delta": other.p_within_delta,
-            "saves": words.savings(other),
-            "in_words": words.price_words(other),
+            "saves": words.savings(other, dollars),
+            "in_words": words.price_words(other, dollars),
         }
         for other in view.sure.alternatives
     ]
@@ -177,14 +177,15 @@ def alternative_rows(view: View) -> pl.DataFrame:
 
 def price_rows(view: View) -> pl.DataFrame:
     """Return what each step up the frontiers costs: paid (cost or latency), stack, gain, more, per_step."""
+    axes = {axis.key: axis for axis in view.constraints.axes}
     rows = [
         {
-            "paid": LIMITED[key].word,
+            "paid": axes[key].word,
             "stack": view.table["name"][step.row],
             "than": view.table["name"][step.than],
             "step_gain": step.gain,
-            "step_more": LIMITED[key].written(step.more),
-            "per_step": LIMITED[key].written(step.per_step),
+            "step_more": axes[key].written(step.more),
+            "per_step": axes[key].written(step.per_step),
         }
         for key, steps in view.sure.prices.items()
         for step in steps

@@ -139,29 +139,25 @@ def offer_words(table: pl.DataFrame, sure: Assessment, quality: Quality, dropped
     """Name the first alternatives, and a taken stack that no longer meets the limits."""
     said = [] if dropped is None else [f"{dropped} was taken, but does not meet these limits."]
     if sure.alternatives:
-        offered = "; ".join(alternative_words(table, other) for other in sure.alternatives[:SHOWN])
+        dollars, first = text.dollars_of(table), sure.alternatives[:SHOWN]
+        offered = "; ".join(f"{table['name'][other.row]}: {price_words(other, dollars)}" for other in first)
         said.append(f"Cheaper or faster, by {quality.name}: {offered}.")
     return " ".join(said)
 
 
-def alternative_words(table: pl.DataFrame, other: Alternative) -> str:
-    """Return an alternative with its price: ``all-MiniLM: −0.087 [−0.178, +0.006], saves $0.002 / 1M``."""
-    return f"{table['name'][other.row]}: {price_words(other)}"
-
-
-def price_words(other: Alternative) -> str:
-    """Say what an alternative costs in quality and what it saves."""
+def price_words(other: Alternative, dollars: text.Written) -> str:
+    """Say what an alternative costs in quality, and saves: ``−0.087 [−0.178, +0.006], saves $0.002 / 1M``."""
     ends = (
         ""
         if other.low is None or other.high is None
         else f" [{text.signed(other.low)}, {text.signed(other.high)}]"
     )
-    return f"{text.signed(other.difference)}{ends}, {savings(other)}"
+    return f"{text.signed(other.difference)}{ends}, {savings(other, dollars)}"
 
 
-def savings(other: Alternative) -> str:
+def savings(other: Alternative, dollars: text.Written) -> str:
     """Say what an alternative saves: ``saves $0.002 / 1M and 8.9 ms``; what is noise is left out."""
-    amounts = [(other.saves_usd, text.usd), *([(other.saves_ms, text.ms)] if other.told_apart else ())]
+    amounts = [(other.saves_usd, dollars), *([(other.saves_ms, text.ms)] if other.told_apart else ())]
     saved = [written(amount) for amount, written in amounts if amount is not None and amount > 0]
     spent = [written(-amount) for amount, written in amounts if amount is not None and amount < 0]
     parts = [f"saves {' and '.join(saved)}"] if saved else []
@@ -305,24 +301,22 @@ def cards(
     low, high = row["latency_low"], row["latency_high"]
     spread = "" if low is None or high is None else f"{text.ms(low)} to {text.ms(high)} "
     timed = "" if row["latency_n"] is None else text.sample(row["latency_n"])
-    (cost, many), share = text.cost_of_many(row), row["correct"]
+    said, cost, share = text.CostUnit.of(row), text.cost_of(row, bare=True), row["correct"]
     modelled = "≈ " if row["cost_basis"] == "modelled" and not cost.startswith("≥") else ""
     if share is None:
         spent: dict[str, float] = {}  # a bill has few rows: adding them up takes less than asking Polars to
-        factor = 1000 if many == "million" else 1
         for stage, usd in bill.select("stage", "usd_per_1k").drop_nulls().iter_rows() if bill.height else ():
-            spent[stage] = spent.get(stage, 0.0) + factor * usd
+            spent[stage] = spent.get(stage, 0.0) + usd
         parts = [(stage, usd) for stage, usd in nlargest(2, spent.items(), key=itemgetter(1)) if usd > 0]
         if (rest := sum(spent.values()) - sum(usd for _, usd in parts)) > _REST * sum(spent.values()):
             parts.append(("rest", rest))
-        paid = " + ".join(f"{stage} {text.usd(usd, '')}" for stage, usd in parts)
+        paid = " + ".join(f"{stage} {said.bare(usd)}" for stage, usd in parts)
     else:
-        paid = (
-            "" if row["cost"] is None else f"{text.usd(row['cost'] * share)} ÷ {text.percent(share)} correct"
-        )
+        whole = "" if row["cost"] is None else said.bare(row["cost"] * share)
+        paid = whole and f"{whole} ÷ {text.percent(share)} correct"
     interval = f"{text.interval(row['quality_low'], row['quality_high'])} {text.sample(row['n'])}".strip()
     asked = _LATENCIES[latency.scope].format(latency.percentile)
-    costed = f"Cost per {many} {COSTED.get(str(row['cost_per']), 'queries')}"
+    costed = f"Cost per {said.many} {COSTED.get(str(row['cost_per']), 'queries')}"
     return [
         (quality.name, text.score(row["quality"]), interval, row["quality_basis"] or ""),
         (asked, text.ms(row["latency_ms"]), f"{spread}{timed}".strip(), row["latency_basis"] or ""),

@@ -85,10 +85,8 @@ def size_of(plan: NamesPlan) -> str:
     if not plan.lines:
         return f"{count(plan.texts, 'text')} to embed; nothing is paid for."
     least = "unknown, at least " if plan.usd is None else ""
-    limit = f"; the budget of {usd(plan.limit, '')} ends it before" if plan.over_budget else ""
-    return (
-        f"{count(plan.texts, 'text')} to embed: {least}{usd(plan.usd_known, '')}{limit}.{without_price(plan)}"
-    )
+    limit = f"; the budget of {usd(plan.limit)} ends it before" if plan.over_budget else ""
+    return f"{count(plan.texts, 'text')} to embed: {least}{usd(plan.usd_known)}{limit}.{without_price(plan)}"
 
 
 def button(plan: NamesPlan) -> str:

@@ -74,7 +74,7 @@ def refining(plan: GoldenPlan) -> str:
     ways = []
     for way in plan.ways:
         name = "grades alone" if way["method"] == "none" else way["method"]
-        paid = "" if way["usd"] is None or not way["usd"] else f", {usd(way['usd'], '')}"
+        paid = "" if way["usd"] is None or not way["usd"] else f", {usd(way['usd'])}"
         calls = f" ({way['turns']:.0f} calls a question{paid})" if way["turns"] else ""
         ways.append(f"{name} {way['tau']:.2f}{calls}")
     chosen = "".join(way["method"] for way in plan.ways if way["recommended"])

@@ -11,6 +11,7 @@ import polars as pl
 from core.views import text, theme
 from core.views.readers.data import SENT
 from core.views.text import MINUS, known
+from core.written import PER_1K, CostUnit
 
 _LOOKS: Mapping[str, tuple[str, str]] = {
     "top_k": (theme.OKABE_ITO[0], "solid"),
@@ -22,7 +23,7 @@ _LOOKS: Mapping[str, tuple[str, str]] = {
     "harm_after": (theme.OKABE_ITO[4], "longdashdot"),
 }
 """Colour and dash of each mode."""
-X_AXES = {"k": "passages sent, k", "tokens": "tokens sent, mean", "usd_per_1k": "$ of the reader / 1k"}
+X_AXES = {"k": "passages sent, k", "tokens": "tokens sent, mean", "usd_per_1k": "$ of the reader"}
 """Axes that the score can be drawn against, by column."""
 _DECADE = 10
 _LAST = 2000  # Place in the legend of what belongs to every curve
@@ -39,7 +40,7 @@ def points(value: float | None, high: float | None = None) -> str:
 
 def by_depth(
     table: pl.DataFrame, depths: pl.DataFrame, colours: Mapping[str, str], *, panel: str, line: str, x: str,
-    y: str = "score, points",
+    y: str = "score, points", said: CostUnit = PER_1K,
 ) -> go.Figure:  # fmt: skip
     """Draw the score of every reader on every stack, its closed book dotted and its k* ringed.
 
@@ -50,12 +51,14 @@ def by_depth(
         panel: Column that has a panel per name: "name" (stacks) or "label" (readers).
         x: One of `X_AXES`.
         y: Title of the other axis.
+        said: How the page says costs.
     """
+    title, scale = (f"{X_AXES[x]} / {said.per}", said.factor) if x == "usd_per_1k" else (X_AXES[x], 1)
     top = table.filter(pl.col("mode") == "top_k", pl.col("k") > 0, pl.col(x).is_not_null())
-    top = top.with_columns(x=pl.col(x)).sort("x")
+    top = top.with_columns(x=scale * pl.col(x)).sort("x")
     names = top[panel].unique().sort().to_list()
     panels = theme.Panels(
-        [text.shorten(name, 40) for name in names], x=X_AXES[x], height=300 if len(names) < 3 else 220
+        [text.shorten(name, 40) for name in names], x=title, height=300 if len(names) < 3 else 220
     )
     for place, name in enumerate(names):
         for key, colour in colours.items():

@@ -30,6 +30,7 @@ from core.views.readers import data, joint
 from core.views.readers.charts import points
 from core.views.workspace.answers import TRIAL
 from core.views.workspace.view import View
+from core.written import PER_1K, CostUnit
 
 NOTHING = (
     "What a harmful passage does to answers is not known: no answers here come from rankings with grades."
@@ -154,7 +155,7 @@ def dose_of_distractors(view: View, ask: Ask) -> Blocks:
     )
     yield Answer(answer(row, scorer), caveats={"how to read": HOW, "made up": made_up})
     priced = prices(view, row, contexts(view, scorer).filter(pl.col("label") == label))
-    yield Cards(cards(row, tolerance, priced))
+    yield Cards(cards(row, tolerance, priced, text.cost_unit(view.table)))
     rows = response(contexts(view, scorer).filter(pl.col("label") == label), view.seed)
     yield Chart(
         chart(rows),
@@ -223,13 +224,13 @@ def _retrieval_alone(view: View, asked: pl.DataFrame) -> pl.DataFrame:
 
 
 def cards(
-    row: Mapping[str, Any], tolerance: float, priced: Mapping[str, Any] | None
+    row: Mapping[str, Any], tolerance: float, priced: Mapping[str, Any] | None, said: CostUnit = PER_1K
 ) -> list[tuple[str, str, str]]:
-    """Return loss, cap and price."""
+    """Return loss, cap and price; `said`: how the page says costs."""
     cap = bearable(-row["low"], tolerance)
     capped = "no cap" if cap is None else text.count(cap, "passage")
     worst = "no loss within the interval" if cap is None else f"at most {points(-row['low'])} points each"
-    dollars, about = _priced(priced)
+    dollars, about = _priced(priced, said)
     return [
         (
             "Change per harmful passage",
@@ -241,21 +242,18 @@ def cards(
     ]
 
 
-def _priced(priced: Mapping[str, Any] | None) -> tuple[str, str]:
+def _priced(priced: Mapping[str, Any] | None, said: CostUnit) -> tuple[str, str]:
     """Write what one more costs, and of how much; takes `prices`, in dollars per 1,000 correct answers."""
     if priced is None:
         return "unknown", "what answers cost is not known"
-    many, factor = text.of_many(abs(priced["more"]) or priced["whole"])
-    dollars = {name: _signed_usd(priced[name], factor) for name in ("more", "least", "most", "whole")}
+    named = ("more", "least", "most", "whole")
+    dollars = dict(zip(named, said.apart(*(priced[name] or 0.0 for name in named)), strict=True))
     ends = "" if priced["least"] is None or priced["most"] is None else "{least} to {most} ".format(**dollars)
     alone = ", retrieval alone" * priced["made_up"]
-    about = f"{ends}per {many} correct answers, which cost {dollars['whole']} at k = {priced['k']}{alone}"
+    about = (
+        f"{ends}per {said.many} correct answers, which cost {dollars['whole']} at k = {priced['k']}{alone}"
+    )
     return dollars["more"], about
-
-
-def _signed_usd(usd_per_1k: float | None, factor: int) -> str:
-    amount = 0.0 if usd_per_1k is None else factor * usd_per_1k
-    return f"{text.MINUS * (amount < 0)}{text.usd(abs(amount), '')}"
 
 
 def chart(rows: pl.DataFrame) -> go.Figure:

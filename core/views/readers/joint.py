@@ -21,6 +21,7 @@ from core.views.workspace.query_sets import among
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import evidence, mean
 from core.views.workspace.stacks import runs_in
+from core.written import PER_1K, CostUnit
 
 _ONE = ("run_id", "k")
 
@@ -116,8 +117,8 @@ def best_rows(table: pl.DataFrame, target: float | None = None) -> pl.DataFrame:
     )
 
 
-def answer(rows: pl.DataFrame, least: float) -> str:
-    """Say what to send, in one sentence; takes `best_rows`."""
+def answer(rows: pl.DataFrame, least: float, said: CostUnit = PER_1K) -> str:
+    """Say what to send, in one sentence; takes `best_rows`, and how the page says costs."""
     best = rows.row(0, named=True)
     who = best["reader"] or "a reader unnamed"
     if best["usd_per_1k_correct"] is None:
@@ -127,23 +128,31 @@ def answer(rows: pl.DataFrame, least: float) -> str:
         )
         return f"{most}; what a correct answer costs is unknown: {why}."
     return (
-        f"Send {text.count(best['k'], 'passage')}: 1,000 correct answers ({best['scorer']} of {least:g} or "
-        f"more) are cheapest so, {text.usd(best['usd_per_1k_correct'], '')}, by {who} on {best['name']}."
+        f"Send {text.count(best['k'], 'passage')}: {_counted(said)} correct answers ({best['scorer']} of "
+        f"{least:g} or more) are cheapest so, {said.bare(best['usd_per_1k_correct'])}, by {who} on "
+        f"{best['name']}."
     )
 
 
-def cards(best: Mapping[str, Any], target: float) -> tuple[tuple[str, str, str], ...]:
-    """Return the numbers of the cheapest stack at its k."""
+def _counted(said: CostUnit) -> str:
+    return "a million" if said.million else said.many
+
+
+def cards(
+    best: Mapping[str, Any], target: float, said: CostUnit = PER_1K
+) -> tuple[tuple[str, str, str], ...]:
+    """Return the numbers of the cheapest stack at its k; `said`: how the page says costs."""
     low, high = (text.percent(best[f"correct_{end}"]) for end in ("low", "high"))
     share = "" if best["correct_low"] is None else f"{low} to {high} · "
-    least, most = (text.usd(best[f"usd_{end}"], "") for end in ("low", "high"))
+    costs = said.apart(*(best[name] for name in ("usd_low", "usd_per_1k_correct", "usd_high", "usd_per_1k")))
+    least, correct, most, answered = costs
     known = best["usd_low"] is not None and best["usd_high"] is not None
     ends = f"{least} to {most}, from the share's interval" if known else ""
     met = "–" if best["k_target"] is None else f"k = {best['k_target']}"
     return (
-        ("$ per 1,000 correct", text.usd(best["usd_per_1k_correct"], ""), ends),
+        (f"$ per {said.many} correct", correct, ends),
         ("Correct", text.percent(best["correct"]), f"{share}{text.sample(best['n'])}"),
-        ("$ per 1,000 answered", text.usd(best["usd_per_1k"], ""), best["missing"] or "retrieval and reader"),
+        (f"$ per {said.many} answered", answered, best["missing"] or "retrieval and reader"),
         (
             f"For a score of {target:g}",
             met,
@@ -152,12 +161,20 @@ def cards(best: Mapping[str, Any], target: float) -> tuple[tuple[str, str, str],
     )
 
 
-def joint_chart(table: pl.DataFrame, colours: Mapping[str, str], quality: Quality) -> go.Figure:
-    """Draw what is retrieved, what is correct and what a correct answer costs, by passages sent."""
+def joint_chart(
+    table: pl.DataFrame, colours: Mapping[str, str], quality: Quality, said: CostUnit = PER_1K
+) -> go.Figure:
+    """Draw what is retrieved, what is correct and what a correct answer costs, by passages sent.
+
+    Args:
+        said: How the page says costs.
+    """
+    dollars = ("usd_per_1k_correct", "usd_low", "usd_high")
+    table = table.with_columns(pl.col(name) * said.factor for name in dollars)
     fields = {
         "retrieval": f"{retrieval_of(quality).bare} at k",
         "correct": "correct answers",
-        "usd_per_1k_correct": "$ per 1,000 correct",
+        "usd_per_1k_correct": f"$ per {said.many} correct",
     }
     there = {name: title for name, title in fields.items() if table[name].count()}
     panels = theme.Panels(list(there.values()), x="passages sent, k", height=300)

@@ -41,7 +41,7 @@ from core.views.readers.reading import (
     nothing,
     read,
 )
-from core.views.text import MINUS, NOT_APPLICABLE
+from core.views.text import MINUS, NOT_APPLICABLE, cost_unit
 from core.views.workspace.answers import TRIAL
 from core.views.workspace.view import View
 
@@ -143,7 +143,8 @@ def by_depth(view: View, ask: Ask) -> Blocks:
     yield Answer(sentence, caveats=caveats(depths, *reading.rules) | more)
     yield Cards(cards(depths.row(0, named=True), reading.rules.delta, reading.rules.epsilon))
     colours = theme.colours_for(depths[line].unique().sort())
-    drawn = charts.by_depth(rows, depths, colours, panel=panel, line=line, x=x)
+    unit = cost_unit(view.table)
+    drawn = charts.by_depth(rows, depths, colours, panel=panel, line=line, x=x, said=unit)
     yield Chart(drawn, "readers", sentence)
     yield Table(depths, "depths", DEPTHS, MORE_DEPTHS)
     yield Fold("Every point", [Table(rows, "points", POINTS, MORE_POINTS)])
@@ -201,16 +202,17 @@ def joint_k(view: View, ask: Ask) -> Blocks:
         return
     target = ask.number("k for a mean score of", "aim", 0.5, 0.0, 1.0, step=0.05, width=220) or 0.0
     rows = joint.best_rows(table, target)
-    sentence = joint.answer(rows, least)
+    said = cost_unit(view.table)
+    sentence = joint.answer(rows, least, said)
     yield Answer(sentence, caveats={"what counts": joint.counted(rows, least)})
-    yield Cards(joint.cards(rows.row(0, named=True), target))
+    yield Cards(joint.cards(rows.row(0, named=True), target, said))
     # The first few stacks whose answers are not the same
     unlike = rows.unique(("k", "correct", "score", "retrieval"), keep="first", maintain_order=True)
     there = view.table.filter(pl.col("name").is_in(rows["name"].to_list()))
     usual = unlike["name"].head(3).to_list()
     names = ask.stacks(there, view.decision, "answered", usual=usual, most=6)
     drawn = table.filter(pl.col("name").is_in(names))
-    yield Chart(joint.joint_chart(drawn, theme.colours_for(names), view.quality), "joint", sentence)
+    yield Chart(joint.joint_chart(drawn, theme.colours_for(names), view.quality, said), "joint", sentence)
     target_k = COLUMNS["k"].but("k for the target", name="k_target")
     yield Table(rows, "cheapest_k", (*JOINT, target_k), MORE_JOINT)
     yield Fold("Every k", [Table(table, "joint", JOINT, MORE_JOINT)])

@@ -49,12 +49,12 @@ def dollars(plan: GoldenPlan | ReaderPlan | QuestionsPlan) -> str:
     if not plan.lines:
         return "Nothing is paid for: everything runs on this machine."
     total = "unknown, at least " if plan.usd is None else ""
-    parts = [f"{total}{usd(plan.usd_known, '')}", f"about {duration(plan.seconds)}", f"{plan.calls:,} calls"]
+    parts = [f"{total}{usd(plan.usd_known)}", f"about {duration(plan.seconds)}", f"{plan.calls:,} calls"]
     if plan.limit is None:
         parts.append("no budget")
     else:
         enough = "it stops before its end" if plan.over_budget else "enough as far as is known"
-        parts.append(f"budget {usd(plan.limit, '')}: {enough}")
+        parts.append(f"budget {usd(plan.limit)}: {enough}")
     return ", ".join(parts) + (f".{without_price(plan)}" if plan.unpriced else "")
 
 
@@ -72,7 +72,7 @@ def without_price(plan: Bill) -> str:
 
 def press(act: str, plan: Bill, seconds: float = 0.0) -> str:
     """Name the button that does what was planned; 0 seconds are not said."""
-    known = usd(plan.usd_known, "")
+    known = usd(plan.usd_known)
     price = known if plan.usd is not None else f"≥ {known}" if plan.usd_known else "cost unknown"
     price = price if plan.lines else "$0"
     took = f" · about {duration(seconds)}" if seconds else ""
@@ -124,8 +124,8 @@ def progress(status: Status, landed: str = "") -> str:
     if status.eta_s is not None:
         parts.append(f"about {duration(status.eta_s)} left")
     if status.usd or status.usd_limit is not None:
-        limit = "" if status.usd_limit is None else f" of {usd(status.usd_limit, '')}"
-        parts.append(f"{usd(status.usd, '')} spent{limit}")
+        limit = "" if status.usd_limit is None else f" of {usd(status.usd_limit)}"
+        parts.append(f"{usd(status.usd)} spent{limit}")
     return " · ".join(part for part in parts if part)
 
 
@@ -133,7 +133,7 @@ def closing(status: Status, done: str, remarks: Sequence[str]) -> str:
     """Say how a job ended: what is done, if anything, and what it spent, then remarks and what went wrong."""
     parts = [f"{status.state}: {done}" if done else f"{status.state}"]
     if status.usd:
-        parts[0] += f", {usd(status.usd, '')} spent"
+        parts[0] += f", {usd(status.usd)} spent"
     parts += remarks
     if status.calls_again:
         calls = count(status.calls_again, "call")

@@ -164,7 +164,7 @@ def ended(status: Status) -> str:
     """Say how it ended, in a sentence; what a lost answer may have cost besides is said."""
     answers = status.facts.get("answers")
     done = f"{landed(status)}, {answers:,} answers" if answers else landed(status)
-    lost = [f"Lost answers may have cost up to {usd(status.usd_lost, '')} more."] if status.usd_lost else []
+    lost = [f"Lost answers may have cost up to {usd(status.usd_lost)} more."] if status.usd_lost else []
     return paid.closing(status, done, lost)
 
 

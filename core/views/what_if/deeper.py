@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -22,9 +21,10 @@ from core.views.workspace.pools import stack_of
 from core.views.workspace.samples import joint_sample
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import runs_in
+from core.written import PER_1K, CostUnit
 
-Per = Literal["100 ms", "$1 / 1k"]
-PER: dict[Per, str] = {"100 ms": "per_100_ms", "$1 / 1k": "per_usd"}
+Per = Literal["100 ms", "$1"]
+PER: dict[Per, str] = {"100 ms": "per_100_ms", "$1": "per_usd"}
 SHOWN = 8  # Families of stacks in the chart; the table has all
 _DEPTH = r",? K = \d+"
 
@@ -97,7 +97,9 @@ def within_limits(rows: pl.DataFrame, reasons: Mapping[str, str]) -> pl.DataFram
     )
 
 
-def step_chart(rows: pl.DataFrame, per: Per, chosen: str | None = None) -> go.Figure | None:
+def step_chart(
+    rows: pl.DataFrame, per: Per, chosen: str | None = None, said: CostUnit = PER_1K
+) -> go.Figure | None:
     """Draw quality bought per 100 ms or per dollar, at each step of each family.
 
     Hollow where it does not pay.
@@ -105,6 +107,7 @@ def step_chart(rows: pl.DataFrame, per: Per, chosen: str | None = None) -> go.Fi
     Args:
         rows: From `step_rows`.
         chosen: Specification without K of the chosen stack (`without_depth`), which is always drawn.
+        said: How the page says costs.
 
     Returns:
         The chart; None where no step has a price in that currency, or none moves quality.
@@ -113,7 +116,8 @@ def step_chart(rows: pl.DataFrame, per: Per, chosen: str | None = None) -> go.Fi
     known = rows.filter(pl.col(column).is_not_null())
     if not (known["d_quality"] != 0).any():
         return None
-    layout = theme.layout(x="step to K", y=f"quality per {per} more", height=380)
+    unit, scale = (f"{per} / {said.per}", 1 / said.factor) if column == "per_usd" else (per, 1.0)
+    layout = theme.layout(x="step to K", y=f"quality per {unit} more", height=380)
     depths = known["to_k"].unique().sort()
     layout["xaxis"] |= {"tickvals": list(range(len(depths))), "ticktext": depths.cast(pl.String).to_list()}
     layout["yaxis"] |= {"zeroline": True}
@@ -130,8 +134,8 @@ def step_chart(rows: pl.DataFrame, per: Per, chosen: str | None = None) -> go.Fi
             theme.scatter(
                 text.escape(text.shorten(title, 40)) + (" · chosen" if own else ""),
                 part["to_k"].replace_strict(depths, range(len(depths))).to_list(),
-                part[column].to_numpy(),
-                hover=[_hover(row) for row in part.iter_rows(named=True)],
+                scale * part[column].to_numpy(),
+                hover=[_hover(row, said) for row in part.iter_rows(named=True)],
                 mode="lines+markers",
                 line={"color": colour, "width": 3 if own else 1.5},
                 marker={"size": 10, "color": colour, "symbol": symbols},
@@ -140,9 +144,9 @@ def step_chart(rows: pl.DataFrame, per: Per, chosen: str | None = None) -> go.Fi
     return theme.finished(traces, layout)
 
 
-def _hover(row: Mapping[str, Any]) -> str:
+def _hover(row: Mapping[str, Any], said: CostUnit) -> str:
     ms = "ms unknown" if row["d_ms"] is None else f"{row['d_ms']:+.3g} ms"
-    usd = "$ unknown" if row["d_usd"] is None else text.signed(row["d_usd"], partial(text.usd, per="1k"))
+    usd = "$ unknown" if row["d_usd"] is None else text.signed(row["d_usd"], said.usd)
     why = f"<br>{text.escape(row['reason'])}" if row["reason"] else ""
     step = f"K {row['from_k']} → {row['to_k']}: {text.signed(row['d_quality'])}, {ms}, {usd}"
     return f"{text.escape(row['family'])}<br>{step}{why}"

@@ -100,7 +100,9 @@ def router(view: View, ask: Ask) -> Blocks:
     if axes := {simulator.AXES[axis]: axis for axis in simulator.drawable(found.rows)}:
         behind = view.table.clear() if plan.options[0].sent else view.table
         axis = axes[ask.listed("Across", axes, "rx")]
-        yield Chart(simulator.chart(found.rows, found.between, behind, quality, axis), "router", said)
+        unit = text.cost_unit(view.table)
+        drawn = simulator.chart(found.rows, found.between, behind, quality, axis, said=unit)
+        yield Chart(drawn, "router", said)
     yield Table(found.methods, "router_methods", COMPARED, COMPARED_MORE)
     every = Table(found.rows, "router", WAYS, WAYS_MORE)
     yield Fold("Every way of answering, with latency and cost", [every])

@@ -1,7 +1,7 @@
 """Scenarios side by side, and the leaderboards of quality per second (CLQ paper §3.3, §5.4, §5.5).
 
 A scenario is a name, what is best, and limits, in a line of text that a link carries:
-``Ours: quality, sla 500, budget 2.5; Cheap: cost, floor 0.7, K 100`` are two.
+``Ours: quality, sla 500, budget 2.5per1k; Cheap: cost, floor 0.7, K 100`` are two.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from core.views.workspace.latencies import latencies
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.scores import furthest
 from core.views.workspace.stacks import runs_in, stack_table
+from core.written import PER_1K, UNIT, CostUnit, dollars_per_1k
 
 MEASURES = (Quality("N-Recall4+", 10), Quality("RA-nWG", 10), Quality("RA-nWG", 30))  # The paper's columns
 ORDER = ("Baseline", "Cost saver", "Quality push", "Efficient small-dim", "High-K check")
@@ -65,19 +66,24 @@ class Scenario(Beside):
     # width of the jitter band, where it is not the sidebar's; ms. Not part of the text
     jitter_ms: float | None = None
 
-    def words(self, *, higher_is_better: bool = True) -> str:
-        """Say what it asks for, as people read it; the argument is the direction of the quality."""
+    def words(self, *, higher_is_better: bool = True, said: CostUnit = PER_1K) -> str:
+        """Say what it asks for, as people read it.
+
+        Args:
+            higher_is_better: The direction of the quality.
+            said: How the page says costs.
+        """
         side = "least" if higher_is_better else "most"
         limits: tuple[tuple[float | None, str, Callable[[float], object]], ...] = (
             (self.sla_ms, "at most {}", text.ms),
-            (self.budget, "at most {}", text.usd),
+            (self.budget, "at most {}", said.usd),
             (self.floor, f"quality at {side} {{:.3g}}", float),
             *((getattr(self, axis.field), f"{axis.word} at {axis.side} {{:.3g}}", float) for axis in BESIDE),
             (self.dim, "at most {:g} dimensions", float),
             (self.depth, "K at least {:g}", float),
         )
-        said = [words.format(write(value)) for value, words, write in limits if value is not None]
-        return ", ".join([_RULES[self.rule], *said])
+        asked = [words.format(write(value)) for value, words, write in limits if value is not None]
+        return ", ".join([_RULES[self.rule], *asked])
 
 
 def parse(line: str) -> list[Scenario]:
@@ -92,7 +98,8 @@ def parse(line: str) -> list[Scenario]:
         name, colon, rest = part.partition(":")
         if not colon or not name.strip():
             raise InputError(
-                f"“{part[:60]}” is no scenario.", do="Write NAME: quality, sla 500, budget 2.5, for example."
+                f"“{part[:60]}” is no scenario.",
+                do="Write NAME: quality, sla 500, budget 2.5per1k, for example.",
             )
         if name.strip() in {scenario.name for scenario in scenarios}:
             raise InputError(f"Two scenarios are called “{name.strip()}”.", do="Rename one of them.")
@@ -122,27 +129,30 @@ def _scenario(name: str, rest: str) -> Scenario:
 
 def _number(name: str, key: str, value: str) -> float:
     try:
-        number = float(value)
+        number = dollars_per_1k(value) if key == "budget" else float(value)
     except ValueError:
-        number = -1.0
-    if not 0 <= number < 1e12:
-        raise InputError(
-            f"“{name}” has the {key} “{value[:20]}”.", do="Write a number from 0, as in sla 500."
-        )
+        number = None
+    if number is None or not 0 <= number < 1e12:
+        how = "budget 2.5per1k or 0.2per1M" if key == "budget" else "sla 500"
+        raise InputError(f"“{name}” has the {key} “{value[:20]}”.", do=f"Write a number from 0, as in {how}.")
     return number
 
 
-def written(scenarios: Sequence[Scenario]) -> str:
-    """Return the text that `parse` reads."""
+def written(scenarios: Sequence[Scenario], said: CostUnit = PER_1K) -> str:
+    """Return the text that `parse` reads; `said`: how the page says costs."""
     parts = []
     for scenario in scenarios:
         asked = [(key, getattr(scenario, field)) for key, field in _KEYS.items()]
-        limits = [f"{key} {value:.10g}" for key, value in asked if value is not None]
+        limits = [
+            f"{key} {said.typed(value) if key == 'budget' else f'{value:.10g}'}"
+            for key, value in asked
+            if value is not None
+        ]
         parts.append(f"{scenario.name}: {', '.join([scenario.rule, *limits])}")
     return "; ".join(parts)
 
 
-def with_one(line: str, scenario: Scenario) -> str:
+def with_one(line: str, scenario: Scenario, said: CostUnit = PER_1K) -> str:
     """Return a text of scenarios with one more, or with the one of the same name replaced.
 
     Raises:
@@ -153,7 +163,7 @@ def with_one(line: str, scenario: Scenario) -> str:
         raise InputError(f"“{name[:60]}” is no name.", do="Use a name without colon, semicolon or comma.")
     kept = {known.name: known for known in parse(line)}
     kept[name] = replace(scenario, name=name, jitter_ms=None)
-    return written(list(kept.values()))
+    return written(list(kept.values()), said)
 
 
 @dataclass(frozen=True)
@@ -228,7 +238,8 @@ def choices(
 
     def choice(scenario: Scenario, kind: str) -> Choice:
         run_id = choose(table, scenario, limits, paired)
-        return Choice(scenario.name, scenario.words(higher_is_better=up), run_id, kind)
+        words = scenario.words(higher_is_better=up, said=limits.costs_said)
+        return Choice(scenario.name, words, run_id, kind)
 
     usual = [
         Choice(name, "as the paper names it", run_id, "published")
@@ -240,7 +251,7 @@ def choices(
     if chosen is None:
         usual.append(choice(yours, "yours"))
     else:
-        usual.append(Choice(YOURS, yours.words(higher_is_better=up), chosen, "yours"))
+        usual.append(Choice(YOURS, yours.words(higher_is_better=up, said=limits.costs_said), chosen, "yours"))
     names = {scenario.name for scenario in own}
     return [kept for kept in usual if kept.name not in names] + [choice(scenario, "own") for scenario in own]
 
@@ -290,6 +301,7 @@ def matrix(
     stacks = table.filter(pl.col("run_id").is_in(ids)).select(
         *("run_id", "name", "latency_ms", "latency_low", "latency_high", "latency_n", "latency_basis"),
         *("cost", "cost_least", "cost_missing", "cost_note", "embedder", "dim", "reranker", "candidates"),
+        *(name for name in UNIT if name in table.columns),
     )
     runs = runs_in(snapshot, scope).filter(pl.col("run_id").is_in(ids))
     medians = latencies(snapshot, runs, Latency("p50", "rerank")).select("run_id", rerank_ms="latency_ms")

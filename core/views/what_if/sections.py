@@ -13,6 +13,7 @@ from core.errors import ClqError
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Control, Fold, Table, Text, section
 from core.views.columns import COLUMNS, Column
+from core.views.text import cost_unit
 from core.views.what_if import data, sent, simulator, words
 from core.views.what_if.bounds import Bounds
 from core.views.what_if.deeper import PER, step_chart, within_limits
@@ -37,7 +38,8 @@ OWN = "scen"  # The setting with one's own scenarios
 ABOUT_SCENARIOS = (
     "NAME: rule (quality, cost or latency), then sla, budget, floor (the worst quality), "
     f"{', '.join(axis.limit for axis in BESIDE)}, dim (at most) "
-    f"and K (at least), each with a number. A semicolon between scenarios, {MOST} at most."
+    "and K (at least), each with a number; a budget per 1,000 or per million: 2.5per1k, 0.2per1M. "
+    f"A semicolon between scenarios, {MOST} at most."
 )
 EFFICIENCY = "Efficiency: quality per second of median latency (CLQ paper, Table 9)"
 SHORTLIST = "For shortlisting only: a ratio favours small K and knows no latency target."
@@ -63,7 +65,7 @@ def scenarios(view: View, ask: Ask) -> Blocks:
     line = ask.text(
         "Your own scenarios; the link carries them",
         OWN,
-        unsaid="Launch: quality, sla 500, budget 2.5; Cheap: cost, floor 0.7",
+        unsaid="Launch: quality, sla 500, budget 2.5per1k; Cheap: cost, floor 0.7",
         about=ABOUT_SCENARIOS,
     )
     own = []
@@ -72,7 +74,7 @@ def scenarios(view: View, ask: Ask) -> Blocks:
     except ClqError as error:
         yield Text(f"Your scenarios are left out. {error}", "warning")
     known = tuple(axis for axis in BESIDE if measure_of(view.table, axis) is not None)
-    yield Control("new scenario", {"key": OWN, "beside": known})
+    yield Control("new scenario", {"key": OWN, "beside": known, "said": cost_unit(view.table)})
     shipped = None if view.decision.chosen is None else str(view.table["run_id"][view.decision.chosen])
     chosen = choices(view.table, data.named(view), own, view.constraints, paired=view.paired, chosen=shipped)
     rows = with_limits(data.matrix(view, tuple(chosen)), view)
@@ -136,7 +138,8 @@ def larger_k(view: View, ask: Ask) -> Blocks:
     yield Answer(sentence, caveats={"when a step pays": words.PAYS})
     per = ask.one("Quality bought per", PER, "per", usual="100 ms")
     row = view.decision.chosen
-    drawn = step_chart(rows, per, None if row is None else without_depth(view.table["spec"][row]))
+    said = cost_unit(view.table)
+    drawn = step_chart(rows, per, None if row is None else without_depth(view.table["spec"][row]), said)
     if drawn is None:
         nothing = f"Nothing to draw: no step moves quality, or none is known to cost more of {per}."
         yield Text(nothing, "caption")
@@ -190,7 +193,8 @@ def route(view: View, ask: Ask) -> Blocks:
         usual = AXES.get(view.latency.percentile, "")
         title = ask.listed("Across", axes, "rx", usual=usual if usual in axes else None)
         behind = view.table.clear() if options[0].sent else view.table
-        drawn = simulator.chart(result.rows, result.path, behind, quality, axes[title])
+        said = cost_unit(view.table)
+        drawn = simulator.chart(result.rows, result.path, behind, quality, axes[title], said=said)
         yield Chart(drawn, "routing", result.sentence)
     every = Table(result.rows, "routing", WAYS, WAYS_MORE)
     worth = result.sentence.startswith(WORTH)

@@ -34,6 +34,7 @@ from core.views.what_if.families import Signal
 from core.views.what_if.routing import Routable
 from core.views.what_if.words import details, own_unit, sentence
 from core.views.workspace.scope import Quality
+from core.written import PER_1K, CostUnit
 
 NAMES = {
     "routed": "routed, cross-validated",
@@ -231,7 +232,7 @@ AXES: Mapping[str, str] = {
     "p50": "latency p50 (ms)",
     "p95": "latency p95 (ms)",
     "mean_ms": "mean latency (ms)",
-    "cost": "$ per 1,000 queries",
+    "cost": "cost",
 }
 """Columns that can stand on the x axis, with their titles."""
 _MARKS: Mapping[str, tuple[str, str, int]] = {
@@ -256,7 +257,13 @@ def drawable(rows: pl.DataFrame) -> list[str]:
 
 
 def chart(
-    rows: pl.DataFrame, path: pl.DataFrame, stacks: pl.DataFrame, quality: Quality, axis: str
+    rows: pl.DataFrame,
+    path: pl.DataFrame,
+    stacks: pl.DataFrame,
+    quality: Quality,
+    axis: str,
+    *,
+    said: CostUnit = PER_1K,
 ) -> go.Figure:
     """Draw the ways of answering the queries.
 
@@ -264,14 +271,17 @@ def chart(
         rows: As in `Simulation`.
         stacks: The stack table, dimmed behind; its latency is shown where `axis` is its percentile.
         axis: A key of `AXES` that `drawable` names.
+        said: How the page says costs.
 
     Returns:
         The chart; it opens on the ways, the other stacks may lie outside until it is zoomed out.
     """
-    many, factor = text.of_many_all(pl.concat([rows["cost"], path["cost"]]))
-    rows, path, stacks = (part.with_columns(cost=factor * pl.col("cost")) for part in (rows, path, stacks))
+    rows, path, stacks = (
+        part.with_columns(cost=said.factor * pl.col("cost")) for part in (rows, path, stacks)
+    )
     shown = rows.filter(pl.col(axis).is_not_null())
-    layout = theme.layout(x=AXES[axis].replace("1,000", many), y=quality.name, height=480)
+    title = f"$ per {said.many} queries" if axis == "cost" else AXES[axis]
+    layout = theme.layout(x=title, y=quality.name, height=480)
     traces = [*_stacks(stacks, axis), *(_line(path, kind, axis) for kind in _LINES)]
     traces += [_mark(row, axis) for row in shown.iter_rows(named=True)]
     layout["annotations"] = [theme.better(higher=quality.higher_is_better)]

@@ -92,8 +92,9 @@ def panels(table: pl.DataFrame, conditions: Sequence[Conditioned], quality: Qual
         f"≤ {text.ms(target.sla_ms)}: {text.count(int(target.decision.feasible.sum()), 'stack')}"
         for target in conditions
     ]
-    many, factor = text.of_many_all(known["cost"])
-    drawn = theme.Panels(titles, across=2, x=f"$ per {many} queries", height=210)
+    said = text.cost_unit(table)
+    factor = said.factor
+    drawn = theme.Panels(titles, across=2, x=f"$ per {said.many} queries", height=210)
     for place, target in enumerate(conditions):
         rows = known.with_columns(feasible=pl.Series(target.decision.feasible).gather(known["row"]))
         marks = rows.gather_every(thinning(table))

@@ -183,8 +183,10 @@ def answer(rows: pl.DataFrame, quality: Quality) -> tuple[str, str]:
     details = ""
     if not cheap.is_empty():
         low, high = cheap.row(0, named=True), cheap.row(-1, named=True)
-        ends = [f"{text.cost_of(row)} ({row['scenario']})" for row in (low, high)]
-        details = f"Cost from {ends[0]} to {ends[1]}."
+        said = text.cost_unit(rows)
+        least, most = said.apart(low["cost"], high["cost"])
+        span = f"{least} ({low['scenario']}) to {most} ({high['scenario']})"
+        details = f"Cost per {said.many} queries from {span}."
     empty = rows.filter(pl.col("name").is_null())["scenario"].to_list()
     return sentence, details + (f" No stack meets the limits of {', '.join(empty)}." if empty else "")
 

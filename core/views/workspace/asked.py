@@ -14,6 +14,7 @@ from core.metrics import Measure
 from core.prices import PriceBook
 from core.records import Origin
 from core.store import Snapshot
+from core.views.text import cost_unit
 from core.views.workspace.answers import agreed, as_word
 from core.views.workspace.choices import choices
 from core.views.workspace.narrow import Choices, Narrowed, judging, narrow
@@ -55,6 +56,7 @@ def asked_of(question: Question, snapshot: Snapshot, book: PriceBook) -> View:
         latency=narrowed.latency,
         constraints=replace(
             _limits(question, quality, scope.answering),
+            costs_said=cost_unit(narrowed.table),
             delta=zone(quality, narrowed.table) if question.indifference is None else question.indifference,
         ),
         book=book,

@@ -53,7 +53,7 @@ class Aim:
         ),
     ] = "path"  # fmt: skip
     budget: Annotated[
-        float | None, Choice("budget", "budget", "Highest cost; $ per 1,000 queries.", low=0)
+        float | None, Choice("budget", "budget", "Highest cost; $ per 1,000 queries.", low=0, money=True)
     ] = None
     min_quality: Annotated[
         float | None,

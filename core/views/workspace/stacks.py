@@ -42,7 +42,7 @@ from core.views.workspace.scores import (
     unperturbed,
 )
 from core.views.workspace.units import WHOLE, searched_whole
-from core.written import CONTROLS
+from core.written import CONTROLS, UNIT
 
 LEAST_JUDGED = 0.1
 """Share of what could be judged of a Top-K that some stack must have for a decision (metrics.md §9)."""
@@ -153,7 +153,7 @@ def stack_table(
         worst, or the best, grade), what stands beside it (`core.views.workspace.beside`), latency_ms with
         interval, n, basis and note, calls (retrievals per query of a pipeline that reports them, mean), and
         the columns of `costs`, `core.views.workspace.latencies.jitters` and
-        `core.views.workspace.stacks.prompts`.
+        `core.views.workspace.stacks.prompts`, and how its costs are said (`core.written.UNIT`).
     """
     table = runs = runs_in(snapshot, scope)
     for part in (
@@ -166,7 +166,13 @@ def stack_table(
         _calls(snapshot, runs),
     ):
         table = table.join(part, on="run_id", how="left", maintain_order="left")
-    return at_machine(table, latency.machine)
+    return at_machine(said_alike(table), latency.machine)
+
+
+def said_alike(table: pl.DataFrame) -> pl.DataFrame:
+    """Add of how many and with how many digits pages say the costs of a table, the same for all of them."""
+    said = zip(UNIT, text.cost_unit(table).said, strict=True)
+    return table.with_columns(pl.lit(value, pl.Int32).alias(name) for name, value in said)
 
 
 def _qualities(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Quality) -> pl.DataFrame:

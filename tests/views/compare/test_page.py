@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from scipy.stats import permutation_test
 
+from core.decide.axes import cost_axis
 from core.stats.significance import Setup
 from core.store import Snapshot
 from core.views.compare import data as compare
@@ -19,6 +20,7 @@ from core.views.compare.charts import forest, scatter
 from core.views.compare.sides import SAME, sides
 from core.views.queries.data import query_table
 from core.views.workspace.scope import Latency, Quality, Scope
+from core.written import CostUnit
 from tests.stores import HOSTILE, Lab
 from tests.views.made import LAB, table
 
@@ -338,7 +340,8 @@ def test_where_a_difference_comes_from(tmp_path: Path):
 
 def test_numbers_of_several_axes_are_written_in_their_units():
     row = {"value": 3.88e-6, "value_against": None, "difference": -1.2e-7, "low": None, "high": None}
-    assert words.in_units({"axis": "cost", **row}) == {
+    millions = cost_axis(CostUnit(million=True), per_correct=False)
+    assert words.in_units({"axis": "cost", **row}, millions) == {
         "value": "$0.0039 / 1M", "value_against": "unknown", "difference": "−$0.00012 / 1M"
     }  # fmt: skip
     row = {"value": 0.5246, "value_against": 0.5259, "difference": -0.0013, "low": -0.007, "high": 0.003}

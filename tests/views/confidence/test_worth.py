@@ -89,7 +89,7 @@ def test_the_answer(flip, left, affordable, sentence, details):
     assert details in said[1]
     assert "assumed" not in said[0]
     marked = words.plan_answer(rows, affordable, AT_10, assumed_usd=0.01)[0]
-    assert "at an assumed $0.010 a judgement" in marked
+    assert "at an assumed $0.01 a judgement" in marked
 
 
 def test_the_chart_shows_both_chances_and_the_money():
@@ -124,7 +124,7 @@ def test_timings_far_from_any_limit_change_nothing_and_near_one_they_do():
 
 def test_the_price_of_a_query_says_what_is_not_in_it():
     assert words.price_words(PRICE, 3) == (
-        "One query: $0.20 for judging, $0.0030 for running 3 leading stacks (1 of unknown cost left out)."
+        "One query: $0.20 for judging, $0.003 for running 3 leading stacks (1 of unknown cost left out)."
     )
     unknown = bill(np.array([np.nan]), judgements=1, usd_per_judgement=1.0)
     assert "of unknown cost for running 1 leading stack." in words.price_words(unknown, 1)

@@ -32,13 +32,13 @@ def said(found, book=LIST, inputs=PLAIN):
 
 def test_the_answer_names_cost_volume_and_largest_stage():
     found = cost(PLAIN, LIST)
-    assert words.answer(found.found) == (
+    assert words.answer(found) == (
         "voyage-3.5 + rerank-2.5: $1.25 per 1,000 queries, $1,251.20 a month at 1,000,000 queries; "
         "99.9 % of it is the reranker call."
     )
     assert said(found) == "Prices: book list, looked up 2026-11-21."
     assert words.changed(LIST) == []
-    assert words.lead(found.found) == "voyage-3.5 + rerank-2.5: 99.9 % of the cost is the reranker call."
+    assert words.lead(found) == "voyage-3.5 + rerank-2.5: 99.9 % of the cost is the reranker call."
 
 
 def test_the_bill_adds_up_and_carries_the_source_of_every_price():
@@ -60,7 +60,7 @@ def test_the_bill_adds_up_and_carries_the_source_of_every_price():
 
 def test_an_unknown_price_makes_the_total_unknown_and_never_zero():
     found = cost(asked(reranker="my-ranker"), LIST)
-    assert words.answer(found.found) == (
+    assert words.answer(found) == (
         "Unknown: no price for my-ranker (input_tokens) in list. "
         "The other stages cost $0.0012 per 1,000 queries."
     )
@@ -72,16 +72,13 @@ def test_an_unknown_price_makes_the_total_unknown_and_never_zero():
 
 def test_nothing_chosen_costs_nothing_and_says_why():
     found = cost(CostInputs(), LIST)
-    assert words.answer(found.found) == "$0: no billed model and no machine time is chosen."
+    assert words.answer(found) == "$0: no billed model and no machine time is chosen."
     assert found.bill.is_empty()
 
 
 def test_a_free_stack_has_no_largest_stage():
     found = cost(asked(reranker=None, query_tokens=0), LIST)
-    assert (
-        words.answer(found.found)
-        == "voyage-3.5: $0.00 per 1,000 queries, $0.00 a month at 1,000,000 queries."
-    )
+    assert words.answer(found) == "voyage-3.5: $0.00 per 1,000 queries, $0.00 a month at 1,000,000 queries."
 
 
 @pytest.mark.parametrize(
@@ -96,12 +93,12 @@ def test_a_reranker_billed_by_search_unit(candidates, tokens, usd_per_1k):
     assert found.bill["unit"].to_list() == ["search_units"]
     assert found.bill["usd_per_1k"].to_list() == pytest.approx([usd_per_1k])
     assert "Not confirmed: rerank-v4.0-pro. One source only" in said(found)
-    assert words.answer(found.found).endswith("; all of it is the reranker call.")
+    assert words.answer(found).endswith("; all of it is the reranker call.")
 
 
 def test_shares_do_not_round_a_remainder_away():
     found = cost(asked(candidates=1000), LIST)
-    assert "> 99.9 % of it is the reranker call" in words.answer(found.found)
+    assert "> 99.9 % of it is the reranker call" in words.answer(found)
     assert found.figure.data[0].name == "embed $0.0012, &lt; 0.1 %"
 
 
@@ -126,7 +123,7 @@ def test_names_are_inert_in_the_chart():
 def test_a_what_if_replaces_a_price_and_is_marked():
     book = LIST.with_changes({("rerank-2.5", "input_tokens"): 0.1})
     found = cost(PLAIN, book)
-    assert words.answer(found.found).startswith("voyage-3.5 + rerank-2.5: $2.50 per 1,000 queries")
+    assert words.answer(found).startswith("voyage-3.5 + rerank-2.5: $2.50 per 1,000 queries")
     assert words.changed(book) == ["rerank-2.5: $0.05 → $0.1 per 1,000,000 input tokens"]
     assert found.bill["confirmed"].to_list() == ["yes", "what-if"]
     assert said(found, book) == "Prices: book list, 1 price changed, looked up 2026-11-21."
@@ -178,7 +175,7 @@ def test_a_corpus_is_billed_once_and_by_the_month():
 
 def test_without_queries_the_month_is_known_and_the_query_is_not():
     found = cost(asked(queries_per_month=0, passages=1000), LIST)
-    assert words.answer(found.found).startswith("Unknown: it is paid by the month")
+    assert words.answer(found).startswith("Unknown: it is paid by the month")
     assert found.bill["usd_per_month"].null_count() == 0
 
 

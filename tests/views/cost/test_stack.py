@@ -16,6 +16,7 @@ from core.tables import frame
 from core.views.cost import words
 from core.views.cost.bill import cost
 from core.views.cost.stack import NONE, Amount, Start, basis_by_stage, recorded, start_from
+from core.written import PER_1K, CostUnit
 
 BOOKS = load_books()
 LIST = BOOKS["list"]
@@ -136,7 +137,9 @@ def test_recorded_usage_is_priced_by_item():
         ("rerank", 25_000.0, "measured"),
     ]
     assert rows["usd_per_1k"].to_list() == pytest.approx([0.0012, 1.25])
-    assert words.recorded_answer(rows, "mine") == "mine: $1.25 per 1,000 queries (imported, measured)."
+    assert (
+        words.recorded_answer(rows, "mine", PER_1K) == "mine: $1.25 per 1,000 queries (imported, measured)."
+    )
 
 
 def test_what_a_bill_lacks_of_the_queries_embedding_is_modelled():
@@ -162,10 +165,10 @@ def test_recorded_usage_without_a_price_is_unknown():
     rows = recorded(snapshot, "r", LIST)
     assert rows["usd_per_1k"].null_count() == 1
     assert rows["reason"].to_list() == [None, "no price for nobody (input_tokens) in list"]
-    assert words.recorded_answer(rows, "m") == (
+    assert words.recorded_answer(rows, "m", CostUnit(million=True)) == (
         "m: unknown; what is known costs $0.049 per million queries (measured)."
     )
-    assert words.recorded_answer(rows.clear(), "m") == "m has recorded no usage."
+    assert words.recorded_answer(rows.clear(), "m", PER_1K) == "m has recorded no usage."
 
 
 def test_provenance_tells_taken_changed_and_typed_apart():

@@ -33,7 +33,7 @@ def said(constraints: Constraints, table: pl.DataFrame = TABLE):
         (Constraints(budget=2.5), " within $2.50 / 1k"),
         (Constraints(floor=0.75), " above a quality of 0.75"),
         (Constraints(sla_ms=1500, budget=0.01, floor=0.5),
-         " within 1.50 s (p50) and $0.010 / 1k above a quality of 0.50"),
+         " within 1.50 s (p50) and $0.01 / 1k above a quality of 0.50"),
     ],
 )  # fmt: skip
 def test_limits_in_words(constraints: Constraints, words: str):
@@ -163,6 +163,7 @@ def test_a_stack_that_was_clicked_says_what_became_of_it():
 
 def test_dollars_too_small_to_read_are_per_million():
     row = {**TABLE.row(0, named=True), "cost": 0.0000066, "cost_basis": "measured"}
+    row |= {"cost_shown_per": 1_000_000, "cost_digits": 2}
     bill = pl.DataFrame({"stage": ["embed"], "usd_per_1k": [0.0000066]})
     assert cards(row, AT_10, Latency(), bill)[2][:3] == (
         "Cost per million queries", "$0.0066", "embed $0.0066",

@@ -54,7 +54,7 @@ def answer(store: Store, loss: float) -> View:
     [
         # a share of .5 at $1.20 per 1,000 correct: 1.2 · (.5 / (.5 − .1) − 1)
         (-10.0, (-20.0, 5.0), ("$0.30", "−$0.11 to $0.80 per 1,000 correct answers")),
-        (0.0, (-1.0, 1.0), ("$0.00", "−$0.024 to $0.024 per 1,000 correct answers")),
+        (0.0, (-1.0, 1.0), ("$0.00", "−$0.0235 to $0.0245 per 1,000 correct answers")),
         (-10.0, (-60.0, 5.0), ("$0.30", "per 1,000 correct answers")),  # none would be left at the worse end
         (-60.0, (-70.0, -50.0), ("unknown", "what answers cost is not known")),
     ],

@@ -49,7 +49,7 @@ def test_progress(given: dict[str, Any], words: str):
 def test_what_was_stopped_says_why_and_can_go_on():
     stopped = status(State.BUDGET, message="The budget is spent.", usd_lost=0.02)
     assert plan.ended(stopped) == (
-        "stopped by budget: 3 of 10 stacks in the store. Lost answers may have cost up to $0.020 more. "
+        "stopped by budget: 3 of 10 stacks in the store. Lost answers may have cost up to $0.02 more. "
         "The budget is spent."
     )
     again = plan.ended(status(State.FINISHED, calls_again=3))

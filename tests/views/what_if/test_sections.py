@@ -199,5 +199,5 @@ def test_a_step_that_does_not_pay_is_hollow():
     assert drawn is not None
     assert list(drawn.data[0].marker.symbol) == ["circle", "circle-open"]
     assert list(drawn.data[0].y) == pytest.approx([0.1, 0.0])
-    assert deeper.step_chart(rows, "$1 / 1k") is None  # cost unknown
+    assert deeper.step_chart(rows, "$1") is None  # cost unknown
     assert words.step_words(rows, AT_10, made).startswith("A larger K pays in 1 of 2 steps")
