@@ -360,35 +360,37 @@ def figure(rows: pl.DataFrame) -> go.Figure:
 
 
 def answer(compared: Cuts, fixed: int) -> str:
-    """Say whether a cutoff of each query's own beats the best one for all, and that the usual one, by F1."""
+    """Say whether a cutoff of each query's own beats the best one for all, by F1."""
     if compared.rows.is_empty():
         return compared.left_out
     best, flat, usual = _best(compared.rows, fixed)
     first = f"the first {fixed}" if flat == usual else flat["way"]
-    said = (
-        f"A cutoff chosen query by query {_verdict(best)} {first} for all: F1 {text.score(best['f1'])} at "
-        f"best ({best['way']}) to {text.score(flat['f1'])} ({_span(best, LEADS)}, {text.sample(best['n'])}), "
-        f"with {best['kept']:.1f} passages a query."
-    )
-    if flat == usual:
-        return said
-    real = "is better" if (flat["gain_low"] or 0.0) > 0 else "is not measurably better"
     return (
-        f"{said} {flat['way']} for all {real} than the first {fixed}: {text.score(flat['f1'])}, not "
-        f"{text.score(usual['f1'])} ({_span(flat, GAINS)})."
+        f"A cutoff chosen query by query {_verdict(best)} {first} for all: F1 {text.score(best['f1'])} "
+        f"({best['way']}) to {text.score(flat['f1'])} ({_span(best, LEADS)}, {text.sample(best['n'])})."
     )
 
 
-def beside_decision(compared: Cuts, quality: Quality) -> str:
-    """Say what a better cutoff for all means for the decision; empty where there is none."""
+def for_all(compared: Cuts, quality: Quality) -> str:
+    """Say whether another cutoff for all beats the usual one, and what that means for the decision.
+
+    Empty where the usual one is the best.
+    """
     if compared.rows.is_empty():
         return ""
     _, flat, usual = _best(compared.rows, quality.k)
-    if flat == usual or (flat["gain_low"] or 0.0) <= 0:
+    if flat == usual:
         return ""
+    better = (flat["gain_low"] or 0.0) > 0
+    said = (
+        f"{flat['way']} for all {'is better' if better else 'is not measurably better'} than the first "
+        f"{quality.k}: {text.score(flat['f1'])} to {text.score(usual['f1'])} ({_span(flat, GAINS)})."
+    )
+    if not better:
+        return said
     return (
-        f"Decision scores the first {quality.k} of every stack ({quality.name}), however many are sent. "
-        f"Choose the cutoff {flat['way'].removeprefix('K = ')} to decide by what would be sent."
+        f"{said} Decision scores the first {quality.k} of every stack ({quality.name}), however many are "
+        f"sent. Choose the cutoff {flat['way'].removeprefix('K = ')} to decide by what would be sent."
     )
 
 
