@@ -2,6 +2,7 @@ import streamlit as st
 
 from core.importers import FORMATS, Offered, Options
 from core.importers.read.written import OpenNumbersError
+from core.pipeline.own.config import Match
 from core.ui import cache, door, show
 from core.ui.add import files, large, target
 from core.ui.pages import pick_section
@@ -50,6 +51,7 @@ def results() -> None:
         else:
             st.caption(words.NOTHING_YET)
             target.matches(plan, decided, workspace)
+            target.placed(plan, decided)
             target.strangers(plan, decided)
             target.numbers_read(decided)
             waiting = [] if decided.take else [name for group in plan.strange for name in group.files]
@@ -58,14 +60,21 @@ def results() -> None:
 
 def read(items: list[Offered], chosen: Options, decided: target.Decided, workspace: str | None) -> Plan:
     """Read what the files bring, once per set of files and decisions."""
-    key = files.fingerprint(items, chosen, sorted(decided.strips.items()), workspace)
-    return _read(key, items, chosen, decided.strips, workspace)
+    key = files.fingerprint(items, chosen, sorted(decided.strips.items()), workspace, decided.by)
+    return _read(key, items, chosen, decided.strips, workspace, decided.by)
 
 
 @cache.cached("Reading the files…", entries=4)
-def _read(key: str, _items: list[Offered], _chosen: Options, _strips: imports.Apart, _ws: str | None) -> Plan:
+def _read(
+    key: str,
+    _items: list[Offered],
+    _chosen: Options,
+    _strips: imports.Apart,
+    _ws: str | None,
+    _by: Match,
+) -> Plan:
     del key
-    return imports.plan(_items, _chosen, cache.snapshot(None), workspace=_ws, apart=_strips)
+    return imports.plan(_items, _chosen, cache.snapshot(None), workspace=_ws, apart=_strips, by=_by)
 
 
 def formats() -> None:

@@ -27,6 +27,7 @@ from core.importers.read.ordering import TieOrder
 from core.importers.read.written import READINGS, readings
 from core.importers.runs import patterns
 from core.jobs import State, Status, Tracker, asked_to_stop
+from core.pipeline.own.config import Match
 from core.store import Snapshot
 from core.views.add.background import ChangedError, Choice, as_sentence, offers
 from core.views.add.imports import (
@@ -35,6 +36,7 @@ from core.views.add.imports import (
     came,
     collection_of,
     described,
+    elsewhere,
     format_table,
     knowing,
     read_into,
@@ -183,6 +185,13 @@ def run(
             "same, make a collection of their own."
         ),
     ] = "refuse",
+    match: Annotated[
+        Match,
+        typer.Option(
+            help="What passages of rankings are known by: ids; places: also source and characters, or the "
+            "words of their texts; headings: also source and heading."
+        ),
+    ] = "ids",
     workspace: Annotated[
         str | None, typer.Option(hidden=True, help="Collection, where none is named, if the ids are its ids.")
     ] = None,
@@ -228,9 +237,11 @@ def run(
     with _telling(status, note) as tell:
         progress = Progress(tell)
         imported = read_into(
-            paths, options, snapshot, workspace=workspace, unmatched=unmatched, progress=progress
+            paths, options, snapshot, workspace=workspace, unmatched=unmatched, by=match, progress=progress
         )
         seen = _seen(snapshot, imported, named=bool(collection or workspace), unmatched=unmatched)
+        if match == "ids":
+            seen = pl.concat([seen, _elsewhere(snapshot, imported)])
         if dry_run:
             emit(pl.concat([report(imported, "would take", most=most), seen]), form)
             return
@@ -258,6 +269,15 @@ def _seen(snapshot: Snapshot, imported: Import, *, named: bool, unmatched: Unmat
     for match in () if named else suggested(snapshot, imported):
         offer = f"{match}: --collection {shlex.quote(match.collection_id)} puts it there"
         rows.append(("match", match.what, match.known, offer))
+    return pl.DataFrame(rows, schema=REPORT, orient="row")
+
+
+def _elsewhere(snapshot: Snapshot, imported: Import) -> pl.DataFrame:
+    """Return rows of `report` on passages that the collection has under other names."""
+    rows = [
+        ("match", "passages", each.found, f"{each}: --match {each.match} takes them so")
+        for each in elsewhere(snapshot, imported)
+    ]
     return pl.DataFrame(rows, schema=REPORT, orient="row")
 
 

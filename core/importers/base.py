@@ -17,7 +17,7 @@ from core.importers.read.ordering import TieOrder
 from core.importers.read.written import Reading
 from core.importers.report import FileReport, Parts, file_report
 from core.records import Batch, Collection, GoldenSet, Run
-from core.tables import Frame, Pieces, frame
+from core.tables import Frame, Pieces, frame, schema
 
 SURE, LIKELY, RESEMBLES = 0.95, 0.7, 0.3
 """Confidence of a format: certain marks found; right shape; right shape but something is missing."""
@@ -25,6 +25,8 @@ ACCEPTED = 0.5  # From this confidence on a format may read what was offered
 LOOK_ROWS = 20  # Rows of a preview
 Documents = Callable[[str, Sequence[str]], pl.DataFrame]
 """Of a collection (its id) those of the named documents that are at hand: source, text."""
+TOLD = schema("passage_id text source start:int64 end:int64 heading")
+"""What a file says of a passage beside its id; none of it is stored, it finds the passage in a collection."""
 _WIDTH = 120
 
 
@@ -105,6 +107,7 @@ class Import:
         notes: Decisions made on the way, as sentences.
         detected: What each offered file was read as.
         held: What the frames need for as long as they are used: spools of rows on disk.
+        told: Where ranked passages are from, beside their ids, as far as files say so: frame of `TOLD`.
     """
 
     collections: tuple[Collection, ...] = ()
@@ -117,6 +120,7 @@ class Import:
     notes: tuple[str, ...] = ()
     detected: tuple[Detected, ...] = ()
     held: tuple[object, ...] = ()
+    told: pl.DataFrame = field(default_factory=TOLD.to_frame)
 
     @classmethod
     def of(cls, batch: Batch) -> Import:
@@ -168,6 +172,7 @@ def merged(parts: Iterable[Import]) -> Import:
         notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
         detected=tuple(entry for part in parts for entry in part.detected),
         held=tuple(entry for part in parts for entry in part.held),
+        told=pl.concat([TOLD.to_frame(), *(part.told for part in parts)]).unique(maintain_order=True),
     )
 
 

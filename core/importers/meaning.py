@@ -59,8 +59,7 @@ _OFFERED = tuple(role for role in ROLES if role not in _ONLY_ANSWERS)
 _SUCH_AS = "nDCG@10, latency_p95_ms, usd_per_query"
 _NAMES = {"algorithm", "experiment", "experiment_name", "model", "model_name", "retriever", "retriever_name"}
 """Columns that name the stack of a row where no column has that role."""
-_TEXTS = {"query", "question"}  # Columns of texts where another one holds the ids
-_TAKEN = "`{}` holds the ids"
+_TEXTS = frozenset({"query", "question"})  # Columns of texts where another one holds the ids
 _TEXTS_OF: Mapping[str, frozenset[str]] = {
     "query_id": frozenset({*_TEXTS, "query_text", "question_text", "user_input", "query_string", "text"}),
     "passage_id": frozenset({"passage", "passage_text", "doc_text", "document_text", "chunk_text", "content",
@@ -69,7 +68,35 @@ _TEXTS_OF: Mapping[str, frozenset[str]] = {
 """Columns with the texts of queries, or of passages, where other columns hold the ids; a document may be a
 title."""
 COMPARED = "its texts are not stored: they are compared with those of the collection"
+_CHUNKS = frozenset({"passage_id", "pid", "chunk_id", "passage"})
+_DOCUMENTS = frozenset({"doc_id", "docid", "doc", "docno", "document_id", "did", "d_id", "corpus_id"})
+_IDS = frozenset({"query_id", "qid", "q_id", "queryid", "topic", "topic_id", "question_id"})
+_BETTER = {
+    "query_id": (_TEXTS, _IDS, "`{}` holds the ids"),
+    "passage_id": (_DOCUMENTS, _CHUNKS, UNKNOWN),  # it names the document of the passage
+}
+"""Role → columns that hold it for want of others, those others, and why they are left out beside them."""
 NUMBERS_ROWS = "numbers the rows"
+_OTHER = "{} is taken from another column"
+_ANOTHER = _OTHER.format("passage_id")
+OF_PLACES = "says where a passage is from; that is used where its id is not known (--match)"
+PLACES: Mapping[str, tuple[str, ...]] = {
+    "text": ("passage_text", "chunk_text", "text", "content", "page_content", "chunk", "snippet", "quote"),
+    "source": ("source", "file", "file_name", "filename", "file_path", "filepath", "path", "url", "document",
+               *sorted(_DOCUMENTS)),
+    "start": ("start_char", "start", "char_start", "start_index", "start_offset", "begin"),
+    "end": ("end_char", "end", "char_end", "end_index", "end_offset", "stop"),
+    "heading": ("heading", "section", "section_title", "header"),
+}  # fmt: skip
+"""What says where a passage is from → the names of columns that it goes by."""
+PLACE_OF = {
+    "source": "source",
+    "passage_text": "text",
+    "start_char": "start",
+    "end_char": "end",
+    "heading": "heading",
+}
+"""How that is called where the user says what a column holds → what it is."""
 OF_STACKS = "an axis of stacks: a row is no stack here"
 SAME = "the same as `{}`, which is taken"
 _IN_OTHER_MONEY = "a price in another currency; dollars are compared"
@@ -100,6 +127,8 @@ class Meaning:
     axes: dict[str, str] = field(default_factory=dict)  # stack axis → column
     also: list[str] = field(default_factory=list)  # columns that name the stack with that of the role "run"
     labels: list[str] = field(default_factory=list)  # columns of grades, one for each judge
+    # columns that say where ranked passages are from: text, source, start, end, heading → column
+    places: dict[str, str] = field(default_factory=dict)
     # column of a measure → column with the number of its queries, where that is not the role "n" of all
     counts: dict[str, str] = field(default_factory=dict)
     ignored: dict[str, str] = field(default_factory=dict)  # columns without a meaning, each with the reason
@@ -116,6 +145,8 @@ class Meaning:
 
     def _by_roles(self) -> str | None:
         has = self.roles.keys()
+        if {"query_id", "rank"} <= has and "passage_id" not in has and self.are_placed:
+            return "rankings"
         if {"query_id", "passage_id"} <= has:
             judged = "grade" in has or self.labels
             return "judgements" if judged else "rankings" if has & {"rank", "score"} else None
@@ -124,6 +155,13 @@ class Meaning:
         if "query_id" in has:
             return "costs" if self.timings or self.usage or self.scores or self.is_long else None
         return "aggregates" if self.aggregates or self.is_long else None
+
+    @property
+    def are_placed(self) -> bool:
+        """Whether ranked passages can be told apart by where they are from, without an id."""
+        return "text" in self.places or (
+            "source" in self.places and bool(self.places.keys() & {"start", "heading"})
+        )
 
     @property
     def is_long(self) -> bool:
@@ -160,6 +198,7 @@ class Meaning:
         """Name of a meaning → column; as the user might give them."""
         values = (*self.timings, *self.usage, *self.aggregates, *self.scores)
         columns = {**self.roles, **{value.name: value.column for value in values}, **self.axes}
+        columns |= {name: self.places[place] for name, place in PLACE_OF.items() if place in self.places}
         items = {"item" if stage == "total" else f"{stage}_item": name for stage, name in self.items.items()}
         return columns | items
 
@@ -183,6 +222,7 @@ def meaning(columns: Sequence[str], said: TableAs, name: str) -> Meaning:
     for role in [role for role in below if role in means.roles and role not in said.columns]:
         means.ignored[means.roles.pop(role)] = f"a row is a {said.row}"
     _long(means)
+    _places(means)
     if "query_id" in means.roles:
         _of_queries(means)
     else:
@@ -199,7 +239,8 @@ def _beside_ids(means: Meaning) -> None:
     for role in ("passage_id", "query_id"):
         if role in means.roles:
             named = [column for column in means.ignored if normal(column) in _TEXTS_OF[role]]
-            free = [column for column in named if column not in means.texts.values()]
+            taken = {*means.texts.values(), *(means.places.values() if role == "query_id" else ())}
+            free = [column for column in named if column not in taken]
             if free and means.ignored[free[0]] != "as you wish":
                 means.texts[role] = free[0]
                 means.ignored[free[0]] = COMPARED
@@ -214,9 +255,12 @@ def _pattern(columns: Sequence[str], said: TableAs) -> str | None:
 def _as_said(means: Meaning, columns: Sequence[str], meant: str, column: str, name: str) -> None:
     if column not in columns:
         raise no_column(column, columns, name)
+    if meant in PLACE_OF:
+        means.places[PLACE_OF[meant]] = column
+        return
     _place(means, column, meant)
     if column in means.ignored:
-        listed = ", ".join((*_OFFERED, *sorted(AXES)))
+        listed = ", ".join((*_OFFERED, *PLACE_OF, *sorted(AXES)))
         do = f"Choose one of: {listed}; or a measure, a time or a price such as {_SUCH_AS}."
         if meant in READINGS:
             do = f"How numbers are written is said by --numbers '{shown(column)}={meant}'."
@@ -247,8 +291,8 @@ def _place(means: Meaning, column: str, name: str) -> None:
     role = role_of(name)
     usage = usage_of(name, column)
     value = None if usage else named(name, column)
-    if role == "query_id" and normal(means.roles.get(role, "")) in _TEXTS:
-        means.ignored[means.roles[role]] = _TAKEN.format(column)
+    if role in _BETTER and normal(means.roles.get(role, "")) in _BETTER[role][0] and key in _BETTER[role][1]:
+        means.ignored[means.roles[role]] = _BETTER[role][2].format(column)
         means.roles[role] = column
     elif role and role not in means.roles:
         means.roles[role] = column
@@ -267,7 +311,9 @@ def _place(means: Meaning, column: str, name: str) -> None:
     elif priced_otherwise(name):
         means.ignored[column] = _IN_OTHER_MONEY
     else:
-        means.ignored[column] = f"{role} is taken from another column" if role else UNKNOWN
+        means.ignored[column] = (
+            UNKNOWN if not role else _ANOTHER if role == "passage_id" else _OTHER.format(role)
+        )
 
 
 def _long(means: Meaning) -> None:
@@ -356,6 +402,25 @@ def _once_each(means: Meaning, values: list[Value]) -> list[Value]:
             seen[key] = value.column
             kept.append(value)
     return kept
+
+
+def _places(means: Meaning) -> None:
+    """Find the columns that say where ranked passages are from."""
+    has = means.roles.keys()
+    if "query_id" not in has or not has & {"rank", "score"} or has & {"answer", "grade"} or means.is_long:
+        means.ignored.update(dict.fromkeys(means.places.values(), "only a passage of a ranking has a place"))
+        means.places.clear()
+        return
+    free = [column for column, why in means.ignored.items() if why in (UNKNOWN, _ANOTHER)]
+    for place, names in PLACES.items():
+        known = {normal(column): column for column in reversed(free)}
+        column = next((known[name] for name in names if name in known), None)
+        if column is not None:
+            means.places.setdefault(place, column)
+    if "passage_id" not in has and not ("rank" in has and means.are_placed):
+        means.ignored.update(dict.fromkeys(means.places.values(), UNKNOWN))
+        means.places.clear()
+    means.ignored.update(dict.fromkeys(means.places.values(), OF_PLACES))
 
 
 def _without_unit(means: Meaning, timings: Sequence[Value]) -> None:

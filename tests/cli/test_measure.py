@@ -212,3 +212,25 @@ def test_source_and_heading_are_offered_and_taken_where_that_is_wanted(guide: Cl
     told = of_guide(guide, "headings", "--match", "headings")
     assert "passages known: 9 by source and heading" in told
     assert scores(guide)["headings, K = 3"] == (1.0, 3)
+
+
+def test_imported_passages_are_offered_by_where_they_stand_and_taken_so(guide: Cli):
+    rows = "stack,query_id,chunk_id,rank,file,text\n" + "".join(
+        f'theirs,{query},c-{query},1,/srv/{name},"{text}"\n'
+        for query, name, text in (
+            ("q1", "returns.md", RETURNS),
+            ("q2", "returns.md", SOFTWARE),
+            ("q3", "x.md", "?"),
+        )
+    )
+    (guide.folder / "theirs.csv").write_text(rows)
+    path = str(guide.folder / "theirs.csv")
+    looked = guide("import", path, "--collection", "guide", "--dry-run", "--format", "json").stdout
+    assert "2 of 3 passages stand in guide: 2 by quote: --match places takes them so" in looked
+    refused = guide("import", path, "--collection", "guide", code=1).stderr
+    assert "2 of 3 passages stand in guide: 2 by quote (--match places)" in refused
+    taken = guide("import", path, "--collection", "guide", "--match", "places").stdout
+    assert "Passages are those of guide: 2 by quote." in taken
+    assert "1 passage" in taken or "passages that stand nowhere in the collection" in taken
+    value, n = scores(guide)["theirs"]
+    assert (value, n) == (pytest.approx(2 / 3, abs=1e-4), 3)

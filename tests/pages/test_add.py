@@ -14,6 +14,7 @@ from tests.importers.formats import test_mteb
 from tests.importers.helpers import zipped
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything, rows, stacks, unescaped
+from tests.views.add.test_placing import documents
 
 RUN = b"q1 Q0 p1 1 2.0 mine\nq1 Q0 p2 2 1.0 mine\nq2 Q0 p2 1 2.0 mine\n"
 QRELS = b"q1 0 p1 5\nq1 0 p2 1\nq2 0 p2 4\n"
@@ -350,3 +351,28 @@ def test_tasks_of_mteb_are_asked_for(open_page: OpenPage, tmp_path: Path):
 def runs_to_come(app: AppTest) -> int:
     taken = next(frame.value for frame in app.dataframe if list(frame.value.columns) == ["what", "rows"])
     return int(taken.set_index("what")["rows"]["stacks"])
+
+
+@pytest.mark.slow
+def test_passages_under_other_names_are_matched_by_where_they_stand(open_page: OpenPage, tmp_path: Path):
+    store = tmp_path / "store"
+    documents(store)
+    table = (
+        "stack,query_id,chunk_id,rank,file,text\n"
+        'theirs,q1,c1,1,returns.md,"Opened software cannot be returned."\n'
+        'theirs,q2,c2,1,shipping.md,"Islands take four days"\n'
+    )
+    app = upload(open_page(store, "add", ws="guide"), theirs_csv=table.encode())
+    assert_sound(app)
+    assert "2 of 2 passages stand in guide: 2 by quote" in unescaped(everything(app))
+    button = app.button(key="place0")
+    assert button.label == "Match 2 by where they stand"
+    button.click().run()
+    assert_sound(app)
+    assert "Passages are those of guide: 2 by quote." in unescaped(everything(app))
+    import_now(app)
+    assert_sound(app)
+    (run,) = Store.open(store).read().runs("guide").iter_rows(named=True)
+    assert run["chunking"].startswith("own-theirs-")
+    shown = stacks(open_page(store, "decision", ws="guide"))
+    assert shown["stack"].to_list() == ["theirs"]

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
 from core.pipeline.documents.formats import markdown_headings
-from core.pipeline.evaluate.job import Corpus
 from core.pipeline.own.config import Match
 from core.pipeline.own.passages import Found, Kept, Shelf, Told, Way, plain_text
 from core.pipeline.own.paths import Paths
 from core.pipeline.own.words import in_line
+
+if TYPE_CHECKING:
+    from core.pipeline.evaluate.job import Corpus
 
 _WHOLE = 0.95  # Share of a document from which on a part of it is the document
 _HALF = 0.5  # Share of a document that a text has at least that is its own, though not word by word
@@ -153,5 +155,5 @@ class DocumentShelf(Shelf):
     def _cut(self) -> dict[str, Part]:
         """Return the places of passages that others cut, by their ids."""
         rows = self._chunks.select("passage_id", "source", "start_char", "end_char").iter_rows()
-        by_id = self._by_id
-        return {name: Part(by_id[source], *place) for name, source, *place in rows if source in by_id}
+        at = self.named
+        return {name: Part(at[source], *place) for name, source, *place in rows if source in at}

@@ -151,7 +151,7 @@ class Shelf:
 
     def known(self, told: Told) -> int | None:
         """Return the passage of one of a hit's ids."""
-        return next((self._by_id[name] for name in told.ids if name in self._by_id), None)
+        return next((self.named[name] for name in told.ids if name in self.named), None)
 
     def _quoted(self, told: Told) -> int | None:
         near = self._of_source(told)
@@ -180,7 +180,8 @@ class Shelf:
         return Texts(texts.to_list())
 
     @cached_property
-    def _by_id(self) -> dict[str, int]:
+    def named(self) -> dict[str, int]:
+        """Positions of the passages by their ids."""
         return {name: at for at, name in enumerate(self.ids)}
 
     @cached_property

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from core.importers import FORMATS, GRADE_MAPPINGS, Options, mapping_text
 from core.importers.read.written import SAID, OpenNumbersError, Reading
+from core.pipeline.own.config import Match as By
 from core.ui import cache
 from core.ui.add.files import leave_out
 from core.views.add import imports, words
@@ -17,6 +18,9 @@ from core.views.add.anchored import StoredDocuments
 from core.views.add.imports import Plan, Strange
 from core.views.add.matching import Match
 from core.views.text import plain
+
+if TYPE_CHECKING:
+    from core.views.add.placing import Placeable
 
 _SLOT, _INTO, _NAMED = "_add_decided", "_into", "_add_named"
 _BY_CONTENT = "by their values"
@@ -32,6 +36,7 @@ class Decided:
     # File → what is taken off its ids; nothing = it makes a workspace of its own
     strips: dict[str, Mapping[str, str]] = field(default_factory=dict)
     take: bool = False  # whether everything is taken as it is
+    by: By = "ids"  # what passages of rankings may be known by
     # File → column → how its numbers are read, where they say two things
     numbers: dict[str, dict[str, Reading]] = field(default_factory=dict)
 
@@ -161,6 +166,25 @@ def matches(plan: Plan, decided: Decided, workspace: str | None) -> None:
             _chip(plan.apart)
             if workspace and any(match.strip for match in plan.apart):
                 _strip_button(Strange(decided.names, plan.apart), decided, workspace, "foreign")
+
+
+def placed(plan: Plan, decided: Decided) -> None:
+    """Draw passages that the workspace has under other names, and the button that takes them so."""
+    for place, found in enumerate(plan.placeable):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f":material/link: {plain(str(found))}", width="content")
+            label = f"Match {found.found:,} by where they stand"
+            st.button(label, key=f"place{place}", on_click=_by, args=(decided, found))
+    if decided.by != "ids":
+        st.button(
+            "Undo the matching", key="undo_match", type="tertiary", icon=":material/undo:",
+            on_click=setattr, args=(decided, "by", "ids"),
+        )  # fmt: skip
+
+
+def _by(decided: Decided, found: Placeable) -> None:
+    decided.by = found.match
+    _into(decided, found.collection_id)
 
 
 def strangers(plan: Plan, decided: Decided) -> None:

@@ -198,7 +198,7 @@ def _try(text: str, form: OwnForm) -> None:
         try:
             own = load(text + "\n").own[0]
             with st.spinner("Loading it, and asking one query…"):
-                tried = try_query(own, query, asked_corpus(snapshot, form.collection, form.golden_set))
+                tried = try_query(own, query, asked_corpus(snapshot, form.collection))
             st.session_state["_own_tried"] = (text, query, tried)
         except SpecError:
             return  # what is wrong with it stands below

@@ -22,6 +22,7 @@ from core.errors import InputError
 from core.importers import Import, Offered, Options
 from core.jobs import Job, State, Status
 from core.jobs.job import STATUS
+from core.pipeline.own.config import Match as By
 from core.records import Collection, GoldenSet, Run, short_hash
 from core.store import Kind, Snapshot
 from core.store.rules import RULES
@@ -177,6 +178,7 @@ def begin(
     *,
     workspace: str | None = None,
     unmatched: Unmatched = "refuse",
+    by: By = "ids",
 ) -> Job:
     """Start an import.
 
@@ -185,6 +187,7 @@ def begin(
         choice: What to do with things that are there with other content.
         workspace: The collection that is open; see `core.views.add.imports.read_into`.
         unmatched: What to do with what names nothing that its collection has.
+        by: What passages of rankings may be known by.
 
     Raises:
         InputError: The folder beside the store cannot be written.
@@ -195,7 +198,7 @@ def begin(
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
         raise InputError(f"The upload cannot be written down: {error}.", where=str(folder)) from error
-    more = [f"--unmatched={unmatched}", *([f"--workspace={workspace}"] if workspace else [])]
+    more = [f"--unmatched={unmatched}", f"--match={by}", *([f"--workspace={workspace}"] if workspace else [])]
     return _start(folder, store, [*map(str, paths), *_flags(options), *more], choice)
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -19,9 +19,10 @@ from core.importers import FORMATS, Import, Offered, Options, Progress, load
 from core.importers.base import merged
 from core.importers.read.text import shown
 from core.importers.runs import slug
+from core.pipeline.own.config import Match as By
 from core.records import Run
 from core.store import Snapshot, Store
-from core.views.add.anchored import StoredDocuments, with_grades
+from core.views.add.anchored import StoredDocuments, with_chunks_graded, with_grades
 from core.views.add.background import ChangedError, Choice
 from core.views.add.matching import (
     Match,
@@ -33,8 +34,12 @@ from core.views.add.matching import (
     refused,
     suggested,
 )
+from core.views.add.told import are_told, with_chunkings
 from core.views.add.versions import Settled, settle
 from core.views.add.words import worded
+
+if TYPE_CHECKING:
+    from core.views.add.placing import Placeable
 
 ALWAYS = (
     "Of every format, what is left out is counted and named with its reason; a missing figure stays missing; "
@@ -115,6 +120,8 @@ class Plan:
     suggested: tuple[Match, ...] = ()
     # The matches with the workspace that they do not fit, where the files make a new one
     apart: tuple[Match, ...] = ()
+    # The collections that have passages of the files under other names
+    placeable: tuple[Placeable, ...] = ()
 
 
 def plan(
@@ -124,6 +131,7 @@ def plan(
     *,
     workspace: str | None = None,
     apart: Apart | None = None,
+    by: By = "ids",
 ) -> Plan:
     """Read what was offered without writing anything.
 
@@ -131,7 +139,7 @@ def plan(
         The plan; a problem with the files is part of it, not raised.
     """
     try:
-        imported = read_into(offered, options, snapshot, workspace=workspace, apart=apart)
+        imported = read_into(offered, options, snapshot, workspace=workspace, apart=apart, by=by)
         matched = matches(snapshot, imported)
         foreign = workspace and not apart and belongs_anywhere(imported, options.known_collections)
         return Plan(
@@ -143,6 +151,7 @@ def plan(
             tuple(match for match in matches(snapshot, imported, workspace) if not match.own)
             if foreign
             else (),
+            elsewhere(snapshot, imported, workspace if foreign else None) if by == "ids" else (),
         )
     except ClqError as error:
         return Plan(problem=error)
@@ -155,6 +164,7 @@ def read_into(
     *,
     workspace: str | None = None,
     unmatched: Unmatched = "refuse",
+    by: By = "ids",
     apart: Apart | None = None,
     progress: Progress | None = None,
 ) -> Import:
@@ -164,6 +174,7 @@ def read_into(
         options: The user's decisions. Where they name no collection, and the files would make a new one,
             their ids decide whether they go into a stored one (`core.views.add.matching.follows`).
         unmatched: "own": what names nothing that its collection has makes a new collection instead.
+        by: What passages of rankings may be known by, beside their ids.
         apart: What becomes of single files of the offer whose ids are not those of the collection.
 
     Raises:
@@ -175,13 +186,32 @@ def read_into(
     into = follows(snapshot, imported, workspace) if options.collection_id is None else None
     if into is None and unmatched == "own" and refused(matches(snapshot, imported)):
         into = own_name(imported, snapshot)
-    if into is None:
+    if into is not None:
+        imported = load(offered, replace(options, collection_id=into), progress)
+        if into in options.known_collections and into != workspace:
+            note = f"It goes into {shown(into)}, whose queries it names; or name another (--collection)."
+            imported = replace(imported, notes=(*imported.notes, note))
+    imported = with_chunkings(snapshot, imported)
+    if by == "ids":
         return imported
-    known = load(offered, replace(options, collection_id=into), progress)
-    if into in options.known_collections and into != workspace:
-        note = f"It goes into {shown(into)}, whose queries it names; or name another (--collection)."
-        known = replace(known, notes=(*known.notes, note))
-    return known
+    from core.views.add.placing import with_places  # noqa: PLC0415 - half a second, for the engines
+
+    return with_places(snapshot, imported, by)
+
+
+def elsewhere(snapshot: Snapshot, imported: Import, into: str | None = None) -> tuple[Placeable, ...]:
+    """Return which collections have passages that an import names otherwise, where something tells them.
+
+    Args:
+        into: A collection that everything is taken to go into; None = those that the import names.
+    """
+    if into is not None:
+        imported = replace(imported, runs=tuple(replace(run, collection_id=into) for run in imported.runs))
+    if not are_told(snapshot, imported):
+        return ()
+    from core.views.add.placing import placeable  # noqa: PLC0415 - half a second, for the engines
+
+    return placeable(snapshot, imported)
 
 
 def name_of(item: Offered) -> str:
@@ -268,7 +298,8 @@ def bring(
     with store.write("import", note, on_wait=on_wait) as writer:
         snapshot = store.read()
         if unmatched != "take" and (strange := refused(matches(snapshot, imported))):
-            raise UnmatchedError(strange)
+            found = elsewhere(snapshot, imported)
+            raise UnmatchedError(strange, [f"{each} (--match {each.match})" for each in found])
         settled = settle(snapshot, imported, choice)
         if settled.undecided:
             raise ChangedError(settled.undecided)
@@ -276,7 +307,9 @@ def bring(
             writer.restore(kind, [name])
         settled, graded = with_grades(snapshot, settled)
         writer.remove("run", settled.removed)
-        writer.add(settled.made.batch, replacing=settled.replacing, on_step=on_step)
+        writer.add(
+            with_chunks_graded(snapshot, settled.made.batch), replacing=settled.replacing, on_step=on_step
+        )
     after = store.revision()
     if after == before:
         return False, "Everything in these files is in the store already; nothing was written."

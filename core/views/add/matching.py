@@ -103,20 +103,21 @@ class UnmatchedError(InputError):
         matches: Those of which this is so.
     """
 
-    def __init__(self, matched: Sequence[Match]) -> None:
+    def __init__(self, matched: Sequence[Match], more: Sequence[str] = ()) -> None:
         who = ", ".join(map(shown, matched[0].strangers[:_FEW]))
         said = f"{'; '.join(map(str, matched))}: nothing of {who}."
-        super().__init__(" ".join([said, *(match.examples for match in matched)]), do=ways(matched))
+        super().__init__(" ".join([said, *(match.examples for match in matched)]), do=ways(matched, more))
         self.matches = tuple(matched)
 
 
-def ways(matched: Sequence[Match]) -> str:
-    """List the ways out of matches that are refused, as options of the command line."""
+def ways(matched: Sequence[Match], more: Sequence[str] = ()) -> str:
+    """List the ways out of matches that are refused, and more, as options of the command line."""
     strips = " ".join(f"--strip '{match.what}={match.strip}'" for match in matched if match.strip)
     return "; or ".join(
         [
             "Name the right collection (--collection)",
             *([f"strip what the ids have more ({strips})"] if strips else []),
+            *more,
             "make a collection of its own (--unmatched own)",
             "take it all the same (--unmatched take).",
         ]

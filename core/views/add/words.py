@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from core.importers import ROLES, Import, Preview, Row, TableAs, Value, named, recognised, stacks_of
+from core.importers.meaning import PLACE_OF
 from core.importers.read.text import shown
 from core.importers.read.written import Open, OpenNumbersError, Reading
 from core.importers.runs import STAR
@@ -72,6 +73,7 @@ _FIELDS = {
     "split": "Split above",
     "sheet": "Sheet above",
     "unmatched": "the buttons below",
+    "match": "the button below",
     "skip": "Leave out",
     "all-tasks": "Tasks above",
     "column": "the list above the column",
@@ -258,10 +260,25 @@ _COSTS = ("latency_ms", "latency_s", "retrieve_ms", "rerank_ms", "input_tokens",
 _CHOICES: Mapping[Row, tuple[str, ...]] = {
     "stack": _STACK,
     "query": ("run", "query_id", *_COSTS, "repeat", "answer", "k", "grade", "score", "scale", "judge"),
-    "passage": ("run", "query_id", "passage_id", "rank", "score", "grade", "judge", "stage", *_COSTS),
+    "passage": (
+        "run",
+        "query_id",
+        "passage_id",
+        "rank",
+        "score",
+        "grade",
+        "judge",
+        "stage",
+        *PLACE_OF,
+        *_COSTS,
+    ),
 }
 _PER = {1000.0: "query", 1.0: "1,000 queries", 0.001: "million queries"}
-_ONE = {"run": "name of the stack", "n": "number of queries", "item": "what is priced (model)"}
+_ONE = {
+    "run": "name of the stack", "n": "number of queries", "item": "what is priced (model)",
+    "source": "document of the passage", "passage_text": "text of the passage",
+    "start_char": "its first character", "end_char": "its end", "heading": "its heading",
+}  # fmt: skip
 
 
 def choices(row: Row | None, known: Mapping[str, str], column: str) -> list[str]:

@@ -138,10 +138,15 @@ class StoreShelf:
         )
 
     def chunks(self, collection_id: str) -> dict[str, pl.DataFrame]:
-        """Return where the chunks of all chunkings of a collection lie, by the name of their table."""
+        """Return where the chunks of all chunkings of a collection lie, by the name of their table.
+
+        Nothing where its passages are no documents: nobody cut them up, or judged places of them.
+        """
         parts = self._snapshot.collections(parts=True).filter(part_of=collection_id)["collection_id"]
+        if parts.is_empty() and not self._snapshot.golden_sets(collection_id)["spans"].sum():
+            return {}
         places = [self._snapshot.chunks(part) for part in parts]
-        return {"chunks": pl.concat(places)} if places else {}
+        return {"chunks": pl.concat([frame("chunks", []), *places])}
 
     def golden_set(self, golden_set_id: str) -> Batch:
         """Return a golden set with its judgements and spans.

@@ -14,6 +14,7 @@ import polars as pl
 from core.errors import ClqError
 from core.importers import preview
 from core.metrics.robust import PERTURBATIONS
+from core.pipeline.own.config import OWN
 from core.pipeline.sweep import presets
 from core.pipeline.sweep.known import Known
 from core.pipeline.sweep.model import CollectionSource
@@ -155,6 +156,7 @@ def ran(snapshot: Snapshot, collection_id: str) -> Ran | None:
     The store has their texts without what chunkers cut by: to be cut alike they are read where they were.
     """
     runs = snapshot.runs(collection_id).filter(pl.col("origin") == Origin.RUN.value)
+    runs = runs.filter(pl.col("spec").str.json_path_match("$.mode").ne_missing(OWN))  # they cut by no chunker
     of = pl.col("manifest").str.json_path_match("$.evaluation.id")
     latest = runs.sort("created_at", "run_id").filter(of.eq_missing(of.last()))
     if latest["chunking"].is_null().all():

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 from core.pipeline.evaluate.job import Corpus, named_corpus
 from core.pipeline.own.config import Match
+from core.pipeline.own.passages import Way
 from core.records import JsonMap
 from core.store import Snapshot
-from core.tables import frame
 from core.views.library.export import StoreShelf
 from core.views.text import count
 from core.written import ms, toml, toml_text
@@ -65,11 +65,9 @@ class OwnForm:
         return self.name or self.target.partition("?")[0].rpartition("//")[2]
 
 
-def asked_corpus(snapshot: Snapshot, collection_id: str, golden_set_id: str = "") -> Corpus:
+def asked_corpus(snapshot: Snapshot, collection_id: str) -> Corpus:
     """Return what a pipeline's answers are looked up in: documents, or passages."""
     chunks = StoreShelf(snapshot).chunks(collection_id).get("chunks")
-    if chunks is None and golden_set_id and snapshot.spans(golden_set_id).height:
-        chunks = frame("chunks", [])
     return named_corpus(snapshot.passages(collection_id), chunks)
 
 
@@ -190,14 +188,15 @@ _COUNTED = {
 def _known(report: JsonMap) -> str:
     """Say by what passages were known; earlier releases knew them by id and text alone."""
     ways = report.get("known_by") or {"text": report.get("by_text", 0)}
-    told = [f"{number:,} by {_WAYS[way]}" for way, number in ways.items() if number]
+    told = [f"{number:,} by {WAYS[way]}" for way, number in ways.items() if number]
     return f"passages known: {', '.join(told)}" if told else ""
 
 
-_WAYS = {
+WAYS: Mapping[Way, str] = {
     "id": "id", "source": "path of the document", "text": "text", "span": "place in the document",
     "quote": "quote", "heading": "source and heading",
 }  # fmt: skip
+"""How a passage was known, in words."""
 
 
 def about_words(report: JsonMap) -> str:

@@ -350,3 +350,58 @@ def test_a_cell_that_is_no_grade_names_its_column():
 
 def test_one_column_of_small_numbers_is_no_judge():
     assert "no column `rank`" in refusal(up("x.csv", "qid,docid,chunk\nq1,a,1\nq1,b,2\n"))
+
+
+PLACED = {
+    "texts": ("qid,rank,text\nq1,1,cats purr\nq1,2,dogs bark\nq2,1,cats  purr\n", {"text": "cats purr"}, 2),
+    "characters": (
+        "qid,rank,file_path,start_index,end_index\nq1,1,a.md,0,9\nq1,2,a.md,10,12\n",
+        {"source": "a.md", "start": 0, "end": 9},
+        2,
+    ),
+    "headings": ("qid,rank,source,section\nq1,1,a.md,Cats\n", {"source": "a.md", "heading": "Cats"}, 1),
+    "beside ids": (
+        "qid,did,rank,text,source\nq1,a,1,cats purr,a.md\n",
+        {"text": "cats purr", "source": "a.md"},
+        1,
+    ),
+    "a document's id beside": (
+        "qid,doc_id,chunk_id,rank,text\nq1,a.md,7,1,cats purr\nq1,a.md,8,2,dogs bark\n",
+        {"text": "cats purr", "source": "a.md"},
+        2,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", PLACED)
+def test_where_passages_are_from_is_told_beside_their_ids(case):
+    text, told, passages = PLACED[case]
+    made = read(up("x.csv", text))
+    assert rows(made, "rankings")["passage_id"].n_unique() == passages
+    first = made.told.row(0, named=True)
+    assert {name: value for name, value in first.items() if value is not None} == {
+        "passage_id": rows(made, "rankings").sort("query_id", "rank")["passage_id"][0], **told
+    }  # fmt: skip
+    assert "queries" not in made.frames
+    (report,) = made.reports
+    assert {*report.taken, *report.left_out} == set(text.splitlines()[0].split(","))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "qid,text,score\nq1,why?,0.5\n",  # a question and its score
+        "qid,rank,source\nq1,1,a.md\n",  # which part of the document is not said
+        "qid,rank,heading\nq1,1,Cats\n",
+    ],
+)
+def test_a_table_that_tells_no_passages_is_no_ranking(text):
+    assert "no column `rank`" in refusal(up("x.csv", text))
+
+
+def test_where_passages_are_from_may_be_said_of_any_column():
+    text = "qid,rank,body,origin\nq1,1,cats purr,a.md\n"
+    made = read(up("x.csv", text), columns={"passage_text": "body", "source": "origin"})
+    assert made.told.select("text", "source").rows() == [("cats purr", "a.md")]
+    said = refusal(up("x.csv", text), columns={"quote of it": "body"})
+    assert "source, passage_text, start_char, end_char, heading" in said

@@ -3,6 +3,7 @@
 import pytest
 
 from core.importers import ROLES, Options, TableAs, Upload, load, named, preview
+from core.importers.meaning import PLACE_OF
 from core.views.add import words
 
 NATURAL = b"stack,quality,latency,price,note\nA,47,0.34,1.9,x\nB,41,0.2,1,y\n"
@@ -17,7 +18,7 @@ def seen(text: bytes = NATURAL):
 def test_every_choice_means_something_and_is_said_in_words_of_its_own(row):
     options = words.choices(row, {}, "c")
     known = {"item", "embedder", "dim", "mode", "index", "reranker", "candidates", "input_tokens",
-             "output_tokens"}  # fmt: skip
+             "output_tokens", *PLACE_OF}  # fmt: skip
     assert options[0] == words.LEFT_OUT
     assert all(each in ROLES or each in known or named(each, "c") for each in options[1:])
     assert len({words.words(each) for each in options}) == len(options)

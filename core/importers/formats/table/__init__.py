@@ -14,7 +14,7 @@ from dataclasses import replace
 import polars as pl
 
 from core.errors import InputError
-from core.importers.base import LIKELY, LOOK_ROWS, RESEMBLES, Format, Import, Look, Options, merged
+from core.importers.base import LIKELY, LOOK_ROWS, RESEMBLES, TOLD, Format, Import, Look, Options, merged
 from core.importers.formats.table.aggregated import stack_results
 from core.importers.formats.table.opened import (
     NEEDS,
@@ -30,6 +30,7 @@ from core.importers.formats.table.opened import (
     stacks_of,
 )
 from core.importers.formats.table.pivoted import pivot, which_measure
+from core.importers.formats.table.placed import told_of
 from core.importers.formats.table.queries import measured, of_queries
 from core.importers.formats.table.turned import turned
 from core.importers.judgements import golden_set
@@ -134,7 +135,7 @@ class TableFormat(Format):
         kind = kind_of(member)
         if kind not in ("parquet", None) and is_large(member):
             first = opened_as(member, read_table(member, kind, LOOK_ROWS), options)
-            if first.means.kind == "rankings":
+            if first.means.kind == "rankings" and first.own is None:
                 return replace(first, large=kind)
         table = read_table(member, kind, do=f"A table needs {NEEDS}.")
         upright = turned(table)
@@ -167,7 +168,8 @@ def _rankings(tables: list[Opened], options: Options, parts: list[Import]) -> di
             for run in sorted(done.rules)
         }
         ids = {name: run.run_id for name, run in runs.items()}
-        parts += [Import(runs=tuple(runs.values())), rankings(done, ids)]
+        told = told_of(opened.table, opened.means) if opened.large is None else TOLD.to_frame()
+        parts += [Import(runs=tuple(runs.values()), told=told), rankings(done, ids)]
         parts.append(measured(replace(opened, table=costs), ids, per_row=False))
         known |= runs
     return known

@@ -18,6 +18,7 @@ from core.importers.formats.table.pivoted import (
     which_measure,
     without_stars,
 )
+from core.importers.formats.table.placed import named_by_place
 from core.importers.formats.table.suited import suited
 from core.importers.meaning import SAME, Meaning, TableAs, meaning
 from core.importers.read.member import Member
@@ -130,7 +131,13 @@ def _opened(member: Member, table: Table, said: TableAs) -> Opened:
         raise _incomplete(means, plain)
     if not table.rows.height:
         raise InputError("The table has no rows.", where=member.name)
-    return Opened(member, plain, means, numbers=read)
+    if means.kind != "rankings" or "passage_id" in means.roles:
+        return Opened(member, plain, means, numbers=read)
+    for column in means.places.values():
+        means.ignored.pop(column, None)
+    own = {column: means.ignored.get(column, TAKEN) for column in plain.rows.columns}
+    named, means.roles["passage_id"] = named_by_place(plain, means)
+    return Opened(member, named, means, numbers=read, own=own)
 
 
 def _widened(long: Opened, said: TableAs) -> Opened:
