@@ -362,7 +362,9 @@ def _note(values: Numbers, preferred: Rows) -> str:
     if len(preferred) < 2:
         return ""
     by = ", then ".join(_deciding(values, preferred)) or "table order"
-    return f"{len(preferred)} stacks tie: surely within {values.delta:.3g} of the best. Chosen by {by}."
+    singly = values.singly(preferred).all()
+    how = f"surely within {values.delta:.3g} of the best" if singly else "that averages show as equal"
+    return f"{len(preferred)} stacks tie: {how}. Chosen by {by}."
 
 
 def _deciding(values: Numbers, preferred: Rows) -> Iterator[str]:

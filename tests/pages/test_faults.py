@@ -71,13 +71,13 @@ FAULTS = {
     "a bit of the rankings": Fault(
         lambda store: flip(part(store, "rankings.parquet")),
         "rankings.parquet has other bytes",
-        frozenset({"reimport"}),
+        frozenset({"score", "reimport", "page decision"}),  # both look at first results
         "restore",
     ),
     "half a part": Fault(
         lambda store: cut(part(store, "rankings.parquet")),
         "rankings.parquet has",
-        frozenset({"reimport"}),
+        frozenset({"score", "reimport", "page decision"}),
         "restore",
     ),
     "no folder of a part": Fault(

@@ -26,7 +26,7 @@ def test_stages_are_drawn_and_percentiles_told(open_page: OpenPage, demo_store: 
 def test_end_to_end_is_unknown_until_a_speed_is_given(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "latency", lat="end-to-end")
     assert_sound(app)
-    assert answer(app).startswith("None of 10 stacks has a known latency, whatever its RA-nWG@10")
+    assert answer(app).startswith("None of 5 stacks has a known latency, whatever its RA-nWG@10")
     assert "Unknown until you type its speed" in everything(app)
     app.number_input(key="gin").set_value(50.0).run()
     assert "Type both" in everything(app)

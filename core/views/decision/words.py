@@ -269,11 +269,9 @@ def _best_of(decision: Decision, quality: Quality, *, ahead: bool) -> str:
         return f"The best {quality.name} within 1 % of the cheapest of {left}."
     if decision.rule == "latency":
         return f"The best {quality.name} as fast as the fastest of {left}."
-    if len(decision.ties) > 1:  # the note says what decided: "Chosen by lower cost."
-        by = decision.note.rpartition("Chosen by ")[2].rstrip(".")
-        return (
-            f"One of {len(decision.ties):,} surely within {decision.delta:.3g} of the best; chosen by {by}."
-        )
+    if len(decision.ties) > 1:  # the note says how they tie, and what decided: "Chosen by lower cost."
+        how, by = decision.note.partition(": ")[2].rstrip(".").split(". Chosen by ")
+        return f"One of {len(decision.ties):,} {how}; chosen by {by}."
     return f"The best {quality.name} of {left}{', surely ahead of each' if ahead else ''}."
 
 
