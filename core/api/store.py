@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from core.importers import Row
+    from core.pipeline.own.config import Match
     from core.prices import PriceBook
     from core.views.add.background import Choice
     from core.views.add.matching import Unmatched
@@ -111,6 +112,7 @@ class Results(Shown):
         row: Row | None = None,
         if_changed: Choice | None = None,
         unmatched: Unmatched = "refuse",
+        match: Match = "ids",
         **more: Any,  # noqa: ANN401 - further options of importers
     ) -> Added:
         """Add results, in one transaction: all of them or nothing.
@@ -126,6 +128,8 @@ class Results(Shown):
             row: What a row of a table is, where its columns do not say.
             if_changed: What becomes of things that are there with another content; None = refuse.
             unmatched: What becomes of runs and judgements that name nothing that their collection has.
+            match: What ranked passages are known by: "ids"; "places" = also source and characters, or the
+                words of their texts; "headings" = also source and heading.
             more: Further options of importers, see `core.importers.Options`.
 
         Raises:
@@ -148,7 +152,7 @@ class Results(Shown):
         )
         names = [name, *(f"{name}_{place}" for place in range(2, len(things) + 1))]
         given = [offered(thing, called) for thing, called in zip(things, names, strict=False)]
-        imported = read_into(given, options, snapshot, unmatched=unmatched)
+        imported = read_into(given, options, snapshot, unmatched=unmatched, by=match)
         note = ", ".join(map(_called, given))[:200]
         fresh, said = bring(self.store, imported, note, choice=if_changed, unmatched=unmatched)
         rows = report(imported, "taken" if fresh else "known already")

@@ -207,6 +207,14 @@ def test_whole_documents_are_set_apart_from_passages_of_them(guide: Cli):
 
 
 def test_source_and_heading_are_offered_and_taken_where_that_is_wanted(guide: Cli):
+    tried = guide(
+        "measure", "cut:headings", "--collection", "guide", "--path", str(guide.folder), "-k", "2",
+        "--try", "refund", "--format", "json",
+    )  # fmt: skip
+    assert [row["known_by"] for row in json.loads(tried.stdout)] == ["nothing", "nothing"]
+    assert "2 of 2 passages match nothing in the collection, by id, text, place or quote" in tried.stderr
+    assert "source and heading would tell 2 (match = headings)" in tried.stderr
+    assert len(guide.rows("list", "runs")) == 1
     refused = of_guide(guide, "headings", code=1)
     assert "source and heading would tell 3 (match = headings)" in refused
     told = of_guide(guide, "headings", "--match", "headings")

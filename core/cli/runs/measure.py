@@ -12,14 +12,17 @@ import typer
 
 from core.cli import runs
 from core.cli.base import Context, complain
-from core.cli.context import BudgetOption, DryRunOption, Format, FormatOption, YesOption
+from core.cli.context import BudgetOption, DryRunOption, Format, FormatOption, YesOption, emit
 from core.cli.runs import plan as planning
-from core.errors import InputError, UnknownNameError
+from core.errors import InputError, ProviderError, UnknownNameError
 from core.pipeline.own.config import Match
+from core.store import Snapshot
 from core.views.run.own import OwnForm, read_params, specification
 from core.views.run.plan import size_of
+from core.views.text import count
 from core.views.workspace.asked import golden_set_of
 from core.views.workspace.scope import Latency, Scope
+from core.written import ms
 
 
 @runs.coded
@@ -75,6 +78,12 @@ def measure(
     usd_per_hour: Annotated[float | None, typer.Option(min=0, help="What its machine costs.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="How many questions; by default all.")] = None,
     repeats: Annotated[int, typer.Option(min=1, help="How often each question is asked.")] = 3,
+    query: Annotated[
+        str,
+        typer.Option(
+            "--try", help="Ask this one query, show how its passages are known, and stop.", show_default=False
+        ),
+    ] = "",
     show_spec: Annotated[
         bool, typer.Option("--spec", help="Print the specification that says the same, and stop.")
     ] = False,
@@ -123,6 +132,9 @@ def measure(
     if show_spec:
         typer.echo(text)
         return
+    if query:
+        _try(snapshot, asked, query, form)
+        return
     job, problems = planning.read(context, parse(text, "toml", name="measure"), to_run=not dry_run)
     made = plan(job, problems=problems)
     if dry_run:
@@ -136,6 +148,24 @@ def measure(
         raise typer.Exit(1)
     outcome = runs.execute(context, job, form, "")
     _scores(context, asked, [*(run.run_id for run in outcome.runs), *outcome.held])
+
+
+def _try(snapshot: Snapshot, asked: OwnForm, query: str, form: Format) -> None:
+    """Ask one query, and say what came back, how it was understood and what it lacks."""
+    from core.pipeline.own.trial import try_query  # noqa: PLC0415 - the engines take a second to load
+    from core.pipeline.sweep import parse  # noqa: PLC0415
+    from core.views.run.asked import asked_corpus  # noqa: PLC0415
+
+    own = parse(specification(asked), "toml", name="measure").own[0]
+    tried = try_query(own, query, asked_corpus(snapshot, asked.collection))
+    emit(tried.rows, form)
+    if tried.fault:
+        raise ProviderError(
+            tried.fault, kind="server", where=own.name, do="Correct the pipeline, and try again."
+        )
+    complain(f"{count(tried.rows.height, 'passage')} in {ms(tried.ms)}; understood as {tried.shape}")
+    for lack in tried.lacks:
+        complain(lack)
 
 
 def _scores(context: Context, asked: OwnForm, run_ids: Sequence[str]) -> None:

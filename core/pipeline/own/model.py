@@ -17,7 +17,7 @@ from core.errors import ProviderError
 from core.pipeline.own.config import OWN, OwnStack
 from core.pipeline.own.endpoint import Endpoint
 from core.pipeline.own.here import Here, offered
-from core.pipeline.own.passages import Kept, Placed, Shelf, unknown
+from core.pipeline.own.passages import Kept, Placed, Shelf
 from core.pipeline.own.process import Ended, Worker
 from core.pipeline.ranking import Hits
 from core.prices.cost import DOLLARS
@@ -176,9 +176,7 @@ class OwnRetriever(Model):
             return {"fault": kept, "passages": [], "scores": []}
         placed = self.shelf.place(answer["hits"], self._config.match)
         if answer["hits"] and not placed.passages:
-            text = (
-                f"none of its {placed.unmatched} passages is {unknown(self._config.match, placed.headed)}: "
-            )
+            text = f"none of its {placed.unmatched} passages is {placed.unknown(self._config.match)}: "
             text += ", ".join(placed.named)
             return {"fault": {"kind": "unknown ids", "text": text, "where": ""}, "passages": [], "scores": []}
         value: dict[str, Any] = {

@@ -102,6 +102,10 @@ class DocumentShelf(Shelf):
         much = document is not None and len(told.line) >= _HALF * len(self.words.worded(document).line)
         return (document if much else None), way
 
+    def is_cut_up(self, told: Told) -> bool:  # noqa: ARG002 - its documents are passages
+        """Tell that no hit names a document of which the corpus holds passages alone."""
+        return False
+
     def under_heading(self, told: Told) -> int | None:
         """Find what stands below the heading that a hit tells, until the next; of several so called none."""
         document, _ = self._document(told)

@@ -43,12 +43,6 @@ _BY: Mapping[Match, str] = {
 }
 
 
-def unknown(match: Match, headed: int) -> str:
-    """Say of passages that match nothing what they were looked up by, and what would tell some of them."""
-    more = f"; source and heading would tell {headed} (match = headings)" if headed else ""
-    return f"in the collection, by {_BY[match]}{more}"
-
-
 @dataclass(slots=True)
 class Placed:
     """Passages of an answer that are in the corpus, and how many are not."""
@@ -57,9 +51,16 @@ class Placed:
     scores: list[float | None] = field(default_factory=list)
     unmatched: int = 0  # passages that match nothing
     headed: int = 0  # of these, those that source and heading would tell
+    documents: int = 0  # of these, those that name a document of which the corpus holds passages
     repeated: int = 0  # passages that stood further up already
     known_by: Counter[Way] = field(default_factory=Counter)  # how the others were known
     named: list[str] = field(default_factory=list)  # some that match nothing
+
+    def unknown(self, match: Match) -> str:
+        """Say of passages that match nothing what they were looked up by, and what else is known of them."""
+        more = f"; source and heading would tell {self.headed} (match = headings)" if self.headed else ""
+        more += f"; {self.documents} name documents, of which it holds passages" if self.documents else ""
+        return f"in the collection, by {_BY[match]}{more}"
 
 
 class Told(NamedTuple):
@@ -113,6 +114,7 @@ class Shelf:
             at, way = self.find(told, match)
             if at is None:
                 placed.unmatched += 1
+                placed.documents += self.is_cut_up(told)
                 placed.headed += match == "places" and self.under_heading(told) is not None
                 if len(placed.named) < NAMED:
                     placed.named.append(told.name[:_SHOWN])
@@ -167,6 +169,10 @@ class Shelf:
             return None
         titled = [at for at in near if in_line(self._rows["title"][at] or "") == told.heading]
         return titled[0] if len(titled) == 1 else None
+
+    def is_cut_up(self, told: Told) -> bool:
+        """Tell whether a hit names a document of which the corpus holds passages."""
+        return any(self._paths.find(name) is not None for name in told.ids)
 
     def _of_source(self, told: Told) -> Sequence[int] | None:
         """Return the passages of the source that a hit tells; None where that is not known."""

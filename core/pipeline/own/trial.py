@@ -12,7 +12,7 @@ from core.pipeline.own.config import OwnStack
 from core.pipeline.own.endpoint import filled
 from core.pipeline.own.model import asker_of, used_by
 from core.pipeline.own.parts import DocumentShelf, shelf_of
-from core.pipeline.own.passages import Placed, Shelf, Told, unknown
+from core.pipeline.own.passages import Placed, Shelf, Told
 from core.pipeline.own.process import Ended
 from core.providers.calls import Keys, redact
 from core.records import JsonMap
@@ -92,7 +92,7 @@ def _lacks(config: OwnStack, answer: JsonMap, shelf: Shelf, placed: Placed) -> l
         amount.unit != "requests" and amount.item != "local-cpu" for amount in used_by(config, answer)
     )
     sentences = {
-        f"{placed.unmatched} of {len(hits)} passages match nothing {unknown(config.match, placed.headed)};"
+        f"{placed.unmatched} of {len(hits)} passages match nothing {placed.unknown(config.match)};"
         " they would be left out and counted.": placed.unmatched > 0,
         "These are whole documents: stacks that retrieve passages of them would not be compared with it.":
             isinstance(shelf, DocumentShelf) and 2 * whole > len(placed.passages),

@@ -19,8 +19,9 @@ from core.pipeline.sweep.problems import Problem, SpecError
 from core.store import Snapshot
 from core.ui import cache, door, show, work
 from core.ui.view import Empty, find_place
+from core.views.run.asked import asked_corpus
 from core.views.run.form import stored
-from core.views.run.own import MATCHES, OwnForm, about_words, asked_corpus, read_params, specification
+from core.views.run.own import MATCHES, OwnForm, about_words, read_params, specification
 from core.views.run.works import EVALUATION
 from core.views.text import plain
 from core.written import ms

@@ -27,7 +27,8 @@ from core.records import Batch, Run
 from core.store import Snapshot
 from core.tables import Frame, frame
 from core.views.add.told import Ranked, ranked_collections
-from core.views.run.own import WAYS, asked_corpus
+from core.views.run.asked import asked_corpus
+from core.views.run.own import WAYS
 from core.views.text import count
 
 _LOST = "passages that stand nowhere in the collection: they count as unjudged"

@@ -7,12 +7,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from core.pipeline.evaluate.job import Corpus, named_corpus
 from core.pipeline.own.config import Match
 from core.pipeline.own.passages import Way
 from core.records import JsonMap
-from core.store import Snapshot
-from core.views.library.export import StoreShelf
 from core.views.text import count
 from core.written import ms, toml, toml_text
 
@@ -63,12 +60,6 @@ class OwnForm:
     def title(self) -> str:
         """Name the pipeline."""
         return self.name or self.target.partition("?")[0].rpartition("//")[2]
-
-
-def asked_corpus(snapshot: Snapshot, collection_id: str) -> Corpus:
-    """Return what a pipeline's answers are looked up in: documents, or passages."""
-    chunks = StoreShelf(snapshot).chunks(collection_id).get("chunks")
-    return named_corpus(snapshot.passages(collection_id), chunks)
 
 
 def specification(form: OwnForm) -> str:

@@ -208,6 +208,13 @@ def test_what_is_cut_otherwise_is_the_passage_that_it_stands_in(case: str) -> No
     assert dict(placed.known_by) == ({} if expected is None else {way: 1})
 
 
+def test_names_of_documents_are_told_from_passages_of_nothing() -> None:
+    shelf = shelf_of(named_corpus(PASSAGES, None))
+    placed = shelf.place([[["a/pets.md"], None, None], [["farm/cows.md"], None, None], [["x"], None, "x"]])
+    assert (placed.unmatched, placed.documents) == (3, 2)
+    assert placed.unknown("places").endswith("2 name documents, of which it holds passages")
+
+
 NAMES = ["guide/returns.md", "shop/returns.md", "shipping.txt", "About us.html"]
 FOUND = {
     "guide/returns.md": 0,

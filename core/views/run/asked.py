@@ -1,0 +1,13 @@
+"""What answers of a pipeline of one's own, and passages under other names, are looked up in."""
+
+from __future__ import annotations
+
+from core.pipeline.evaluate.job import Corpus, named_corpus
+from core.store import Snapshot
+from core.views.library.export import StoreShelf
+
+
+def asked_corpus(snapshot: Snapshot, collection_id: str) -> Corpus:
+    """Return the passages of a stored collection; where others cut them up they are documents."""
+    chunks = StoreShelf(snapshot).chunks(collection_id).get("chunks")
+    return named_corpus(snapshot.passages(collection_id), chunks)
