@@ -296,5 +296,5 @@ def _leaders(table: pl.DataFrame, view: ParetoView) -> list[int]:
     for axis in view.axes:
         lost = -axis.merit(axis.read(table))
         if not np.isnan(lost).all():
-            points.append(lost if axis in view.required else np.nan_to_num(lost, nan=np.inf))
+            points.append(lost if axis in view.required else np.nan_to_num(lost, nan=np.nanmax(lost) + 1))
     return [int(row) for row in np.flatnonzero(undominated(points))] if points else []
