@@ -104,7 +104,13 @@ def test_what_takes_a_number_is_declared_as_one(open_page: OpenPage, demo_store:
     assert all(SETTINGS[key].number for key in asked)
 
 
-ASKED = {"ws": "clq-paper", "sla": "700", "budget": "3per1k", "jitter": "50", "price": "voyage/rerank-2.5:0.04"}
+ASKED = {
+    "ws": "clq-paper",
+    "sla": "700",
+    "budget": "3per1k",
+    "jitter": "50",
+    "price": "voyage/rerank-2.5:0.04",
+}
 
 
 @pytest.mark.parametrize("page", FIRST)
