@@ -11,6 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
+from core.axes import stack_key
 from core.metrics import ratio_of_means
 from core.stats.intervals import Floats, weights
 from core.views import text, theme
@@ -66,9 +67,8 @@ TUNED = (
 
 
 def family_of(spec: Mapping[str, Any]) -> str:
-    """Return what stacks that differ in their index alone have in common."""
-    rest = {name: value for name, value in spec.items() if name not in ("index", "index_params")}
-    return json.dumps(rest, sort_keys=True)
+    """Return what stacks that differ in their index alone have in common: not a K that nothing reads."""
+    return stack_key({name: value for name, value in spec.items() if name not in ("index", "index_params")})
 
 
 def effort_of(spec: Mapping[str, Any], told: Mapping[str, Any] | None = None) -> float | None:

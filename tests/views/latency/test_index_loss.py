@@ -15,7 +15,7 @@ from core.store import Store
 from core.views.ask import Given
 from core.views.blocks import Answer, Chart, Table
 from core.views.latency import index_loss
-from core.views.latency.index_loss import effort_of, options_of, passing, percent
+from core.views.latency.index_loss import effort_of, family_of, options_of, passing, percent
 from core.views.workspace.scope import Latency
 from core.views.workspace.view import View
 from tests.views.made import AT_10, BOOK, DEMO
@@ -52,6 +52,33 @@ def test_what_a_search_looks_at(index: str, options: dict[str, int] | None, effo
     assert effort_of({"index": index, "index_params": options}, told) == effort
     if index == "ivf-flat" and options is None:
         assert effort_of({"index": index}) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "alike"),
+    [
+        ({"index": "hnsw-f32"}, True),
+        ({"index": "hnsw-f32", "index_params": {"efSearch": 64}}, True),
+        ({"index": "int8", "candidates": 50}, True),  # which nothing reads
+        ({"index": "int8", "dim": 64}, False),
+        ({"index": "int8", "reranker": "bm25"}, False),
+    ],
+)
+def test_which_stacks_differ_in_their_index_alone(change: dict[str, object], alike: bool):
+    flat = {
+        "mode": "dense",
+        "embedder": "e",
+        "dim": 256,
+        "index": "flat",
+        "candidates": 10,
+        "reranker": "none",
+    }
+    assert (family_of({**flat, **change}) == family_of(flat)) == alike
+
+
+def test_a_k_that_is_read_tells_families_apart():
+    deep = {"mode": "dense", "embedder": "e", "index": "flat", "candidates": 50, "reranker": "bm25"}
+    assert family_of(deep) != family_of({**deep, "candidates": 10})
 
 
 def test_the_least_effort_that_is_surely_bearable_is_taken():
