@@ -62,7 +62,7 @@ class Space:
         """Return the place of the stack that choices lead to, parameter by parameter."""
         rows = np.arange(len(self))
         for column, key in enumerate(self._keys):
-            choices = np.unique(self._codes[rows, column])
+            choices = np.flatnonzero(np.bincount(self._codes[rows, column]))  # counting needs no sorting
             if len(choices) > 1:
                 name, values = self._parameter(key, choices)
                 chosen = choices[values.index(suggest(name, values))]
@@ -104,7 +104,7 @@ class Space:
                 seen[at][self._codes[row, at]] += 1
         return chosen
 
-    def _parameter(self, key: str, choices: NDArray[np.int32]) -> tuple[str, tuple[Value, ...]]:
+    def _parameter(self, key: str, choices: NDArray[np.intp]) -> tuple[str, tuple[Value, ...]]:
         values = tuple(self._values[key][choice] for choice in choices)
         whole = {*values} == {*self._values[key]} - {ABSENT}  # one name always has the same choices
         return (key if whole else f"{key} among {', '.join(map(str, values))}"), values

@@ -9,15 +9,19 @@ from typing import TypeAlias
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from core.axes import TOGETHER
+from core.decide.pareto import undominated
 from core.pipeline.search.propose import Floats, Space, Value, propose, tell
 from core.pipeline.sweep.fields import SearchLimits
 from core.records import Stack
 
 MOST = 20_000
 """Combinations that are looked at, drawn at random where there are more."""
+TOLD = 1_000  # Evaluated stacks that a search is told of at most
 COUNT = 8
+Rows: TypeAlias = "NDArray[np.intp]"
 Levels: TypeAlias = "tuple[Value | None, ...]"
 
 
@@ -56,7 +60,7 @@ def unmeasured(
     if not levels.width:  # nobody said how the stacks were made
         return []
     evaluated: list[Levels] = list(levels.iter_rows())
-    known = np.flatnonzero(~np.isnan(figures[0]))
+    known = _telling(figures, seed, higher_is_better=higher_is_better)
     places = {
         combination: at for at, combination in enumerate(dict.fromkeys(evaluated[row] for row in known))
     }
@@ -74,6 +78,23 @@ def unmeasured(
     begun, maximised = tell(rows, (quality, ms, usd), limits, harm=harm, higher_is_better=higher_is_better)
     proposed = propose(space, begun, count, maximised=maximised, seed=seed)
     return [_proposal(levels.columns, evaluated, every[row], read) for row in proposed]
+
+
+def _telling(figures: tuple[Floats, Floats, Floats], seed: int, *, higher_is_better: bool) -> Rows:
+    """Return the rows of known quality that a search is told of: of very many the best, and a sample.
+
+    The best are those that none beats. A search's time grows with their number, while it looks closely at
+    the best few alone.
+    """
+    known: Rows = np.flatnonzero(~np.isnan(figures[0]))
+    if len(known) <= TOLD:
+        return known
+    quality, *paid = (figure[known] for figure in figures)
+    axes = [-quality if higher_is_better else quality, *paid]
+    best = undominated([axis for axis in axes if not np.isnan(axis).all()])
+    order = np.random.default_rng(seed).permutation(len(known))
+    first = order[np.argsort(~best[order], kind="stable")][:TOLD]
+    return known[np.sort(first)]
 
 
 def _combinations(levels: pl.DataFrame, seed: int) -> list[Levels]:
