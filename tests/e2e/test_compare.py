@@ -14,7 +14,7 @@ from tests.server import Server
 pytestmark = pytest.mark.e2e
 Open = Callable[..., Visit]
 
-SPARSE, HYBRID = "BM25, K = 50", "BM25 ⊕ wordllama 256 d, K = 50"
+SPARSE, HYBRID = "BM25, K = 20", "BM25 ⊕ wordllama 256 d, K = 20"  # the least K that @20 does not read
 PAIR = f"compare?ws=python-docs&k=20&stack={quote(HYBRID)}&vs={quote(SPARSE)}"
 
 
@@ -60,7 +60,7 @@ def test_the_settings_of_a_comparison_travel_in_the_link(server: Server, visit: 
 def test_a_pair_of_a_change_is_compared_after_a_click(server: Server, visit: Open) -> None:
     page = visit(f"{server.url}/{PAIR}&change={quote('index: flat → hnsw-f32')}")
     page.page.get_by_text("One change, every pair of stacks").click()
-    expect(page.page.get_by_text("on average over 24 pairs of stacks")).to_be_visible()
+    expect(page.page.get_by_text("on average over 6 pairs of stacks")).to_be_visible()
     page.settle()
     charts = page.page.locator(".js-plotly-plot")
     asked = page.address

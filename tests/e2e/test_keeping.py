@@ -18,7 +18,7 @@ Open = Callable[..., Visit]
 ASKED = {
     "ws": ["clq-paper"],  # not the first
     "sla": ["700"],
-    "budget": ["3"],
+    "budget": ["3per1k"],
     "jitter": ["50"],
     "price": ["voyage/rerank-2.5:0.04", "voyage/rerank-2.5-lite:0.03"],
 }
