@@ -126,9 +126,14 @@ def decide(wanted: str | None, values: set[int], where: str, *, from_zero: bool 
         (wanted, f"{where}: grades are mapped as asked") if wanted else _by_values(values, where, from_zero)
     )
     matches = [_PAIR.fullmatch(part) for part in chosen.split(",")]
-    pairs = GRADE_MAPPINGS.get(chosen) or {int(pair[1]): int(pair[2]) for pair in matches if pair}
+    given = [(int(pair[1]), int(pair[2])) for pair in matches if pair]
+    pairs = GRADE_MAPPINGS.get(chosen) or dict(given)
     if chosen not in GRADE_MAPPINGS and not all(matches):
         raise InputError(f"{quoted(chosen)} is not a grade mapping.", where=where, do=_advice({0, 1, 2}))
+    for raw, grade in given:
+        if pairs[raw] != grade:
+            problem = f"Grade {raw} becomes both {grade} and {pairs[raw]} in the mapping {quoted(chosen)}."
+            raise InputError(problem, where=where, do="Give each grade once.")
     unplaced = sorted(value for value in values if value >= 0 and value not in pairs)
     if unplaced:
         problem = f"Grades {', '.join(map(str, unplaced[:8]))} have no place in the mapping {chosen!r}."

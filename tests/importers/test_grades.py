@@ -79,6 +79,12 @@ def test_not_a_mapping(text):
         assert decide(text, {0, 1}, "f").pairs == GRADE_MAPPINGS["binary"]
 
 
+def test_a_grade_is_given_once():
+    with pytest.raises(InputError, match="Grade 0 becomes both 1 and 2 in the mapping '0=1,0=2'"):
+        decide("0=1,0=2", {0}, "f")
+    assert decide("0=1,0=1", {0}, "f").text == "0→1"
+
+
 def test_grade_without_a_place_is_refused():
     with pytest.raises(InputError, match="Grades 3 have no place in the mapping '0-2'"):
         decide("0-2", {0, 3}, "f")

@@ -34,6 +34,7 @@ _NO_NAME = ""
 _DELIMITERS = ("\t", ",", ";", "|")
 PANIC: type[BaseException] = pl.exceptions.PanicException
 """Error that Polars raises when its own code fails on a malformed file; not an `Exception`."""
+_QUOTES = 'Take it out, or quote the cell and double the mark: "a ""b"" c".'
 _UNESCAPED = r"(?s)^\s*[{\[].*[\\\x00-\x1f\x7f]"
 """Text that may be an object or a list in which a backslash or a tab stands without its escape."""
 READ_ERRORS = (pl.exceptions.PolarsError, PANIC, OverflowError, MemoryError, OSError)
@@ -239,18 +240,24 @@ def _csv_lines(data: bytes, delimiter: str, height: int) -> pl.Series:
 
 def _explain_csv(member: Member, data: bytes, delimiter: str, columns: int) -> None:
     """Refuse with the first record that does not fit the header; return if none is found."""
-    reader = csv.reader(io.StringIO(data.decode(), newline=""), delimiter=delimiter, strict=True)
-    line = 1
+    text = data.decode()
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    line, stray, lines = 1, 0, text.split("\n")
     try:
         for record in reader:
             if record and len(record) > columns:
                 problem = f"{len(record)} cells, the header has {columns}."
                 raise InputError(problem, where=place(member.name, line))
+            if not stray and any('"' in cell for cell in record):
+                stray = 0 if '""' in "".join(lines[line - 1 : reader.line_num]) else line
             line = reader.line_num + 1
     except csv.Error as error:
         where = place(member.name, line)
         problem = f"The line cannot be read: {shown(error)}."
         raise InputError(problem, where=where, do="Check its quotes.") from error
+    if stray:
+        problem = "A quotation mark stands within a cell that is not quoted."
+        raise InputError(problem, where=place(member.name, stray), do=_QUOTES)
 
 
 def json_lines(data: bytes, first: int = 1) -> pl.Series:

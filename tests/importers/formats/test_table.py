@@ -171,6 +171,7 @@ BROKEN = {
     "duplicate": (CSV + "q1,a,3,0\n", {}, "x:5: Passage 'a' occurs twice for query 'q1'."),
     "too many cells": (CSV + "q3,a,1,1,9\n", {}, "x:5: 5 cells, the header has 4."),
     "open quote": (CSV + 'q3,"a,1,1\n', {}, "x:5: The line cannot be read"),
+    "stray quote": (CSV + 'q3,"a ""b""",1,1\nq3,d"4,2,1\n', {}, "x:6: A quotation mark stands within a cell"),
     "repeated column": ("qid,did,rank,rank\nq1,a,1,1\n", {}, "x:1, column `rank`: The column occurs twice."),
     "no rows": ("qid,did,rank\n", {}, "x: The table has no rows."),
     "stage": (
