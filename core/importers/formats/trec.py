@@ -1,7 +1,8 @@
 """TREC runs (``qid iter docid rank score tag``) and qrels (``qid iter docid rel``), as trec_eval reads them.
 
-Fields are separated by any number of blanks or tabs; lines that begin with ``#`` are comments; fields beyond
-the known ones are reserved by trec_eval, ignored here and counted.
+Fields are separated by any number of blanks or tabs, by tabs alone on a line that has enough of them: ids may
+hold blanks there. Elsewhere a line that could be read with such an id is refused. Lines that begin with ``#``
+are comments; fields beyond the known ones are reserved by trec_eval, ignored here and counted.
 
 They become a frame without a Python loop over the lines.
 """
@@ -42,18 +43,18 @@ class _Fields:
 class _File:
     """A file of fields separated by any number of blanks or tabs; blank lines do not count."""
 
-    def __init__(self, member: Member, columns: Sequence[str], short: str) -> None:
+    def __init__(self, member: Member, kind: _Kind) -> None:
         lines = _lines(member)
         if lines and _is_json(lines):  # whose blanks part fields by chance
             raise InputError("A JSON object: this is no TREC file.", where=place(member.name, lines[0][0]))
-        self.member, self._columns, self._short = member, columns, short
+        self.member, self._kind = member, kind
         self._comments = self.longer = self._first_longer = 0
 
     def blocks(self) -> Iterator[pl.DataFrame]:
         """Yield the rows of the file, block by block."""
         any_data = False
         for block in blocks(self.member):
-            part = _block(self.member, block, self._columns, self._short)
+            part = _block(self.member, block, self._kind)
             self._comments += part.comments
             self.longer += part.longer
             self._first_longer = self._first_longer or part.first_longer
@@ -72,15 +73,15 @@ class _File:
         return Import(left_out=left, notes=notes)
 
 
-def _block(member: Member, block: Block, columns: Sequence[str], short: str) -> _Fields:
+def _block(member: Member, block: Block, kind: _Kind) -> _Fields:
     data = block.data if block.data.endswith(b"\n") else block.data + b"\n"
-    rows = _regular(data, columns)
+    rows = _regular(data, kind.columns)
     if rows is None:
-        return _irregular(member, data, block.first_line, columns, short)
+        return _irregular(member, data, block.first_line, kind)
     first = block.first_line
     rows = rows.with_columns(pl.int_range(first, first + pl.len(), dtype=pl.Int64).alias("line"))
     if len(data) > member.limits.cell_bytes:
-        _refuse_long(member, rows, columns)
+        _refuse_long(member, rows, kind.columns)
     return _Fields(rows)
 
 
@@ -107,9 +108,9 @@ def _regular(data: bytes, columns: Sequence[str]) -> pl.DataFrame | None:
     return None
 
 
-def _irregular(member: Member, data: bytes, first_line: int, columns: Sequence[str], short: str) -> _Fields:
+def _irregular(member: Member, data: bytes, first_line: int, kind: _Kind) -> _Fields:
     """Read a block of any fields, blanks and tabs, comments and blank lines."""
-    text = np.frombuffer(data, dtype=np.uint8)
+    columns, text = kind.columns, np.frombuffer(data, dtype=np.uint8)
     newline = text == _NEWLINE
     token = ~(_SPACE[text] | newline)
     before = np.concatenate(([False], token[:-1]))
@@ -118,11 +119,17 @@ def _irregular(member: Member, data: bytes, first_line: int, columns: Sequence[s
     counts = np.add.reduceat((token & ~before).astype(np.int32), starts)
     comment = text[starts] == _HASH
     wanted = (counts > 0) & ~comment
+    tabs = text == _TAB
+    tabbed = wanted & (_between_tabs(tabs, token & ~before, starts, len(columns)) == len(columns))
+    if tabbed.any():
+        counts = np.where(tabbed, np.add.reduceat(tabs.astype(np.int32), starts) + 1, counts)
+        token |= np.repeat(tabbed, ends - starts + 1) & ~(tabs | newline)
+        before = np.concatenate(([False], token[:-1]))
     few = np.flatnonzero(wanted & (counts < len(columns)))
     if few.size:
         line = data[starts[few[0]] : ends[few[0]]].decode()
         where = place(member.name, first_line + int(few[0]))
-        problem = f"{short.format(n=int(counts[few[0]]))} The line reads {quoted(line)}."
+        problem = f"{kind.short.format(n=int(counts[few[0]]))} The line reads {quoted(line)}."
         raise InputError(problem, where=where)
     # One tab after each field, none before: polars then reads a plain tab-separated text.
     kept = token | newline | before
@@ -130,10 +137,34 @@ def _irregular(member: Member, data: bytes, first_line: int, columns: Sequence[s
     tidy = np.where(token | newline, text, np.uint8(_TAB))[kept].tobytes()
     lines = np.flatnonzero(wanted)
     longer = np.flatnonzero(wanted & (counts > len(columns)))
-    rows = _parse(tidy, columns).with_columns(pl.Series("line", (lines + first_line).astype(np.int64)))
+    parted = longer[~tabbed[longer]]
+    _refuse_blanks([(int(at) + first_line, data[starts[at] : ends[at]]) for at in parted], member.name, kind)
+    around = pl.col(columns).str.strip_chars(" \r\v\f") if tabbed.any() else pl.col(columns)
+    numbered = pl.Series("line", (lines + first_line).astype(np.int64))
+    rows = _parse(tidy, columns).with_columns(around, numbered)
     _refuse_long(member, rows, columns)
     first = int(longer[0]) + first_line if longer.size else 0
     return _Fields(rows, int(comment.sum()), int(longer.size), first)
+
+
+def _between_tabs(tabs: np.ndarray, begins: np.ndarray, starts: np.ndarray, most: int) -> np.ndarray:
+    """Count of every line how many of its first fields between tabs hold something."""
+    passed = np.cumsum(tabs)
+    at = np.flatnonzero(begins)
+    line = np.searchsorted(starts, at, side="right") - 1
+    field = passed[at] - (passed[starts] - tabs[starts])[line]
+    new = np.ones(at.size, dtype=bool)
+    new[1:] = (field[1:] != field[:-1]) | (line[1:] != line[:-1])
+    return np.bincount(line[new & (field < most)], minlength=starts.size)
+
+
+def _refuse_blanks(lines: Sequence[tuple[int, bytes]], name: str, kind: _Kind) -> None:
+    """Refuse the first of some long lines that reads well with a blank in an id, or only so."""
+    texts = pl.DataFrame(lines, schema={"line": pl.Int64, "text": pl.Binary}, orient="row")
+    text = pl.col("text").cast(pl.String)
+    sure = text.str.contains(kind.fits) & ~text.str.contains(kind.shifted)
+    bad = texts.with_columns(text).filter(~sure)
+    refuse(bad, f"{kind.long} The line reads {{text}}.", name, do=_TABS)
 
 
 def _parse(tidy: bytes, columns: Sequence[str], separator: str = "\t") -> pl.DataFrame:
@@ -157,10 +188,35 @@ def _refuse_long(member: Member, rows: pl.DataFrame, columns: Sequence[str]) -> 
         refuse(long, f"A field is longer than {member.limits.cell_bytes:,} bytes.", member.name, column)
 
 
-_RUN = ("query_id", "iteration", "passage_id", "rank", "score", "run")
-_QRELS = ("query_id", "iteration", "passage_id", "grade")
-_SHORT_RUN = "This line has {n} fields, a run has 6: query, iteration, passage, rank, score, tag."
-_SHORT_QRELS = "This line has {n} fields, qrels have 4: query, iteration, passage, grade."
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What lines of a file hold."""
+
+    columns: tuple[str, ...]
+    short: str  # said of a line with too few fields
+    long: str  # said of one with more, where it is not sure which they are
+    fits: str  # pattern of a longer line whose first fields are what they should be
+    shifted: str  # pattern of one that a blank in an id may have made longer
+
+
+_NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
+_BLANKS = "More fields between blanks than {n}: an id may hold a blank."
+_BLANK_IDS = "Ids hold blanks only where tabs part the fields of a line; else such a line is refused."
+_TABS = "Separate the fields by tabs, or write ids without blanks."
+_RUN = _Kind(
+    ("query_id", "iteration", "passage_id", "rank", "score", "run"),
+    "This line has {n} fields, a run has 6: query, iteration, passage, rank, score, tag.",
+    _BLANKS.format(n=6),
+    rf"^\s*(\S+\s+){{3}}[-+]?\d*\s+{_NUMBER}\s",
+    rf"\s[-+]?\d+\s+{_NUMBER}\s+\S+\s*$|^\s*\S+\s+\S+\s+[Qq]0\s",
+)
+_QRELS = _Kind(
+    ("query_id", "iteration", "passage_id", "grade"),
+    "This line has {n} fields, qrels have 4: query, iteration, passage, grade.",
+    _BLANKS.format(n=4),
+    r"^\s*(\S+\s+){3}[-+]?\d+\s",
+    r"\s[-+]?\d+\s*$",
+)
 _OBJECT = re.compile(r'\{\s*"[^"]*"\s*:')  # How a JSON object begins
 _UNUSED = {"iteration": "trec_eval does not read it"}
 
@@ -170,22 +226,23 @@ class TrecRun(Format):
 
     name, title, takes = "trec-run", "TREC run", {"rankings": ""}
     recognised = "Lines of six fields or more, of which the fifth is a number"
+    traps = (_BLANK_IDS,)
 
     def sniff(self, probe: Archive) -> float:
-        return _confidence(probe, _is_run, len(_RUN))
+        return _confidence(probe, _is_run, len(_RUN.columns))
 
     def why_not(self, probe: Archive) -> str:
         wanted = "a TREC run has 6: query, iteration, passage, rank, score (a number), tag"
-        return _misfit(probe, _is_run, wanted)
+        return _misfit(probe, _RUN, _is_run, wanted)
 
     def reports(self, archives: Sequence[Archive], options: Options) -> Iterator[FileReport]:  # noqa: ARG002
-        return _accounts(archives, _RUN)
+        return _accounts(archives, _RUN.columns)
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
         """Read each tag of each file as a run."""
         files, room = [], options.limits.rows_in_memory
         for member in members_of(archives):
-            file = _File(member, _RUN, _SHORT_RUN)
+            file = _File(member, _RUN)
             _refuse_qrels(member)
             done = ordered_blocks(_ranked(file), member.name, room, options.tie_order)
             room -= done.rows.height if isinstance(done, Ordered) else 0
@@ -214,22 +271,24 @@ class TrecQrels(Format):
 
     name, title, takes = "trec-qrels", "TREC qrels", {"judgements": ""}
     recognised = "Lines of four fields, of which the last is an integer"
+    traps = (_BLANK_IDS,)
     names_collection = 1
 
     def sniff(self, probe: Archive) -> float:
-        return _confidence(probe, _is_qrels, len(_QRELS))
+        return _confidence(probe, _is_qrels, len(_QRELS.columns))
 
     def why_not(self, probe: Archive) -> str:
-        return _misfit(probe, _is_qrels, "TREC qrels have 4: query, iteration, passage, grade (an integer)")
+        wanted = "TREC qrels have 4: query, iteration, passage, grade (an integer)"
+        return _misfit(probe, _QRELS, _is_qrels, wanted)
 
     def reports(self, archives: Sequence[Archive], options: Options) -> Iterator[FileReport]:  # noqa: ARG002
-        return _accounts(archives, _QRELS)
+        return _accounts(archives, _QRELS.columns)
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
         """Read each file as a golden set unless the options name one for all."""
         parts = [Import(collections=collection_of(options, "imported: TREC"))]
         for member in members_of(archives):
-            file = _File(member, _QRELS, _SHORT_QRELS)
+            file = _File(member, _QRELS)
             rows = pl.concat(list(file.blocks()), rechunk=True)
             if file.longer == rows.height:
                 problem = "Every line has more than 4 fields: this is not a qrels file."
@@ -245,7 +304,7 @@ def _accounts(archives: Sequence[Archive], fields: Sequence[str]) -> Iterator[Fi
 
 def _refuse_qrels(member: Member) -> None:
     head = _lines(member)
-    if head and all(len(fields) == len(_QRELS) for _, fields in head):
+    if head and all(len(_fields(line, 4)) == 4 for _, line in head):
         raise InputError(
             "This is a qrels file (4 fields: query, iteration, passage, grade), not a run.",
             where=place(member.name, head[0][0]),
@@ -257,48 +316,65 @@ def _ranked(file: _File) -> Iterator[pl.DataFrame]:
     """Yield rows to be ordered: run, stage, query_id, passage_id, rank, score, line."""
     for rows in file.blocks():
         # A rank that is no integer is not an error: trec_eval ignores the column; the scores decide.
+        rank = pl.col("rank").cast(pl.Int64, strict=False)
+        _refuse_shifted(rows.filter(rank.is_null() | (pl.col("passage_id") == "Q0")), file.member.name)
         yield rows.with_columns(
-            pl.col("rank").cast(pl.Int64, strict=False),
-            score=numbers(rows, "score", file.member.name),
-            stage=pl.lit("final"),
+            rank, score=numbers(rows, "score", file.member.name), stage=pl.lit("final")
         ).drop("iteration")
 
 
+def _refuse_shifted(rows: pl.DataFrame, name: str) -> None:
+    """Refuse lines whose fields stand one further, since an id holds a blank and the tag is missing."""
+    number = {column: pl.col(column).cast(pl.Float64, strict=False).is_not_null() for column in _RUN.columns}
+    bad = rows.filter(number["run"] & (~number["rank"] & number["score"] | (pl.col("passage_id") == "Q0")))
+    problem = "The rank is {rank}, the score {score} and the tag {run}: an id may hold a blank."
+    refuse(bad, problem, name, do=_TABS)
+
+
 @per_member
-def _lines(member: Member) -> list[tuple[int, list[str]]]:
-    """Return numbers and fields of the lines that hold data, from the head of the file."""
+def _lines(member: Member) -> list[tuple[int, str]]:
+    """Return numbers and texts of the lines that hold data, from the head of the file."""
     numbered = enumerate(head_lines(member), 1)
-    return [(number, line.split()) for number, line in numbered if line.strip() and line[0] != "#"]
+    return [(number, line) for number, line in numbered if line.strip() and line[0] != "#"]
+
+
+def _fields(line: str, least: int) -> list[str]:
+    """Return the fields of a line: between tabs where it has enough of them, else between blanks."""
+    tabbed = [field.strip() for field in line.split("\t")]
+    apart = len(tabbed) >= least and all(tabbed[:least]) and "\r" not in line
+    return tabbed if apart else line.split()
 
 
 def _confidence(probe: Archive, good: Callable[[list[str]], bool], fields: int) -> float:
-    lines = _lines(probe.members[0]) if len(probe.members) == 1 else []
-    if not lines or _is_json(lines):
+    numbered = _lines(probe.members[0]) if len(probe.members) == 1 else []
+    if not numbered or _is_json(numbered):
         return 0.0
-    share = sum(good(line) for _, line in lines) / len(lines)
-    first, second = lines[0][1], lines[1][1] if len(lines) > 1 else []
+    lines = [_fields(line, fields) for _, line in numbered]
+    share = sum(map(good, lines)) / len(lines)
+    first, second = lines[0], lines[1] if len(lines) > 1 else []
     # Words in the first line where the others have numbers make it a table.
     if share >= 0.5 and (good(first) or len(first) != len(second)):
         return SURE if share >= 0.9 else LIKELY
-    near = sum(abs(len(line) - fields) <= 1 for _, line in lines) / len(lines)
+    near = sum(abs(len(line) - fields) <= 1 for line in lines) / len(lines)
     return RESEMBLES if max(share, near) >= 0.5 else 0.0
 
 
-def _is_json(lines: Sequence[tuple[int, list[str]]]) -> bool:
-    return _OBJECT.match(" ".join(lines[0][1])) is not None
+def _is_json(lines: Sequence[tuple[int, str]]) -> bool:
+    return _OBJECT.match(" ".join(lines[0][1].split())) is not None
 
 
-def _misfit(probe: Archive, good: Callable[[list[str]], bool], wanted: str) -> str:
-    bad = next(((number, line) for number, line in _lines(probe.members[0]) if not good(line)), None)
+def _misfit(probe: Archive, kind: _Kind, good: Callable[[list[str]], bool], wanted: str) -> str:
+    lines = ((number, _fields(line, len(kind.columns))) for number, line in _lines(probe.members[0]))
+    bad = next(((number, line) for number, line in lines if not good(line)), None)
     return f"line {bad[0]} has {len(bad[1])} fields, {quoted(' '.join(bad[1]))}; {wanted}" if bad else ""
 
 
 def _is_run(fields: list[str]) -> bool:
-    return len(fields) >= len(_RUN) and _is_number(fields[4])
+    return len(fields) >= len(_RUN.columns) and _is_number(fields[4])
 
 
 def _is_qrels(fields: list[str]) -> bool:
-    return len(fields) == len(_QRELS) and fields[3].lstrip("+-").isdigit()
+    return len(fields) == len(_QRELS.columns) and fields[3].lstrip("+-").isdigit()
 
 
 def _is_number(text: str) -> bool:

@@ -99,6 +99,58 @@ def test_comments_blank_lines_and_further_fields():
     assert [(left.count, left.first) for left in made.left_out] == [(1, "x:3")]
 
 
+TABBED = {
+    "blanks in both ids": ("q 1\tQ0\td 1\t1\t2.0\tx\nq 1\tQ0\td2\t2\t1.0\tx\n", ["q 1/d 1", "q 1/d2"]),
+    "blanks around fields": ("q 1 \tQ0\t d1\t1\t 2.0\t x\r\n", ["q 1/d1"]),
+    "further fields": ("q 1\tQ0\td 1\t1\t2.0\tx\tmore of it\n", ["q 1/d 1"]),
+    "a line of blanks among them": ("q1 Q0 d1 1 2.0 x\nr 2\tQ0\td2\t1\t1.0\tx\n", ["q1/d1", "r 2/d2"]),
+    "tabs twice": ("q1\t\tQ0\td1\t1\t2.0\tx\n", ["q1/d1"]),
+    "tabs and a blank": ("q1 Q0\td1\t1\t2.0\tx\n", ["q1/d1"]),
+}
+
+
+@pytest.mark.parametrize(("content", "expected"), TABBED.values(), ids=TABBED.keys())
+def test_tabs_part_the_fields_of_a_line_that_has_enough_of_them(content, expected):
+    for size in (Limits().block_bytes, 16):
+        made = read(up("f2.run", content), limits=Limits(block_bytes=size))
+        ids = rows(made, "rankings").select(pl.format("{}/{}", "query_id", "passage_id"))
+        assert ids.to_series().to_list() == expected
+        assert [run.label for run in made.runs] == ["x"]
+        assert rows(made, "rankings")["score"].to_list() == [2.0, 1.0][: len(expected)]
+
+
+def test_tabs_part_the_fields_of_qrels():
+    made = read(up("f2.qrels", "q 1\t0\td 1\t1\nq 2\t0\td3\t0\n"))
+    judged = rows(made, "judgements").select("query_id", "passage_id", "raw").rows()
+    assert judged == [("q 1", "d 1", 1), ("q 2", "d3", 0)]
+
+
+SHIFTED = {
+    "in a passage": "q1 Q0 my doc 1 12.4 bm25",
+    "in a passage, so that it reads well": "q1 Q0 my 2 1 12.4 bm25",
+    "in a passage, no tag": "q1 Q0 my doc 1 12.4",
+    "in a query": "q 1 Q0 d1 1 2.0 x",
+    "in a query, passages are numbers": "q 1 Q0 17 1 2.0 x",
+    "in a query, no tag": "q 1 Q0 17 1 2.0",
+    "in both": "q 1 Q0 my doc 1 2.0 x",
+    "between tabs that are too few": "q 1\tQ0\td1\t1\t2.0 x",
+}
+
+
+@pytest.mark.parametrize("line", SHIFTED.values(), ids=SHIFTED.keys())
+def test_a_blank_in_an_id_is_refused_by_line_where_blanks_part_fields(line):
+    said = refusal(up("x", f"q1 Q0 a 1 20.0 bm25\n{line}\n"), format="trec-run")
+    assert said.startswith("x:2: ")
+    assert "an id may hold a blank" in said
+    assert "Separate the fields by tabs" in said
+
+
+@pytest.mark.parametrize("line", ["q 1 0 d1 1", "q1 0 my 2 1", "q1 0 my doc 1", "q 1 0 17 1"])
+def test_a_blank_in_an_id_of_qrels_is_refused_by_line(line):
+    said = refusal(up("x", f"{QRELS}{line}\n"))
+    assert said.startswith("x:4: More fields between blanks than 4: an id may hold a blank.")
+
+
 def test_ids_keep_hashes_quotes_and_unicode():
     made = read(up("x", 'q"1 Q0 doc#1,"a 1 1.0 t\nq"1 Q0 d\u00a0é 2 0.5 t\n'))
     assert order(made, 'q"1') == ['doc#1,"a', "d\u00a0é"]

@@ -1,0 +1,65 @@
+"""Files that people have, taken by the command and by the page alike: what comes of each, or what is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from core.cli.app import app as command
+from tests.pages.conftest import OpenPage
+from tests.pages.reading import everything, unescaped
+
+TAKEN = {
+    "blanks in ids between tabs": (
+        {
+            "f2.run": "q 1\tQ0\td1\t1\t2.0\tx\nq 1\tQ0\td2\t2\t1.0\tx\nq 2\tQ0\td3\t1\t3.0\tx\n",
+            "f2.qrels": "q 1\tI0\td1\t1\nq 2\tI0\td3\t1\n",
+        },
+        {"rankings": 3, "judgements": 2, "runs": 1},
+    ),
+}
+"""Case → files, and rows per table."""
+REFUSED = {
+    "blanks in ids between blanks": (
+        {"my.run": "q1 Q0 my doc 1 12.4 bm25\n"},
+        "my.run:1: More fields between blanks than 6: an id may hold a blank.",
+    ),
+}
+"""Case → files, and what is said."""
+
+
+def _import(files: dict[str, str], folder: Path) -> str:
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    paths = [str(folder / name) for name in files]
+    said = CliRunner().invoke(
+        command, ["--store", str(folder / "store"), "import", *paths, "--format", "csv"]
+    )
+    return said.output
+
+
+@pytest.mark.parametrize(("files", "taken"), TAKEN.values(), ids=TAKEN.keys())
+def test_taken(open_page: OpenPage, tmp_path: Path, files: dict[str, str], taken: dict[str, int]) -> None:
+    said = _import(files, tmp_path).splitlines()
+    for table, rows in taken.items():
+        assert f"taken,{table},{rows}," in [line[: len(f"taken,{table},{rows},")] for line in said], said
+    app = open_page(tmp_path / "other", "add")
+    app.file_uploader[0].set_value([(name, text.encode(), "text/plain") for name, text in files.items()])
+    app.run()
+    assert not app.exception
+    assert not app.error
+    app.button(key="add_now").click().run()
+    assert app.success[0].value.startswith("Added as revision 1")
+
+
+@pytest.mark.parametrize(("files", "message"), REFUSED.values(), ids=REFUSED.keys())
+def test_refused(open_page: OpenPage, tmp_path: Path, files: dict[str, str], message: str) -> None:
+    assert message in " ".join(_import(files, tmp_path).split())
+    app = open_page(tmp_path / "other", "add")
+    app.file_uploader[0].set_value([(name, text.encode(), "text/plain") for name, text in files.items()])
+    app.run()
+    assert not app.exception
+    assert message in unescaped(everything(app))
+    assert not [button for button in app.button if button.key == "add_now"]
