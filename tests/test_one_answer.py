@@ -17,10 +17,17 @@ from core.agents.answers import Answers
 from core.api.decision import Decision
 from core.api.pages import Page
 from core.cli.app import app
+from core.pipeline.evaluate import run_job
+from core.pipeline.evaluate.session import Site
+from core.pipeline.sweep import parse
+from core.pipeline.sweep.read import read_job
+from core.store import Store
 from core.views import text
 from core.views.blocks import Cards
 from core.views.what_if.scenarios import YOURS
 from tests.oracle.worlds import World, world
+from tests.pipeline import cranfield
+from tests.shared import once
 
 WORLDS, QUICK = 50, 6
 
@@ -165,3 +172,40 @@ DEMO = [
 @pytest.mark.parametrize(("collection", "asked"), DEMO)
 def test_every_surface_says_the_same_of_the_demo(shipped_store, tmp_path, collection, asked):
     compare(shipped_store, collection, dict(asked), tmp_path)
+
+
+SWEEP = f"""
+name = "cranfield"
+collection = "{cranfield.FOLDER}"
+golden_set = {{ split = "{cranfield.SPLIT}" }}
+[axes]
+mode = ["sparse", "dense", "hybrid"]
+embedder = "wordllama"
+dim = [64, 256]
+candidates = [20, 100]
+[latency]
+repeats = 2
+"""
+
+
+def swept(store: Path) -> None:
+    job, _ = read_job(parse(SWEEP, "toml"))
+    with Store.open(store).write("evaluate") as writer:
+        run_job(job, writer.add, site=Site(work=store.parent / "evaluations"))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not cranfield.FOLDER.is_dir(), reason=f"no Cranfield collection at {cranfield.FOLDER}")
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"measure": "nDCG@10", "sla_ms": 50.0},
+        {"measure": "R@20", "sla_ms": 200.0, "rule": "latency", "min_quality": 0.3},
+        {"measure": "RA-nWG@20", "indifference": 0.03},
+    ],
+)
+def test_every_surface_says_the_same_of_a_classic_collection(tmp_path_factory, tmp_path, asked):
+    store = once(tmp_path_factory, "cranfield-swept", swept)
+    (name,) = Store.open(store).read().collections()["collection_id"].to_list()
+    compare(store, name, dict(asked), tmp_path)

@@ -38,6 +38,13 @@ class Beliefs:
     expected: Floats  # [S], posterior means
     distinct: int  # stacks of different results
     _asked: dict[tuple[str, int], Floats] = field(default_factory=dict, repr=False)
+    _peaks: dict[int, NDArray[np.float32]] = field(default_factory=dict, repr=False)
+
+    def peaks(self, sign: int) -> NDArray[np.float32]:
+        """Return the best draw of each stack in merit [S]; a sign of −1 where lower is better."""
+        if sign not in self._peaks:
+            self._peaks[sign] = (sign * self.quality).max(axis=1)
+        return self._peaks[sign]
 
     def numbers(self, axis: Axis, rows: NDArray[np.intp]) -> NDArray[Any]:
         """Return the numbers of rows on an axis in every draw [m, B].

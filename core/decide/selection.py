@@ -94,7 +94,7 @@ def assess(
     good = within = None
     if chosen is not None and believed is not None:
         good, within = _good(believed, decision, limits, chosen)
-    alone = chosen is not None and _distinct_feasible(numbers, decision) < 2
+    alone = chosen is not None and _alone(numbers, decision)
     known = good is not None and not alone
     return Assessment(
         pgs=good if known else None,
@@ -123,14 +123,15 @@ def _number(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def _distinct_feasible(numbers: Numbers, decision: Decision) -> int:
-    """Count feasible stacks of different results; those without results per query each count."""
+def _alone(numbers: Numbers, decision: Decision) -> bool:
+    """Tell whether all feasible stacks have equal results; each without results per query differs."""
     rows = np.flatnonzero(decision.feasible)
     singly = numbers.singly(rows)
-    if numbers.paired is None or not singly.any():
-        return len(rows)
-    values = numbers.paired.values[numbers.places[rows[singly]]]
-    return len(np.unique(values, axis=0)) + int((~singly).sum())
+    if numbers.paired is None or not singly.all():
+        return len(rows) < 2
+    places = numbers.places[rows]
+    values, first = numbers.paired.values[places], numbers.paired.values[places[:1]]
+    return bool(((values == first) | (np.isnan(values) & np.isnan(first))).all())
 
 
 def _ahead(numbers: Numbers, decision: Decision, chosen: int) -> bool:
@@ -143,7 +144,11 @@ def _ahead(numbers: Numbers, decision: Decision, chosen: int) -> bool:
     others = others[others != chosen]
     if not len(others) or numbers.places[chosen] < 0 or not numbers.singly(others).all():
         return False
-    return bool((numbers.better_by(chosen, others, (1 - LEVEL) / 2)[0] > ROUNDING).all())
+    nearest = others[[int(numbers.merit[others].argmax())]]  # which mostly tells, at a fraction of the work
+    return all(
+        bool((numbers.better_by(chosen, rows, (1 - LEVEL) / 2)[0] > ROUNDING).all())
+        for rows in (nearest, others)
+    )
 
 
 def _good(
@@ -163,11 +168,10 @@ def _near_best(believed: Beliefs, decision: Decision, limits: Constraints, among
     chosen, rows = among
     if decision.rule == "quality":
         sign = 1 if decision.quality.higher_is_better else -1
-        merit = sign * believed.quality
-        mine = merit[chosen]
-        rows = rows[merit[rows].max(axis=1) > mine.min() + decision.delta]
+        mine = sign * believed.quality[chosen]
+        rows = rows[believed.peaks(sign)[rows] > mine.min() + decision.delta]  # the others never beat it
         fits = _fits(believed, limits, decision.required, rows)
-        best = np.where(fits, merit[rows], -np.inf).max(axis=0, initial=-np.inf)
+        best = np.where(fits, sign * believed.quality[rows], -np.inf).max(axis=0, initial=-np.inf)
         return np.asarray(mine >= best - decision.delta - _SINGLE)
     fits = _fits(believed, limits, decision.required, rows)
     if decision.rule == "cost":
