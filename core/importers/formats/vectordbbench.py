@@ -7,11 +7,16 @@ the tool; entries with another one failed.
 
 A streaming case searches while vectors are inserted: each of its stages, by the percent that was loaded, is a
 run (above 100: after the index was optimised). The neighbours of its recall are those of all vectors.
+
+What a case searches is its collection: data and filter. What it returns beside ids (its payload) is an
+axis of the stack; the concurrencies and stages of its test are neither. A label of a database names how it is
+deployed, an axis too: it is not the machine that timed.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -39,6 +44,7 @@ _CASES: Mapping[int, str] = {
 }  # fmt: skip
 _SIZED = "Small Cohere (768dim, 100K)"  # The data of a streaming case that does not say them
 _FILTERS = {"label_percentage": "Label-Filter", "filter_rate": "Int-Filter"}
+_SMALL = {300, 400}  # Cases with a filter that may not say their data either
 _STREAMING, _RATE = 200, 500  # Its case_id, and the rows a second that it inserts where it does not say it
 _STAGES = "st_search_stage_list"
 _LOADED = 100  # Percent
@@ -55,6 +61,12 @@ _LATENCIES = {"serial_latency_p95": "latency_p95", "serial_latency_p99": "latenc
 _QUALITY = {"recall": ("ANN-Recall", "R"), "ndcg": ("ANN-nDCG", "nDCG"), "mrr": ("ANN-RR", "RR")}
 """Key → the measure against exact neighbours, and against judgements (cases that search texts)."""
 _NOT_INDEX = {"index", "metric_type", "use_partition_key"}
+_PAYLOAD, _DATA = "payload_profile", "dataset_with_size_type"
+_TESTED = {_PAYLOAD, "concurrencies", "search_stages", "optimize_after_write", "read_dur_after_write"}
+"""Parameters of a case that change nothing of what is searched."""
+_BOARD = (
+    "db", "db_name", "db_label", "label", "case", "dataset", "filter_ratio", "qps", "qp$", "latency", "recall"
+)  # fmt: skip
 _NOTES = (
     "Latencies converted from seconds to milliseconds; they are of one search request at a time.",
     "Recall and nDCG are against the exact nearest neighbours (ANN-…), not against judgements, except in "
@@ -68,12 +80,13 @@ class VectorDbBench(Format):
 
     name, title = "vectordbbench", "VectorDBBench results"
     takes = {"aggregates": "recall, nDCG (MRR) at the case's k, p95 and p99 of the search request, per case"}
-    recognised = "JSON with results[{metrics, task_config, label}]"
+    recognised = "JSON with results[{metrics, task_config, label}], or a list of {db, db_name, qps, latency}"
     units = "latencies from seconds to milliseconds"
     traps = (
         'Entries with another label than ":)" failed and hold zeros: they are left out and counted.',
         "An entry without a label is done, as in the tool.",
         "p95 is missing in older files and stays missing; 0 of a stage that did not run is missing too.",
+        "Of a leaderboard, rows with another label than 1 failed; a setting that stands twice is numbered.",
         "Throughput and concurrent latencies are kept in the manifest: they are no latency of one query.",
     )
 
@@ -81,12 +94,16 @@ class VectorDbBench(Format):
     known = {
         "": "prices of databases; they are no results",
         "results": dict.fromkeys(("results.metrics", "results.task_config", "results.label"), TAKEN),
+        "leaderboard": dict.fromkeys(_BOARD, TAKEN),
     }
 
     @staticmethod
     def kind(member: Member) -> str | None:
-        known = {"results[].metrics", "results[].task_config"} <= outline(member).keys()
-        return "results" if known else None
+        paths = outline(member).keys()
+        if {"results[].metrics", "results[].task_config"} <= paths:
+            return "results"
+        board = {"[].db", "[].db_name", "[].qps", "[].latency", "[].label"} <= paths
+        return "leaderboard" if board and paths & {"[].case", "[].dataset"} else None
 
     def sniff(self, probe: Archive) -> float:
         return (
@@ -106,9 +123,11 @@ class VectorDbBench(Format):
         """Read the entries that are done."""
         reports: list[Reported] = []
         left: list[LeftOut] = []
-        assumed = 0
         for member in members_of(archives):
             if not self.kind(member) and len(archives[0].members) > 1:
+                continue
+            if self.kind(member) == "leaderboard":
+                reports += _board(member, left)
                 continue
             for index, (where, entry) in enumerate(objects(member, "results")):
                 if (optional(entry, "label", str, where) or _DONE) != _DONE:
@@ -116,10 +135,10 @@ class VectorDbBench(Format):
                     continue
                 searches = [search for search in _searches(member, index, entry, where) if search.figures]
                 reports += searches
-                assumed += any(search.manifest["k_assumed"] for search in searches)
                 left += [] if searches else [LeftOut(1, _IDLE, where)]
         if not reports:
             raise InputError("No entry is done and has results of a search.", where=archives[0].name)
+        assumed = len({(r.digest, r.decided["entry"]) for r in reports if r.manifest["k_assumed"]})
         default = f"{assumed} entries do not say their k; it is taken to be the tool's default, {_DEFAULT_K}."
         runs = reported_runs(reports, options, importer=self.name, source="VectorDBBench results")
         partly = any("loaded" in report.spec for report in reports)
@@ -148,13 +167,13 @@ def _reported(member: Member, index: int, entry: Json, where: str) -> Reported:
     spec = _spec(
         optional(task, "db_case_config", dict, where) or {}, " ".join((database, version)).strip(), label
     )
-    params = ", ".join(f"{key} {shown(value, 20)}" for key, value in spec.get("index_params", {}).items())
     number_ = optional(case, "case_id", int, where)
     custom = optional(case, "custom_case", dict, where) or {}
-    # The machine's size where the label names one: ``16c64g-sq8`` is of 16 cores and 64 GB.
-    size = re.match(r"\d+(?:\.\d+)?c\d+g", label)
+    payload = custom.get(_PAYLOAD) or case.get(_PAYLOAD)
+    spec |= {"payload": shown(payload)} if isinstance(payload, str) and payload else {}
+    params = ", ".join(f"{key} {shown(value, 20)}" for key, value in spec.get("index_params", {}).items())
     return Reported(
-        label=f"{database} {label} {spec['index']} {params}".replace("  ", " ").strip(),
+        label=" ".join(filter(None, (database, label, spec["index"], spec.get("payload"), params))),
         stem=f"{member.stem} {index}",
         digest=member.digest,
         decided={"entry": index},
@@ -162,7 +181,6 @@ def _reported(member: Member, index: int, entry: Json, where: str) -> Reported:
         figures=tuple(_figures(metrics, k or _DEFAULT_K, where)),
         collection=_case(number_, custom),
         manifest={"task": kept(task), "metrics": kept(metrics), "k_assumed": k is None},
-        environment={"reported": size[0] if size else shown(label, 200)} if label else {},
     )
 
 
@@ -194,23 +212,56 @@ def _searches(member: Member, index: int, entry: Json, where: str) -> Iterator[R
         )
 
 
+def _board(member: Member, left: list[LeftOut]) -> Iterator[Reported]:
+    """Yield the rows of a leaderboard: milliseconds at p99, and in newer ones the recall of a filter."""
+    times: Counter[tuple[str, str]] = Counter()
+    for index, (where, row) in enumerate(objects(member)):
+        label = row.get("label")
+        latency = amount(row, "latency", where)
+        if not latency or (isinstance(label, int) and label != 1):
+            left.append(LeftOut(1, _FAILED, where))
+            continue
+        database = expect(row, "db", str, where)
+        deployment = optional(row, "db_label", str, where) or (label if isinstance(label, str) else "")
+        ratio = number(row, "filter_ratio", where)
+        case = expect(row, "case", str, where) if "case" in row else expect(row, "dataset", str, where)
+        case += f", filter {100 * ratio:g} %" if ratio else ""
+        name = " ".join(filter(None, (database, deployment)))
+        times[name, case] += 1
+        again = times[name, case]
+        recall = number(row, "recall", where)
+        quality = [Figure(measure="ANN-Recall", value=recall, k=_DEFAULT_K)] if recall is not None else []
+        yield Reported(
+            label=name if again == 1 else f"{name}, setting {again}",
+            stem=f"{member.stem} {index}",
+            digest=member.digest,
+            decided={"entry": index},
+            spec=_spec({}, database, deployment) | ({} if again == 1 else {"setting": again}),
+            figures=(Figure(measure="latency_p99", value=latency, stage="retrieve"), *quality),
+            collection=shown(case, 200),
+            manifest={"row": kept(row), "k_assumed": recall is not None},
+        )
+
+
 def _case(number_: int | None, custom: Json) -> str:
     """Return the tool's name of a case; parameters that are not in it as a hash."""
     name = "unnamed case" if number_ is None else _CASES.get(number_, f"case {number_}")
-    label = custom.get("name")
-    sized = shown(custom.get("dataset_with_size_type") or _SIZED)
+    label, data = custom.get("name"), custom.get(_DATA)
+    sized = shown(data or _SIZED)
     by = next((key for key in _FILTERS if isinstance(custom.get(key), int | float)), None)
-    said = {by, "dataset_with_size_type"}
+    said = {_DATA}
     if number_ == _STREAMING:
         name, said = (
             f"Streaming-Perf - {sized}, {custom.get('insert_rate') or _RATE} rows/s",
             {*said, "insert_rate"},
         )
-    elif by is not None:
-        name = f"{_FILTERS[by]}-{100 * float(custom[by]):.1f}% - {sized}"
+    elif by is not None and (data or number_ in _SMALL):
+        name, said = f"{_FILTERS[by]}-{100 * float(custom[by]):.1f}% - {sized}", {*said, by}
     elif isinstance(label, str) and label:
         name, said = shown(label), {"name"}
-    rest = {key: value for key, value in custom.items() if key not in said}
+    elif data:
+        name = f"{name} - {sized}"
+    rest = {key: value for key, value in custom.items() if key not in said | _TESTED}
     return f"{name} {short_hash(canonical_json(kept(rest)))[:6]}" if rest else name
 
 

@@ -47,7 +47,7 @@ def test_an_entry_is_a_run():
     assert run.manifest["task"]["db_config"] == {
         "db_label": "16c64g-sq8", "version": "2.6", "uri": LEFT_OUT, "password": LEFT_OUT, "num_shards": 1
     }  # fmt: skip
-    assert run.environment == {"reported": "16c64g"}
+    assert run.environment == {}  # a label names the deployment, not the machine that timed
 
 
 def test_failed_and_idle_entries_are_left_out_and_missing_stays_missing():
@@ -95,6 +95,108 @@ def test_a_case_is_called_as_the_tool_calls_it(case):
     }  # fmt: skip
     made = read(up("x.json", file(one)))
     assert [each.name for each in made.collections] == [CUSTOM[case]]
+
+
+def full_text(database: str, data: str, mrr: float, **custom: object) -> dict[str, object]:
+    one = entry(recall=mrr, ndcg=mrr, mrr=mrr)
+    one["task_config"] |= {
+        "db": database,
+        "db_config": {"db_label": f"label-{database}", "version": ""},
+        "db_case_config": {"index": "default"},
+        "case_config": {"case_id": 503, "custom_case": {"dataset_with_size_type": data, **custom}, "k": 100},
+    }
+    return one
+
+
+HOTPOT, MARCO = "HotpotQA Small (100K documents)", "MS MARCO Large (8.8M documents)"
+IDS = {"payload_profile": "ids_only"}
+
+
+def test_full_text_cases_are_apart_by_their_data():
+    made = read(up("x.json", file(
+        full_text("EngineA", HOTPOT, 0.84, **IDS), full_text("EngineA", MARCO, 0.27, **IDS),
+        full_text("EngineB", MARCO, 0.28, **IDS), full_text("EngineB", MARCO, 0.29, payload_profile="text"),
+        full_text("EngineB", MARCO, 0.3, **IDS, filter_rate=0.9),
+    )))  # fmt: skip
+    names = {each.collection_id: each.name for each in made.collections}
+    runs = {run.run_id: run for run in made.runs}
+    table = rows(made, "aggregates").filter(pl.col("measure") == "RR")
+    assert {
+        (names[runs[row["run_id"]].collection_id], runs[row["run_id"]].label, row["value"])
+        for row in table.to_dicts()
+    } == {
+        (f"case 503 - {HOTPOT}", "EngineA label-EngineA default ids_only", 0.84),
+        (f"case 503 - {MARCO}", "EngineA label-EngineA default ids_only", 0.27),
+        (f"case 503 - {MARCO}", "EngineB label-EngineB default ids_only", 0.28),
+        (f"case 503 - {MARCO}", "EngineB label-EngineB default text", 0.29),
+        (f"Int-Filter-90.0% - {MARCO}", "EngineB label-EngineB default ids_only", 0.3),
+    }
+    assert {run.stack.spec["payload"] for run in made.runs} == {"ids_only", "text"}
+    assert all(run.environment == {} for run in made.runs)
+
+
+def test_streaming_cases_are_one_whatever_concurrency_they_were_tested_with():
+    ones = [entry(), entry(), entry()]
+    for one, tested in zip(
+        ones,
+        ({"concurrencies": [5, 10]}, {"concurrencies": [1]}, {"search_stages": [0.5], "insert_rate": 100}),
+        strict=True,
+    ):
+        one["task_config"]["case_config"] = {
+            "case_id": 200, "custom_case": {"dataset_with_size_type": SIZED, **tested}, "k": 10
+        }  # fmt: skip
+    made = read(up("x.json", file(*ones)))
+    assert [each.name for each in made.collections] == [
+        f"Streaming-Perf - {SIZED}, 500 rows/s", f"Streaming-Perf - {SIZED}, 100 rows/s"
+    ]  # fmt: skip
+
+
+def test_a_filter_of_data_that_are_not_said_claims_none():
+    one = entry()
+    one["task_config"]["case_config"] = {"case_id": 500, "custom_case": {**IDS, "filter_rate": 0.9}, "k": 10}
+    (collection,) = read(up("x.json", file(one))).collections
+    assert collection.name.startswith("case 500 ")
+    assert "Cohere" not in collection.name
+
+
+OLD_ROW = {"db": "Milvus", "db_label": "2c8g-disk", "db_name": "Milvus-2c8g-disk", "case": "Search (1M)",
+           "qps": 100.6, "latency": 21.1, "label": 1, "qp$": 0.0}  # fmt: skip
+NEW_ROW = {"dataset": "Cohere (Large)", "db": "Milvus", "label": "16c64g", "db_name": "Milvus-16c64g",
+           "qps": 100.6, "latency": 2.7, "recall": 0.93, "filter_ratio": 0.98}  # fmt: skip
+BOARDS = {
+    "old": (
+        [OLD_ROW, {**OLD_ROW, "label": -2, "latency": 0.0}],
+        {("Search (1M)", "Milvus 2c8g-disk", "latency_p99", None, 21.1)},
+    ),
+    "new": (
+        [NEW_ROW, {**NEW_ROW, "recall": 0.99, "latency": 3.0}, {**NEW_ROW, "latency": 0.0}],
+        {
+            ("Cohere (Large), filter 98 %", "Milvus 16c64g", "latency_p99", None, 2.7),
+            ("Cohere (Large), filter 98 %", "Milvus 16c64g", "ANN-Recall", 100, 0.93),
+            ("Cohere (Large), filter 98 %", "Milvus 16c64g, setting 2", "latency_p99", None, 3.0),
+            ("Cohere (Large), filter 98 %", "Milvus 16c64g, setting 2", "ANN-Recall", 100, 0.99),
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BOARDS)
+def test_a_leaderboard(case):
+    board, expected = BOARDS[case]
+    made = read(up("leaderboard.json", json.dumps(board)))
+    assert {each.format for each in made.detected} == {"vectordbbench"}
+    names = {each.collection_id: each.name for each in made.collections}
+    runs = {run.run_id: run for run in made.runs}
+    assert {
+        (
+            names[runs[row["run_id"]].collection_id],
+            runs[row["run_id"]].label,
+            *map(row.get, ("measure", "k", "value")),
+        )
+        for row in rows(made, "aggregates").to_dicts()
+    } == expected
+    assert [each.count for each in lost(made)] == [1]
+    assert len({run.stack.stack_id for run in made.runs}) == len(made.runs)
 
 
 def test_cases_that_differ_in_what_no_name_says_are_apart():

@@ -1,0 +1,75 @@
+"""Files of other tools, by the page and by the command: the same numbers in the store."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from core.cli.app import app as command
+from core.store import Store
+from tests.importers.formats import test_vectordbbench as vectordbbench
+from tests.pages.conftest import OpenPage
+from tests.pages.reading import assert_sound
+
+pytestmark = pytest.mark.slow
+
+Figures = Mapping[tuple[str, str, int | None], list[float]]
+"""Collection, measure, K → values of its stacks, in order."""
+
+CASES: dict[str, tuple[dict[str, str], Figures]] = {
+    "full text of two data sets": (
+        {
+            "result_fts.json": vectordbbench.file(
+                vectordbbench.full_text("A", vectordbbench.HOTPOT, 0.84),
+                vectordbbench.full_text("A", vectordbbench.MARCO, 0.27),
+                vectordbbench.full_text("B", vectordbbench.MARCO, 0.28),
+            )
+        },
+        {
+            (f"case 503 - {vectordbbench.HOTPOT}", "RR", 100): [0.84],
+            (f"case 503 - {vectordbbench.MARCO}", "RR", 100): [0.27, 0.28],
+        },
+    ),
+    "a leaderboard": (
+        {"leaderboard.json": json.dumps([vectordbbench.NEW_ROW])},
+        {("Cohere (Large), filter 98 %", "latency_p99", None): [2.7]},
+    ),
+}
+
+
+def figures(store: Path) -> dict[tuple[str, str, int | None], list[float]]:
+    snapshot = Store.open(store).read()
+    names = dict(snapshot.collections().select("collection_id", "name").iter_rows())
+    runs = dict(snapshot.runs().select("run_id", "collection_id").iter_rows())
+    found: dict[tuple[str, str, int | None], list[float]] = {}
+    for row in snapshot.aggregates(list(runs)).sort("value").iter_rows(named=True):
+        key = (names[runs[row["run_id"]]], row["measure"], row["k"])
+        found.setdefault(key, []).append(row["value"])
+    return found
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_page_takes_what_it_holds(case: str, open_page: OpenPage, tmp_path: Path):
+    files, expected = CASES[case]
+    app = open_page(tmp_path, "add")
+    app.file_uploader[0].set_value([(name, text.encode(), "text/plain") for name, text in files.items()])
+    app.run()
+    assert_sound(app)
+    app.button(key="add_now").click().run()
+    assert_sound(app)
+    found = figures(tmp_path)
+    assert {key: found.get(key) for key in expected} == expected
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_command_takes_what_it_holds(case: str, tmp_path: Path):
+    files, expected = CASES[case]
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    words = ["--store", str(tmp_path / "store"), "import", *(str(tmp_path / name) for name in files)]
+    said = CliRunner().invoke(command, words)
+    assert said.exit_code == 0, said.output
+    found = figures(tmp_path / "store")
+    assert {key: found.get(key) for key in expected} == expected
