@@ -101,6 +101,7 @@ def choice(view: View) -> Blocks:
     firm, chance = words.firmness(view.table, view.decision, view.sure)
     doubts = caveats(view.table, view.decision, view)
     notes = [note for note in (row["latency_note"], row["cost_note"], environment(view.table)) if note]
+    notes += graded_by(view)
     if said := assumed(view.table, view.decision, view.constraints):
         notes.append(said)
     sentences = [words.sure_words(view.decision, view.sure), *doubts.values()]
@@ -120,6 +121,13 @@ def choice(view: View) -> Blocks:
     }
     given |= {"label": next(iter(doubts), "what it rests on"), "several": len(doubts)}
     yield Control("choice", given, written)
+
+
+def graded_by(view: View) -> list[str]:
+    """Say who gave the grades, where that is on record."""
+    scope = view.scope
+    sets = view.snapshot.golden_sets(scope.collection_id).filter(golden_set_id=scope.golden_set_id or "")
+    return [f"Grades by {judge}." for judge in sets["judge"].drop_nulls() if judge]
 
 
 def ship_it(view: View) -> Blocks:

@@ -294,7 +294,7 @@ def cards(
 
     Returns:
         Of each: label, number with its unit, what it rests on, and how it was come by (measured, published,
-        modelled or imported; empty where that is unknown).
+        modelled or imported, a cost by its usage; empty where that is unknown).
     """
     low, high = row["latency_low"], row["latency_high"]
     spread = "" if low is None or high is None else f"{text.ms(low)} to {text.ms(high)} "
@@ -318,10 +318,11 @@ def cards(
     return [
         (quality.name, text.score(row["quality"]), interval, row["quality_basis"] or ""),
         (asked, text.ms(row["latency_ms"]), f"{spread}{timed}".strip(), row["latency_basis"] or ""),
-        (costed, f"{modelled}{cost}", paid, row["cost_basis"] or ""),
+        (costed, f"{modelled}{cost}", paid, _PRICED.get(row["cost_basis"], row["cost_basis"] or "")),
     ]
 
 
+_PRICED = {"measured": "measured usage × list price"}
 _LATENCIES = {"path": "Latency {}", "rerank": "Reranker latency {}", "end-to-end": "Latency {}, end to end"}
 
 
