@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import polars as pl
 import typer
@@ -121,7 +121,11 @@ def run(
     paths: Annotated[list[Path], typer.Argument(help="Files, folders, .gz and .zip.", show_default=False)],
     *,
     as_: Annotated[
-        str | None, typer.Option("--as", help=f"Format instead of by content: {_FORMATS}.")
+        list[str] | None,
+        typer.Option(
+            "--as",
+            help=f"Format instead of by content: {_FORMATS}; of one file as FILE=FORMAT. May be repeated.",
+        ),
     ] = None,
     label: Annotated[str | None, typer.Option(help="Name of the run.")] = None,
     collection: Annotated[str | None, typer.Option(help="Collection that the files belong to.")] = None,
@@ -216,7 +220,7 @@ def run(
     snapshot = store.read()
     options = knowing(
         snapshot,
-        format=as_,
+        **_formats(as_ or []),
         label=label,
         collection_id=collection,
         golden_set_id=golden_set,
@@ -294,6 +298,16 @@ def _written(write: Callable[[Choice | None], tuple[bool, str]], wanted: IfChang
         if said not in offers(changed):
             raise
         return write(said)
+
+
+def _formats(said: list[str]) -> dict[str, Any]:
+    """Return options of formats: for all files, and for those that are named."""
+    whole = [name for name in said if "=" not in name]
+    if len(whole) > 1:
+        problem = f"Two formats for all files: {' and '.join(whole[:2])}."
+        raise InputError(problem, where="--as", do=f"Name the file of each: --as FILE={whole[0]}.")
+    pairs = (name.rpartition("=") for name in said if "=" in name)
+    return {"format": next(iter(whole), None), "formats": {file: name for file, _, name in pairs}}
 
 
 def _columns(pairs: list[str]) -> dict[str, str]:

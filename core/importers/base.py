@@ -35,6 +35,8 @@ class Options:
     """Choices of the user; everything has a default that is said in the notes."""
 
     format: str | None = None  # Name of a format, or the beginning of several ("trec"); None = by content
+    # The same of single files, by their names as `preview` tells them; it stands before that for all
+    formats: Mapping[str, str] = field(default_factory=dict)
     label: str | None = None  # Name for the run; with several runs it is put before their own names
     collection_id: str | None = None  # Collection that the rankings and judgements belong to
     collection_name: str | None = None  # What people read for it where that is not its id

@@ -31,6 +31,13 @@ _JUDGED: Mapping[str, tuple[str, ...]] = {
 """Columns whose values a judge may judge once only, by table."""
 _SPAN = "Characters {start_char} to {end_char} of {source} are"
 
+_NAMED = {
+    "qrels": r"qrel|judg|relevan|ground.?truth|(?<![a-z])(gold|golden|labels?)(?![a-z])",
+    "run": r"rank|retriev|bm25|tf.?idf|splade|colbert|hybrid|"
+    r"(?<![a-z])(runs?|dense|sparse|predictions?|top.?\d+)(?![a-z])",
+}
+"""Patterns of names of files, by whether they hold judgements or a run."""
+
 GRADE_MAPPINGS: Mapping[str, Mapping[int, int]] = {
     "1-5": {1: 1, 2: 2, 3: 3, 4: 4, 5: 5},
     "binary": {0: 1, 1: 5},
@@ -41,6 +48,15 @@ GRADE_MAPPINGS: Mapping[str, Mapping[int, int]] = {
 }
 _BY_HIGHEST = {1: "binary", 2: "0-2", 3: "0-3", 4: "0-4"}
 _PAIR = re.compile(r"\s*(-?\d+)\s*(?:→|->|=)\s*([1-5])\s*")
+
+
+def said_by_name(file: str) -> str | None:
+    """Say by its name, else by its folder's, whether a file holds "qrels" or a "run"; None where neither."""
+    for name in reversed(file.lower().split("/")):
+        said = [what for what, words in _NAMED.items() if re.search(words, name)]
+        if said:
+            return said[0] if len(said) == 1 else None
+    return None
 
 
 def golden_set(

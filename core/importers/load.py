@@ -29,6 +29,20 @@ _CLUTTER = "a link or a system file"
 _AS_GOOD = 0.05  # Two formats within this confidence of one another are a question to the user
 
 
+class OpenFormatError(InputError):
+    """Files may be of several formats, and nobody has said of which.
+
+    Attributes:
+        files: Name of each → names of those formats.
+    """
+
+    def __init__(self, files: Mapping[str, tuple[str, ...]]) -> None:
+        name, formats = next(iter(files.items()))
+        do = f"Say which (--as '{shown(name)}={formats[0]}')."
+        super().__init__(f"This may be {' or '.join(formats)}.", where=name, do=do)
+        self.files = files
+
+
 @dataclass(frozen=True, slots=True)
 class _Match:
     """A format and the archive that it will read; `beside` = a file of a folder that is of another format."""
@@ -120,21 +134,27 @@ def _left_out(file_reports: Sequence[FileReport]) -> tuple[LeftOut, ...]:
 
 
 def _matches(archive: Archive, options: Options) -> tuple[list[_Match], dict[str, str]]:
-    formats = _wanted(options)
     if len(archive.members) == 1:
-        return [_single(archive, formats, options)], {}
+        return [_single(archive, options)], {}
+    formats = _wanted(options, archive.name)
     sure, whole = max(((format_.sniff(archive), format_) for format_ in formats), key=itemgetter(0))
     mine = whole.mine(archive) if sure >= ACCEPTED else ()
     matches = [_Match(whole, replace(archive, members=mine))] if mine else []
     names, beside = {member.name for member in mine}, bool(mine)
     errors: dict[str, InputError] = {}
+    open_: dict[str, tuple[str, ...]] = {}
     for file in (part for part in archive.split() if part.name not in names):
         try:
-            matches.append(replace(_single(file, formats, options), beside=beside))
+            matches.append(replace(_single(file, options), beside=beside))
+        except OpenFormatError as error:
+            open_ |= error.files
         except InputError as error:
             errors[file.name] = error
+    if open_ and not beside:  # a run or judgements that would be missed
+        raise OpenFormatError(open_)
     if not matches:
         raise _nothing(archive, errors)
+    errors |= {name: OpenFormatError({name: formats}) for name, formats in open_.items()}
     return matches, {name: _reason(error) for name, error in errors.items()}
 
 
@@ -158,8 +178,8 @@ def _reason(error: InputError) -> str:
     return (error.found[:1].lower() + error.found[1:]).rstrip(".")
 
 
-def _wanted(options: Options) -> tuple[Format, ...]:
-    name = options.format
+def _wanted(options: Options, file: str) -> tuple[Format, ...]:
+    name = options.formats.get(file, options.format)
     if name is None:
         return FORMATS
     matches = tuple(
@@ -170,8 +190,9 @@ def _wanted(options: Options) -> tuple[Format, ...]:
     return matches
 
 
-def _single(archive: Archive, formats: Sequence[Format], options: Options) -> _Match:
-    if len(formats) == 1 and options.format:
+def _single(archive: Archive, options: Options) -> _Match:
+    formats = _wanted(options, archive.name)
+    if len(formats) == 1:
         return _Match(formats[0], archive)
     sure = {format_: format_.sniff(archive) for format_ in formats}
     ranked = sorted(formats, key=lambda format_: -sure[format_])
@@ -181,9 +202,9 @@ def _single(archive: Archive, formats: Sequence[Format], options: Options) -> _M
         if (said.columns or said.row) and (table := next(mapped, None)):
             return _Match(table, archive)
         raise _unknown(archive, best, sure[best])
-    rivals = [format_.name for format_ in ranked if sure[format_] >= sure[best] - _AS_GOOD]
+    rivals = tuple(format_.name for format_ in ranked if sure[format_] >= sure[best] - _AS_GOOD)
     if len(rivals) > 1:
-        raise InputError(f"This may be {' or '.join(rivals)}.", where=archive.name, do="Say which (--as).")
+        raise OpenFormatError({archive.name: rivals})
     return _Match(best, archive)
 
 
@@ -268,6 +289,13 @@ def _refuse_twice(ids: Sequence[str], kind: str, option: str) -> None:
 def _previews(archive: Archive, options: Options) -> list[Preview]:
     try:
         matches, _ = _matches(archive, options)
+    except OpenFormatError as error:
+        parts = {part.name: part for part in (archive, *archive.split())}
+        return [
+            replace(_preview(parts[name], None, options, str(OpenFormatError({name: formats}))),
+                    choices={"format": formats})
+            for name, formats in error.files.items()
+        ]  # fmt: skip
     except ClqError as error:
         sure, nearest = max(((format_.sniff(archive), format_) for format_ in FORMATS), key=itemgetter(0))
         return [_preview(archive, nearest if sure > 0 else None, options, str(error))]

@@ -78,7 +78,7 @@ def test_in_a_folder_it_is_left_out_and_counted():
 def test_a_file_that_two_formats_would_read_asks(monkeypatch):
     table = next(each for each in FORMATS if each.name == "table")
     monkeypatch.setattr(type(table), "sniff", lambda *_: 0.95)
-    assert "This may be trec-run or table. Say which (--as)." in refusal(up("x", RUN))
+    assert "x: This may be trec-run or table. Say which (--as 'x=trec-run')." in refusal(up("x", RUN))
 
 
 def test_unknown_format_lists_the_known_ones():

@@ -8,9 +8,11 @@ import pytest
 from typer.testing import CliRunner
 
 from core.cli.app import app as command
+from core.store import Store
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import everything, unescaped
 
+FALLING = '{"q1": {"d1": 3, "d2": 2, "d3": 1}, "q2": {"d3": 3, "d1": 2}}'
 TAKEN = {
     "blanks in ids between tabs": (
         {
@@ -19,12 +21,20 @@ TAKEN = {
         },
         {"rankings": 3, "judgements": 2, "runs": 1},
     ),
+    "a run of whole numbers and qrels, by their names": (
+        {"bm25.json": FALLING, "qrels.json": '{"q1": {"d2": 1}, "q2": {"d3": 1}}'},
+        {"rankings": 5, "judgements": 2, "runs": 1},
+    ),
 }
 """Case → files, and rows per table."""
 REFUSED = {
     "blanks in ids between blanks": (
         {"my.run": "q1 Q0 my doc 1 12.4 bm25\n"},
         "my.run:1: More fields between blanks than 6: an id may hold a blank.",
+    ),
+    "whole numbers that may be scores or grades": (
+        {"a.json": FALLING},
+        "a.json: This may be ranx-run or ranx-qrels.",
     ),
 }
 """Case → files, and what is said."""
@@ -63,3 +73,14 @@ def test_refused(open_page: OpenPage, tmp_path: Path, files: dict[str, str], mes
     assert not app.exception
     assert message in unescaped(everything(app))
     assert not [button for button in app.button if button.key == "add_now"]
+
+
+def test_the_page_asks_what_a_file_holds(open_page: OpenPage, tmp_path: Path) -> None:
+    app = open_page(tmp_path / "store", "add")
+    app.file_uploader[0].set_value([("a.json", FALLING.encode(), "application/json")])
+    app.run()
+    app.segmented_control(key="format0").set_value("ranx-qrels").run()
+    assert not app.exception
+    assert not app.error
+    app.button(key="add_now").click().run()
+    assert Store.open(tmp_path / "store").read().golden_sets()["judgements"].to_list() == [5]

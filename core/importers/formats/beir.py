@@ -11,7 +11,7 @@ import polars as pl
 
 from core.errors import InputError, UnknownNameError
 from core.importers.base import Format, Import, Options, counted, merged
-from core.importers.judgements import golden_set
+from core.importers.judgements import golden_set, said_by_name
 from core.importers.read.jsons import outline
 from core.importers.read.member import Archive, Member, head_lines, members_of
 from core.importers.read.rows import again, identified, refuse
@@ -62,7 +62,7 @@ class Beir(Format):
         lines = [line for line in head_lines(member, 20) if line.strip()]
         if not lines:
             return None
-        if lines[0].split("\t") == _HEADER:
+        if lines[0].split("\t") == _HEADER and said_by_name(member.name) != "run":
             grades = [line.split("\t")[-1].strip() for line in lines[1:]]
             return "qrels" if all(re.fullmatch(r"[+-]?\d+(\.0+)?", grade) for grade in grades) else None
         if not re.match(r"\s*\{", lines[0]) or '"_id"' not in lines[0] or b'"text"' not in member.head:

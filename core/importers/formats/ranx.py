@@ -1,7 +1,7 @@
 """Runs and qrels of ranx: {query: {passage: score}} as JSON, plain or packed (.lz4, .gz), or as CBOR (.lz4).
 
-Both have one shape. Scores that are small integers throughout are grades; whole numbers written with a
-decimal point may be either, and that is asked.
+Both have one shape. The name of the file decides where it says which it is. Else scores that are small
+integers and follow no order are grades; what may be either is asked.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.base import Format, Import, Options, merged
-from core.importers.judgements import golden_set
+from core.importers.judgements import golden_set, said_by_name
 from core.importers.read.jsons import MOST_BYTES, Json, at, kind_of_value, read_object
 from core.importers.read.member import MIB, Archive, Member, per_member
 from core.importers.read.rows import identified, refuse
@@ -43,7 +43,7 @@ class RanxRun(Format):
 
     name, title = "ranx-run", "ranx run (JSON, LZ4)"
     takes = {"rankings": "every passage with its score, ordered by score as trec_eval does"}
-    recognised = "a JSON object of objects of numbers; small integers throughout are taken for qrels"
+    recognised = "a JSON object of objects of numbers, by the name of the file, else by how they fall"
 
     def sniff(self, probe: Archive) -> float:
         return _confidence(probe.members[0])[0] if len(probe.members) == 1 else 0.0
@@ -75,7 +75,7 @@ class RanxQrels(Format):
 
     name, title = "ranx-qrels", "ranx qrels (JSON, Parquet)"
     takes = {"judgements": "every passage with its grade, mapped to 1..5"}
-    recognised = "a JSON object of objects of small integers; Parquet of q_id, doc_id and integers as score"
+    recognised = "a JSON object of objects of integers; Parquet of q_id, doc_id and integers as score"
 
     def sniff(self, probe: Archive) -> float:
         return _confidence(probe.members[0])[1] if len(probe.members) == 1 else 0.0
@@ -103,9 +103,10 @@ class RanxQrels(Format):
 def _graded(member: Member) -> pl.DataFrame:
     table = read_table(member, "parquet")
     rows = table.taking({name: column for column, name in _COLUMNS.items()})
-    scores = pl.col("score").cast(pl.Int64, strict=False)
-    refuse(rows.filter(scores.is_null()), "The score is not an integer.", member.name)
-    graded = rows.with_columns(scores.cast(pl.Float64), pl.col("line").cast(pl.Int64))
+    scores = pl.col("score").cast(pl.Float64, strict=False)
+    bad = rows.filter((scores != scores.floor()).fill_null(value=True))
+    refuse(bad, "The score is not an integer.", member.name)
+    graded = rows.with_columns(scores, pl.col("line").cast(pl.Int64))
     return identified(graded, member.name, "query_id", "passage_id")
 
 
@@ -113,7 +114,7 @@ def _graded(member: Member) -> pl.DataFrame:
 def _confidence(member: Member) -> tuple[float, float]:
     """Return how sure a file is a run, and qrels, by the numbers in its head."""
     if member.head.startswith(PARQUET):
-        return 0.0, _of_parquet(member)
+        return 0.0, 0.0 if said_by_name(member.name) == "run" else _of_parquet(member)
     if _is_cbor(member.head):
         return _RUN, 0.0  # ranx packs runs only
     text = member.head.removeprefix(b"\xef\xbb\xbf").lstrip().decode("utf-8", "replace")
@@ -123,12 +124,25 @@ def _confidence(member: Member) -> tuple[float, float]:
     tabular = all(_MEASURE.fullmatch(key) for ranking in lists for key, _ in ranking)  # a table of results
     if not numbers or _SHAPE.fullmatch(bare) is None or tabular:
         return 0.0, 0.0
-    values = [float(number) for number in numbers]
-    if any(not value.is_integer() or not 0 <= value <= _MOST_GRADE for value in values):
+    return _by_values(lists, [float(number) for number in numbers], said_by_name(member.name))
+
+
+def _by_values(
+    lists: Sequence[Sequence[tuple[str, str]]], values: Sequence[float], said: str | None
+) -> tuple[float, float]:
+    """Return how sure lists of scores are a run, and qrels; a name decides what they leave open."""
+    whole = all(value.is_integer() for value in values)
+    if said == "qrels" and whole:
+        return 0.0, _QRELS
+    if not whole or not all(0 <= value <= _MOST_GRADE for value in values):
         return (_RUN if _is_ranked(lists) else _UNLIKELY), 0.0
+    if said == "run":
+        return _RUN, 0.0
     if len(lists) < 2 or len(values) < 3:
         return _UNLIKELY, _UNLIKELY
-    return (_UNLIKELY, _QRELS) if all(number.isdigit() for number in numbers) else (_EITHER, _EITHER)
+    plainly = all(number.isdigit() for ranking in lists for _, number in ranking)
+    ordered = _falls(lists) and len(set(values)) > 1
+    return (_UNLIKELY, _QRELS) if plainly and not ordered else (_EITHER, _EITHER)
 
 
 def _of_parquet(member: Member) -> float:
@@ -153,9 +167,13 @@ def _lists(text: str) -> list[list[tuple[str, str]]]:
 def _is_ranked(lists: Sequence[Sequence[tuple[str, str]]]) -> bool:
     """Say whether lists are long, or their scores fall as in files of ranx; tables of numbers are neither."""
     pairs = sum(map(len, lists))
+    return pairs >= _LONG * max(1, len(lists)) or _falls(lists)
+
+
+def _falls(lists: Sequence[Sequence[tuple[str, str]]]) -> bool:
+    """Say whether no score of a list is above the one before it, in lists of which some have several."""
     falling = all(float(left[1]) >= float(right[1]) for ranking in lists for left, right in pairwise(ranking))
-    several = any(len(ranking) > 1 for ranking in lists)
-    return pairs >= _LONG * max(1, len(lists)) or (falling and several)
+    return falling and any(len(ranking) > 1 for ranking in lists)
 
 
 def _is_cbor(head: bytes) -> bool:

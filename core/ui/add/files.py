@@ -13,7 +13,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.errors import InputError
-from core.importers import TEMPLATES, Offered, Options, Preview, Row, TableAs, preview
+from core.importers import FORMATS, TEMPLATES, Offered, Options, Preview, Row, TableAs, preview
 from core.ui import cache, door
 from core.ui.shell import show_error
 from core.views.add import words
@@ -45,12 +45,15 @@ def blocks(seen: Sequence[Preview], decided: Options) -> tuple[Options, dict[str
     skip = frozenset(_left_out(seen))
     tables: dict[str, TableAs] = {}
     chosen: dict[str, str] = {}
+    formats: dict[str, str] = {}
     places: dict[str, DeltaGenerator] = {}
     for place, file in enumerate(seen):
         if file.name in skip or (place >= _BLOCKS and not file.problem):
             continue
         row = _head(file, place, alone=len(seen) == 1)
         places[file.name] = st.container()
+        if format_ := _format(file, place):
+            formats[file.name] = format_
         if (said := _columns(file, row, place)) is not None:
             tables[file.name] = said
         for what, (title, first) in _CHOICES.items():
@@ -61,6 +64,7 @@ def blocks(seen: Sequence[Preview], decided: Options) -> tuple[Options, dict[str
     return replace(
         decided,
         tables=tables,
+        formats=formats,
         skip=skip,
         split=chosen.get("split"),
         sheet=chosen.get("sheet"),
@@ -119,6 +123,19 @@ def _head(file: Preview, place: int, *, alone: bool) -> Row | None:
                 "Leave out", key=f"leave{place}", type="tertiary", on_click=leave_out, args=(file.name,)
             )
     return row or file.row
+
+
+def _format(file: Preview, place: int) -> str | None:
+    """Ask what a file is that may be of several formats; None until that is said."""
+    if not (formats := file.choices.get("format")):
+        return None
+    chosen: str | None = st.segmented_control(
+        f"What does {plain(file.name)} hold?",
+        formats,
+        format_func={known.name: known.title for known in FORMATS}.__getitem__,
+        key=f"format{place}",
+    )
+    return chosen
 
 
 def _columns(file: Preview, row: Row | None, place: int) -> TableAs | None:

@@ -7,7 +7,7 @@ import lz4.frame
 import polars as pl
 import pytest
 
-from tests.importers.helpers import parquet, read, refusal, rows, up
+from tests.importers.helpers import parquet, read, refusal, rows, up, zipped
 
 RUN = {"q1": {"b": 2.25, "a": 1.5, "c.d": 1.5}, "q.2": {"a": 3, "é\n": 0.5}, "q3": {}}
 QRELS = {"q1": {"a": 1, "b": 0}, "q2": {"c": 2}}
@@ -76,12 +76,53 @@ def test_damaged_cbor():
     assert "CBOR" in refusal(up("x", b"\xa1\x61a\xa1\x61b" + b"\x81" * 5000))
 
 
-def test_small_integers_are_grades_and_may_be_told_to_be_scores():
-    data = json.dumps(QRELS)
-    made = read(up("x.json", data))
-    assert made.detected[0].format == "ranx-qrels"
-    assert rows(made, "judgements")["grade"].sort().to_list() == [1, 3, 5]
-    assert read(up("x.json", data), format="ranx-run").detected[0].format == "ranx-run"
+FALLING, RISING = (
+    {"q1": {"d1": 3, "d2": 2, "d3": 1}, "q2": {"d3": 3, "d1": 2}},
+    {"q": {"a": 0, "b": 1}, "r": {"c": 1}},
+)
+BINARY, FEW = {"q": {"a": 1, "b": 1}, "r": {"c": 1}}, {"q1": {"d2": 1}, "q2": {"d3": 1}}
+BY_NAME = {
+    "a name that says run": ("bm25.json", FALLING, "ranx-run"),
+    "an ending that says run": ("x.run", FALLING, "ranx-run"),
+    "a folder that says run": ("runs.zip", FALLING, "ranx-run"),
+    "a name that says run, in no order": ("my_run.json", RISING, "ranx-run"),
+    "a name that says qrels": ("qrels.json", FALLING, "ranx-qrels"),
+    "a name that says judgements": ("judgements-2024.json", FALLING, "ranx-qrels"),
+    "few, but named": ("qrels.json", FEW, "ranx-qrels"),
+    "more than 5, but named": ("qrels.json", {"q": {"a": 9, "b": 0}}, "ranx-qrels"),
+    "no order": ("x.json", RISING, "ranx-qrels"),
+    "all alike": ("x.json", BINARY, "ranx-qrels"),
+    "numbers that fall": ("x.json", FALLING, None),
+    "a name that says both": ("run_qrels.json", FALLING, None),
+    "part of a word": ("prune.json", FALLING, None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "content", "expected"), BY_NAME.values(), ids=BY_NAME.keys())
+def test_whole_numbers_are_scores_or_grades_by_name_then_by_order_else_it_is_asked(name, content, expected):
+    data = json.dumps(content)
+    offer = up(name, zipped({"x.json": data}) if name.endswith("zip") else data)
+    grades = "--grades" if "9" in data else None
+    if expected is None:
+        assert (
+            refusal(offer)
+            == f"{name}: This may be ranx-run or ranx-qrels. Say which (--as '{name}=ranx-run')."
+        )
+        for said in ("ranx-run", "ranx-qrels"):
+            assert read(offer, formats={name: said}).detected[0].format == said
+    else:
+        assert read(offer, grades=grades and "0=1,9=5").detected[0].format == expected
+
+
+def test_of_a_folder_nothing_that_may_be_a_run_or_qrels_is_left_out():
+    folder = {"bm25.json": json.dumps(FALLING), "qrels.json": json.dumps(FEW)}
+    made = read(up("t22.zip", zipped(folder)))
+    assert (made.taken["rankings"], made.taken["judgements"]) == (5, 2)
+    assert ranked(made)[:2] == [("q1", 1, "d1", 3.0), ("q1", 2, "d2", 2.0)]
+    other = {"a.json": json.dumps(FALLING), "qrels.json": json.dumps(FEW)}
+    assert "t22.zip/a.json: This may be ranx-run or ranx-qrels." in refusal(up("t22.zip", zipped(other)))
+    said = read(up("t22.zip", zipped(other)), formats={"t22.zip/a.json": "ranx-run"})
+    assert said.taken == made.taken
 
 
 @pytest.mark.parametrize(

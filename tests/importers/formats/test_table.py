@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from core.importers import Limits
-from tests.importers.helpers import parquet, read, refusal, rows, up
+from tests.importers.helpers import parquet, read, refusal, rows, up, zipped
 
 CSV = "query_id,doc_id,rank,score\nq1,a,1,0.9\nq1,b,2,0.8\nq2,a,1,0.7\n"
 FULL = """qid,docno,rank,sim,system,embed_ms,retrieve_latency_s,rerank_input_tokens,rerank_model
@@ -406,3 +406,32 @@ def test_where_passages_are_from_may_be_said_of_any_column():
     assert made.told.select("text", "source").rows() == [("cats purr", "a.md")]
     said = refusal(up("x.csv", text), columns={"quote of it": "body"})
     assert "source, passage_text, start_char, end_char, heading" in said
+
+
+NAMED = {
+    "qrels.csv": ("query_id,doc_id,score", "judgements"),
+    "qrels/test.tsv": ("query_id,doc_id,score", "judgements"),
+    "my_judgments.csv": ("qid,docno,sim", "judgements"),
+    "test-00000.csv": ("query-id,corpus-id,score", "judgements"),  # as BEIR has them
+    "run.csv": ("query-id,corpus-id,score", "rankings"),
+    "bm25.tsv": ("query-id,corpus-id,score", "rankings"),
+    "x.csv": ("query_id,doc_id,score", "rankings"),
+}
+
+
+@pytest.mark.parametrize(("name", "header", "table"), [(name, *case) for name, case in NAMED.items()])
+@pytest.mark.parametrize("kind", ["text", "parquet", "jsonl"])
+def test_whole_scores_are_grades_where_the_file_is_called_so(name, header, table, kind):
+    columns = dict(zip(header.split(","), (["q1", "q1", "q2"], ["a", "b", "c"], [1, 0, 2]), strict=True))
+    made = pl.DataFrame(columns)
+    texts = {"text": made.write_csv(separator="\t" if name.endswith("tsv") else ",").encode(),
+             "parquet": parquet(made), "jsonl": made.write_ndjson().encode()}  # fmt: skip
+    found = read(up("offer.zip", zipped({name: texts[kind]})))
+    assert found.taken[table] == 3
+
+
+def test_scores_are_scores_where_they_are_no_whole_numbers_or_said_to_be():
+    head = "query_id,doc_id,score\n"
+    assert read(up("qrels.csv", f"{head}q,a,0.5\nq,b,0.25\n")).taken["rankings"] == 2
+    said = read(up("qrels.csv", f"{head}q,a,2\nq,b,1\n"), columns={"score": "score"})
+    assert said.taken["rankings"] == 2

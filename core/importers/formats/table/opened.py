@@ -126,7 +126,7 @@ def _opened(member: Member, table: Table, said: TableAs) -> Opened:
     plain = read.read(table)
     if means.is_long and plain.rows.height:
         return _widened(Opened(member, plain, means, numbers=read), said)
-    means = suited(means, plain, read.percent)
+    means = suited(means, plain, read.percent, said.columns)
     if means.kind is None:
         raise _incomplete(means, plain)
     if not table.rows.height:
@@ -174,8 +174,8 @@ def looked_at(table: Table, said: TableAs, name: str, columns: Sequence[str] | N
     try:
         read = numbers_in(table, kinds, said.numbers, asking=False, name=name)
     except InputError:
-        return suited(means, table)
-    return suited(means, read.read(table), read.percent)
+        return suited(means, table, said=said.columns)
+    return suited(means, read.read(table), read.percent, said.columns)
 
 
 def seen(table: Table, said: TableAs, name: str) -> Look:

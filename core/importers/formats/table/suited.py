@@ -7,22 +7,29 @@ from dataclasses import replace
 
 import polars as pl
 
+from core.importers.judgements import said_by_name
 from core.importers.meaning import NUMBERS_ROWS, OF_STACKS, Meaning, judged_by
 from core.importers.naming import USD_PER_1K, Value, is_share
 from core.importers.read.tabular import Table
 from core.importers.report import UNKNOWN
 
+_BEIR = {"query-id", "corpus-id", "score"}  # Columns of its qrels
 _MOST_GRADE = 5  # Of columns that no name tells to be grades
 _LEAST_PERCENT = 5  # Numbers up to it may be of a scale such as 1 to 5
 DIGITS = r"^[-+$€£]?\s*\d[\d.,\s]*(?:[eE][+-]?\d+)?\s*%?$|(?i)^(?:nan|inf)$"  # of cells that hold a number
 
 
-def suited(means: Meaning, table: Table, percent: Collection[str] = ()) -> Meaning:
+def suited(
+    means: Meaning, table: Table, percent: Collection[str] = (), said: Collection[str] = ()
+) -> Meaning:
     """Look at the cells where names of columns leave something open: percent, and what names the stacks.
 
     Args:
         percent: Columns whose cells have a percent sign.
+        said: Meanings of which the user says which column holds them.
     """
+    if means.kind == "rankings" and "score" not in said and _grades(means, table):
+        means.roles["grade"] = means.roles.pop("score")
     if means.kind is None and {"query_id", "passage_id"} <= means.roles.keys():
         labels = _labels(means, table)
         judged_by(means, labels if len(labels) > 1 else [])
@@ -38,6 +45,15 @@ def suited(means: Meaning, table: Table, percent: Collection[str] = ()) -> Meani
             if value.factor == 1.0 and (signed or (value.k and _is_percent(table, value))):
                 values[place] = replace(value, factor=0.01)
     return means
+
+
+def _grades(means: Meaning, table: Table) -> bool:
+    """Tell whether scores of passages are grades: whole, in qrels by the file's name or as BEIR's are."""
+    if means.roles.keys() != {"query_id", "passage_id", "score"}:
+        return False
+    judged = said_by_name(table.name) or ("qrels" if set(table.rows.columns) == _BEIR else None)
+    cells = table.taking({"cell": means.roles["score"]})["cell"].cast(pl.Float64, strict=False)
+    return judged == "qrels" and not cells.null_count() and bool((cells == cells.floor()).all())
 
 
 def _labels(means: Meaning, table: Table) -> list[str]:
