@@ -1,7 +1,7 @@
 """TREC runs (``qid iter docid rank score tag``) and qrels (``qid iter docid rel``), as trec_eval reads them.
 
-Fields are separated by any number of blanks or tabs, by tabs alone on a line that has enough of them: ids may
-hold blanks there. Elsewhere a line that could be read with such an id is refused. Lines that begin with ``#``
+Fields are separated by any number of blanks or tabs, by tabs alone on a line that has enough of them: all but
+the last may hold blanks there. Elsewhere a line that could be read with such an id is refused. Lines that begin with ``#``
 are comments; fields beyond the known ones are reserved by trec_eval, ignored here and counted.
 
 They become a frame without a Python loop over the lines.
@@ -120,11 +120,14 @@ def _irregular(member: Member, data: bytes, first_line: int, kind: _Kind) -> _Fi
     comment = text[starts] == _HASH
     wanted = (counts > 0) & ~comment
     tabs = text == _TAB
-    tabbed = wanted & (_between_tabs(tabs, token & ~before, starts, len(columns)) == len(columns))
+    field = np.cumsum(tabs)
+    field -= np.repeat(field[starts] - tabs[starts], ends - starts + 1)
+    tabbed = wanted & (_between_tabs(field, token & ~before, starts, len(columns)) == len(columns))
     if tabbed.any():
-        counts = np.where(tabbed, np.add.reduceat(tabs.astype(np.int32), starts) + 1, counts)
-        token |= np.repeat(tabbed, ends - starts + 1) & ~(tabs | newline)
+        inner = np.repeat(tabbed, ends - starts + 1) & (field < len(columns) - 1)
+        token |= inner & ~(tabs | newline)
         before = np.concatenate(([False], token[:-1]))
+        counts = np.add.reduceat((token & ~before).astype(np.int32), starts)
     few = np.flatnonzero(wanted & (counts < len(columns)))
     if few.size:
         line = data[starts[few[0]] : ends[few[0]]].decode()
@@ -147,15 +150,13 @@ def _irregular(member: Member, data: bytes, first_line: int, kind: _Kind) -> _Fi
     return _Fields(rows, int(comment.sum()), int(longer.size), first)
 
 
-def _between_tabs(tabs: np.ndarray, begins: np.ndarray, starts: np.ndarray, most: int) -> np.ndarray:
+def _between_tabs(field: np.ndarray, begins: np.ndarray, starts: np.ndarray, most: int) -> np.ndarray:
     """Count of every line how many of its first fields between tabs hold something."""
-    passed = np.cumsum(tabs)
     at = np.flatnonzero(begins)
     line = np.searchsorted(starts, at, side="right") - 1
-    field = passed[at] - (passed[starts] - tabs[starts])[line]
     new = np.ones(at.size, dtype=bool)
-    new[1:] = (field[1:] != field[:-1]) | (line[1:] != line[:-1])
-    return np.bincount(line[new & (field < most)], minlength=starts.size)
+    new[1:] = (field[at[1:]] != field[at[:-1]]) | (line[1:] != line[:-1])
+    return np.bincount(line[new & (field[at] < most)], minlength=starts.size)
 
 
 def _refuse_blanks(lines: Sequence[tuple[int, bytes]], name: str, kind: _Kind) -> None:
@@ -340,9 +341,9 @@ def _lines(member: Member) -> list[tuple[int, str]]:
 
 def _fields(line: str, least: int) -> list[str]:
     """Return the fields of a line: between tabs where it has enough of them, else between blanks."""
-    tabbed = [field.strip() for field in line.split("\t")]
-    apart = len(tabbed) >= least and all(tabbed[:least]) and "\r" not in line
-    return tabbed if apart else line.split()
+    *tabbed, last = [field.strip() for field in line.split("\t", least - 1)]
+    apart = len(tabbed) == least - 1 and all(tabbed) and last and "\r" not in line
+    return [*tabbed, *last.split()] if apart else line.split()
 
 
 def _confidence(probe: Archive, good: Callable[[list[str]], bool], fields: int) -> float:

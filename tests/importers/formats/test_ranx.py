@@ -10,7 +10,7 @@ import pytest
 from tests.importers.helpers import parquet, read, refusal, rows, up, zipped
 
 RUN = {"q1": {"b": 2.25, "a": 1.5, "c.d": 1.5}, "q.2": {"a": 3, "é\n": 0.5}, "q3": {}}
-QRELS = {"q1": {"a": 1, "b": 0}, "q2": {"c": 2}}
+QRELS = {"q1": {"a": 0, "b": 1}, "q2": {"c": 2}}
 DATA = json.dumps(RUN).encode()
 
 

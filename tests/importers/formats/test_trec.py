@@ -102,6 +102,7 @@ def test_comments_blank_lines_and_further_fields():
 TABBED = {
     "blanks in both ids": ("q 1\tQ0\td 1\t1\t2.0\tx\nq 1\tQ0\td2\t2\t1.0\tx\n", ["q 1/d 1", "q 1/d2"]),
     "blanks around fields": ("q 1 \tQ0\t d1\t1\t 2.0\t x\r\n", ["q 1/d1"]),
+    "more after the tag": ("q 1\tQ0\td 1\t1\t2.0\tx more of it\n", ["q 1/d 1"]),
     "further fields": ("q 1\tQ0\td 1\t1\t2.0\tx\tmore of it\n", ["q 1/d 1"]),
     "a line of blanks among them": ("q1 Q0 d1 1 2.0 x\nr 2\tQ0\td2\t1\t1.0\tx\n", ["q1/d1", "r 2/d2"]),
     "tabs twice": ("q1\t\tQ0\td1\t1\t2.0\tx\n", ["q1/d1"]),
