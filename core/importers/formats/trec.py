@@ -1,8 +1,8 @@
 """TREC runs (``qid iter docid rank score tag``) and qrels (``qid iter docid rel``), as trec_eval reads them.
 
 Fields are separated by any number of blanks or tabs, by tabs alone on a line that has enough of them: all but
-the last may hold blanks there. Elsewhere a line that could be read with such an id is refused. Lines that begin with ``#``
-are comments; fields beyond the known ones are reserved by trec_eval, ignored here and counted.
+the last may hold blanks there. Elsewhere a line that could be read with such an id is refused. Lines that
+begin with ``#`` are comments; further fields are reserved by trec_eval, ignored here and counted.
 
 They become a frame without a Python loop over the lines.
 """
