@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from core.decide.axes import LIMITS, axes
 from core.decide.selection import SHOWN
 from core.views import text
-from core.views.decision.words import COSTED
+from core.views.decision.words import COSTED, PRICED
 from core.written import PER_1K, CostUnit
 
 FINALISTS = 30
@@ -316,7 +316,8 @@ def _prices(entries: Sequence[Data]) -> Table | None:
 
 def basis(row: Data, name: str) -> str:
     """Say how a number of a stack was obtained; empty where it is unknown."""
-    return (row[f"{name.removesuffix('_ms')}_basis"] or "") if row[name] is not None else ""
+    how = (row[f"{name.removesuffix('_ms')}_basis"] or "") if row[name] is not None else ""
+    return PRICED.get(how, how) if name == "cost" else how
 
 
 def status(row: Data) -> str:

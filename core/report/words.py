@@ -109,7 +109,7 @@ def _tiles(data: Data) -> list[tuple[str, str, str, str]]:
             _joined(row["cost_note"]),
             basis(row, "cost"),
         ),
-        ("PGS", _share(row["pgs"]), _repeats(data), ""),
+        ("Confidence (PGS)", _share(row["pgs"]), _repeats(data), ""),
     ]
 
 

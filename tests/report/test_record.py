@@ -114,8 +114,8 @@ def test_numbers_carry_n_interval_and_how_they_were_obtained(demo_store: Path):
         quality,
     )
     assert re.fullmatch(r"Retrieval latency p50 \(ms\) .* ms .* to .*, n = 64 measured", latency)
-    assert cost.endswith("measured")
-    assert re.fullmatch(r"PGS \d+\.\d % [\d,]+ simulated repeats", sure)
+    assert cost.endswith("measured usage × list price")
+    assert re.fullmatch(r"Confidence \(PGS\) \d+\.\d % [\d,]+ simulated repeats", sure)
     assert (
         page.find("figure").find("svg")["aria-label"]
         == f"RA-nWG@10 and latency of {found.table.height} stacks."

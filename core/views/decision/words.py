@@ -318,11 +318,13 @@ def cards(
     return [
         (quality.name, text.score(row["quality"]), interval, row["quality_basis"] or ""),
         (asked, text.ms(row["latency_ms"]), f"{spread}{timed}".strip(), row["latency_basis"] or ""),
-        (costed, f"{modelled}{cost}", paid, _PRICED.get(row["cost_basis"], row["cost_basis"] or "")),
+        (costed, f"{modelled}{cost}", paid, PRICED.get(row["cost_basis"], row["cost_basis"] or "")),
     ]
 
 
-_PRICED = {"measured": "measured usage × list price"}
+PRICED: Mapping[str, str] = {"measured": "measured usage × list price"}
+"""How a cost was come by, in place of the basis of its usage."""
+
 _LATENCIES = {"path": "Latency {}", "rerank": "Reranker latency {}", "end-to-end": "Latency {}, end to end"}
 
 
