@@ -1,6 +1,7 @@
 import streamlit as st
 
 from core.importers import FORMATS, Offered, Options
+from core.importers.formats.table.rowed import OpenRowError
 from core.importers.read.written import OpenNumbersError
 from core.pipeline.own.config import Match
 from core.ui import cache, door, show
@@ -44,6 +45,8 @@ def results() -> None:
         elif plan.made is None:
             if isinstance(plan.problem, OpenNumbersError):
                 target.numbers(plan.problem, decided)
+            elif isinstance(plan.problem, OpenRowError):
+                target.rows(plan.problem, [file.name for file in files.looked(items, chosen)])
             elif plan.problem is not None:
                 st.error(plain(words.on_page(str(plan.problem))), icon=":material/error:")
             target.numbers_read(decided)

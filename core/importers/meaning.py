@@ -59,9 +59,11 @@ _OFFERED = tuple(role for role in ROLES if role not in _ONLY_ANSWERS)
 _SUCH_AS = "nDCG@10, latency_p95_ms, usd_per_query"
 _NAMES = {"algorithm", "experiment", "experiment_name", "model", "model_name", "retriever", "retriever_name"}
 """Columns that name the stack of a row where no column has that role."""
-_TEXTS = frozenset({"query", "question"})  # Columns of texts where another one holds the ids
+# Columns of texts where another one holds the ids
+_TEXTS = frozenset({"query", "question", "user_input", "user_query", "input", "query_text", "question_text",
+                    "query_string", "search_query", "utterance"})  # fmt: skip
 _TEXTS_OF: Mapping[str, frozenset[str]] = {
-    "query_id": frozenset({*_TEXTS, "query_text", "question_text", "user_input", "query_string", "text"}),
+    "query_id": _TEXTS | {"text"},
     "passage_id": frozenset({"passage", "passage_text", "doc_text", "document_text", "chunk_text", "content",
                              "context", "text"}),
 }  # fmt: skip
@@ -70,13 +72,15 @@ title."""
 COMPARED = "its texts are not stored: they are compared with those of the collection"
 _CHUNKS = frozenset({"passage_id", "pid", "chunk_id", "passage"})
 _DOCUMENTS = frozenset({"doc_id", "docid", "doc", "docno", "document_id", "did", "d_id", "corpus_id"})
-_IDS = frozenset({"query_id", "qid", "q_id", "queryid", "topic", "topic_id", "question_id"})
+_IDS = frozenset({"query_id", "qid", "q_id", "queryid", "topic", "topic_id", "question_id", "sample_id",
+                  "example_id", "case_id", "test_case", "test_case_id"})  # fmt: skip
 _BETTER = {
     "query_id": (_TEXTS, _IDS, "`{}` holds the ids"),
     "passage_id": (_DOCUMENTS, _CHUNKS, UNKNOWN),  # it names the document of the passage
 }
 """Role → columns that hold it for want of others, those others, and why they are left out beside them."""
 NUMBERS_ROWS = "numbers the rows"
+AS_YOU_WISH = "as you wish"
 _OTHER = "{} is taken from another column"
 _ANOTHER = _OTHER.format("passage_id")
 OF_PLACES = "says where a passage is from; that is used where its id is not known (--match)"
@@ -117,6 +121,7 @@ class Meaning:
     """Meanings of all columns of a table."""
 
     row: Row | None = None  # what a row is, where the user said so
+    is_open: bool = False  # whether rows may be stacks or queries
     roles: dict[str, str] = field(default_factory=dict)  # role → column
     # columns of times of one query; `factor` makes milliseconds of them
     timings: list[Value] = field(default_factory=list)
@@ -126,6 +131,7 @@ class Meaning:
     scores: list[Value] = field(default_factory=list)  # columns of measures, and prices, of one query
     axes: dict[str, str] = field(default_factory=dict)  # stack axis → column
     also: list[str] = field(default_factory=list)  # columns that name the stack with that of the role "run"
+    settings: list[str] = field(default_factory=list)  # columns of parameters that tell stacks apart
     labels: list[str] = field(default_factory=list)  # columns of grades, one for each judge
     # columns that say where ranked passages are from: text, source, start, end, heading → column
     places: dict[str, str] = field(default_factory=dict)
@@ -190,8 +196,8 @@ class Meaning:
 
     @property
     def is_row(self) -> Row | None:
-        """Return what a row is: as the user said, or as the columns make of it."""
-        return self.row or ROW_OF.get(self.kind or "")
+        """Return what a row is: as the user said, or as the columns make of it; None where it is open."""
+        return None if self.is_open else self.row or ROW_OF.get(self.kind or "")
 
     @property
     def names(self) -> dict[str, str]:
@@ -213,7 +219,7 @@ def meaning(columns: Sequence[str], said: TableAs, name: str) -> Meaning:
     mapped = set(said.columns.values())
     for column in columns:
         if column in said.without:
-            means.ignored[column] = "as you wish"
+            means.ignored[column] = AS_YOU_WISH
         elif column not in mapped:
             _place(means, column, column)
     if pattern:
@@ -241,7 +247,7 @@ def _beside_ids(means: Meaning) -> None:
             named = [column for column in means.ignored if normal(column) in _TEXTS_OF[role]]
             taken = {*means.texts.values(), *(means.places.values() if role == "query_id" else ())}
             free = [column for column in named if column not in taken]
-            if free and means.ignored[free[0]] != "as you wish":
+            if free and means.ignored[free[0]] != AS_YOU_WISH:
                 means.texts[role] = free[0]
                 means.ignored[free[0]] = COMPARED
 

@@ -104,8 +104,12 @@ class Value:
 
 @lru_cache(maxsize=1 << 14)
 def normal(name: str) -> str:
-    """Strip a column name of case, blanks, dashes, dots, number signs, and brackets at its end."""
-    return re.sub(r"[\s.\-/()#]+|[\[\]](?=\W*$)", "_", name.strip().lower()).strip("_")
+    """Strip a column name of case, blanks, dashes, dots, number signs, and brackets at its end.
+
+    A name that a role goes by is the same however its words are parted: ``userInput`` is ``user_input``.
+    """
+    key = re.sub(r"[\s.\-/()#]+|[\[\]](?=\W*$)", "_", name.strip().lower()).strip("_")
+    return _SPELT.get(key.replace("_", ""), key)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -256,7 +260,10 @@ class Role:
 
 
 ROLES: Mapping[str, Role] = {
-    "query_id": Role("Query id", "qid", "q_id", "query", "queryid", "topic", "topic_id", "question_id"),
+    "query_id": Role("Query id", "qid", "q_id", "query", "queryid", "topic", "topic_id", "question_id",
+                     "sample_id", "example_id", "case_id", "test_case", "test_case_id", "question",
+                     "user_input", "user_query", "input", "query_text", "question_text", "query_string",
+                     "search_query", "utterance"),
     "passage_id": Role("Passage id", "did", "d_id", "doc_id", "docid", "doc", "docno", "document_id",
                        "passage", "pid", "corpus_id", "chunk_id"),
     "rank": Role("Rank", "position"),
@@ -264,7 +271,8 @@ ROLES: Mapping[str, Role] = {
     "grade": Role("Grade of a passage (makes it a table of judgements) or of an answer", "rel", "relevance",
                    "judgement", "judgment", "gain"),
     "run": Role("Name of the stack or run", "run_id", "tag", "system", "stack", "stack_name", "label",
-                 "name", "config", "configuration", "pipeline", "method", "approach", "variant", "setup"),
+                 "name", "config", "configuration", "pipeline", "method", "approach", "variant", "setup",
+                 "strategy"),
     "stage": Role("Stage (pool or final)", "list"),
     "repeat": Role("Repeat of a query", "repetition", "trial", "iteration", "attempt"),
     "judge": Role("Judge", "judged_by", "judge_name", "judge_id", "annotator", "annotator_id", "assessor",
@@ -286,8 +294,16 @@ ROLES: Mapping[str, Role] = {
               "queries", "questions"),
 }  # fmt: skip
 _ROLE_OF = {alias: name for name, role in ROLES.items() for alias in (name, *role.aliases)}
+_SPELT = {alias.replace("_", ""): alias for alias in reversed(_ROLE_OF)}
 WHOLE_AXES = frozenset({"dim", "candidates"})
 AXES = frozenset({"mode", "sparse", "embedder", "index", "reranker"}) | WHOLE_AXES
+
+PARAMETERS = frozenset({
+    "chunk_size", "chunk_overlap", "overlap", "top_k", "topk", "k", "alpha", "beta", "threshold", "n_results",
+    "ef", "ef_search", "ef_construction", "m", "nprobe", "nlist", "temperature", "weight", "bm25_weight",
+    "dense_weight", "window", "window_size", "k1", "b", "fetch_k", "depth", "dim", "candidates",
+})  # fmt: skip
+"""Names of numbers that a stack is set up with."""
 
 
 def roles_by(

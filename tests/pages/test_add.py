@@ -335,6 +335,20 @@ def test_numbers_that_say_two_things_are_asked_with_their_first_cells(
     assert latency in found["value"].to_list()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("row", "labels"), [("stack", ["q1", "q2"]), ("query", ["f"])])
+def test_what_a_row_is_is_asked(open_page: OpenPage, tmp_path: Path, row: str, labels: list[str]):
+    store = tmp_path / "store"
+    app = upload(open_page(store, "add"), f_csv=b"id,ndcg_at_5\nq1,0.3\nq2,0.5\n")
+    assert_sound(app)
+    assert "A row may be a stack or a query" in everything(app)
+    app.button(key=f"each_{row}").click().run()
+    assert_sound(app)
+    assert app.button_group(key="row0").value == row
+    import_now(app)
+    assert sorted(Store.open(store).read().runs()["label"]) == labels
+
+
 def test_tasks_of_mteb_are_asked_for(open_page: OpenPage, tmp_path: Path):
     """Retrieval and reranking unless the visitor takes all; the rest is one line per kind."""
     members = {"m/r/a.json": json.dumps(test_mteb.NEW), "m/r/b.json": test_mteb.other("clustering")}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from core.importers import FORMATS, GRADE_MAPPINGS, Options, mapping_text
+from core.importers.formats.table.rowed import OpenRowError
 from core.importers.read.written import SAID, OpenNumbersError, Reading
 from core.pipeline.own.config import Match as By
 from core.ui import cache
@@ -107,6 +108,21 @@ def numbers(problem: OpenNumbersError, decided: Decided) -> None:
             for way in column.ways:
                 label = plain(words.read_as(column, way))
                 st.button(label, key=f"{way}{place}", on_click=own.update, args=({column.column: way},))
+
+
+def rows(problem: OpenRowError, names: Sequence[str]) -> None:
+    """Ask whether the rows of a table are stacks or queries.
+
+    Args:
+        names: The files, in the order of their blocks.
+    """
+    st.markdown(f":material/help: {plain(words.on_page(problem.found))}")
+    if problem.name in names:
+        key = f"row{names.index(problem.name)}"  # of the block's own choice
+        with st.container(horizontal=True):
+            for row in problem.ways:
+                label = f"Each row is {words.ROWS[row]}"
+                st.button(label, key=f"each_{row}", on_click=st.session_state.update, args=({key: row},))
 
 
 def numbers_read(decided: Decided) -> None:

@@ -77,6 +77,7 @@ _FIELDS = {
     "skip": "Leave out",
     "all-tasks": "Tasks above",
     "column": "the list above the column",
+    "row": "One row is, above",
 }
 """Option of the command → what the page calls it."""
 _OPTION = re.compile(r"\(--([a-z-]+)[^)]*\)")

@@ -394,3 +394,48 @@ def test_several_columns_together_name_a_stack_where_one_repeats(first):
     assert [each.reason for each in made.left_out] == [
         "column `dataset`: not recognised", "column `qps`: not recognised"
     ]  # fmt: skip
+
+
+GRIDS = {
+    "numbers alone": (
+        "chunk_size,top_k,recall@5,mrr,latency_ms\n256,5,0.61,0.50,12\n512,5,0.66,0.55,14\n512,10,0.72,0.56,19\n",
+        ["chunk_size 256, top_k 5", "chunk_size 512, top_k 5", "chunk_size 512, top_k 10"],
+        {"chunker": {"method": "unknown", "size": 256}, "chunks_sent": 5},
+    ),
+    "beside an axis": (
+        "chunk_size,overlap,embedder,recall@5\n256,0,minilm,0.61\n256,32,minilm,0.66\n512,0,bge,0.72\n",
+        ["embedder minilm, chunk_size 256, overlap 0", "embedder minilm, chunk_size 256, overlap 32",
+         "embedder bge, chunk_size 512, overlap 0"],
+        {"embedder": "minilm", "chunker": {"method": "unknown", "size": 256}},
+    ),
+    "a name that repeats": (
+        "method,ndcg@5,nprobe,same\nivf,0.5,1,x\nivf,0.6,8,x\n", ["ivf · nprobe 1", "ivf · nprobe 8"], {}
+    ),
+    "of unknown names, before the figures": (
+        "n_probes,size,ndcg@5,items\n1,2,0.5,7\n1,4,0.5,8\n2,4,0.6,9\n",
+        ["n_probes 1, size 2", "n_probes 1, size 4", "n_probes 2, size 4"], {},
+    ),
+    "what is the same says nothing": (
+        "chunk_size,top_k,ndcg@5\n256,5,0.5\n512,5,0.6\n", ["chunk_size 256", "chunk_size 512"], None,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", GRIDS)
+def test_stacks_are_named_by_the_parameters_that_differ(case):
+    text, labels, spec = GRIDS[case]
+    frame = pl.read_csv(text.encode(), infer_schema=False)
+    for made in (read(up("x.csv", text)), read(up("x.parquet", parquet(frame)))):
+        assert [run.label for run in made.runs] == labels
+        if spec is not None:
+            assert made.runs[0].stack.spec == {"name": labels[0], **spec}
+        assert len({run.stack.stack_id for run in made.runs}) == len(labels)
+
+
+def test_a_grid_with_a_row_twice_is_refused_by_its_line():
+    text = "chunk_size,embedder,recall@5\n256,minilm,0.6\n256,minilm,0.7\n"
+    assert refusal(up("x.csv", text)) == "x.csv:3: The stack 'embedder minilm' occurs twice."
+
+
+def test_a_number_of_the_row_is_no_parameter():
+    assert "A row may be a stack or a query" in refusal(up("x.csv", "row,ndcg@5\n0,0.5\n1,0.6\n"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import polars as pl
@@ -18,6 +18,7 @@ from core.importers.read.tabular import Table
 from core.importers.read.text import place, quoted, shown
 from core.importers.runs import imported_run, run_labels
 from core.importers.samples import UNNAMED
+from core.importers.settings import axes_of
 from core.records import Basis, Run
 from core.tables import FIRST_TOKEN, GENERATE, TABLES
 
@@ -67,29 +68,39 @@ def said_of(value: Value) -> Iterator[str]:
 
 def _stacks(table: Table, means: Meaning) -> list[tuple[str, dict[str, Any]]]:
     """Return for every row the name it carries and the axes it sets."""
-    chosen = means.axes | ({"run": means.roles["run"]} if "run" in means.roles else {})
-    if not chosen:
+    named = {"run": means.roles["run"]} if "run" in means.roles else {}
+    settings = {f"set {column}": column for column in means.settings}
+    if not named and not means.axes and not settings:
         do = "Add a column `stack`, or map one to run."
         raise InputError("No column names the stacks.", where=table.name, do=do)
     also = {f"run {place_}": column for place_, column in enumerate(means.also)}
-    rows = table.taking(chosen | also)
+    rows = table.taking(means.axes | named | also | settings)
     if also:
         rows = rows.with_columns(run=pl.concat_str("run", *also, separator=" · ", ignore_nulls=True))
-    for axis in WHOLE_AXES & chosen.keys():
+    for axis in WHOLE_AXES & means.axes.keys():
         rows = rows.with_columns(numbers(rows, axis, table.name, whole=True).alias(axis))
     stacks: list[tuple[str, dict[str, Any]]] = []
     seen: set[str] = set()
     for row in rows.iter_rows(named=True):
-        name = row.get("run") or ""
-        spec = {axis: row[axis] for axis in means.axes if row[axis] is not None}
+        axes = {axis: row[axis] for axis in means.axes if row[axis] is not None}
+        set_up = {column: row[f"set {column}"] for column in means.settings}
+        name, spec = _named(row.get("run") or "", axes, set_up)
         key, where = repr((name, spec)), place(table.name, row["line"])
-        if not name and not spec:
+        if not name:
             raise InputError("The row names no stack.", where=where)
         if key in seen:
-            raise InputError(f"The stack {quoted(name or spec)} occurs twice.", where=where)
+            raise InputError(f"The stack {quoted(name)} occurs twice.", where=where)
         seen.add(key)
-        stacks.append((name or ", ".join(f"{axis} {value}" for axis, value in spec.items()), spec))
+        stacks.append((name, spec))
     return stacks
+
+
+def _named(name: str, axes: Mapping[str, Any], settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the name of a stack, of its axes and parameters where it has no other, and its axes."""
+    parts = {**({} if name else axes), **settings}
+    told = ", ".join(f"{shown(part)} {value}" for part, value in parts.items())
+    whole = " · ".join(filter(None, (name, told)))
+    return whole, {**({"name": whole, **axes_of(settings)} if settings else {}), **axes}
 
 
 def _values(table: Table, means: Meaning, runs: list[Run]) -> tuple[pl.DataFrame, list[LeftOut]]:
@@ -130,7 +141,7 @@ def answers(rows: pl.DataFrame, name: str) -> Import:
 
     The rows have the columns of `ANSWER_ROLES`, run_id, and of the answer what else is known.
     """
-    rows = _named(rows, name)
+    rows = _identified(rows, name)
     column = grade_column(rows)
     whole = numbers(rows, "k", name, whole=True)
     rows = rows.with_columns(numbers(rows, column, name).alias("grade"), whole.alias("k"))
@@ -167,7 +178,7 @@ def grade_column(rows: pl.DataFrame) -> str:
     return "grade" if rows["grade"].null_count() < rows.height else "score"
 
 
-def _named(rows: pl.DataFrame, name: str) -> pl.DataFrame:
+def _identified(rows: pl.DataFrame, name: str) -> pl.DataFrame:
     """Return the rows with what names an answer as it is stored."""
     rows = rows.with_columns(
         numbers(rows, "pass", name, whole=True).alias("pass"),

@@ -19,6 +19,7 @@ from core.importers.formats.table.pivoted import (
     without_stars,
 )
 from core.importers.formats.table.placed import named_by_place
+from core.importers.formats.table.rowed import OpenRowError, rowed
 from core.importers.formats.table.suited import suited
 from core.importers.meaning import SAME, Meaning, TableAs, meaning
 from core.importers.read.member import Member
@@ -126,7 +127,7 @@ def _opened(member: Member, table: Table, said: TableAs) -> Opened:
     plain = read.read(table)
     if means.is_long and plain.rows.height:
         return _widened(Opened(member, plain, means, numbers=read), said)
-    means = suited(means, plain, read.percent, said.columns)
+    means = suited(rowed(plain, means, said), plain, read.percent, said.columns)
     if means.kind is None:
         raise _incomplete(means, plain)
     if not table.rows.height:
@@ -147,7 +148,8 @@ def _widened(long: Opened, said: TableAs) -> Opened:
     there = {meant: column for meant, column in said.columns.items() if column in columns}
     percent = set(long.numbers.percent)
     percent |= {*made.measures} if long.means.roles["value"] in percent else set()
-    means = suited(meaning(columns, replace(said, columns=there), name), made.table, percent)
+    said = replace(said, columns=there)
+    means = suited(rowed(made.table, meaning(columns, said, name), said), made.table, percent)
     means.counts.update(made.counts)
     if means.kind is None:
         raise _incomplete(means, made.table)
@@ -175,7 +177,12 @@ def looked_at(table: Table, said: TableAs, name: str, columns: Sequence[str] | N
         read = numbers_in(table, kinds, said.numbers, asking=False, name=name)
     except InputError:
         return suited(means, table, said=said.columns)
-    return suited(means, read.read(table), read.percent, said.columns)
+    plain = read.read(table)
+    try:
+        means = rowed(plain, means, said)
+    except OpenRowError:
+        means = replace(means, is_open=True)
+    return suited(means, plain, read.percent, said.columns)
 
 
 def seen(table: Table, said: TableAs, name: str) -> Look:

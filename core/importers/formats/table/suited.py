@@ -8,8 +8,8 @@ from dataclasses import replace
 import polars as pl
 
 from core.importers.judgements import said_by_name
-from core.importers.meaning import NUMBERS_ROWS, OF_STACKS, Meaning, judged_by
-from core.importers.naming import USD_PER_1K, Value, is_share
+from core.importers.meaning import AS_YOU_WISH, NUMBERS_ROWS, OF_STACKS, Meaning, judged_by
+from core.importers.naming import PARAMETERS, USD_PER_1K, Value, is_share, normal
 from core.importers.read.tabular import Table
 from core.importers.report import UNKNOWN
 
@@ -33,10 +33,12 @@ def suited(
     if means.kind is None and {"query_id", "passage_id"} <= means.roles.keys():
         labels = _labels(means, table)
         judged_by(means, labels if len(labels) > 1 else [])
-    if (index := means.axes.get("index")) and _counts(table, index):
+    if (index := means.axes.get("index")) and counts_rows(table, index):
         means.ignored[means.axes.pop("index")] = NUMBERS_ROWS
-    if means.kind == "aggregates" and not means.axes:
-        _name_stacks(means, table)
+    if means.kind == "aggregates":
+        if not means.axes:
+            _name_stacks(means, table)
+        _set_apart(means, table)
     if means.kind == "costs" and "run" not in means.roles:
         _name_owners(means, table)
     for values in (means.aggregates, means.scores):
@@ -82,6 +84,33 @@ def _name_stacks(means: Meaning, table: Table) -> None:
         del means.ignored[column]
 
 
+def _set_apart(means: Meaning, table: Table) -> None:
+    """Name stacks by the parameters that differ where nothing else names them, or names repeat."""
+    named = [*filter(None, [means.roles.get("run")]), *means.also, *means.axes.values()]
+    if named and _different(table, named) == table.rows.height:
+        return
+    figures = {value.column for value in means.aggregates}
+    columns = table.rows.columns
+    head = columns[: next((at for at, column in enumerate(columns) if column in figures), 0)]
+    free = [
+        column
+        for column, why in means.ignored.items()
+        if (normal(column) in PARAMETERS and why != AS_YOU_WISH) or (why == UNKNOWN and column in head)
+    ]
+    differ = [column for column in columns if column in free and _differs(means, table, column)]
+    if differ and _different(table, [*named, *differ]) == table.rows.height:
+        means.settings.extend(differ)
+        for column in differ:
+            del means.ignored[column]
+
+
+def _differs(means: Meaning, table: Table, column: str) -> bool:
+    """Tell whether a column is full, not always the same, and no number of the row."""
+    cells = table.taking({"cell": column})["cell"]
+    numbering = normal(column) not in PARAMETERS and means.row != "stack" and counts_rows(table, column)
+    return not cells.null_count() and cells.n_unique() > 1 and not numbering
+
+
 def _name_owners(means: Meaning, table: Table) -> None:
     """Name the stacks of queries that repeat by the columns of words, or axes, with which none does."""
     query = means.roles["query_id"]
@@ -117,7 +146,7 @@ def _telling(table: Table, first: list[str], words: Sequence[str]) -> list[str]:
     return chosen if known == table.rows.height else first
 
 
-def _counts(table: Table, column: str) -> bool:
+def counts_rows(table: Table, column: str) -> bool:
     """Tell whether a column numbers the rows, from 0 or 1, as an index does that became a column."""
     cells = table.taking({"cell": column})["cell"].cast(pl.Int64, strict=False)
     return cells.to_list() in (list(range(cells.len())), list(range(1, cells.len() + 1)))
