@@ -161,7 +161,7 @@ def run(
         list[str] | None,
         typer.Option(
             help=f"How a table's column writes its numbers, as column={'|'.join(READINGS)}: 1,5 is 1.5; "
-            "1,500 is 1500; 41 is 0.41. May be repeated."
+            "1,500 is 1500; 41 is 0.41; 41 and .5 are 0.41 and 0.5. May be repeated."
         ),
     ] = None,
     skip: Annotated[

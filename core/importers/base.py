@@ -239,6 +239,9 @@ class Format(ABC):
     units: str = ""  # What is converted, in words; empty = nothing is
     names_collection: int = 0  # How well its file or folder name suits as the name of a collection
     maps_columns: bool = False  # Whether the user may say what its columns mean
+    # Whether its measures are known to lie in their ranges: tables hold each cell against them, and the store
+    # did so
+    in_ranges: bool = False
     # Whether it is read after the others of an offer, with their documents at hand
     needs_documents: bool = False
     mixed: bool = False  # Whether one file of it makes a folder its own, whatever else lies there

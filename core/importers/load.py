@@ -15,6 +15,7 @@ from core.importers.apart import apart
 from core.importers.base import ACCEPTED, Detected, Format, Import, LeftOut, Look, Options, merged
 from core.importers.formats import FORMATS
 from core.importers.formats.spans.placing import with_brought
+from core.importers.ranged import as_declared
 from core.importers.read.jsons import broken
 from core.importers.read.member import Archive, Progress, watched
 from core.importers.read.source import Offered, opened
@@ -264,6 +265,8 @@ def _or_skipped(error: InputError, matches: Sequence[_Match]) -> InputError | No
 def _imported(format_: Format, archives: Sequence[Archive], options: Options) -> Import:
     try:
         imported = format_.read(archives, options)
+        if not format_.in_ranges:
+            imported = as_declared(imported, archives, options)
         file_reports = tuple(format_.reports(archives, options))
     except READ_ERRORS as error:
         names = ", ".join(archive.name for archive in archives[:3])

@@ -182,7 +182,7 @@ class Meaning:
         for value in (*self.timings, *self.usage, *self.aggregates, *self.scores):
             kind: Kind = "price" if value.measure == USD_PER_1K else "share" if is_share(value) else "figure"
             kinds[value.column] = kind
-        plain: Kind = "share" if self.is_long else "plain"
+        plain: Kind = "any" if self.is_long else "plain"
         kinds |= {self.roles[role]: plain for role in _NUMBERS if role in self.roles}
         kinds |= {self.roles[role]: "whole" for role in _WHOLE if role in self.roles}
         return kinds | {column: "whole" for axis, column in self.axes.items() if axis in WHOLE_AXES}

@@ -6,10 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from math import inf
 
 from core.errors import UnknownNameError
 from core.importers.read.text import no_column
-from core.metrics.measure import REGISTRY
+from core.metrics.measure import REGISTRY, declared
 
 USD_PER_1K = "usd_per_1k"
 QUALITY = "quality"
@@ -157,9 +158,16 @@ def usage_of(name: str, column: str) -> Value | None:
 
 
 def is_share(value: Value) -> bool:
-    """Tell whether a measure is from 0 to 1 by definition, or of a quality that may be in percent."""
-    info = REGISTRY.get(value.measure)
-    return info.unit == "share" if info else value.measure in (*_CLASSICAL, *_QUALITIES)
+    """Tell whether a measure is up to 1 by definition, or of a quality that may be in percent."""
+    ends, info = declared(value.measure), REGISTRY.get(value.measure)
+    return ends[1] == 1 or bool(info and info.unit == "share") if ends else value.measure in _QUALITIES
+
+
+def range_of(value: Value) -> tuple[float, float] | None:
+    """Return the least and the most that a figure can be; None where nothing is declared."""
+    if value.measure.startswith("latency_") or value.measure in ("ms", USD_PER_1K):
+        return 0.0, inf
+    return declared(value.measure)
 
 
 def is_quality(value: Value) -> bool:

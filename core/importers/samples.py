@@ -10,13 +10,15 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import polars as pl
 
 from core.importers.base import Import, Options, counted, frames_of, merged
 from core.importers.judgements import VALUE, golden_set, graded_by, means
+from core.importers.ranged import in_ranges, notes_of
 from core.importers.read.member import Member
-from core.importers.read.text import shown
+from core.importers.read.text import place, quoted, shown
 from core.importers.runs import collection_frames, collection_of, imported_run, run_labels
 from core.records import Basis, JsonMap
 from core.tables import GENERATE, frame, schema
@@ -138,6 +140,7 @@ def assemble(parts: Sequence[Answered], options: Options, *, importer: str, sour
     # The file's name with its ending where stems do not tell parts apart
     names = [part.member.stem if stems[part.member.stem] == 1 else part.member.file for part in parts]
     own = [(part.label, name) for part, name in zip(parts, names, strict=True)]
+    parts = [_in_ranges(part, options) for part in parts]
     known = _names(parts)
     lists = [_placed(part.rows, "contexts", "context_ids", known) for part in parts]
     sides = [_placed(part.rows, "references", "reference_ids", known) for part in parts]
@@ -153,6 +156,23 @@ def assemble(parts: Sequence[Answered], options: Options, *, importer: str, sour
         *(part.rest for part in parts),
     ]
     return merged(imports)
+
+
+def _in_ranges(part: Answered, options: Options) -> Answered:
+    """Return a part with the measures of its queries as shares; see `core.importers.ranged.in_ranges`."""
+    name = part.member.name
+    lines = dict(part.rows.select("query_id", "line").iter_rows()) if "line" in part.rows.columns else {}
+    asked = dict(part.rows.select("query_id", "text").iter_rows())
+
+    def where(row: dict[str, Any]) -> str:
+        query = row["query_id"]
+        at = place(name, lines.get(query), row["signal"])
+        return at if query in lines else f"{at}, query {quoted(asked.get(query) or query)}"
+
+    said = options.table_as(name).numbers
+    values, ways = in_ranges(part.values, "signal", name, said, where)
+    notes = (*part.rest.notes, *notes_of(name, ways))
+    return replace(part, values=values, rest=replace(part.rest, notes=notes)) if ways else part
 
 
 def _names(parts: Sequence[Answered]) -> dict[str, str]:
@@ -177,13 +197,13 @@ def _placed(rows: pl.DataFrame, texts: str, ids: str, known: Mapping[str, str]) 
     for query, some, named in rows.select("query_id", texts, ids).iter_rows():
         count = max(len(some or ()), len(named or ()))
         fits = not some or not named or len(some) == len(named)
-        for place in range(count):
-            text = some[place] if some and place < len(some) else None
-            own = named[place] if named and fits else None
+        for at in range(count):
+            text = some[at] if some and at < len(some) else None
+            own = named[at] if named and fits else None
             if text is not None and not own:
                 own = known.get(" ".join(text.split())) or text_id(text, "t")
             if own:
-                places.append((query, place + 1, own, text))
+                places.append((query, at + 1, own, text))
     return pl.DataFrame(places, schema=_PLACE, orient="row")
 
 

@@ -55,6 +55,27 @@ REGISTRY: Mapping[str, MeasureInfo] = MappingProxyType(
 )
 """Canonical name without cutoff to declaration; PROC[X] and %PROC[X] follow X, Robust[X] follow all."""
 
+_SPELLED = {
+    "recall": "R",
+    "precision": "P",
+    "mrr": "RR",
+    "map": "AP",
+    "hitrate": "Success",
+    "hits": "Success",
+}
+_SHARES = (
+    "accuracy", "exact match", "ERR", "bpref", "Rprec", "infAP", "F1 score", "faithfulness", "hallucination",
+    "answer correctness", "factual correctness", "noise sensitivity", "context precision", "context recall",
+    "context relevancy", "context relevance", "context utilization", "context entity recall",
+    "contextual precision", "contextual recall", "contextual relevancy", "LLM context recall",
+    "LLM context precision with reference", "LLM context precision without reference",
+    "non LLM context recall", "non LLM context precision with reference", "nv accuracy",
+    "nv context relevance", "nv response groundedness",
+)  # fmt: skip
+"""Measures that other tools compute, from 0 to 1."""
+_COSINES = ("answer relevancy", "answer similarity", "semantic similarity", "response relevancy")
+"""Likewise, means of cosines: from −1 to 1."""
+
 MAX_K = 10_000
 _WORD = r"[^\s@()\[\],=]+"
 _WRITTEN = re.compile(
@@ -148,6 +169,27 @@ class Measure:
     def renamed(self, name: str) -> Measure:
         """Return another measure with the same cutoff and parameters, for example the PROC of this one."""
         return Measure(name, self.k, self.params)
+
+
+def declared(name: str) -> tuple[float, float] | None:
+    """Return the range of a measure, computed here or by other tools; None where none is declared.
+
+    Args:
+        name: Without cutoff; parameters may follow in parentheses.
+    """
+    name = name.partition("(")[0].strip()
+    info = REGISTRY.get(name) or REGISTRY.get(_SPELLED.get(_bare(name), ""))
+    return (info.low, info.high) if info else _ELSEWHERE.get(_bare(name))
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+_ELSEWHERE: Mapping[str, tuple[float, float]] = {
+    **dict.fromkeys(map(_bare, _SHARES), (0.0, 1.0)),
+    **dict.fromkeys(map(_bare, _COSINES), (-1.0, 1.0)),
+}
 
 
 def parse_list(text: str) -> tuple[Measure, ...]:

@@ -349,6 +349,35 @@ def test_what_a_row_is_is_asked(open_page: OpenPage, tmp_path: Path, row: str, l
     assert sorted(Store.open(store).read().runs()["label"]) == labels
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("way", "values"), [("share0", [0.85, 0.88, 0.91]), ("percent0", [0.0091, 0.85, 0.88])]
+)
+def test_shares_beside_percent_are_asked(open_page: OpenPage, tmp_path: Path, way: str, values: list[float]):
+    store = tmp_path / "store"
+    table = b"stack,recall@10,latency_ms\na,85,10\nb,0.91,10\nc,88,12\n"
+    app = upload(open_page(store, "add"), stacks_csv=table)
+    assert_sound(app)
+    labels = [button.label for button in app.button if button.label.startswith("Read as")]
+    assert labels == [
+        "Read as 0.0091 · 0.85 · 0.88 (percent)",
+        "Read as 0.91 · 0.85 · 0.88 (shares, and percent above 1)",
+    ]
+    app.button(key=way).click().run()
+    import_now(app)
+    figures = Store.open(store).read()
+    found = figures.aggregates(figures.runs()["run_id"].to_list()).filter(k=10)
+    assert sorted(found["value"]) == pytest.approx(values)
+
+
+def test_more_than_a_measure_can_be_is_refused(open_page: OpenPage, tmp_path: Path):
+    table = b"stack,nDCG@10,latency_ms\nhybrid,1.31,20\nbm25,0.62,10\n"
+    app = upload(open_page(tmp_path / "store", "add"), stacks_csv=table)
+    assert_sound(app)
+    assert "lies between 0 and 1, and 1.31 does not" in everything(app)
+    assert "Nothing was written." in everything(app)
+
+
 def test_tasks_of_mteb_are_asked_for(open_page: OpenPage, tmp_path: Path):
     """Retrieval and reranking unless the visitor takes all; the rest is one line per kind."""
     members = {"m/r/a.json": json.dumps(test_mteb.NEW), "m/r/b.json": test_mteb.other("clustering")}

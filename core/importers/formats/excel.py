@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from core.errors import InputError, UnknownNameError
 from core.importers.base import LIKELY, LOOK_ROWS, RESEMBLES, Import, Look, Options, counted, merged
-from core.importers.formats.table import Opened, TableFormat, opened_as
+from core.importers.formats.table import Opened, TableFormat
 from core.importers.formats.table.opened import seen
+from core.importers.formats.table.turned import turned
 from core.importers.meaning import TableAs, meaning
 from core.importers.read.member import Archive, Member
 from core.importers.read.tabular import Table, check_cells, check_header
@@ -57,7 +58,7 @@ class Excel(TableFormat):
 
     def look(self, archive: Archive, options: Options) -> Look:
         member = archive.members[0]
-        table = sheet_table(member, _sheet(member, options, asking=False), LOOK_ROWS)
+        table = turned(sheet_table(member, _sheet(member, options, asking=False), LOOK_ROWS))
         return seen(table, _said_of(table.rows.columns, options, member.name), member.name)
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
@@ -69,7 +70,7 @@ class Excel(TableFormat):
         if not is_workbook(member):
             raise InputError("This is no .xlsx workbook.", where=member.name)
         table = sheet_table(member, _sheet(member, options, asking=True))
-        return opened_as(member, table, options)
+        return self.upright(member, table, options)
 
 
 def sheet_table(member: Member, sheet: str, most: int | None = None) -> Table:
@@ -91,7 +92,8 @@ def tables(member: Member, options: Options) -> tuple[str, ...]:
             with suppress(InputError):
                 columns = open_workbook(member).columns(sheet)
                 said = _said_of(columns, options, member.name)
-                if meaning(columns, said, member.name).kind is not None:
+                known = meaning(columns, said, member.name).kind is not None
+                if known or turned(first := sheet_table(member, sheet, LOOK_ROWS)) is not first:
                     sheets.append(sheet)
     return tuple(sheets)
 

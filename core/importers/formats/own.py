@@ -62,6 +62,7 @@ class Own(Format):
     """An export of this product."""
 
     name, title = "clq", "CLQ Explorer export"
+    in_ranges = True
     takes = dict.fromkeys(TABLES, "")
     recognised = "A manifest that names the format"
 

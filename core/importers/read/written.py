@@ -16,16 +16,17 @@ from core.errors import InputError
 from core.importers.read.tabular import Table
 from core.importers.read.text import place, quoted, shown
 
-Reading = Literal["decimal-comma", "thousands", "percent"]
-"""How a column is read: 1,5 is 1.5; 1,500 is 1500; 41.2 is 41.2 %."""
+Reading = Literal["decimal-comma", "thousands", "percent", "share"]
+"""How a column is read: 1,5 is 1.5; 1,500 is 1500; 41.2 is 41.2 %; 0.91 is a share, and 85 is 85 %."""
 READINGS: tuple[Reading, ...] = get_args(Reading)
-Kind = Literal["share", "price", "figure", "plain", "whole"]
-"""A column that may be in percent, in dollars, in neither; the last two are no figures, so that a word such
-as NaN is no empty cell, and one of them holds whole numbers only."""
+Kind = Literal["share", "price", "any", "figure", "plain", "whole"]
+"""A column that may be in percent, in dollars, in either, in neither; the last two are no figures, so that a
+word such as NaN is no empty cell, and one of them holds whole numbers only."""
 SAID: Mapping[Reading, str] = {
     "decimal-comma": "decimal comma, point between thousands",
     "thousands": "decimal point, comma between thousands",
     "percent": "percent",
+    "share": "shares, and percent above 1",
 }
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _GROUPS = r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+"  # 1.2, or 1200 in a table with decimal commas
@@ -39,6 +40,7 @@ _DOLLARS, _PERCENT = r"(?i)(?:us)?\$|\busd\b", r"\s*%$"
 _FOREIGN = r"[€£¥₹]|(?i)\b(?:eur|gbp|chf)\b"
 _NOTHING = ("nan", "na", "n/a", "#n/a", "none", "null", "<na>", "nat", "-", "–", "—")
 _SHOWN = 3
+_SCALES: tuple[Reading, ...] = ("percent", "share")
 
 
 def readings(pairs: Sequence[str]) -> dict[str, Reading]:
@@ -67,7 +69,9 @@ class Open:
     ways: Mapping[Reading, tuple[str, ...]]  # what these cells would be
 
     def says(self, way: Reading) -> str:
-        """Say what the signs of these cells are if they are read in one way."""
+        """Say what the signs of these cells are if they are read in one way, or what the numbers are."""
+        if way in _SCALES:
+            return SAID[way]
         signs = {",": "comma", ".": "point"}
         decimal = "," if way == "decimal-comma" else "."
         there = [mark for mark in signs if any(mark in cell for cell in self.cells)]
@@ -109,9 +113,9 @@ class Way:
         """Return the cells without the signs that the column may have, and blanks between thousands."""
         cleaned = cells.str.replace("\u2212", "-", literal=True).str.replace_all(_BETWEEN, "$1$2")
         cleaned = cleaned.str.replace_all(_BETWEEN, "$1$2")  # of three groups the second is left
-        if self.kind == "price":
+        if self.kind in ("price", "any"):
             cleaned = cleaned.str.replace(_DOLLARS, "")
-        if self.kind == "share":
+        if self.kind in ("share", "any"):
             cleaned = cleaned.str.replace(_PERCENT, "")
         cleaned = cleaned.str.strip_chars()
         if self.kind in ("plain", "whole"):
@@ -217,9 +221,9 @@ def _way(table: Table, cells: pl.Series, kind: Kind, said: Reading | None) -> Wa
         problem = f"{quoted(cells[place_[0]])} is not in dollars."
         where = place(table.name, table.lines[place_[0]], cells.name)
         raise InputError(problem, where=where, do="Convert the column to US dollars.")
-    if said == "percent" and kind != "share":
+    if said in _SCALES and kind not in ("share", "any"):
         raise InputError(f"`{shown(cells.name)}` cannot be percent: it is no measure.", where=table.name)
-    signed = cells.drop_nulls().str.contains(_PERCENT)
+    signed = signed_percent(cells.drop_nulls())
     percent = kind == "share" and (said == "percent" or bool(len(signed) and signed.all()))
     if kind == "share" and not percent and signed.any():
         without = cells.drop_nulls().filter(~signed)[0]
@@ -229,6 +233,11 @@ def _way(table: Table, cells: pl.Series, kind: Kind, said: Reading | None) -> Wa
             f"Some cells have a percent sign, others none: {quoted(without)}.", where=where, do=do
         )
     return Way(kind, said if said in ("decimal-comma", "thousands") else None, percent)
+
+
+def signed_percent(cells: pl.Series) -> pl.Series:
+    """Tell of each cell whether it has a percent sign."""
+    return cells.str.contains(_PERCENT)
 
 
 def _mixed(bare: pl.Series, way: Way) -> bool:

@@ -234,7 +234,7 @@ FORMS = {
     "per query": ("stack,quality,usd_per_query\nA,0.5,0.002\n", {}, {"quality@10": 0.5, "usd_per_1k": 2.0}),
     "per million": ("stack,quality,usd_per_1m\nA,0.5,2000\n", {}, {"quality@10": 0.5, "usd_per_1k": 2.0}),
     "percent by name": ("stack,nDCG@10 %\nA,4.5\n", {}, {"nDCG@10": 0.045}),
-    "percent by value": ("stack,nDCG@10\nA,47.5\nB,1\n", {}, {"nDCG@10": 0.475}),
+    "percent by value": ("stack,nDCG@10\nA,47.5\nB,91\n", {}, {"nDCG@10": 0.475}),
     "a scale of five": ("stack,quality\nA,4.5\n", {}, {"quality@10": 4.5}),
     "no share": ("stack,ANN-Recall@10,my score@3\nA,0.5,70\n", {}, {"ANN-Recall@10": 0.5, "my score@3": 70}),
     "one cutoff for all": ("stack,nDCG@5,quality\nA,0.5,0.4\n", {}, {"nDCG@5": 0.5, "quality@5": 0.4}),

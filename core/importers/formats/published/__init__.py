@@ -236,6 +236,7 @@ class PublishedTables(Format):
     """The figures of the CLQ paper, one run per stack."""
 
     name, title = "published", "Published figures (data/published)"
+    in_ranges = True
     takes = {"usage": "the reranker's tokens, modelled", "aggregates": "every printed figure of a stack"}
     recognised = "the header of clq_tables.csv; the other tables are named in index.csv beside it"
     traps = ("Tables without stacks are shown on the Data page and left out here.",)

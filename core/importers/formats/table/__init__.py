@@ -58,7 +58,7 @@ class TableFormat(Format):
         "",
     )
     recognised = "A table that has the columns of one of the kinds"
-    maps_columns = True
+    maps_columns = in_ranges = True
 
     def sniff(self, probe: Archive) -> float:
         if len(probe.members) != 1:
@@ -137,7 +137,10 @@ class TableFormat(Format):
             first = opened_as(member, read_table(member, kind, LOOK_ROWS), options)
             if first.means.kind == "rankings" and first.own is None:
                 return replace(first, large=kind)
-        table = read_table(member, kind, do=f"A table needs {NEEDS}.")
+        return self.upright(member, read_table(member, kind, do=f"A table needs {NEEDS}."), options)
+
+    def upright(self, member: Member, table: Table, options: Options) -> Opened:
+        """Return a table that was read, with its measures as columns, and with what these mean."""
         upright = turned(table)
         opened = opened_as(member, upright, options)
         if upright is table:

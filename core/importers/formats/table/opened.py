@@ -20,13 +20,13 @@ from core.importers.formats.table.pivoted import (
 )
 from core.importers.formats.table.placed import named_by_place
 from core.importers.formats.table.rowed import OpenRowError, rowed
-from core.importers.formats.table.suited import suited
+from core.importers.formats.table.suited import suited, within_ranges
 from core.importers.meaning import SAME, Meaning, TableAs, meaning
 from core.importers.read.member import Member
-from core.importers.read.rows import identified
-from core.importers.read.tabular import Table
+from core.importers.read.rows import identified, refuse
+from core.importers.read.tabular import Table, as_text
 from core.importers.read.text import listed, no_column, shown
-from core.importers.read.written import Numbers, numbers_in
+from core.importers.read.written import Numbers, numbers_in, signed_percent
 from core.importers.report import TAKEN, FileReport, settled
 
 NEEDS = (
@@ -120,18 +120,20 @@ def _unpivoted(member: Member, table: Table, said: TableAs, owned: Mapping[str, 
 def _opened(member: Member, table: Table, said: TableAs) -> Opened:
     """Return a table with a row for each stack, query or passage."""
     means = meaning(table.rows.columns, said, member.name)
+    known = {*table.rows.columns, *(named_in(table, means) if means.is_long else ())}
     for column in said.numbers:
-        if column not in table.rows.columns:
+        if column not in known:
             raise no_column(column, table.rows.columns, member.name)
     read = numbers_in(table, means.numbers, said.numbers, asking=True, name=member.name)
     plain = read.read(table)
     if means.is_long and plain.rows.height:
-        return _widened(Opened(member, plain, means, numbers=read), said)
+        return _widened(Opened(member, plain, means, numbers=read), said, _percent_of(table, means, said))
     means = suited(rowed(plain, means, said), plain, read.percent, said.columns)
     if means.kind is None:
         raise _incomplete(means, plain)
     if not table.rows.height:
         raise InputError("The table has no rows.", where=member.name)
+    plain = within_ranges(plain, means, said.numbers, member.name)
     if means.kind != "rankings" or "passage_id" in means.roles:
         return Opened(member, plain, means, numbers=read)
     for column in means.places.values():
@@ -141,23 +143,53 @@ def _opened(member: Member, table: Table, said: TableAs) -> Opened:
     return Opened(member, named, means, numbers=read, own=own)
 
 
-def _widened(long: Opened, said: TableAs) -> Opened:
+def named_in(table: Table, means: Meaning) -> list[str]:
+    """Return the names of the measures that the rows of a long table hold."""
+    return [str(name) for name in as_text(table.rows[means.roles["measure"]]).drop_nulls().unique()]
+
+
+def _percent_of(table: Table, means: Meaning, said: TableAs) -> set[str]:
+    """Return the measures of a long table that are in percent: by their signs, or as the user said.
+
+    Raises:
+        InputError: Only some cells of a measure have a percent sign.
+    """
+    column = means.roles["value"]
+    cells = table.taking({"name": means.roles["measure"], "cell": column}).drop_nulls()
+    cells = cells.with_columns(signed=signed_percent(cells["cell"]))
+    way = said.numbers
+    told = {name for name in named_in(table, means) if way.get(name, way.get(column)) == "percent"}
+    some = cells.group_by("name").agg(
+        pl.col("signed").any().alias("any"), pl.col("signed").all().alias("all")
+    )
+    part = some.filter(pl.col("any") & ~pl.col("all") & ~pl.col("name").is_in(told))["name"]
+    refuse(
+        cells.filter(pl.col("name").is_in(part.implode()) & ~pl.col("signed")),
+        "Some cells of the measure {name} have a percent sign, others none: {cell}.",
+        table.name,
+        column,
+        do="Give all of them one, or none.",
+    )
+    return told | {*some.filter("all")["name"]}
+
+
+def _widened(long: Opened, said: TableAs, percent: set[str]) -> Opened:
     """Return a long table as one with a column for each measure."""
     made, name = widened(long.table, long.means), long.member.name
     columns = [column for column in made.table.rows.columns if column not in made.counts.values()]
     there = {meant: column for meant, column in said.columns.items() if column in columns}
-    percent = set(long.numbers.percent)
-    percent |= {*made.measures} if long.means.roles["value"] in percent else set()
+    percent |= long.numbers.percent
     said = replace(said, columns=there)
     means = suited(rowed(made.table, meaning(columns, said, name), said), made.table, percent)
     means.counts.update(made.counts)
     if means.kind is None:
         raise _incomplete(means, made.table)
+    upright = within_ranges(made.table, means, said.numbers, name)
     own = {column: long.means.ignored.get(column, TAKEN) for column in long.table.rows.columns}
     kept = [column for column in columns if column not in made.measures]
     own |= {**made.gone, **{column: means.ignored.get(column, TAKEN) for column in kept}}
     lost = lost_measures({**made.measures, **means.ignored}, made.measures, name)
-    return replace(long, table=made.table, means=means, own=own, left_out=lost)
+    return replace(long, table=upright, means=means, own=own, left_out=lost)
 
 
 def lost_measures(why: Mapping[str, str], measures: Iterable[str], name: str) -> tuple[LeftOut, ...]:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import polars as pl
 
 from core.importers.judgements import said_by_name
 from core.importers.meaning import AS_YOU_WISH, NUMBERS_ROWS, OF_STACKS, Meaning, judged_by
-from core.importers.naming import PARAMETERS, USD_PER_1K, Value, is_share, normal
+from core.importers.naming import PARAMETERS, Value, is_share, normal, range_of
+from core.importers.read.ranges import Figures, as_shares, question, refuse_outside, verdict
 from core.importers.read.tabular import Table
+from core.importers.read.text import place
+from core.importers.read.written import OpenNumbersError, Reading
 from core.importers.report import UNKNOWN
 
 _BEIR = {"query-id", "corpus-id", "score"}  # Columns of its qrels
 _MOST_GRADE = 5  # Of columns that no name tells to be grades
-_LEAST_PERCENT = 5  # Numbers up to it may be of a scale such as 1 to 5
 DIGITS = r"^[-+$€£]?\s*\d[\d.,\s]*(?:[eE][+-]?\d+)?\s*%?$|(?i)^(?:nan|inf)$"  # of cells that hold a number
 
 
@@ -42,10 +44,10 @@ def suited(
     if means.kind == "costs" and "run" not in means.roles:
         _name_owners(means, table)
     for values in (means.aggregates, means.scores):
-        for place, value in enumerate(values):
-            signed = value.column in percent and value.measure != USD_PER_1K
-            if value.factor == 1.0 and (signed or (value.k and _is_percent(table, value))):
-                values[place] = replace(value, factor=0.01)
+        for number, value in enumerate(values):
+            signed = value.column in percent and is_share(value)
+            if value.factor == 1.0 and (signed or verdict(figures_of(table, value)) == "percent"):
+                values[number] = replace(value, factor=0.01)
     return means
 
 
@@ -56,6 +58,47 @@ def _grades(means: Meaning, table: Table) -> bool:
     judged = said_by_name(table.name) or ("qrels" if set(table.rows.columns) == _BEIR else None)
     cells = table.taking({"cell": means.roles["score"]})["cell"].cast(pl.Float64, strict=False)
     return judged == "qrels" and not cells.null_count() and bool((cells == cells.floor()).all())
+
+
+def figures_of(table: Table, value: Value) -> Figures:
+    """Return the numbers of a column with what their measure may be; what is no number is null."""
+    cells = table.taking({"cell": value.column})["cell"].cast(pl.Float64, strict=False) * value.factor
+    return Figures(
+        value.column,
+        pl.select(pl.when(cells.is_finite()).then(cells)).to_series(),
+        range_of(value),
+        value.factor == 1.0 and is_share(value),
+        lambda row: place(table.name, table.lines[row], value.column),
+    )
+
+
+def within_ranges(table: Table, means: Meaning, said: Mapping[str, Reading], name: str) -> Table:
+    """Hold the figures of a table against the ranges of their measures.
+
+    Returns:
+        The table, with shares where the user said that only numbers above 1 are percent.
+
+    Raises:
+        OpenNumbersError: Some numbers of a share are above 1, and others are not.
+        InputError: A number is none that its measure can have.
+    """
+    values = [*means.aggregates, *means.scores]
+    shares = [value for value in values if said.get(value.column) == "share"]
+    if shares:
+        cells = [as_shares(figures_of(table, value).values).cast(pl.String) for value in shares]
+        kept = [table.rows[value.column] for value in shares]
+        cells = [
+            pl.select(pl.coalesce(made, old)).to_series().alias(old.name)
+            for made, old in zip(cells, kept, strict=True)
+        ]
+        table = replace(table, rows=table.rows.with_columns(cells))
+    found = [figures_of(table, value) for value in values]
+    asked = [figures for figures in found if verdict(figures) == "open"]
+    if asked:
+        first = asked[0].values
+        raise OpenNumbersError(name, asked[0].where((first <= 1).arg_max() or 0), [*map(question, asked)])
+    refuse_outside(found)
+    return table
 
 
 def _labels(means: Meaning, table: Table) -> list[str]:
@@ -154,9 +197,3 @@ def counts_rows(table: Table, column: str) -> bool:
 
 def _different(table: Table, columns: list[str]) -> int:
     return table.taking({str(place): column for place, column in enumerate(columns)}).drop("line").n_unique()
-
-
-def _is_percent(table: Table, value: Value) -> bool:
-    """Tell whether numbers that are shares by their measure are plainly of a hundred."""
-    cells = table.taking({"cell": value.column})["cell"].cast(pl.Float64, strict=False).drop_nulls()
-    return is_share(value) and bool(cells.is_between(0, 100).all() and (cells > _LEAST_PERCENT).any())
