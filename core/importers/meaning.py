@@ -11,6 +11,7 @@ from typing import Literal
 from core.errors import InputError
 from core.importers.naming import (
     AXES,
+    OF_ANSWERS,
     ROLES,
     USD_PER_1K,
     WHOLE_AXES,
@@ -395,12 +396,13 @@ def _once_each(means: Meaning, values: list[Value]) -> list[Value]:
         column = means.roles.pop("score")
         values.insert(0, Value(column, "score", assumed="gives no K"))
     cutoffs = {value.k for value in values if value.k}
-    common = cutoffs.pop() if len(cutoffs) == 1 else _USUAL_K
+    common = min(cutoffs) if len(cutoffs) == 1 else _USUAL_K
     seen: dict[tuple[str, str | None, int | None], str] = {}
     kept = []
     for given in values:
         bare = given.k is None and given.stage is None
-        value = replace(given, k=common, assumed=f"{given.assumed}: {common} assumed") if bare else given
+        k = 1 if given.measure in OF_ANSWERS and not cutoffs else common
+        value = replace(given, k=k, assumed=f"{given.assumed}: {k} assumed") if bare else given
         key = (value.measure, value.stage, value.k)
         if key in seen:
             means.ignored[value.column] = SAME.format(seen[key])

@@ -74,6 +74,17 @@ _FULL = {
 # Names of the field that are not (yet) computed here; compared without case and punctuation.
 _CLASSICAL = ("nDCG", "P", "R", "F1", "Success", "RR", "AP", "RBP", "Recall", "Precision", "MRR", "MAP")
 _QUALITIES = (QUALITY, "accuracy", "correctness")
+OF_ANSWERS = (
+    "faithfulness", "groundedness", "response_groundedness", "answer_relevancy", "answer_relevance",
+    "response_relevancy", "context_precision", "context_recall", "context_relevancy", "context_relevance",
+    "context_entity_recall", "context_utilization", "contextual_precision", "contextual_recall",
+    "contextual_relevancy", "answer_correctness", "factual_correctness", "answer_similarity",
+    "semantic_similarity", "answer_accuracy", "nv_accuracy", "nv_context_relevance",
+    "nv_response_groundedness", "llm_context_precision_with_reference",
+    "llm_context_precision_without_reference", "id_based_context_precision", "id_based_context_recall",
+)  # fmt: skip
+"""Scores of answers and of what they were written from, as RAGAS, DeepEval and TruLens name them: shares of
+which more is better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +171,11 @@ def usage_of(name: str, column: str) -> Value | None:
 def is_share(value: Value) -> bool:
     """Tell whether a measure is up to 1 by definition, or of a quality that may be in percent."""
     ends, info = declared(value.measure), REGISTRY.get(value.measure)
-    return ends[1] == 1 or bool(info and info.unit == "share") if ends else value.measure in _QUALITIES
+    return (
+        ends[1] == 1 or bool(info and info.unit == "share")
+        if ends
+        else value.measure in (*_QUALITIES, *OF_ANSWERS)
+    )
 
 
 def range_of(value: Value) -> tuple[float, float] | None:
@@ -203,7 +218,7 @@ def _measure(name: str, column: str) -> Value | None:
 
 def _known(key: str) -> str | None:
     """Find the measure of a name without a cutoff; single letters are too little to know one by."""
-    bare = _bare(_FULL.get(key, key))
+    bare = _bare(_FULL.get(key, key.removesuffix("_score")))
     measure = _measures().get(bare) if len(bare) > 1 or bare in ("p", "r") else None
     return measure or (key if key in _QUALITIES else None)
 
@@ -253,7 +268,7 @@ def measure_name(text: str) -> str:
 @cache
 def _measures() -> Mapping[str, str]:
     """Return every measure by its bare name; a table may have thousands of columns."""
-    return {_bare(name): name for name in (*_CLASSICAL, *REGISTRY)}
+    return {_bare(name): name for name in (*OF_ANSWERS, *_CLASSICAL, *REGISTRY)}
 
 
 def _bare(name: str) -> str:

@@ -39,6 +39,8 @@ _BETWEEN = r"(\d)[ \u00a0\u2009\u202f'’_](\d{3})\b"  # 1 200, 1'200
 _DOLLARS, _PERCENT = r"(?i)(?:us)?\$|\busd\b", r"\s*%$"
 _FOREIGN = r"[€£¥₹]|(?i)\b(?:eur|gbp|chf)\b"
 _NOTHING = ("nan", "na", "n/a", "#n/a", "none", "null", "<na>", "nat", "-", "–", "—")
+_TRUTHS: Mapping[str, str] = {"true": "1", "yes": "1", "false": "0", "no": "0"}
+"""Words for whether something holds, where all cells of a measure are such."""
 _SHOWN = 3
 _SCALES: tuple[Reading, ...] = ("percent", "share")
 
@@ -108,9 +110,12 @@ class Way:
     mixed: bool = (
         False  # whether each cell says by itself what its comma or point is; `commas` of those that do not
     )
+    truths: bool = False  # whether its cells say true or false
 
     def bare(self, cells: pl.Series) -> pl.Series:
         """Return the cells without the signs that the column may have, and blanks between thousands."""
+        if self.truths:
+            return cells.str.to_lowercase().replace_strict(_TRUTHS, default=None, return_dtype=pl.String)
         cleaned = cells.str.replace("\u2212", "-", literal=True).str.replace_all(_BETWEEN, "$1$2")
         cleaned = cleaned.str.replace_all(_BETWEEN, "$1$2")  # of three groups the second is left
         if self.kind in ("price", "any"):
@@ -232,7 +237,10 @@ def _way(table: Table, cells: pl.Series, kind: Kind, said: Reading | None) -> Wa
         raise InputError(
             f"Some cells have a percent sign, others none: {quoted(without)}.", where=where, do=do
         )
-    return Way(kind, said if said in ("decimal-comma", "thousands") else None, percent)
+    words = cells.drop_nulls().str.to_lowercase()
+    said_so = words.filter(words.is_in(list(_TRUTHS)))
+    truths = kind == "share" and said_so.len() > 0 and bool(words.is_in([*_TRUTHS, *_NOTHING]).all())
+    return Way(kind, said if said in ("decimal-comma", "thousands") else None, percent, truths=truths)
 
 
 def signed_percent(cells: pl.Series) -> pl.Series:

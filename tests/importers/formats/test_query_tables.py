@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from tests.importers.formats.test_rowed import as_file
 from tests.importers.helpers import lost, read, refusal, rows, up
 
 WIDE = """\
@@ -139,3 +140,55 @@ def test_scores_beside_answers():
     assert "signals" not in several.frames
     why = "a query has several answers, and it is of none of them alone"
     assert several.reports[0].left_out == {"ndcg@10": why}
+
+
+STRATEGIES = (
+    "{name},question_id,question,answer,hit,rank,precision_at_5,mrr\n"
+    "fixed,4,when?,1950,1,5,0.2,0.2\nfixed,6,which?,north,0,0,0.0,0\n"
+    "semantic,4,when?,1950,1,1,0.4,1.0\nsemantic,6,which?,north,1,2,0.2,0.5\n"
+)
+
+
+@pytest.mark.parametrize("name", ["strategy", "Strategy", "method", "chunking"])
+def test_answers_of_several_stacks_are_theirs(name):
+    made = read(up("x.csv", STRATEGIES.format(name=name)))
+    assert sorted(run.label for run in made.runs) == ["fixed", "semantic"]
+    figures = (
+        of_runs(made, "aggregates").sort("run_id", "measure").select("run_id", "measure", "k", "value", "n")
+    )
+    assert figures.rows() == [
+        ("fixed", "Hit", 5, 0.5, 2), ("fixed", "MRR", 5, 0.1, 2), ("fixed", "Precision", 5, 0.1, 2),
+        ("semantic", "Hit", 5, 1.0, 2), ("semantic", "MRR", 5, 0.75, 2),
+        ("semantic", "Precision", 5, pytest.approx(0.3), 2),
+    ]  # fmt: skip
+    assert len(rows(made, "answers")) == 4
+
+
+TRUTHS = "query,kind,hit@1,hit@3,remark\n" + (
+    "red cups,cups,{0},{0},a\nlow table,tables,{1},{0},b\n,lamps,{1},{1},failed\n"
+)
+
+
+@pytest.mark.parametrize(
+    "words", [("True", "False"), ("true", "false"), ("Yes", "No"), ("YES", "no"), ("1", "0")]
+)
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "xlsx"])
+def test_hits_in_words_and_a_row_that_names_no_query(kind, words):
+    frame = pl.read_csv(TRUTHS.format(*words).encode(), infer_schema=words[0] == "true")
+    made = read(as_file(frame, kind))
+    assert [run.label for run in made.runs] == ["f"]
+    figures = rows(made, "aggregates").sort("k").select("measure", "k", "value", "n").rows()
+    assert figures == [("Hit", 1, 0.5, 2), ("Hit", 3, 1.0, 2)]
+    assert [(each.count, each.reason) for each in lost(made)] == [(1, "rows without a query in `query`")]
+
+
+def test_truths_beside_missing_cells_and_other_words():
+    made = read(up("x.csv", "query,hit@1\na,True\nb,n/a\nc,False\n"))
+    assert rows(made, "signals").select("query_id", "value").rows() == [("a", 1.0), ("c", 0.0)]
+    assert "'True' is not a finite number" in refusal(up("x.csv", "query,hit@1\na,True\nb,maybe\n"))
+
+
+def test_a_table_that_names_hardly_any_query_is_refused():
+    assert (
+        refusal(up("x.csv", "query,hit@1\na,1\n,1\n,0\n")) == "x.csv:3, column `query_id`: The id is empty."
+    )

@@ -439,3 +439,18 @@ def test_a_grid_with_a_row_twice_is_refused_by_its_line():
 
 def test_a_number_of_the_row_is_no_parameter():
     assert "A row may be a stack or a query" in refusal(up("x.csv", "row,ndcg@5\n0,0.5\n1,0.6\n"))
+
+
+def test_scores_of_answers_are_measures():
+    head = "version,faithfulness,Answer Relevancy,context_precision,contextualRecall,groundedness_score"
+    made = read(up("x.csv", f"{head}\nv1 dense,0.71,80%,0.55,0.62,1\nv2 hybrid,0.85,78%,0.75,0.88,0\n"))
+    assert [run.label for run in made.runs] == ["v1 dense", "v2 hybrid"]
+    figures = rows(made, "aggregates")
+    assert figures.select("measure", "k", "value").rows() == [
+        ("faithfulness", 1, 0.71), ("faithfulness", 1, 0.85), ("answer_relevancy", 1, pytest.approx(0.8)),
+        ("answer_relevancy", 1, pytest.approx(0.78)), ("context_precision", 1, 0.55),
+        ("context_precision", 1, 0.75), ("contextual_recall", 1, 0.62), ("contextual_recall", 1, 0.88),
+        ("groundedness", 1, 1.0), ("groundedness", 1, 0.0),
+    ]  # fmt: skip
+    beside = read(up("x.csv", "stack,faithfulness,recall@5\nA,0.7,0.5\n"))
+    assert rows(beside, "aggregates").select("measure", "k").rows() == [("faithfulness", 5), ("Recall", 5)]

@@ -25,7 +25,7 @@ from core.importers.meaning import SAME, Meaning, TableAs, meaning
 from core.importers.read.member import Member
 from core.importers.read.rows import identified, refuse
 from core.importers.read.tabular import Table, as_text
-from core.importers.read.text import listed, no_column, shown
+from core.importers.read.text import listed, no_column, place, shown
 from core.importers.read.written import Numbers, numbers_in, signed_percent
 from core.importers.report import TAKEN, FileReport, settled
 
@@ -126,21 +126,39 @@ def _opened(member: Member, table: Table, said: TableAs) -> Opened:
             raise no_column(column, table.rows.columns, member.name)
     read = numbers_in(table, means.numbers, said.numbers, asking=True, name=member.name)
     plain = read.read(table)
+    means = means if means.is_long else rowed(plain, means, said)
+    plain, nameless = _of_named(plain, means)
     if means.is_long and plain.rows.height:
-        return _widened(Opened(member, plain, means, numbers=read), said, _percent_of(table, means, said))
-    means = suited(rowed(plain, means, said), plain, read.percent, said.columns)
+        widened = _widened(Opened(member, plain, means, numbers=read), said, _percent_of(table, means, said))
+        return replace(widened, left_out=(*nameless, *widened.left_out))
+    means = suited(means, plain, read.percent, said.columns)
     if means.kind is None:
         raise _incomplete(means, plain)
     if not table.rows.height:
         raise InputError("The table has no rows.", where=member.name)
     plain = within_ranges(plain, means, said.numbers, member.name)
     if means.kind != "rankings" or "passage_id" in means.roles:
-        return Opened(member, plain, means, numbers=read)
+        return Opened(member, plain, means, numbers=read, left_out=nameless)
     for column in means.places.values():
         means.ignored.pop(column, None)
     own = {column: means.ignored.get(column, TAKEN) for column in plain.rows.columns}
     named, means.roles["passage_id"] = named_by_place(plain, means)
     return Opened(member, named, means, numbers=read, own=own)
+
+
+def _of_named(table: Table, means: Meaning) -> tuple[Table, tuple[LeftOut, ...]]:
+    """Return a table of queries without the few rows that name none, as of what failed, which are counted."""
+    column = means.roles.get("query_id")
+    if column is None or not (means.kind in ("costs", "answers") or means.is_long):
+        return table, ()
+    named = table.taking({"id": column})["id"].is_not_null()
+    if named.all() or named.sum() * 2 <= named.len():
+        return table, ()
+    lines = table.lines.filter(~named)
+    left = LeftOut(
+        lines.n_unique(), f"rows without a query in `{shown(column)}`", place(table.name, lines[0])
+    )
+    return Table(table.name, table.rows.filter(named), table.lines.filter(named)), (left,)
 
 
 def named_in(table: Table, means: Meaning) -> list[str]:

@@ -18,6 +18,8 @@ from core.importers.report import UNKNOWN
 
 _BEIR = {"query-id", "corpus-id", "score"}  # Columns of its qrels
 _MOST_GRADE = 5  # Of columns that no name tells to be grades
+_SEVERAL = frozenset({"repeat", "k", "pass", "reader", "prompt", "temperature", "answer_mode", "judge"})
+"""What tells several rows of a query apart that are no stacks."""
 DIGITS = r"^[-+$€£]?\s*\d[\d.,\s]*(?:[eE][+-]?\d+)?\s*%?$|(?i)^(?:nan|inf)$"  # of cells that hold a number
 
 
@@ -41,7 +43,7 @@ def suited(
         if not means.axes:
             _name_stacks(means, table)
         _set_apart(means, table)
-    if means.kind == "costs" and "run" not in means.roles:
+    if means.kind in ("costs", "answers") and "run" not in means.roles:
         _name_owners(means, table)
     for values in (means.aggregates, means.scores):
         for number, value in enumerate(values):
@@ -157,10 +159,12 @@ def _differs(means: Meaning, table: Table, column: str) -> bool:
 def _name_owners(means: Meaning, table: Table) -> None:
     """Name the stacks of queries that repeat by the columns of words, or axes, with which none does."""
     query = means.roles["query_id"]
-    if "repeat" in means.roles or _different(table, [query]) == table.rows.height:
+    if means.roles.keys() & _SEVERAL or _different(table, [query]) == table.rows.height:
         return
     axes = [column for column, why in means.ignored.items() if why == OF_STACKS]
     words = [*axes, *_words(means, table)]
+    if means.kind == "answers":  # of which a text may differ in every row
+        words = [column for column in words if _different(table, [column]) * 2 <= table.rows.height]
     chosen = _telling(table, [query], words)[1:]
     if not chosen:
         return
