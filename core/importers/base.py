@@ -236,6 +236,8 @@ class Format(ABC):
     takes: Mapping[str, str]  # Table that it can fill → what of the format fills it, in words; "" = as it is
     recognised: str  # How a file of this kind is known, in words
     traps: tuple[str, ...] = ()  # What is left out or refused although it is there, each as a sentence
+    # What of it was built from its documentation alone, as a sentence: no file that the tool wrote was tried
+    untried: str = ""
     units: str = ""  # What is converted, in words; empty = nothing is
     names_collection: int = 0  # How well its file or folder name suits as the name of a collection
     maps_columns: bool = False  # Whether the user may say what its columns mean

@@ -21,8 +21,9 @@ from core.importers.read.member import Archive, Progress, watched
 from core.importers.read.source import Offered, opened
 from core.importers.read.tabular import PARQUET, READ_ERRORS
 from core.importers.read.text import SAVE_AS, UTF16, shown
-from core.importers.report import FileReport, sentences
+from core.importers.report import AS_YOU_WISH, FileReport, sentences
 from core.importers.runs import chosen_id, collection_name, slug, stripped
+from core.importers.wished import refuse_unknown, without_measures
 
 _PICKLES = b"\x02\x03\x04\x05"  # Versions of Python pickles
 _UNKNOWN = "This is of no format known here"
@@ -81,7 +82,7 @@ def load(
             wanted = replace(archive, members=tuple(kept))
             accepted, rest = _matches(wanted, options) if kept else ([], {})
             matches += accepted
-            unwanted = {member.name: "as you wish" for member in archive.members if member not in kept}
+            unwanted = {member.name: AS_YOU_WISH for member in archive.members if member not in kept}
             parts.append(_unread({**rest, **unwanted, **dict.fromkeys(archive.skipped, _CLUTTER)}))
         if not matches:
             raise InputError("Every file is left out.", do="Leave in at least one.")
@@ -96,6 +97,7 @@ def load(
         options = with_brought(options, merged(parts))
         parts += [_read(format_, matches, options) for format_ in FORMATS if format_.needs_documents]
     imported = apart(stripped(merged(parts), options.strip), options)
+    refuse_unknown(options.without, imported.reports)
     _refuse_twice(
         [golden_set.golden_set_id for golden_set in imported.golden_sets], "golden set", "--golden-set"
     )
@@ -272,11 +274,13 @@ def _imported(format_: Format, archives: Sequence[Archive], options: Options) ->
         names = ", ".join(archive.name for archive in archives[:3])
         why = shown(str(error) or "it takes more memory than there is", 200)
         raise InputError(f"It cannot be read as {format_.title}: {why}", where=names) from error
-    file_reports = (*imported.reports, *file_reports)
+    imported = replace(imported, reports=(*imported.reports, *file_reports))
+    if not format_.maps_columns:
+        unwanted = {name for archive in archives for name in options.table_as(archive.name).without}
+        imported = without_measures(imported, sorted(unwanted))
     return replace(
         imported,
-        reports=file_reports,
-        left_out=(*_left_out(file_reports), *imported.left_out),
+        left_out=(*_left_out(imported.reports), *imported.left_out),
         detected=tuple(Detected(archive.name, format_.name) for archive in archives),
     )
 

@@ -26,7 +26,7 @@ from core.importers.naming import (
 )
 from core.importers.read.text import no_column, shown
 from core.importers.read.written import READINGS, Kind, Reading
-from core.importers.report import UNKNOWN
+from core.importers.report import AS_YOU_WISH, UNKNOWN
 
 Row = Literal["stack", "query", "passage"]
 ROW_OF: Mapping[str, Row] = {
@@ -81,7 +81,6 @@ _BETTER = {
 }
 """Role → columns that hold it for want of others, those others, and why they are left out beside them."""
 NUMBERS_ROWS = "numbers the rows"
-AS_YOU_WISH = "as you wish"
 _OTHER = "{} is taken from another column"
 _ANOTHER = _OTHER.format("passage_id")
 OF_PLACES = "says where a passage is from; that is used where its id is not known (--match)"

@@ -20,6 +20,7 @@ Parts = Mapping[str, str]
 """Name of a part → why it is left out; `TAKEN` where it is not. A name may hold ``*`` for any text."""
 TAKEN = ""
 UNKNOWN = "not recognised"
+AS_YOU_WISH = "as you wish"  # Why what the user leaves out is left out
 MOST_BYTES = 64 << 20  # Bytes of a JSON file whose keys are looked at
 _MOST_NAMES = 2_000
 _MOST_SHOWN, _MOST_LISTED = 12, 200  # Names of one reason that stand in a line each, and in all

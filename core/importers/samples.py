@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from core.importers.judgements import VALUE, golden_set, graded_by, means
 from core.importers.ranged import in_ranges, notes_of
 from core.importers.read.member import Member
 from core.importers.read.text import place, quoted, shown
+from core.importers.report import AS_YOU_WISH, FileReport
 from core.importers.runs import collection_frames, collection_of, imported_run, run_labels
 from core.records import Basis, JsonMap
 from core.tables import GENERATE, frame, schema
@@ -135,7 +136,8 @@ def completed(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def assemble(parts: Sequence[Answered], options: Options, *, importer: str, source: str) -> Import:
-    """Make runs of everything that was offered together."""
+    """Make runs of everything that was offered together, without the measures that are not wanted."""
+    parts = [_wanted(part, options.table_as(part.member.name).without) for part in parts]
     stems = Counter(part.member.stem for part in parts)
     # The file's name with its ending where stems do not tell parts apart
     names = [part.member.stem if stems[part.member.stem] == 1 else part.member.file for part in parts]
@@ -173,6 +175,16 @@ def _in_ranges(part: Answered, options: Options) -> Answered:
     values, ways = in_ranges(part.values, "signal", name, said, where)
     notes = (*part.rest.notes, *notes_of(name, ways))
     return replace(part, values=values, rest=replace(part.rest, notes=notes)) if ways else part
+
+
+def _wanted(part: Answered, without: Collection[str]) -> Answered:
+    unwanted = part.values["signal"].is_in(list(without))
+    if not unwanted.any():
+        return part
+    names = dict.fromkeys(part.values.filter(unwanted)["signal"], AS_YOU_WISH)
+    report = FileReport(part.member.name, "measure", (), names)
+    rest = replace(part.rest, reports=(*part.rest.reports, report))
+    return replace(part, values=part.values.filter(~unwanted), rest=rest)
 
 
 def _names(parts: Sequence[Answered]) -> dict[str, str]:

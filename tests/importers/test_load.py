@@ -3,15 +3,17 @@ from __future__ import annotations
 import inspect
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from core.errors import StoreError
+from core.errors import ClqError, StoreError
 from core.importers import FORMATS, Options, load, preview
 from core.paths import ROOT
 from core.store import Store
+from tests.importers.formats import test_mteb, test_vectordbbench
 from tests.importers.fuzzing import OPTIONS
 from tests.importers.helpers import members, read, refusal, rows, up, zipped
 from tests.importers.samples import SAMPLES, TESTS
@@ -82,7 +84,7 @@ def test_a_file_that_two_formats_would_read_asks(monkeypatch):
 
 
 def test_unknown_format_lists_the_known_ones():
-    assert "No format 'word'. Found: ann-benchmarks, autorag, beir, " in refusal(up("x", RUN), format="word")
+    assert "No format 'word'. Found: ann-benchmarks, ann-rows, autorag, beir, " in refusal(up("x", RUN), format="word")
 
 
 def test_formats_mix_in_one_import():
@@ -111,6 +113,34 @@ def test_reimport_into_a_store_changes_nothing_and_a_changed_file_makes_a_new_ru
     with pytest.raises(StoreError), store.write("import") as writer:
         writer.add(changed.batch)
     assert store.revision() == 2
+
+
+WITHOUT = {
+    "a measure of MTEB": (("SciFact.json", test_mteb.file(test_mteb.NEW)), "ndcg_at_10", ("nDCG", 10)),
+    "a measure of VectorDBBench": (
+        ("x.json", test_vectordbbench.file(test_vectordbbench.entry())), "ANN-nDCG", ("ANN-nDCG", 100)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WITHOUT)
+def test_a_measure_is_left_out_of_any_format(case):
+    (name, content), unwanted, measure = WITHOUT[case]
+    measures = [
+        set(
+            rows(read(up(name, content), without=frozenset(names)), "aggregates")
+            .select("measure", "k")
+            .rows()
+        )
+        for names in ([], [unwanted])
+    ]
+    assert measures[0] - measures[1] == {measure}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_leaving_out_what_is_not_there_is_never_ignored(name):
+    with pytest.raises(ClqError, match="no such column"):
+        load([up("x", SAMPLES[name][1])], replace(OPTIONS, without=frozenset({"no such column"})))
 
 
 def test_preview_looks_without_refusing():

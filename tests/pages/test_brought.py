@@ -9,14 +9,15 @@ from typer.testing import CliRunner
 
 from core.cli.app import app as command
 from core.store import Store
+from tests.importers.formats import test_stack_rows as stack_rows
 from tests.importers.formats import test_vectordbbench as vectordbbench
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import assert_sound
 
 pytestmark = pytest.mark.slow
 
-Figures = Mapping[tuple[str, str, int | None], list[float]]
-"""Collection, measure, K → values of its stacks, in order."""
+Figures = Mapping[tuple[str, str, int | None], list[float] | None]
+"""Collection, measure, K → values of its stacks, in order; None where there are none."""
 
 CASES: dict[str, tuple[dict[str, str], Figures]] = {
     "full text of two data sets": (
@@ -31,6 +32,18 @@ CASES: dict[str, tuple[dict[str, str], Figures]] = {
             (f"case 503 - {vectordbbench.HOTPOT}", "RR", 100): [0.84],
             (f"case 503 - {vectordbbench.MARCO}", "RR", 100): [0.27, 0.28],
         },
+    ),
+    "recall of big-ann": (
+        {"bigann.csv": stack_rows.BIG_ANN},
+        {
+            ("yfcc-10M", "ANN-Recall", 10): [0.72],
+            ("other", "ANN-Recall", 10): [0.89, 0.9],
+            ("yfcc-10M", "latency_mean", None): None,
+        },
+    ),
+    "steps of sentence-transformers": (
+        {stack_rows.IR_FILE: stack_rows.IR},
+        {("NanoFiQA", "nDCG", 10): [0.55, 0.65], ("NanoFiQA", "AP", 100): [0.45, 0.5]},
     ),
     "a leaderboard": (
         {"leaderboard.json": json.dumps([vectordbbench.NEW_ROW])},

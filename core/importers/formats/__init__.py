@@ -26,6 +26,7 @@ from core.importers.formats.ranx import RanxQrels, RanxRun
 from core.importers.formats.regressions import Regressions
 from core.importers.formats.retrieval_response import RetrievalResponse
 from core.importers.formats.spans import JudgedSpans
+from core.importers.formats.stack_rows import AnnRows, SentenceTransformers
 from core.importers.formats.table import TableFormat
 from core.importers.formats.traces.tools import Langfuse, LangSmith, OpenInference
 from core.importers.formats.trec import TrecQrels, TrecRun
@@ -48,6 +49,8 @@ FORMATS: tuple[Format, ...] = (
     Mteb(),
     VectorDbBench(),
     AnnBenchmarks(),
+    AnnRows(),
+    SentenceTransformers(),
     OptunaStorage(),
     OptunaCsv(),
     RankLlm(),

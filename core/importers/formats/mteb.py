@@ -46,6 +46,8 @@ _KINDS = (
 _RETRIEVAL, _OTHER = "retrieval and reranking", "other tasks"
 _NOT_MEASURES = re.compile(r"nauc_.*|evaluation_time|main_score", re.IGNORECASE)
 _EXPERIMENTS = "experiments"
+_NO_MODELS = {"results", "mteb", "output", "outputs", "/"}  # Folders that name no model
+_REVISION = re.compile(r"[0-9a-f]{7,40}|no_revision_available|external|v?\d+(\.\d+)*", re.IGNORECASE)
 _SPLIT, _SUBSET = "test", "default"  # What names leave out
 _SPLITS = {_SPLIT, "dev", "train", "val", "validation"}
 _NO_RANKS = "no measure of retrieval"
@@ -137,9 +139,7 @@ class _Read:
 
     def _file(self, member: Member, meta: Member | None) -> None:
         model_meta = read_object(meta) if meta else {}
-        parts, _ = _place(member)
-        above = parts[-3].replace("__", "/") if len(parts) >= 3 else "unnamed model"
-        model = (optional(model_meta, "name", str, meta.name) if meta else None) or above
+        model = (optional(model_meta, "name", str, meta.name) if meta else None) or _named_by(member)
         held = [(_task_kind(result.scores), result) for result in _results(member)]
         taken = [(task, entry) for task, entry in held if task == _RETRIEVAL or self.all_tasks]
         if held and not taken:
@@ -263,6 +263,13 @@ def _place(member: Member) -> tuple[tuple[str, ...], str]:
     if len(parts) > 2 and parts[-3] == _EXPERIMENTS:
         return (*parts[:-3], parts[-1]), shown(parts[-2], 100)
     return parts, ""
+
+
+def _named_by(member: Member) -> str:
+    """Name a model after a folder: ``ORG__MODEL/REVISION/TASK.json``, or the one that its result lies in."""
+    above = [part for part in _place(member)[0][:-1] if part not in _NO_MODELS]
+    revised = len(above) > 1 and ("__" in above[-2] or _REVISION.fullmatch(above[-1]))
+    return above[-2 if revised else -1].replace("__", "/") if above else "unnamed model"
 
 
 def _results(member: Member) -> Iterator[_Result]:

@@ -34,7 +34,7 @@ from core.importers.read.paths import Fields, Row, keys_of
 from core.importers.read.rows import id_list, text_list
 from core.importers.read.tabular import Table, columns, first_rows, kind_of, read_table
 from core.importers.read.text import no_column, place
-from core.importers.report import TAKEN, FileReport, file_report, settled
+from core.importers.report import AS_YOU_WISH, TAKEN, FileReport, file_report, settled
 from core.importers.samples import SAMPLE, Answered, assemble, completed
 
 
@@ -120,20 +120,20 @@ class Ragas(Format):
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
         """Read every file as a run; questions and passages of the same text are the same."""
-        runs = [_read(member) for member in members_of(archives)]
+        runs = [_read(member, options.table_as(member.name).without) for member in members_of(archives)]
         return assemble(runs, options, importer=self.name, source="imported: RAGAS")
 
 
-def _read(member: Member) -> Answered:
+def _read(member: Member, without: Collection[str]) -> Answered:
     kind = Ragas.kind(member)
     if kind == "annotated":
         return _annotated(member)
     if kind == "objects":
-        return _objects(member, list(objects(member, most=MOST_BYTES)))
+        return _objects(member, list(objects(member, most=MOST_BYTES)), without)
     form = kind_of(member)
     if form is None or form == "jsonl":
         raise InputError("This is neither a table nor JSON with questions in it.", where=member.name)
-    return _table(read_table(member, form), member)
+    return _table(read_table(member, form), member, without)
 
 
 def _roles(names: Sequence[str], where: str) -> dict[str, str]:
@@ -144,8 +144,8 @@ def _roles(names: Sequence[str], where: str) -> dict[str, str]:
     return {role: name for role, name in roles.items() if name}
 
 
-def _table(table: Table, member: Member) -> Answered:
-    names = table.rows.columns
+def _table(table: Table, member: Member, without: Collection[str]) -> Answered:
+    names = [name for name in table.rows.columns if name not in without]
     roles = _roles(names, member.name)
     own = next((name for name in _IDS if name in names), None)
     known = table.taking({**roles, **({"query_id": own} if own else {})})
@@ -167,12 +167,13 @@ def _table(table: Table, member: Member) -> Answered:
     metrics = {
         name: series for name, series in values.items() if series.null_count() == texts_of[name].null_count()
     }
-    there = _account(member, "column", names, {*roles.values(), own or "", *metrics})
+    there = _account(member, "column", table.rows.columns, {*roles.values(), own or "", *metrics}, without)
     return _finished(member, known.with_columns(lists), metrics, there)
 
 
-def _objects(member: Member, spots: Sequence[tuple[str, Json]]) -> Answered:
-    names = list(dict.fromkeys(key for _, row in spots for key in row))
+def _objects(member: Member, spots: Sequence[tuple[str, Json]], without: Collection[str]) -> Answered:
+    keys = list(dict.fromkeys(key for _, row in spots for key in row))
+    names = [name for name in keys if name not in without]
     roles = _roles(names, member.name)
     own = next((name for name in _IDS if name in names), None)
     table = {role: (name, _ROLES[role][1]) for role, name in roles.items()}
@@ -186,7 +187,7 @@ def _objects(member: Member, spots: Sequence[tuple[str, Json]]) -> Answered:
     }
     dtypes = {role: dtype for role, dtype in SAMPLE.items() if role in roles or role == "query_id"}
     frame = pl.DataFrame(rows, schema_overrides=dtypes, infer_schema_length=None)
-    there = _account(member, "key", names, {*roles.values(), own or "", *metrics})
+    there = _account(member, "key", keys, {*roles.values(), own or "", *metrics}, without)
     return _finished(member, frame, metrics, there)
 
 
@@ -222,11 +223,14 @@ def _numbered(names: Sequence[str], roles: Mapping[str, str], own: str | None) -
     return [name for name in names if name not in (*roles.values(), own, *_OTHER, *_INDEX)]
 
 
-def _account(member: Member, kind: str, names: Sequence[str], taken: Collection[str]) -> FileReport:
+def _account(
+    member: Member, kind: str, names: Sequence[str], taken: Collection[str], without: Collection[str]
+) -> FileReport:
     why = dict.fromkeys(names, "holds no numbers") | dict.fromkeys(_OTHER, _NO_PLACE)
     why |= dict.fromkeys(_INDEX, "numbers the rows")
     named = [name for name in names if name != "line"]
-    return settled(member.name, kind, named, {**why, **dict.fromkeys(taken, TAKEN)})
+    why |= {**dict.fromkeys(taken, TAKEN), **dict.fromkeys(without, AS_YOU_WISH)}
+    return settled(member.name, kind, named, why)
 
 
 def _annotated(member: Member) -> Answered:

@@ -83,6 +83,7 @@ def described(name: str) -> list[tuple[str, str]]:
         *((table, what) for table, what in known.takes.items() if what),
         *([("units", known.units)] if known.units else []),
         *(("left out", trap) for trap in known.traps),
+        *([("untried", known.untried)] if known.untried else []),
     ]
 
 

@@ -87,6 +87,14 @@ def test_experiments_with_a_model_are_told_apart():
     assert {run.label for run in made.runs} == {"org/model", "org/model · dim_64"}
 
 
+@pytest.mark.parametrize("root", ["", "results/", "mteb/results/"])
+def test_without_a_description_and_a_revision_the_folder_of_a_result_names_its_model(root):
+    one = file({**NEW, "scores": {"test": [SCORES]}})
+    members = {f"{root}{model}/NFCorpus.json": one for model in ("large-model", "small-model", "org__other")}
+    made = read(up("results.zip", zipped(members)))
+    assert {run.label for run in made.runs} == {"large-model", "small-model", "org/other"}
+
+
 def test_a_named_collection_holds_or_begins_the_tasks():
     one = up("SciFact.json", file({**NEW, "scores": {"test": [SCORES]}}))
     assert {run.collection_id for run in read(one).runs} == {"SciFact"}

@@ -128,6 +128,20 @@ def test_another_measure_can_grade():
     assert graded(made)["grade"].to_list() == [0.5, 1.0]
 
 
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("column", ["factual_correctness(mode=f1)", "response"])
+def test_what_is_not_wanted_is_left_out(name, column):
+    made = read(up(name, FORMS[name]), without=frozenset({column}))
+    (report,) = made.reports
+    assert report.left_out[column] == "as you wish"
+    assert column not in report.taken
+    measures = set(rows(made, "signals")["signal"])
+    assert measures == {"faithfulness", "factual_correctness(mode=f1)"} - {column}
+    assert ("answers" in made.frames) == (column != "response")
+    if column != "response":
+        assert graded(made)["grade"].null_count() == 2  # no other measure is closest to correctness
+
+
 def test_names_of_older_releases():
     old = [{"question": "q", "contexts": ["a"], "answer": "b", "ground_truth": "c", "context_recall": 1.0}]
     made = read(up("old.csv", as_csv(old)), collection_id="c")

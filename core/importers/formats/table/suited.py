@@ -8,13 +8,13 @@ from dataclasses import replace
 import polars as pl
 
 from core.importers.judgements import said_by_name
-from core.importers.meaning import AS_YOU_WISH, NUMBERS_ROWS, OF_STACKS, Meaning, judged_by
+from core.importers.meaning import NUMBERS_ROWS, OF_STACKS, Meaning, judged_by
 from core.importers.naming import PARAMETERS, Value, is_share, normal, range_of
 from core.importers.read.ranges import Figures, as_shares, question, refuse_outside, verdict
 from core.importers.read.tabular import Table
 from core.importers.read.text import place
 from core.importers.read.written import OpenNumbersError, Reading
-from core.importers.report import UNKNOWN
+from core.importers.report import AS_YOU_WISH, UNKNOWN
 
 _BEIR = {"query-id", "corpus-id", "score"}  # Columns of its qrels
 _MOST_GRADE = 5  # Of columns that no name tells to be grades
