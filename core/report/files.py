@@ -24,7 +24,7 @@ from core.views.decision.chart import pareto
 from core.views.workspace.comparable import ALL, ALL_MACHINES, EVERY, SHARED
 from core.views.workspace.narrow import Choices, narrow
 from core.views.workspace.noise import OFF, auditors, usual_auditor
-from core.views.workspace.scope import Apart, Judging
+from core.views.workspace.scope import Ids, Judging
 from core.views.workspace.view import View
 from core.written import escaped
 
@@ -128,7 +128,7 @@ def _option(name: str, value: object) -> list[str]:
 
 def _as_usual(view: View) -> bool:
     """Tell whether that was done as it is done where nobody says how."""
-    whole = replace(view.scope, apart=Apart(), shared=False, judging=Judging())
+    whole = replace(view.scope, apart=Ids(), shared=Ids(), lacked=Ids(), judging=Judging())
     anywhere = replace(view.latency, machine=None)
     quality, wanted = view.quality, view.scope.judging
     usual = narrow(view.snapshot, whole, quality, anywhere, view.book, choices=Choices(wanted))

@@ -75,13 +75,14 @@ class _Asking(Choices):
         self._quality = quality
 
     def shared(self, sets: QuerySets) -> bool:
-        """Offer the queries that all were asked, or every judged one."""
-        if not sets.differ and not sets.unasked:
+        """Offer the queries that all compared stacks have, or all."""
+        if not sets.differ and not (sets.ranked and sets.unasked):
             return False
+        every = "one that a stack does not rank counts as 0" if sets.ranked else "each stack's own"
         chosen = pick_one(
             "Compare on", [SHARED, EVERY], "cq", usual=SHARED if sets.differ else EVERY, setting=True,
-            help="Not every stack was asked every judged query. shared queries: the n = "
-            f"{sets.shared} that all were asked. all queries: one that a stack does not rank counts as 0.",
+            help="Not every stack has every query. shared queries: the n = "
+            f"{len(sets.shared.ids)} on which they are compared. all queries: {every}.",
         )  # fmt: skip
         return chosen == SHARED
 

@@ -17,7 +17,7 @@ from core.tables import schema
 from core.views import text
 from core.views.workspace.comparable import about_figures, about_queries
 from core.views.workspace.pools import EMPTY_SLOT
-from core.views.workspace.query_sets import ENOUGH, Mask, among, asked_in, overlap
+from core.views.workspace.query_sets import Mask, among, asked_in, out_of_reach, overlap
 from core.views.workspace.reported import query_scores, with_intervals
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import (
@@ -56,7 +56,7 @@ class Counted:
 def counted(graded: Evidence, timings: Callable[[Sequence[str]], pl.DataFrame], over: Over | None) -> Counted:
     """Leave out what the runs were not asked."""
     asked = asked_in(graded, timings)
-    sets = overlap(graded.run_ids, asked)
+    sets = overlap(graded.run_ids, graded.query_ids, asked, np.zeros_like(asked))
     over = over or (Over.SHARED if sets.differ else Over.ALL)
     nothing = ("",) * len(graded.run_ids)
     if not sets.differ and not sets.unasked:
@@ -71,12 +71,11 @@ def counted(graded: Evidence, timings: Callable[[Sequence[str]], pl.DataFrame], 
         )
         return Counted(graded, ~asked, (NOT_ASKED,) * len(graded.run_ids), words)
     apart = np.array([run_id in sets.apart for run_id in graded.run_ids])
-    places = np.flatnonzero(asked[~apart].all(axis=0))
-    few = f"of {sets.judged} judged queries, fewer than {ENOUGH} of them with the others"
-    why = [f"was asked {sets.apart[name]} {few}" if name in sets.apart else "" for name in graded.run_ids]
+    why = out_of_reach(sets)
     words = f"{about_queries(sets, shared=True, offer=False)} {_otherwise(over)}"
-    shared = graded.among({graded.query_ids[place] for place in places.tolist()})
-    return Counted(shared, np.repeat(apart[:, None], len(places), axis=1), tuple(why), words)
+    shared = graded.among(frozenset(sets.shared.ids))
+    hidden = np.repeat(apart[:, None], len(shared.query_ids), axis=1)
+    return Counted(shared, hidden, tuple(why.get(name, "") for name in graded.run_ids), words)
 
 
 _WORDS = {
@@ -138,7 +137,7 @@ def score_table(
         graded = evidence(snapshot, ranked["run_id"].to_list(), golden_set_id, measures)
         seen = counted(graded, snapshot.timings, over)
         called = dict(ranked.select("run_id", "label").iter_rows())
-        units = about_figures(other_units(snapshot, ranked)[1], together=True, offer=False)
+        units = about_figures(other_units(snapshot, ranked)[1], odd=True, together=True, offer=False)
         for words in (units, seen.said, unjudged(graded, measures, called)):
             if tell and words:
                 tell(words)

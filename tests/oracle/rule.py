@@ -34,6 +34,7 @@ class Question:
     binary: bool = False  # 0 or 1 per query
     span: float | None = 1.0  # declared range of the measure
     delta: float | None = None
+    shared: np.ndarray | None = None  # places of these queries among those that were timed; None = all
 
     @property
     def sign(self) -> float:
@@ -57,7 +58,7 @@ class Question:
 
     @property
     def p50(self) -> np.ndarray:
-        return self.latency if self.latency.ndim == 1 else np.median(self.latency, axis=1)
+        return self.latency if self.latency.ndim == 1 else np.array([_median(one) for one in self.latency])
 
     @property
     def zone(self) -> float:
@@ -104,6 +105,36 @@ class Answer:
     @property
     def ties(self) -> frozenset[int]:
         return self.choices[0].ties
+
+
+def compared(asked: Question) -> Question:
+    """Narrow a question to stacks and queries that compare; an empty cell is missing.
+
+    The queries that at least half of the stacks have count. The stack that lacks fewest begins; each other
+    may cost a tenth of the queries, as long as half of them stay.
+    """
+    if asked.averages or not np.isnan(asked.quality).any():
+        return asked
+    has = ~np.isnan(asked.quality)
+    usual = has.sum(axis=0) * 2 >= len(has)
+    lacking = [int((usual & ~row).sum()) for row in has]
+    first, *others = sorted(range(len(has)), key=lambda place: lacking[place])
+    base = usual if lacking[first] * 10 <= usual.sum() else usual & has[first]
+    left, kept = base & has[first], [first]
+    for place in others:
+        lost = int((left & ~has[place]).sum())
+        if lost * 10 <= base.sum() and 2 * (left & has[place]).sum() >= base.sum():
+            left, kept = left & has[place], [*kept, place]
+    kept.sort()
+    latency = asked.latency
+    return replace(
+        asked,
+        names=tuple(asked.names[place] for place in kept),
+        quality=asked.quality[kept][:, left],
+        latency=latency[kept],
+        cost=asked.cost[kept],
+        shared=np.flatnonzero(left),
+    )
 
 
 def answer(asked: Question, draws: int = 20_000, seed: int = 0) -> Answer:
@@ -284,7 +315,13 @@ def _chances(asked: Question, chosen: int, draws: int, seed: int) -> Chances:
 def _drawn_latency(asked: Question, sample: np.ndarray) -> np.ndarray:
     if asked.latency.ndim == 1 or (asked.sla is None and asked.rule != "latency"):
         return np.broadcast_to(asked.p50[:, None], (len(asked.names), len(sample)))
-    return np.stack([np.median(one[sample], axis=1) for one in asked.latency])
+    timed = sample if asked.shared is None else asked.shared[sample]
+    return np.stack([np.median(one[timed], axis=1) for one in asked.latency])
+
+
+def _median(values: np.ndarray) -> float:
+    known = values[~np.isnan(values)]
+    return float(np.median(known)) if len(known) else np.nan
 
 
 def _is_good(

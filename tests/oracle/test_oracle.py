@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from core.cli.app import app
-from tests.oracle.rule import SLACKS, answer, choose
+from tests.oracle.rule import SLACKS, answer, choose, compared
 from tests.oracle.worlds import world
 
 WORLDS = 200
@@ -36,8 +36,9 @@ SLOW = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(QUICK, WORL
 @pytest.mark.parametrize("seed", [*range(QUICK), *SLOW])
 def test_the_product_agrees(folder, seed):
     made = world(seed)
-    found, expected = decided(folder, made), answer(made.asked)
-    names, chosen = made.asked.names, found["chosen"]
+    asked = compared(made.asked)
+    found, expected = decided(folder, made), answer(asked)
+    names, chosen = asked.names, found["chosen"]
     allowed = [
         (None if each.chosen is None else names[each.chosen], {names[place] for place in each.ties})
         for each in expected.choices
@@ -49,7 +50,7 @@ def test_the_product_agrees(folder, seed):
         if expected.p_feasible is not None:
             assert_close(chosen["p_feasible"], expected.p_feasible, 0.02)
         assert_close(chosen["expected_quality"], expected.expected, 0.005)
-        assert_offers(found["alternatives"], expected.alternatives, made)
+        assert_offers(found["alternatives"], expected.alternatives, names)
 
 
 def assert_close(found, expected, within=1e-6):
@@ -57,13 +58,13 @@ def assert_close(found, expected, within=1e-6):
     assert expected is None or found == pytest.approx(expected, abs=within)
 
 
-def assert_offers(found, expected, made):
+def assert_offers(found, expected, names):
     chances = [row["p_within_delta"] for row in found]
     assert None in chances or chances == sorted(chances, reverse=True)
     rows = {row["stack"]: row for row in found}
-    assert rows.keys() == {made.asked.names[each.place] for each in expected}
+    assert rows.keys() == {names[each.place] for each in expected}
     for each in expected:
-        row = rows[made.asked.names[each.place]]
+        row = rows[names[each.place]]
         assert_close(row["difference"], each.difference)  # in merit, whichever way is better
         assert_close(row["saves_usd_per_1k"], each.saves_usd)
         assert_close(row["saves_ms"], each.saves_ms)
@@ -72,5 +73,5 @@ def assert_offers(found, expected, made):
 
 @pytest.mark.slow
 def test_few_answers_hang_on_rounding():
-    made = (world(seed).asked for seed in range(WORLDS))
+    made = (compared(world(seed).asked) for seed in range(WORLDS))
     assert sum(len({choose(asked, slack) for slack in SLACKS}) > 1 for asked in made) <= BORDERLINE * WORLDS

@@ -26,6 +26,7 @@ class World:
     name: str
     measure: str
     asked: Question
+    whole: bool = True  # whether a missing score leaves an empty cell; else the row is not there
 
     def write(self, folder: Path) -> Path:
         """Write the table: a row per stack and query, or per stack where only averages are known."""
@@ -68,6 +69,7 @@ class World:
             ",".join([name, f"q{q:03d}", *(_cell(c[s, q]) for c in columns)])
             for s, name in enumerate(asked.names)
             for q in range(asked.n)
+            if self.whole or not np.isnan(asked.quality[s, q])
         ]
 
 
@@ -101,7 +103,24 @@ def world(seed: int) -> World:
         binary=binary,
         delta=float(random.choice([0.0, 0.005, 0.03, 0.1])) if random.random() < 0.25 else None,
     )
-    return World(f"world-{seed:03d}", measure, _limited(random, _answerable(asked)))
+    asked = _limited(random, _answerable(asked))
+    whole = seed % 2 == 0
+    if not asked.averages and seed % 3 == 0:
+        asked = _missing(np.random.default_rng([2027, seed]), asked, whole=whole)
+    return World(f"world-{seed:03d}", measure, asked, whole)
+
+
+def _missing(random: np.random.Generator, asked: Question, *, whole: bool) -> Question:
+    """Take scores away: of some stacks a few, of some many, of some queries of most; never all of one."""
+    stacks, n = asked.quality.shape
+    share = random.choice([0.0, 0.02, 0.08, 0.1, 0.3], stacks, p=[0.4, 0.2, 0.2, 0.1, 0.1])
+    gone = random.random((stacks, n)) < share[:, None]
+    gone[:, random.random(n) < random.choice([0.0, 0.05])] = True
+    gone[0, 0], gone[np.arange(stacks), random.integers(0, n, stacks)] = True, False
+    latency = asked.latency
+    if not whole and latency.ndim == 2:
+        latency = np.where(gone, np.nan, latency)
+    return replace(asked, quality=np.where(gone, np.nan, asked.quality), latency=latency)
 
 
 def _quality(random: np.random.Generator, stacks: int, queries: int, measure: str) -> np.ndarray:

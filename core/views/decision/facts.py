@@ -17,10 +17,17 @@ from core.metrics import Measure
 from core.metrics.rates import CORRECTED
 from core.stats.latency import P95_MIN_QUERIES
 from core.views import text
-from core.views.decision.near import near_rows, overturned, promising_rows, promising_words
+from core.views.decision.near import (
+    near_rows,
+    overturned,
+    promising_rows,
+    promising_words,
+    scores_missing,
+)
 from core.views.workspace.beside import ENDS, limit_words, measure_of
 from core.views.workspace.choices import one_known
 from core.views.workspace.comparable import MANY_HOLES
+from core.views.workspace.lacks import COLUMNS as LACKS
 from core.views.workspace.latencies import jitter_words
 from core.views.workspace.people import unused
 from core.views.workspace.scope import Quality
@@ -43,6 +50,7 @@ NUMBERS = (
     "quality_low",
     "quality_high",
     "n",
+    *LACKS,
     "quality_basis",
     *(axis.column + end for axis in BESIDE for end in ("", *ENDS)),
     "latency_ms",
@@ -115,6 +123,7 @@ def caveats(table: pl.DataFrame, decision: Decision, asked: View) -> dict[str, s
     }
     if decision.chosen is not None:
         chips |= _about_chosen(table.row(decision.chosen, named=True), asked.constraints.sla_ms)
+    chips["scores missing"] = scores_missing(table, decision, asked.quality)
     unscored = int((decision.violated == 0).sum())  # an unknown quality is the first reason
     chips |= {
         **limit_words(table, asked.constraints, decision.chosen),

@@ -17,6 +17,7 @@ from core.store import Snapshot
 from core.views import text
 from core.views.blocks import Table
 from core.views.columns import COLUMNS
+from core.views.workspace.lacks import bound
 from core.views.workspace.latencies import latencies
 from core.views.workspace.scope import Latency, Quality
 
@@ -230,23 +231,49 @@ def overturned(table: pl.DataFrame, decision: Decision, quality: Quality) -> str
     """Say when holes could overturn a decision."""
     if decision.chosen is None:
         return None
-    chosen = table.row(decision.chosen, named=True)
-    if chosen["hole_low"] is None or chosen["quality"] is None:
-        return None
-    up = decision.quality.higher_is_better
-    sign, reach, worst = (1, "hole_high", "hole_low") if up else (-1, "hole_low", "hole_high")
-    rivals = table.filter(
-        pl.Series(decision.feasible)
-        & (pl.col("run_id") != chosen["run_id"])
-        & (sign * pl.col("quality") < sign * chosen["quality"])
-        & (sign * pl.col(reach) > sign * chosen[worst])
-    )
+    rivals, reach = _rivals(table, decision, "hole")
     if rivals.is_empty():
         return None
-    nearest = rivals.sort(reach, descending=up).row(0, named=True)
+    nearest, up = rivals.row(0, named=True), decision.quality.higher_is_better
     others = text.count(rivals.height, "other feasible stack")
     return (
         f"{OVERTURNED}: {others} could overtake it if every unjudged passage "
         f"in the Top-{quality.k} were of grade 5 (reaching at {'most' if up else 'least'} "
         f"{text.score(nearest[reach])}: {nearest['name']}, {text.percent(nearest['hole'])} unjudged)."
+    )
+
+
+def _rivals(table: pl.DataFrame, decision: Decision, of: str) -> tuple[pl.DataFrame, str]:
+    """Return feasible stacks whose best bound is better than the chosen one's worst, and the column of it.
+
+    Args:
+        of: What the bounds are of: columns of this name with ``_low`` and ``_high``.
+    """
+    up, ends = decision.quality.higher_is_better, (f"{of}_low", f"{of}_high")
+    worst, reach = ends if up else reversed(ends)
+    own = table.row(decision.chosen or 0, named=True)
+    if own[worst] is None or own["quality"] is None:
+        return table.clear(), reach
+    sign = 1 if up else -1
+    rivals = table.filter(
+        pl.Series(decision.feasible)
+        & (pl.col("run_id") != own["run_id"])
+        & (sign * pl.col("quality") < sign * own["quality"])
+        & (sign * pl.col(reach) > sign * own[worst])
+    )
+    return rivals.sort(reach, descending=up), reach
+
+
+def scores_missing(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
+    """Say what the chosen stack lacks of the queries, and which other could be better by what is missing."""
+    if decision.chosen is None or "lacks" not in table.columns:
+        return ""
+    own = bound(table.row(decision.chosen, named=True), quality)
+    rivals, _ = _rivals(table, decision, "lacks")
+    if rivals.is_empty():
+        return own
+    first = rivals.row(0, named=True)
+    other = bound(first, quality)
+    return " ".join(
+        filter(None, (own, other, f"By what is missing {first['name']} could be the better one."))
     )

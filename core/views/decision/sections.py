@@ -55,6 +55,7 @@ MORE = (
     *("params", "calls", "latency_basis", "cost_basis", "cost_note", "latency_note"),
 )
 
+LACKS = ("lacks", "lacks_low", "lacks_high")
 STANDING = tuple(axis.column + end for axis in BESIDE for end in ("", *ENDS))
 """Columns of what stands beside the quality, as far as it is known; shown at once where it is limited."""
 
@@ -280,7 +281,8 @@ def every_stack(view: View, marked: ParetoView) -> Control:
     asked = [axis.column for axis in BESIDE if view.constraints.of(axis) is not None]
     limited = {*asked, *(f"{name}_n" for name in asked)}
     shown = [name for name in STANDING if name in rows.columns]
-    columns: Columns = (*stack_columns(view), *(name for name in shown if name in limited))
+    missing = LACKS if rows.get_column("lacks", default=pl.Series([None])).count() else ()
+    columns: Columns = (*stack_columns(view), *missing, *(name for name in shown if name in limited))
     more: Columns = (*MORE, *(name for name in shown if name not in limited))
     table = Table(rows, "stacks", columns, more, whole=marked.rows)
     return Control("stacks", {"table": table}, lambda: iter([table]))

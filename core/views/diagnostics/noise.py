@@ -46,7 +46,7 @@ def gather(snapshot: Snapshot, scope: Scope, quality: Quality) -> Gathered:
     the workspace is scored on.
     """
     runs = snapshot.runs(scope.collection_id).filter("has_rankings")
-    rows = siblings(runs.filter(~pl.col("run_id").is_in(list(scope.apart.run_ids))))
+    rows = siblings(runs.filter(~pl.col("run_id").is_in(list(scope.apart.ids))))
     chosen = (
         {relative.family for relative in kin(chosen_runs(snapshot, scope)).values()} if rows.height else set()
     )

@@ -60,8 +60,9 @@ def query_table(
 
     Args:
         other: Another run with rankings, to compare with.
-        as_zero: Count a judged query that a stack was not asked as 0, as averages over all queries do; else
-            its score is unknown. One that it was asked and ranks nothing for scores 0 either way.
+        as_zero: Count a judged query that a stack was not asked as 0, as averages over all queries and over
+            shared ones do; else its score is unknown. One that it was asked and ranks nothing for scores 0
+            either way.
 
     Returns:
         One row per query that is stored, judged or ranked, by id: query_id, text (null = not stored), tags
@@ -78,13 +79,19 @@ def query_table(
     texts = with_slice(stored, snapshot, scope)
     run_ids = [run_id] if other is None else [run_id, other]
     if reports := _reports(snapshot, scope, quality, run_ids):
-        rows = texts.join(_as_reported(reports, run_ids), on="query_id", how="full", coalesce=True)
+        only = among(snapshot, scope)
+        own = _as_reported(reports, run_ids)
+        if only is not None:
+            own = own.with_columns(counts=pl.col("query_id").is_in(list(only)))
+        rows = texts.join(own, on="query_id", how="full", coalesce=True)
+        rows = rows.with_columns(pl.col("tags").fill_null([]), pl.col("counts").fill_null(value=False))
+        missing, out = pl.lit(NOT_REPORTED), pl.lit(OUTSIDE)
+        rows = rows.with_columns(
+            pl.when(pl.col("score").is_null()).then(missing).when(~pl.col("counts")).then(out).alias("note"),
+            *(pl.when("counts").then(name).alias(name) for name in ("score", "other")),
+        )
         return rows.with_columns(
-            pl.col("tags").fill_null([]),
-            pl.col("counts").fill_null(value=False),
-            (pl.col("score") - pl.col("other")).alias("delta"),
-            pl.lit(None, pl.Float64).alias("share"),
-            pl.when(pl.col("score").is_null()).then(pl.lit(NOT_REPORTED)).alias("note"),
+            (pl.col("score") - pl.col("other")).alias("delta"), pl.lit(None, pl.Float64).alias("share")
         ).sort("query_id")
     scores = _scores(snapshot, scope, quality, run_ids, as_zero=as_zero)
     return (
@@ -132,7 +139,7 @@ def _scores(
     only = among(snapshot, scope)
     counts = np.array([only is None or query_id in only for query_id in graded.query_ids], dtype=np.bool_)
     asked = asked_in(graded, snapshot.timings)
-    known = counts & (asked | as_zero)
+    known = counts & (asked | as_zero | bool(scope.shared))
     columns: dict[str, Any] = {
         "query_id": graded.query_ids,
         "holes": _where(known[0], (to_depth(graded.grades[0], quality.k) == 0).sum(axis=-1)),

@@ -106,7 +106,7 @@ def rewriting(snapshot: Snapshot, scope: Scope) -> list[Family]:
         rewrite); its options are the newest run as typed, then those of each rewrite by name.
     """
     runs = snapshot.runs(scope.collection_id).filter("has_rankings")
-    runs = runs.filter(~pl.col("run_id").is_in(list(scope.apart.run_ids)))
+    runs = runs.filter(~pl.col("run_id").is_in(list(scope.apart.ids)))
     in_scope = {member.family for member in kin(chosen_runs(snapshot, scope)).values()}
     by_perturb: dict[tuple[str, str], dict[str, str]] = {}
     for run_id, member in kin(runs).items():

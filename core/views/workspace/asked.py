@@ -156,9 +156,9 @@ def quality_of(text: str) -> Quality:
     """
     try:
         measure = Measure.parse(text)
-    except UnknownNameError:
+    except (InputError, UnknownNameError):
         bare, _, cutoff = text.strip().rpartition("@")
-        if bare and cutoff.isdecimal() and int(cutoff) > 0:
+        if bare and "(" not in bare and cutoff.isdecimal() and int(cutoff) > 0:
             return Quality(bare, int(cutoff))
         raise
     if measure.k is None:

@@ -11,13 +11,14 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
 import polars as pl
 
 from core.records import BASES, WHOLE_FLOW, Origin
 from core.tables import remembered
 from core.views import text
 from core.views.workspace.pools import SEARCHED
-from core.views.workspace.query_sets import ENOUGH, QuerySets
+from core.views.workspace.query_sets import COSTS, QuerySets
 
 MANY_HOLES = 0.1  # Share of a Top-K from which on holes say more about the judging than about the stack
 NAMED = 2  # Stacks with many holes that are named; of more than these the worst
@@ -155,7 +156,15 @@ def at_machine(table: pl.DataFrame, chosen: str | None) -> pl.DataFrame:
 
 @remembered
 def foreign_figures(table: pl.DataFrame) -> tuple[dict[str, str], str]:
-    """Return averages from elsewhere that do not rest on what most of the others rest on."""
+    """Return averages from elsewhere that do not rest on what most of the others rest on.
+
+    Averages over different queries cannot be cut down to those in common. They compare while the numbers of
+    queries lie within a tenth of the largest: the group of these with most stacks, of equal ones the largest.
+
+    Returns:
+        Why each of the others does not compare, by run_id, and a sentence without its end; empty where all
+        rest on the same number.
+    """
     known = table.filter(pl.col("quality").is_not_null())
     reported = known.filter(pl.col("unjudged_queries").is_null())
     if reported.is_empty():
@@ -167,15 +176,20 @@ def foreign_figures(table: pl.DataFrame) -> tuple[dict[str, str], str]:
             f"({_ns(reported)}); the others are scored with this golden set"
         )
         return dict.fromkeys(reported["run_id"], why), words
-    counts = reported.drop_nulls("n").group_by("n").len().sort("len", "n", descending=True)
+    counts = reported.drop_nulls("n").group_by("n").len().sort("n")
     if counts.height < 2:
         return {}, ""
-    usual = int(counts["n"][0])
-    odd = reported.filter(pl.col("n") != usual)
-    words = f"The averages rest on different numbers of queries: most on {usual}, others on {_ns(odd)}"
-    return {
-        run_id: f"rests on {text.count(n, 'query')}" for run_id, n in odd.select("run_id", "n").iter_rows()
-    }, words
+    ns, stacks = (counts[name].to_numpy() for name in ("n", "len"))
+    near = (ns >= (1 - COSTS) * ns[:, None]) & (ns <= ns[:, None])
+    most = int(np.lexsort((ns, near @ stacks))[-1])
+    odd = reported.filter(pl.col("n").is_not_null(), ~pl.col("n").is_in(ns[near[most]]))
+    words = f"The averages rest on different numbers of queries, which cannot be cut down: {_ns(reported)}"
+    if odd.is_empty():
+        return {}, f"{words}; these lie within {text.percent(COSTS)} of one another"
+    return (
+        {run_id: f"rests on {text.count(n, 'query')}" for run_id, n in odd.select("run_id", "n").iter_rows()},
+        f"{words}; {_ns(odd)} is more than {text.percent(COSTS)} off",
+    )
 
 
 @remembered
@@ -203,31 +217,38 @@ def _ns(rows: pl.DataFrame) -> str:
 
 
 def about_queries(sets: QuerySets, *, shared: bool, offer: bool = True) -> str:
-    """Say how queries differ; empty where all runs were asked every judged one."""
+    """Say how queries differ; empty where all stacks have the same."""
+    n = len(sets.shared.ids)
     if not sets.differ:
         nobody = f"{sets.unasked} of {sets.judged} judged queries are ranked by no stack"
-        said, other = (f"left out: n = {sets.shared}", EVERY) if shared else ("count as 0", SHARED)
+        said, other = (f"left out: n = {n}", EVERY) if shared else ("count as 0", SHARED)
         does = "counts them as 0" if shared else "leaves them out"
         more = f"; “{other}” in Settings {does}" if offer else ""
-        return f"{nobody} and {said}{more}." if sets.unasked else ""
-    asked = f"Not every stack was asked the same queries ({sets.fewest} to {sets.most} of {sets.judged} "
+        return f"{nobody} and {said}{more}." if sets.ranked and sets.unasked else ""
+    range_ = f"{sets.fewest} to {sets.most} of {sets.judged}"
+    asked, absent = (
+        (f"was asked the same queries ({range_} judged)", "A query that a stack does not rank counts as 0")
+        if sets.ranked
+        else (f"has a score of every query ({range_})", "Each stack has the mean of its own")
+    )
     if not shared:
-        more = f"; “{SHARED}” in Settings compares on the {sets.shared} in common" if offer else ""
-        return (
-            f"{asked}judged). A query that a stack does not rank counts as 0 here, so the order says "
-            f"little{more}."
-        )
-    few = text.count(len(sets.apart), "stack shares", "stacks share")
-    some = f"; {few} fewer than {ENOUGH} with the others"
-    said = f"{asked}judged). They are compared on the n = {sets.shared} they share"
-    more = f" “{EVERY}” in Settings counts a query not ranked as 0." if offer else ""
-    return f"{said}{some if sets.apart else ''}.{more}"
+        more = f"; “{SHARED}” in Settings compares on the {n} in common" if offer else ""
+        return f"Not every stack {asked}. {absent} here, so the order says little{more}."
+    many = text.count(len(sets.apart), "stack")
+    some = f" Set apart for want of more than {text.percent(COSTS)} of these: {many}."
+    more = f" “{EVERY}” in Settings: {absent[:1].lower()}{absent[1:]}." if offer else ""
+    zero = " One for which a compared stack ranks nothing counts as 0." if sets.ranked else ""
+    return f"Not every stack {asked}. They are compared on n = {n}.{zero}{some if sets.apart else ''}{more}"
 
 
-def about_figures(words: str, *, together: bool, offer: bool = True) -> str:
-    """Say what averages from elsewhere mean, empty for none; `offer` as in `about_queries`."""
-    if not words:
-        return ""
+def about_figures(words: str, *, odd: bool, together: bool, offer: bool = True) -> str:
+    """Say what averages from elsewhere mean, empty for none; `offer` as in `about_queries`.
+
+    Args:
+        odd: Whether any does not compare.
+    """
+    if not words or not odd:
+        return words and f"{words}."
     if together:
         more = f" because “{ALL}” is chosen in Settings" if offer else ", though they do not compare"
         return f"{words}. They stand on one scale{more}."

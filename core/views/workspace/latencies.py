@@ -16,11 +16,11 @@ from core.tables import GENERATE, remembered
 from core.views import text
 from core.views.workspace.answers import taken
 from core.views.workspace.costs import basis
-from core.views.workspace.scope import Apart, Latency
+from core.views.workspace.scope import Ids, Latency
 
 _NO_MODEL = "generation was not timed: give its speed in Settings"
 _MODELLED = "retrieval {}, generation modelled"
-_NONE_APART = Apart()
+_NONE = Ids()
 COLUMNS = ("latency_ms", "latency_low", "latency_high", "latency_n", "latency_basis", "latency_note")
 
 
@@ -233,9 +233,7 @@ _LOCAL = ("cpu_ms", "gpu_ms")  # Units of stages that ask no other machine
 _ASSUMED = "the paper's for published and remote stacks, and where no pass was repeated (CLQ paper §3.2)"
 
 
-def jitters(
-    snapshot: Snapshot, runs: pl.DataFrame, latency: Latency, apart: Apart = _NONE_APART
-) -> pl.DataFrame:
+def jitters(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency, apart: Ids = _NONE) -> pl.DataFrame:
     """Return the jitter band of every run.
 
     Measured for runs that were timed here, on this machine alone, in several passes: one band for all such
@@ -243,7 +241,7 @@ def jitters(
     the differences of the p50 between the passes of a run. For the others it is the paper's.
     """
     held = snapshot.runs(runs["collection_id"][0]) if runs.height else runs
-    compared = ~pl.col("run_id").is_in(list(apart.run_ids))
+    compared = ~pl.col("run_id").is_in(list(apart.ids))
     timed = held.filter(pl.col("origin") == Origin.RUN.value, compared)
     here = timed["run_id"].to_list()
     called = timed.filter(pl.col("spec").str.json_path_match("$.call").is_not_null())["run_id"].to_list()

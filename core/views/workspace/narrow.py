@@ -28,10 +28,11 @@ from core.views.workspace.query_sets import (
     chosen_runs,
     holes,
     judged_everywhere,
+    out_of_reach,
     query_sets,
     well_judged,
 )
-from core.views.workspace.scope import Apart, Judging, Latency, Quality, Scope
+from core.views.workspace.scope import Ids, Judging, Latency, Quality, Scope
 from core.views.workspace.scores import evidence
 from core.views.workspace.stacks import runs_in, stack_table
 from core.views.workspace.units import other_units
@@ -96,7 +97,7 @@ class Choices:
         self._judging, self._as_they_are = judging, as_they_are
 
     def shared(self, sets: QuerySets) -> bool:
-        """Tell whether only the queries count that all runs were asked."""
+        """Tell whether only the queries count that all compared stacks have."""
         return sets.differ and not self._as_they_are
 
     def together(self) -> bool:
@@ -128,7 +129,7 @@ class Reads:
     """Reads of narrowing; a page gives the same functions cached."""
 
     stacks: Callable[[Snapshot, Scope, Quality, Latency, PriceBook], pl.DataFrame] = stack_table
-    sets: Callable[[Snapshot, Scope], QuerySets] = query_sets
+    sets: Callable[[Snapshot, Scope, Quality], QuerySets] = query_sets
     offer: Callable[[Snapshot, Scope, Quality], Offer] = judging_offer
 
 
@@ -161,19 +162,22 @@ def narrow(
     together = cache(choices.together)  # a page asks once
     others, units = other_units(snapshot, chosen_runs(snapshot, scope))
     apart = _named(snapshot, scope, others) if units and not together() else {}
-    scope = replace(scope, apart=Apart.of(apart))
-    sets = reads.sets(snapshot, scope)
-    shared = choices.shared(sets)
-    apart |= _out_of_reach(snapshot, sets) if shared else {}
-    scope = replace(scope, shared=shared, apart=Apart.of(apart))
+    scope = replace(scope, apart=Ids.of(apart))
+    sets = reads.sets(snapshot, scope, quality)
+    if shared := choices.shared(sets):
+        everything = bool(sets.apart) and together()
+        apart |= {} if everything else _named(snapshot, scope, out_of_reach(sets))
+        counted = sets.every if everything else sets.shared
+        scope = replace(scope, shared=counted, lacked=sets.lacked, apart=Ids.of(apart))
     table = reads.stacks(snapshot, scope, quality, latency, book)
     unlike = (comparable.foreign_figures(table), comparable.other_texts(table))
     foreign = {run_id: why for odd, _ in unlike for run_id, why in odd.items()}
     words = "; ".join(filter(None, (units, *(said for _, said in unlike))))
+    odd = bool(units or foreign)
     if foreign and not together():
         names = dict(table.select("run_id", "name").iter_rows())
         apart |= {run_id: (names[run_id], why) for run_id, why in foreign.items()}
-        scope = replace(scope, apart=Apart.of(apart))
+        scope = replace(scope, apart=Ids.of(apart))
         table = reads.stacks(snapshot, scope, quality, latency, book)
     wanted, more = choices.judging(scope, lambda asked: reads.offer(snapshot, asked, quality))
     if wanted:
@@ -187,7 +191,7 @@ def narrow(
     said = (
         comparable.about_queries(sets, shared=shared or wanted.least > 0, offer=choices.offers),
         *about_judging(scope, len(among(snapshot, scope) or ())),
-        comparable.about_figures(words, together=bool(words) and together(), offer=choices.offers),
+        comparable.about_figures(words, odd=odd, together=odd and together(), offer=choices.offers),
         comparable.about_machines(machines, latency.machine),
     )
     if one_known(snapshot, scope.golden_set_id):  # what else may be good is unjudged by design, and said so
@@ -200,15 +204,6 @@ def _named(snapshot: Snapshot, scope: Scope, why: Mapping[str, str]) -> dict[str
     """Return names of runs that are set apart and why, by run_id."""
     names = dict(runs_in(snapshot, scope).select("run_id", "name").iter_rows())
     return {run_id: (names[run_id], reason) for run_id, reason in why.items()}
-
-
-def _out_of_reach(snapshot: Snapshot, sets: QuerySets) -> dict[str, tuple[str, str]]:
-    """Return names of the runs that share too few queries, and why they are out, by run_id."""
-    labels = dict(snapshot.runs().select("run_id", "label").iter_rows()) if sets.apart else {}
-    return {
-        run_id: (labels[run_id], f"was asked {asked} of {sets.judged} judged queries")
-        for run_id, asked in sets.apart.items()
-    }
 
 
 def _well_judged(snapshot: Snapshot, scope: Scope, wanted: Judging) -> Scope:

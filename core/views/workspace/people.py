@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -44,13 +44,19 @@ def set_right(judged: Floats, people: Floats) -> Floats:
     return right
 
 
-def corrected_means(snapshot: Snapshot, run_ids: Sequence[str], measure: Measure) -> pl.DataFrame:
+def corrected_means(
+    snapshot: Snapshot, run_ids: Sequence[str], measure: Measure, only: Collection[str] | None = None
+) -> pl.DataFrame:
     """Correct the mean score of answers where no rankings are scored.
+
+    Args:
+        only: The queries that count; None = all.
 
     Returns:
         run_id, k, value, low, high and queries, of runs and k with grades enough.
     """
     rows = graded(snapshot, run_ids, measure).drop_nulls("correct")
+    rows = rows if only is None else rows.filter(pl.col("query_id").is_in(list(only)))
     own = by_people(snapshot, run_ids, rows).rename({"correct": "own"})
     both = rows.join(own, on=["run_id", "query_id", "k"], how="full", coalesce=True)
     found = []

@@ -1,8 +1,8 @@
-"""Which judged queries each run was asked: averages over different queries do not compare.
+"""Which queries each stack has: estimate, ties and chances rest on those that all compared ones have.
 
-A run was asked a query that it ranks, has candidates for, or took time for; what it was asked and found
-nothing for counts as 0. A judged query that a run was never asked says nothing about it, though over all
-queries it counts as 0 as well (metrics.md §1): so stacks are compared on the queries that all were asked.
+A stack that lacks more than a tenth of them is set apart, by name (metrics.md §9). An empty cell of a table
+is missing. A judged query for which a run ranks nothing is none: it counts as 0 (§1), as long as the run was
+asked nearly all that the others were; one that ranks far fewer was not asked the rest.
 
 A hole (an unjudged passage in the Top-K) counts as 0, so that a stack whose passages nobody judged looks
 worse than it may be. Queries without holes are free of that. They are no random sample though: judged is what
@@ -29,13 +29,17 @@ from core.stats.intervals import SEED
 from core.store import Snapshot
 from core.store.read.memory import Memory
 from core.views.workspace.pools import begun
-from core.views.workspace.reported import QueryScores, computed, query_scores
-from core.views.workspace.scope import Quality, Scope, audits
+from core.views.workspace.reported import QueryScores, query_scores, scored_here
+from core.views.workspace.scope import Ids, Quality, Scope, audits
 from core.views.workspace.scores import Evidence, at_cutoff, evidence, places
 
-ENOUGH = 10  # Shared queries from which on a comparison on them is worth more than leaving a stack out
+ENOUGH = 10  # Queries from which on a comparison on well judged ones alone is offered
+COSTS = 0.1
+"""Share of the queries that a stack may cost the others; one that costs more is set apart."""
+_STAY = 0.5  # Share of the queries that stay, however many stacks lack each a few of them
 
 _HOLE = 0
+_NONE = Ids()
 ANY = "any"
 LeastJudged = Literal["any", "half", "most", "all"]
 LEAST: Mapping[str, float] = {"half": 0.5, "most": 0.8, "all": 1.0}
@@ -48,67 +52,115 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class QuerySets:
-    """How the queries of a workspace's ranked runs overlap."""
+    """How the queries of a workspace's stacks overlap."""
 
-    judged: int = 0  # queries of the golden set
-    fewest: int = 0  # of them, those that the run with the fewest was asked
-    most: int = 0  # those that the run with the most was asked
-    shared: int = 0  # those that all runs were asked, apart from those set apart
-    unasked: int = 0  # those that no run was asked
-    # run_id → judged queries it was asked, of runs that share fewer than `ENOUGH` with the others
-    apart: Mapping[str, int] = field(default_factory=dict)
-    differ: bool = False  # whether any two runs were asked different ones
+    judged: int = 0  # queries of the golden set, or of which any stack has a score
+    fewest: int = 0  # of them, those that the stack with the fewest has
+    most: int = 0  # those that the stack with the most has
+    shared: Ids = _NONE  # those that count where what is compared is compared on the same ones
+    lacked: Ids = _NONE  # those that most have and that do not count, as a compared stack lacks them
+    every: Ids = _NONE  # those that all have, what is set apart included
+    unasked: int = 0  # those that no stack has
+    apart: Mapping[str, int] = field(default_factory=dict)  # run_id → how many it has, of those set apart
+    differ: bool = False  # whether any two stacks have different ones
+    ranked: bool = True  # whether that is about rankings, so that one that is not there counts as 0
 
 
-def query_sets(snapshot: Snapshot, scope: Scope) -> QuerySets:
-    """Find out whether the runs of a workspace were asked the same queries.
+def query_sets(snapshot: Snapshot, scope: Scope, quality: Quality) -> QuerySets:
+    """Find out whether the stacks of a workspace have the same queries, and what to do where not.
 
     Args:
         scope: The workspace, all of its queries.
-
-    Returns:
-        What differs, and what to set apart: beginning with the queries that most runs were asked, every other
-        set of queries is taken in as long as `ENOUGH` are shared.
     """
-    run_ids = _ranked(snapshot, scope)
-    if scope.golden_set_id is None:
-        return QuerySets()
-    return overlap(run_ids, asked_in(evidence(snapshot, run_ids, scope.golden_set_id), snapshot.timings))
+    runs = chosen_runs(snapshot, scope)
+    ranked = scored_here(snapshot, runs, scope, quality)["run_id"].to_list()
+    if not ranked:
+        scores = query_scores(snapshot, runs["run_id"].to_list(), quality)
+        return QuerySets() if scores is None else overlap(scores.run_ids, scores.query_ids, scores.has)
+    graded = evidence(snapshot, ranked, scope.golden_set_id or "", [quality.measure])
+    has, void = asked_in(graded, snapshot.timings), _void(graded, quality)
+    return overlap(ranked, graded.query_ids, has & ~void, void)
 
 
-def overlap(run_ids: Sequence[str], mask: Mask) -> QuerySets:
-    """Return how the queries of some runs overlap; see `query_sets`."""
-    if not run_ids:
+def _void(graded: Evidence, quality: Quality) -> Mask:
+    """Return which queries a ranked run cannot have a score of, whatever it ranks.
+
+    Those of which nobody judged a chunk of its chunker, or to which there is no answer.
+    """
+    void = np.zeros(graded.grades.shape[:2], dtype=np.bool_)
+    if graded.pool_counts.ndim == 3:
+        void |= ~graded.pool_counts.any(axis=2)
+    if quality.measure and "answers" in quality.measure.info.needs:
+        unknown = np.isnan(at_cutoff(graded, quality.measure))
+        void |= unknown & ~unknown.all(axis=0)
+    return void
+
+
+def overlap(
+    run_ids: Sequence[str], query_ids: Sequence[str], has: Mask, void: Mask | None = None
+) -> QuerySets:
+    """Return how the queries of some stacks overlap; see `query_sets`.
+
+    Args:
+        has: Which stack has which query [S, Q].
+        void: Of rankings, what is missing, while anything else that is not there counts as 0.
+    """
+    if not len(has):
         return QuerySets()
-    counts = mask.sum(axis=1)
-    packed, first, of_run, runs = np.unique(
-        np.packbits(mask, axis=1), axis=0, return_index=True, return_inverse=True, return_counts=True
-    )
-    common, apart = _together(mask[first], runs)
-    odd = np.flatnonzero(apart[of_run.reshape(-1)])
+    counts, every = has.sum(axis=1), np.asarray(has.all(axis=0))
+    common, base, apart = together(has, has if void is None else ~void)
+
+    def named(mask: Mask) -> Ids:
+        return Ids.of(query_ids[place] for place in np.flatnonzero(mask).tolist())
+
     return QuerySets(
-        judged=mask.shape[1],
+        judged=has.shape[1],
         fewest=int(counts.min()),
         most=int(counts.max()),
-        shared=int(common.sum()),
-        unasked=int((~mask.any(axis=0)).sum()),
-        apart={run_ids[row]: int(counts[row]) for row in odd.tolist()},
-        differ=len(packed) > 1,
+        shared=named(common),
+        lacked=named(base & ~common),
+        every=named(every),
+        unasked=int((~has.any(axis=0)).sum()),
+        apart={run_ids[row]: int(counts[row]) for row in np.flatnonzero(apart).tolist()},
+        differ=bool((every != has.any(axis=0)).any()),
+        ranked=void is not None,
     )
 
 
-def _together(groups: Mask, runs: npt.NDArray[np.intp]) -> tuple[Mask, Mask]:
-    """Return the queries in common, and which groups do not have enough of them."""
-    sizes = groups.sum(axis=1)
-    order = sorted(range(len(groups)), key=lambda row: (-int(runs[row]), -int(sizes[row]), row))
-    common, apart = groups[order[0]].copy(), np.zeros(len(groups), dtype=np.bool_)
+def together(has: Mask, scored: Mask) -> tuple[Mask, Mask, Mask]:
+    """Choose the queries that count and the stacks that are compared on them.
+
+    Beginning with the queries that half of the stacks have or more, and with the stack that has most of
+    these, the others are taken in by how few they lack: each may cost those before it a tenth of the queries.
+
+    Args:
+        has: Which stack has which query [S, Q].
+        scored: Which of them stay when a stack is taken in.
+
+    Returns:
+        The queries that count [Q], the same before any stack cost one, and the stacks set apart [S].
+    """
+    usual = has.mean(axis=0) >= 0.5
+    order = np.argsort((usual & ~has).sum(axis=1), kind="stable").tolist()
+    first = order[0]
+    base = usual if _few(usual & ~has[first], usual) else usual & has[first]
+    common, apart = base & scored[first], np.zeros(len(has), dtype=np.bool_)
     for row in order[1:]:
-        smaller = common & groups[row]
-        if smaller.sum() >= ENOUGH or smaller.sum() == common.sum():
-            common = smaller
-        else:
-            apart[row] = True
-    return common, apart
+        smaller = common & scored[row]
+        apart[row] = not _few(common & ~has[row], base) or smaller.sum() < _STAY * base.sum()
+        common = common if apart[row] else smaller
+    return common, base, apart
+
+
+def _few(lost: Mask, of: Mask) -> bool:
+    """Tell whether the others can do without some queries."""
+    return bool(lost.sum() <= COSTS * of.sum())
+
+
+def out_of_reach(sets: QuerySets) -> dict[str, str]:
+    """Return why stacks are out that lack too many queries, by run_id."""
+    why = "was asked {} of {} judged queries" if sets.ranked else "has scores of {} of {} queries"
+    return {run_id: why.format(has, sets.judged) for run_id, has in sets.apart.items()}
 
 
 def asked_in(graded: Evidence, timings: Callable[[Sequence[str]], pl.DataFrame]) -> Mask:
@@ -129,14 +181,14 @@ def asked_in(graded: Evidence, timings: Callable[[Sequence[str]], pl.DataFrame])
 
 
 def among(snapshot: Snapshot, scope: Scope) -> frozenset[str] | None:
-    """Give the queries that a workspace is scored on: those that all its ranked runs were asked; None = all.
+    """Give the queries that a workspace is scored on; None = all.
 
     Where they must be well judged, only those that are, and that all runs were asked: a
     ranking that is not there has no holes.
     """
-    if scope.golden_set_id is None or not (scope.shared or scope.judging):
-        return None
     golden, wanted = scope.golden_set_id, scope.judging
+    if golden is None or not wanted:
+        return frozenset(scope.shared.ids) or None
 
     def counted() -> frozenset[str]:
         run_ids = _ranked(snapshot, scope)
@@ -144,9 +196,10 @@ def among(snapshot: Snapshot, scope: Scope) -> frozenset[str] | None:
             return frozenset()
         graded = evidence(snapshot, run_ids, golden)
         mask = np.ones(len(graded.query_ids), dtype=np.bool_)
-        if scope.shared or wanted.least:
-            mask &= asked_in(graded, snapshot.timings).all(axis=0)
+        if scope.shared:
+            mask &= np.isin(graded.query_ids, scope.shared.ids)
         if wanted.least:
+            mask &= asked_in(graded, snapshot.timings).all(axis=0)
             mask &= well_judged(graded, wanted.k, wanted.least)
         kept = frozenset(graded.query_ids[place] for place in np.flatnonzero(mask).tolist())
         return kept & judged_everywhere(snapshot, scope.collection_id) if wanted.everywhere else kept
@@ -173,7 +226,7 @@ def chosen_runs(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
     else:
         runs = one_a_stack(unperturbed(runs), scope.cutoff)
     if scope.apart:
-        runs = runs.filter(~pl.col("run_id").is_in(list(scope.apart.run_ids)))
+        runs = runs.filter(~pl.col("run_id").is_in(list(scope.apart.ids)))
     return runs
 
 
@@ -246,9 +299,10 @@ def scores_by_query(
 
     Of those that are scored here, else as they report it.
     """
-    ranked = computed(table, scope, quality)
+    ranked = scored_here(snapshot, table, scope, quality)["run_id"].to_list()
+    only = among(snapshot, scope)
     if quality.measure is None or not ranked:
-        return query_scores(snapshot, table["run_id"].to_list(), quality)
+        return query_scores(snapshot, table["run_id"].to_list(), quality, only=only)
     golden = scope.golden_set_id or ""
-    graded = evidence(snapshot, ranked, golden, [quality.measure], only=among(snapshot, scope))
+    graded = evidence(snapshot, ranked, golden, [quality.measure], only=only)
     return QueryScores(graded.run_ids, graded.query_ids, at_cutoff(graded, quality.measure))

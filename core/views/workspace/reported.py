@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
+from core.metrics.rates import ANSWER, CORRECTED
 from core.stats.intervals import bootstrap_means
 from core.store import Snapshot
+from core.views.workspace.answers import graded
 from core.views.workspace.scope import Quality, Scope
-from core.views.workspace.scores import Floats, places
+from core.views.workspace.scores import Floats, mean, places
 
+Mask = npt.NDArray[np.bool_]
 _ROUNDED = 1e-4  # A mean that was given with few digits is still that of its queries
 
 
@@ -24,25 +28,29 @@ class QueryScores:
     query_ids: tuple[str, ...]  # every query that one of them has a score of, sorted
     values: Floats  # [runs, queries]; NaN = not scored
 
+    @property
+    def has(self) -> Mask:
+        """Which run has which query [runs, queries]."""
+        return np.asarray(~np.isnan(self.values))
 
-def query_scores(snapshot: Snapshot, run_ids: Sequence[str], quality: Quality) -> QueryScores | None:
+
+def query_scores(
+    snapshot: Snapshot, run_ids: Sequence[str], quality: Quality, *, only: Collection[str] | None = None
+) -> QueryScores | None:
     """Read what runs report of every query; None where none reports any.
 
     A run counts whose mean over the queries is the figure that it reports for all of them, so that a score
     without a cutoff is of the measure at that of the figure.
+
+    Args:
+        only: The queries that count; None = all.
     """
-    figures = snapshot.aggregates(run_ids).filter(measure=quality.bare, k=quality.k).unique("run_id")
-    if figures.is_empty():
-        return None
-    single = snapshot.signals(figures["run_id"].to_list(), signal=quality.bare)
-    single = single.filter((pl.col("k") == quality.k) | pl.col("k").is_null(), pl.col("value").is_finite())
-    whole = figures.select("run_id", whole="value")
-    means = single.group_by("run_id").agg(pl.col("value").mean()).join(whole, on="run_id")
-    same = means.filter((pl.col("value") - pl.col("whole")).abs() <= _ROUNDED * pl.col("whole").abs().clip(1))
-    kept = [run_id for run_id in run_ids if run_id in set(same["run_id"])]
+    single = _single(snapshot, run_ids, quality)
+    known = set(single["run_id"])
+    kept = [run_id for run_id in run_ids if run_id in known]
     if not kept:
         return None
-    rows = single.filter(pl.col("run_id").is_in(kept)).unique(["run_id", "query_id"], keep="first")
+    rows = single if only is None else single.filter(pl.col("query_id").is_in(list(only)))
     query_ids = rows["query_id"].unique().sort().to_list()
     values = np.full((len(kept), len(query_ids)), np.nan)
     run, query = places(rows, run_id=kept, query_id=query_ids)
@@ -50,26 +58,62 @@ def query_scores(snapshot: Snapshot, run_ids: Sequence[str], quality: Quality) -
     return QueryScores(tuple(kept), tuple(query_ids), values)
 
 
-def with_intervals(snapshot: Snapshot, figures: pl.DataFrame, quality: Quality) -> pl.DataFrame:
-    """Give figures that have no interval the n and 95 % interval of the queries that they are the mean of.
+def _single(snapshot: Snapshot, run_ids: Sequence[str], quality: Quality) -> pl.DataFrame:
+    """Return run_id, query_id and value of the scores that count, a row each."""
+    columns, measure = ("run_id", "query_id", "value"), quality.measure
+    if measure is not None and measure.name == ANSWER.name:
+        as_scored = measure.values["people"] != CORRECTED
+        rows = graded(snapshot, run_ids, measure).filter(pl.col("k") == quality.k, pl.lit(as_scored))
+        rows = rows.drop_nulls("correct").rename({"correct": "value"})
+        return rows.select(columns).unique(columns[:2], keep="first", maintain_order=True)
+    figures = snapshot.aggregates(run_ids).filter(measure=quality.bare, k=quality.k).unique("run_id")
+    single = snapshot.signals(figures["run_id"].to_list(), signal=quality.bare)
+    single = single.filter((pl.col("k") == quality.k) | pl.col("k").is_null(), pl.col("value").is_finite())
+    whole = figures.select("run_id", whole="value")
+    means = single.group_by("run_id").agg(pl.col("value").mean()).join(whole, on="run_id")
+    same = means.filter((pl.col("value") - pl.col("whole")).abs() <= _ROUNDED * pl.col("whole").abs().clip(1))
+    rows = single.filter(pl.col("run_id").is_in(same["run_id"].implode()))
+    return rows.select(columns).unique(columns[:2], keep="first")
+
+
+def with_intervals(
+    snapshot: Snapshot, figures: pl.DataFrame, quality: Quality, *, only: Collection[str] | None = None
+) -> pl.DataFrame:
+    """Give figures the n and 95 % interval of the queries that they are the mean of, where they have none.
 
     Args:
         figures: run_id, value, n, low and high.
+        only: The queries that count, over which the mean is then taken; None = all.
     """
-    bare = figures.filter(pl.col("value").is_not_null() & pl.col("low").is_null())
-    scores = query_scores(snapshot, bare["run_id"].to_list(), quality) if bare.height else None
+    open_ = pl.col("value").is_not_null() & (pl.col("low").is_null() | (only is not None))
+    ids = figures.filter(open_)["run_id"].to_list()
+    scores = query_scores(snapshot, ids, quality, only=only) if ids else None
     if scores is None:
         return figures
     low, high = bootstrap_means(scores.values)
-    counts = (~np.isnan(scores.values)).sum(axis=1)
-    columns = {"run_id": scores.run_ids, "own_n": counts, "own_low": low, "own_high": high}
-    rows = figures.join(pl.DataFrame(columns), on="run_id", how="left", maintain_order="left")
+    means, counts = mean(scores.values)
+    columns = {"run_id": scores.run_ids, "own": means, "own_n": counts, "own_low": low, "own_high": high}
+    own = pl.DataFrame(columns).with_columns(pl.col(pl.Float64).fill_nan(None))
+    rows = figures.join(own, on="run_id", how="left", maintain_order="left")
+    counted = pl.col("own_n").is_not_null()
     return rows.select(
-        pl.exclude("n", "low", "high", "own_n", "own_low", "own_high"),
+        pl.exclude("value", "n", "low", "high", *own.columns[1:]),
+        pl.when(counted & (only is not None)).then("own").otherwise("value").alias("value"),
         pl.coalesce("own_n", "n").cast(pl.Int32).alias("n"),
-        pl.coalesce("low", pl.col("own_low").fill_nan(None)).alias("low"),
-        pl.coalesce("high", pl.col("own_high").fill_nan(None)).alias("high"),
+        *(pl.when(counted).then(f"own_{end}").otherwise(end).alias(end) for end in ("low", "high")),
     )
+
+
+def scored_here(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Quality) -> pl.DataFrame:
+    """Return the runs whose rankings are scored here; where answers are, those with answers to score."""
+    ranked = runs.filter(pl.col("run_id").is_in(computed(runs, scope, quality)))
+    measure = quality.measure
+    if measure and measure.name == ANSWER.name and ranked.height:
+        single = graded(snapshot, ranked["run_id"].to_list(), measure).drop_nulls("correct")
+        # Answers to questions that nobody judged are averaged as they are
+        single = single.join(snapshot.judgements(scope.golden_set_id or ""), on="query_id", how="semi")
+        ranked = ranked.filter(pl.col("run_id").is_in(single["run_id"].unique().to_list()))
+    return ranked
 
 
 def computed(rows: pl.DataFrame, scope: Scope, quality: Quality) -> list[str]:

@@ -33,6 +33,8 @@ def joint_sample(
     for axis in BESIDE:
         if (scores := by_query(snapshot, table, scope, quality, axis)) is not None:
             beside[axis] = _long(scores)
+    if scope.shared:  # a resample is of the queries that count
+        timed = timed.filter(pl.col("query_id").is_in(scored["query_id"].implode()))
     every = (scored, timed, *beside.values())
     queries = pl.concat([rows["query_id"] for rows in every]).unique().sort()
     if queries.is_empty():

@@ -26,21 +26,21 @@ _OF: Mapping[LatencyScope, str] = {"path": "Retrieval", "rerank": "Reranker", "e
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
-    """Runs that are left out, for they do not compare with the others."""
+class Ids:
+    """Ids of runs or queries."""
 
-    # Their ids, as one text: as a part of the keys that views are kept under, thousands of texts would take
+    # They are one text: as a part of the keys that views are kept under, thousands of texts would take
     # longer to hash than a page to draw
     text: str = ""
 
     @classmethod
-    def of(cls, run_ids: Iterable[str]) -> Apart:
-        """Set runs apart."""
-        return cls(json.dumps(ids) if (ids := sorted(run_ids)) else "")
+    def of(cls, ids: Iterable[str]) -> Ids:
+        """Hold some ids."""
+        return cls(json.dumps(some) if (some := sorted(ids)) else "")
 
     @property
-    def run_ids(self) -> tuple[str, ...]:
-        """Their ids, sorted."""
+    def ids(self) -> tuple[str, ...]:
+        """Return them, sorted."""
         return tuple(json.loads(self.text)) if self.text else ()
 
     def __bool__(self) -> bool:
@@ -90,10 +90,10 @@ class Scope:
     # The judgements that score the rankings; None when only aggregates can be shown
     golden_set_id: str | None = None
     run_ids: tuple[str, ...] = ()  # the chosen runs; empty means all runs of the collection
-    apart: Apart = Apart()  # runs that are left out
-    # Whether only the queries count that all ranked runs of the workspace were asked
-    # (`core.views.workspace.query_sets`); else a judged query that a run does not rank counts as 0
-    shared: bool = False
+    apart: Ids = Ids()  # runs that are left out, for they do not compare with the others
+    # The queries that count, where not every run has all (`core.views.workspace.query_sets`); none = all
+    shared: Ids = Ids()
+    lacked: Ids = Ids()  # queries that most runs have and that do not count, as a compared one lacks them
     judging: Judging = Judging()  # how well a query must be judged to count
     answering: Answering = Answering()  # whose answers count, and what a cost is one of
     cutoff: int = 0  # of the quality; a ranking that ends before it is another's first part; 0 = none
@@ -140,11 +140,16 @@ class Quality:
         Args:
             n: Queries that the means rest on; one of a measure that is 0 or 1 per query counts.
         """
-        measure = self.measure
-        if measure is None or not isfinite(measure.info.high - measure.info.low):
+        if self.range is None:
             return 0.0
-        zone = INDIFFERENT * (measure.info.high - measure.info.low)
-        return max(zone, 1 / n) if measure.info.binary and n else zone
+        zone = INDIFFERENT * (self.range[1] - self.range[0])
+        return max(zone, 1 / n) if self.measure and self.measure.info.binary and n else zone
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """The lowest and the highest value that the measure declares; None where it declares none."""
+        info = self.measure and self.measure.info
+        return (info.low, info.high) if info and isfinite(info.high - info.low) else None
 
     @property
     def ceiling(self) -> Measure | None:

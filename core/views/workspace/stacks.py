@@ -6,7 +6,7 @@ Every page reads this table, so that a stack has the same numbers everywhere.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,15 +22,16 @@ from core.stats.intervals import bootstrap_means
 from core.store import Snapshot
 from core.tables import schema
 from core.views import text
-from core.views.workspace.answers import MADE_UP, TRIAL, graded, made_up, means
+from core.views.workspace.answers import MADE_UP, TRIAL, made_up, means
 from core.views.workspace.beside import beside, with_harm
 from core.views.workspace.comparable import at_machine, other_texts
 from core.views.workspace.costs import basis, costs
+from core.views.workspace.lacks import lacks
 from core.views.workspace.latencies import jitters, latencies, prompt_tokens
 from core.views.workspace.people import corrected_means
 from core.views.workspace.pools import deeper
 from core.views.workspace.query_sets import among, chosen_runs
-from core.views.workspace.reported import with_intervals
+from core.views.workspace.reported import scored_here, with_intervals
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.scores import (
     Evidence,
@@ -151,8 +152,8 @@ def stack_table(
         this is of, by `core.views.workspace.pools`; null = not stated), hole
         (share of unjudged passages in the Top-K), hole_low and hole_high (quality if every hole were of the
         worst, or the best, grade), what stands beside it (`core.views.workspace.beside`), latency_ms with
-        interval, n, basis and note, calls (retrievals per query of a pipeline that reports them, mean), and
-        the columns of `costs`, `core.views.workspace.latencies.jitters` and
+        interval, n, basis and note, calls (retrievals per query of a pipeline that reports them, mean), the
+        columns of `lacks`, `costs`, `core.views.workspace.latencies.jitters` and
         `core.views.workspace.stacks.prompts`, and how its costs are said (`core.written.UNIT`).
     """
     table = runs = runs_in(snapshot, scope)
@@ -162,6 +163,7 @@ def stack_table(
         latencies(snapshot, runs, latency),
         costs(snapshot, runs, book, (scope, quality.k)),
         jitters(snapshot, runs, latency, scope.apart),
+        lacks(snapshot, runs, scope, quality),
         prompts(snapshot, runs),
         _calls(snapshot, runs),
     ):
@@ -176,16 +178,10 @@ def said_alike(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _qualities(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Quality) -> pl.DataFrame:
-    measure, golden = quality.measure, scope.golden_set_id
-    ranked = runs.filter(pl.col("has_rankings") & pl.lit(measure is not None and golden is not None))
-    if measure and measure.name == ANSWER.name:
-        single = graded(snapshot, runs["run_id"].to_list(), measure).drop_nulls("correct")
-        if golden is not None:  # answers to questions that nobody judged are averaged as they are
-            single = single.join(snapshot.judgements(golden), on="query_id", how="semi")
-        ranked = ranked.filter(pl.col("run_id").is_in(single["run_id"].unique().to_list()))
+    measure, golden, only = quality.measure, scope.golden_set_id, among(snapshot, scope)
+    ranked = scored_here(snapshot, runs, scope, quality)
     parts = [pl.DataFrame(schema={"run_id": pl.String(), **_QUALITY})]
     if measure and golden and not ranked.is_empty():
-        only = among(snapshot, scope)
         judged = evidence(snapshot, ranked["run_id"].to_list(), golden, (measure, quality.ceiling), only=only)
         bases = ranked.select("run_id", quality_basis=basis())
         pools = dict(snapshot.runs(scope.collection_id).select("run_id", "pool").iter_rows())
@@ -195,7 +191,7 @@ def _qualities(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Qu
             computed = computed.with_columns(*figures, quality_note=pl.lit(f"{UNPROVEN}{lacking}"))
         parts.append(computed)
     rest = runs.join(ranked, on="run_id", how="anti")
-    reported = _reported(snapshot, rest, quality)
+    reported = _reported(snapshot, rest, quality, only)
     if golden is None:
         ids = runs.filter("has_rankings")["run_id"].to_list()
         bare = pl.col("quality").is_null() & pl.col("run_id").is_in(ids)
@@ -294,16 +290,18 @@ def _ceilings(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality) -> pl.Da
     return pl.DataFrame(rows, schema=schema("run_id proc:float proc_pool"), orient="row")
 
 
-def _reported(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality) -> pl.DataFrame:
+def _reported(
+    snapshot: Snapshot, runs: pl.DataFrame, quality: Quality, only: Collection[str] | None
+) -> pl.DataFrame:
     """Return quality of runs whose rankings are not scored here."""
     figures = snapshot.aggregates(runs["run_id"].to_list()).filter(pl.col("k") == quality.k)
     main = figures.filter(pl.col("measure") == quality.bare).unique("run_id", keep="first")
     if (asked := quality.measure) and asked.name == ANSWER.name:
         read = corrected_means if asked.values["people"] == CORRECTED else means
-        answered = read(snapshot, runs["run_id"].to_list(), asked).filter(pl.col("k") == quality.k)
+        answered = read(snapshot, runs["run_id"].to_list(), asked, only).filter(pl.col("k") == quality.k)
         main = answered.with_columns(pl.col("queries").cast(pl.Int32).alias("n"))
     beside = {"harm": "Harm", "hole": "Hole", "harm_upper": "HarmUpper"}
-    main = with_intervals(snapshot, main.select("run_id", "value", "n", "low", "high"), quality)
+    main = with_intervals(snapshot, main.select("run_id", "value", "n", "low", "high"), quality, only=only)
     main = main.select("run_id", "n", quality="value", quality_low="low", quality_high="high")
     rows = runs.select("run_id", quality_basis=basis()).join(main, on="run_id", how="left")
     for name, measure in beside.items():

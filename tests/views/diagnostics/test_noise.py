@@ -17,7 +17,7 @@ from core.pipeline.evaluate import build
 from core.providers import embed
 from core.store import Snapshot
 from core.views.diagnostics.noise import drops, effect_table, gather, per_query, robust_table
-from core.views.workspace.scope import Apart, Quality, Scope
+from core.views.workspace.scope import Ids, Quality, Scope
 from tests.stores import Lab
 from tests.views.made import LAB
 
@@ -70,8 +70,8 @@ def test_effects_of_a_store(snapshot: Snapshot):
         (LAB, {"BM25, K = 2", "BM25, K = 3"}, 1),
         (replace(LAB, run_ids=("rules",)), {"BM25, K = 3"}, 12),
         (replace(LAB, run_ids=("noise",)), {"BM25, K = 3"}, 12),
-        (replace(LAB, apart=Apart.of(["other"])), {"BM25, K = 3"}, 12),
-        (replace(LAB, run_ids=("clean", "short"), shared=True), {"BM25, K = 3"}, 3),
+        (replace(LAB, apart=Ids.of(["other"])), {"BM25, K = 3"}, 12),
+        (replace(LAB, run_ids=("clean", "short"), shared=Ids.of(ASKED[:3])), {"BM25, K = 3"}, 3),
     ],
 )
 def test_stacks_and_queries_are_the_workspaces(tmp_path: Path, scope: Scope, stacks: set[str], n: int):

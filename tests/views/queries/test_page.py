@@ -17,7 +17,8 @@ from core.views.queries import data as queries
 from core.views.queries import words
 from core.views.queries.data import AS_ZERO, FOUND_NOTHING, NOT_RANKED, OTHER_NOT_RANKED, OUTSIDE
 from core.views.queries.one_query import one_query
-from core.views.workspace.scope import Latency, Quality, Scope
+from core.views.workspace.query_sets import query_sets
+from core.views.workspace.scope import Ids, Latency, Quality, Scope
 from core.views.workspace.stacks import stack_table
 from core.views.workspace.unanswerable import WITHOUT
 from tests.stores import Lab
@@ -81,7 +82,7 @@ def test_agrees_with_the_stack_table(snapshot: Snapshot) -> None:
         assert table["score"].drop_nulls().to_numpy().mean() == pytest.approx(row["quality"], abs=1e-12)
         assert table["score"].count() == row["n"] == 4
         assert by_id(table, "note")["q5"] == AS_ZERO
-    shared = replace(SCOPE, shared=True)
+    shared = replace(SCOPE, shared=query_sets(snapshot, SCOPE, AT_2).shared)
     stacks = stack_table(snapshot, shared, AT_2, Latency(), book)
     assert stacks["n"].to_list() == [3, 3]
     for row in stacks.iter_rows(named=True):
@@ -226,7 +227,9 @@ def test_found_nothing_is_0_and_never_asked_is_unknown(tmp_path: Path) -> None:
 def test_a_query_outside_those_that_are_shared_says_so(tmp_path: Path) -> None:
     lab = Lab().judge({"q1": {"p": 5}, "q2": {"p": 5}})
     lab.run("a", final={"q1": ["p"], "q2": ["p"]}).run("b", final={"q1": ["p"]})
-    table = queries.query_table(lab.write(tmp_path / "store").read(), replace(LAB, shared=True), AT_2, "a")
+    table = queries.query_table(
+        lab.write(tmp_path / "store").read(), replace(LAB, shared=Ids.of(["q1"])), AT_2, "a"
+    )
     assert by_id(table, "score") == {"q1": 1.0, "q2": None}
     assert by_id(table, "judged") == {"q1": 1, "q2": 1}
     assert by_id(table, "note") == {"q1": None, "q2": OUTSIDE}

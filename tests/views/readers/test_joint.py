@@ -11,7 +11,7 @@ from core.records import Batch
 from core.store import Snapshot
 from core.tables import frame
 from core.views.readers.joint import answer, best_rows, cards, joint_chart, joint_table, retrieval_of
-from core.views.workspace.scope import Quality
+from core.views.workspace.scope import Ids, Quality
 from tests.stores import Lab
 from tests.views.made import LAB
 from tests.views.workspace.test_answers import BOOK, asked, snapshot
@@ -64,6 +64,6 @@ def test_score_and_share_are_of_the_queries_that_count(tmp_path: Path):
     with store.write("answers") as writer:
         rows = {"answers": answers, "answer_scores": scored}
         writer.add(Batch(frames={name: frame(name, some) for name, some in rows.items()}))
-    for scope, expect in ((LAB, (0.5, 0.5)), (replace(LAB, shared=True), (1.0, 1.0))):
+    for scope, expect in ((LAB, (0.5, 0.5)), (replace(LAB, shared=Ids.of(["q1"])), (1.0, 1.0))):
         rows = joint_table(store.read(), scope, QUALITY, BOOK)
         assert rows.select("score", "correct").rows() == [expect]

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -8,7 +9,7 @@ from core.store import Store
 from core.views.workspace import comparable
 from core.views.workspace.comparable import at_machine, foreign_figures, machine, machines
 from core.views.workspace.query_sets import QuerySets
-from core.views.workspace.scope import Latency
+from core.views.workspace.scope import Ids, Latency
 from tests.stores import Lab
 from tests.views.made import AT_10, DEMO, LAB, PAPER, stacks, table
 
@@ -93,6 +94,10 @@ FIGURES = {
     "scores only": ([50, 50], [True, True], set()),
     "averages of one n": ([50, 50], [False, False], set()),
     "averages of two n": ([50, 50, 15], [False] * 3, {"r2"}),
+    "averages of nearly one n": ([34, 35, 36], [False] * 3, set()),
+    "within a tenth of the largest": ([100, 90, 89], [False] * 3, {"r2"}),
+    "most within a tenth": ([34, 35, 36, 40], [False] * 4, {"r3"}),
+    "as many, the larger": ([10, 40], [False] * 2, {"r0"}),
     "unknown n": ([50, None], [False, False], set()),
     "averages beside scores": ([50, 50], [True, False], {"r1"}),
     "none": ([], [], set()),
@@ -103,7 +108,8 @@ FIGURES = {
 def test_averages_from_elsewhere(n: list[int | None], computed: list[bool], foreign: set[str]):
     found, words = foreign_figures(averages(n, computed))
     assert set(found) == foreign
-    assert bool(words) == bool(foreign)
+    differ = len({number for number in n if number}) > 1 or len(set(computed)) > 1
+    assert bool(words) == differ
 
 
 def test_averages_beside_scores_without_a_value_do_not_matter():
@@ -119,25 +125,30 @@ def test_the_demo_and_the_paper_compare(demo_store: Path, scope: object):
 
 
 def test_what_is_said():
-    sets = QuerySets(judged=50, fewest=4, most=50, shared=48, apart={"c": 4}, differ=True)
+    some = Ids.of(map(str, range(48)))
+    sets = QuerySets(judged=50, fewest=4, most=50, shared=some, apart={"c": 4}, differ=True)
     said = comparable.about_queries(sets, shared=True)
     assert said.startswith(
-        "Not every stack was asked the same queries (4 to 50 of 50 judged). They are compared on the n = 48"
+        "Not every stack was asked the same queries (4 to 50 of 50 judged). They are compared on n = 48."
     )
-    assert "1 stack shares fewer than 10 with the others" in said
+    assert "Set apart for want of more than 10.0 % of these: 1 stack." in said
     assert "counts as 0 here" in comparable.about_queries(sets, shared=False)
+    cells = replace(sets, ranked=False, apart={})
+    assert "0" not in comparable.about_queries(cells, shared=True).replace("50", "")
+    assert "the mean of its own here" in comparable.about_queries(cells, shared=False)
     assert comparable.about_queries(QuerySets(), shared=True) == ""
-    alike = QuerySets(judged=50, fewest=30, most=30, shared=30, unasked=20)
+    alike = QuerySets(judged=50, fewest=30, most=30, shared=Ids.of(map(str, range(30))), unasked=20)
     assert comparable.about_queries(alike, shared=False) == (
         "20 of 50 judged queries are ranked by no stack and count as 0; “shared queries” in Settings "
         "leaves them out."
     )
     assert "left out: n = 30;" in comparable.about_queries(alike, shared=True)
     assert "sidebar" not in comparable.about_queries(alike, shared=True, offer=False)
-    assert "set apart" in comparable.about_figures("Words", together=False)
-    assert "one scale because" in comparable.about_figures("Words", together=True)
-    assert "sidebar" not in comparable.about_figures("Words", together=True, offer=False)
-    assert comparable.about_figures("", together=True) == ""
+    assert "set apart" in comparable.about_figures("Words", odd=True, together=False)
+    assert "one scale because" in comparable.about_figures("Words", odd=True, together=True)
+    assert "sidebar" not in comparable.about_figures("Words", odd=True, together=True, offer=False)
+    assert comparable.about_figures("Words", odd=False, together=False) == "Words."
+    assert comparable.about_figures("", odd=False, together=True) == ""
     assert "1 stack keeps quality and cost only" in comparable.about_machines({"A": 3, "B": 1}, "A")
     assert "do not compare" in comparable.about_machines({"A": 3, "B": 1}, None)
     assert comparable.about_machines({"A": 3}, None) == ""

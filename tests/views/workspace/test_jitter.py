@@ -8,7 +8,7 @@ from core.decide.rules import Constraints, decide
 from core.records import Origin
 from core.views.workspace.latencies import assumed, jitter_words
 from core.views.workspace.query_sets import paired
-from core.views.workspace.scope import Apart, Latency, Quality, Scope
+from core.views.workspace.scope import Ids, Latency, Quality, Scope
 from core.views.workspace.stacks import runs_in, stack_table
 from tests.stores import Lab
 from tests.views.made import AT_10, BOOK, DEMO, LAB, PAPER
@@ -61,7 +61,7 @@ def test_the_band_does_not_depend_on_which_stacks_are_shown(store):
 
 
 def test_the_band_does_not_depend_on_stacks_set_apart(store):
-    alone = bands(store, Scope("lab", "gold", apart=Apart.of(["also", "answers"])))
+    alone = bands(store, Scope("lab", "gold", apart=Ids.of(["also", "answers"])))
     assert alone["here"] == pytest.approx(np.quantile([10.0, 1.0, 9.0], 0.95))
     assert bands(store)["here"] > alone["here"]
 

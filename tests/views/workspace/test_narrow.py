@@ -4,7 +4,7 @@ import pytest
 
 from core.store import Store
 from core.views.workspace.narrow import Choices, narrow
-from core.views.workspace.scope import Apart, Latency, Scope
+from core.views.workspace.scope import Ids, Latency, Scope
 from tests.stores import Lab
 from tests.views.made import AT_10, BOOK, DEMO, LAB, PAPER, table
 
@@ -26,15 +26,16 @@ def test_what_differs_is_narrowed_and_told(tmp_path: Path):
     lab.run("a", final=RIGHT, ms={"sparse": [9.0] * 20}, environment={"cpu": "Big"})
     lab.run(
         "b",
-        final={query: RIGHT[query] for query in ALL[:11]},
+        final={query: RIGHT[query] for query in ALL[:18]},
         environment={"cpu": "Small"},
         ms={"sparse": [1.0]},
     )
+    lab.run("e", final=RIGHT, environment={"cpu": "Small"})
     lab.run("c", label="three", final={query: RIGHT[query] for query in ALL[:3]})
     lab.run("d", label="told", figures=[{"measure": "RA-nWG", "k": 10, "value": 0.9, "n": 7}])
     snapshot = lab.write(tmp_path / "store").read()
     found = narrow(snapshot, LAB, AT_10, Latency(), BOOK)
-    assert found.scope == Scope("lab", "gold", (), Apart.of("cd"), shared=True)
+    assert found.scope == Scope("lab", "gold", (), Ids.of("cd"), shared=Ids.of(ALL))
     assert found.latency.machine == "Big (imported)"
     assert found.compared.apart.rows() == [
         ("three", "was asked 3 of 20 judged queries"),
@@ -42,7 +43,16 @@ def test_what_differs_is_narrowed_and_told(tmp_path: Path):
     ]
     assert len(found.compared.sentences) == 3
     rows = table(snapshot, found.scope, AT_10, found.latency)
-    assert rows.select("run_id", "n", "latency_ms").rows() == [("a", 11, 9.0), ("b", 11, None)]
+    assert rows.select("run_id", "n", "latency_ms").rows() == [
+        ("a", 20, 9.0),
+        ("b", 20, None),
+        ("e", 20, None),
+    ]
+    assert rows.select("quality", "lacks", "lacks_low", "lacks_high").rows() == [
+        (1.0, 0.0, 1.0, 1.0),
+        (0.9, 0.1, 0.9, 1.0),
+        (1.0, 0.0, 1.0, 1.0),
+    ]
 
 
 @pytest.mark.slow

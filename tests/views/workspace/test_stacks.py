@@ -13,7 +13,7 @@ from core.prices.cost import cost_per_1k
 from core.records import Origin
 from core.store import Snapshot, Store
 from core.views import text
-from core.views.workspace.scope import Latency, Quality, Scope
+from core.views.workspace.scope import Ids, Latency, Quality, Scope
 from core.views.workspace.stacks import runs_in
 from tests.metrics import oracle
 from tests.stores import Lab
@@ -224,5 +224,5 @@ def test_latency_of_the_reranker_alone(paper: Snapshot):
 
 def test_runs_without_a_judged_query_in_common_have_no_quality(tmp_path: Path):
     lab = Lab().judge(GRADES).run("a", final={"q1": ["p1"]}).run("b", final={"q2": ["p1"]})
-    found = table(lab.write(tmp_path / "s").read(), replace(LAB, shared=True))
+    found = table(lab.write(tmp_path / "s").read(), replace(LAB, shared=Ids.of(["q0"])))
     assert found.select("quality", "quality_low", "n").rows() == [(None, None, 0)] * 2
