@@ -71,7 +71,9 @@ def golden_set(
 ) -> Import:
     """Make a golden set of judged pairs; one per judge where several judged the same pair."""
     rows = rows.with_columns(numbers(rows, "grade", name, whole=True).alias("raw"))
-    refuse(rows.filter(pl.col("raw").is_null()), "The grade is empty.", name, "grade")
+    blank = pl.col("raw").is_null()
+    unjudged, rows = rows.filter(blank), rows.filter(~blank)
+    refuse(unjudged if rows.is_empty() else rows.clear(), "The grade is empty.", name, "grade")
     refuse(rows.filter(pl.col("raw").abs() > _RAW_MOST), "The grade is out of range.", name, "grade")
     several = _several_judges(rows, name, _JUDGED[table])
     mapping = decide(options.grades, set(rows["raw"].unique().to_list()), name, from_zero=from_zero)
@@ -104,7 +106,12 @@ def golden_set(
         )
         for assessor, golden_id in ids.items()
     )
-    return Import(golden_sets=golden, frames={table: frame(table, judged.to_dict())}, notes=tuple(notes))
+    return Import(
+        golden_sets=golden,
+        frames={table: frame(table, judged.to_dict())},
+        left_out=counted({"rows without a grade: not judged": unjudged.height}, name),
+        notes=tuple(notes),
+    )
 
 
 def _several_judges(rows: pl.DataFrame, name: str, pair: Sequence[str]) -> list[str]:

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from core.cli.app import app as command
 from core.store import Store
+from tests.importers.formats import test_lists as lists
 from tests.importers.formats import test_stack_rows as stack_rows
 from tests.importers.formats import test_vectordbbench as vectordbbench
 from tests.pages.conftest import OpenPage
@@ -17,7 +18,7 @@ from tests.pages.reading import assert_sound
 pytestmark = pytest.mark.slow
 
 Figures = Mapping[tuple[str, str, int | None], list[float] | None]
-"""Collection, measure, K → values of its stacks, in order; None where there are none."""
+"""Collection, measure (or judgements, or passages ranked), K → values in order; None where there are none."""
 
 CASES: dict[str, tuple[dict[str, str], Figures]] = {
     "full text of two data sets": (
@@ -33,6 +34,12 @@ CASES: dict[str, tuple[dict[str, str], Figures]] = {
             (f"case 503 - {vectordbbench.MARCO}", "RR", 100): [0.27, 0.28],
         },
     ),
+    "ratings of Quepid": ({"t11.csv": lists.RATINGS}, {("t11", "judgements", None): [3]}),
+    "what Quepid found": (
+        {"found.csv": lists.FOUND},
+        {("found", "judgements", None): [3], ("found", "ranked", None): [1, 3]},
+    ),
+    "scores of Quepid": ({"scored.csv": lists.SCORED}, {("scored", "Quepid score", None): [15.0]}),
     "recall of big-ann": (
         {"bigann.csv": stack_rows.BIG_ANN},
         {
@@ -60,6 +67,12 @@ def figures(store: Path) -> dict[tuple[str, str, int | None], list[float]]:
     for row in snapshot.aggregates(list(runs)).sort("value").iter_rows(named=True):
         key = (names[runs[row["run_id"]]], row["measure"], row["k"])
         found.setdefault(key, []).append(row["value"])
+    for golden in snapshot.golden_sets().iter_rows(named=True):
+        found[names[golden["collection_id"]], "judgements", None] = [golden["judgements"]]
+    for run, collection in runs.items():
+        if ranked := snapshot.rankings([run]).height:
+            key = (names[collection], "ranked", None)
+            found[key] = sorted([*found.get(key, []), ranked])
     return found
 
 

@@ -11,6 +11,7 @@ from core.importers.formats.deepeval import DeepEval
 from core.importers.formats.enterprise_rag import EnterpriseRag
 from core.importers.formats.excel import Excel
 from core.importers.formats.judging_sheet import JudgingSheet
+from core.importers.formats.lists.quepid import Quepid
 from core.importers.formats.mteb import Mteb
 from core.importers.formats.open_rag_eval import OpenRagEval
 from core.importers.formats.open_rag_report import OpenRagReport
@@ -65,6 +66,7 @@ FORMATS: tuple[Format, ...] = (
     TrecQrels(),
     JudgedSpans(),
     JudgingSheet(),
+    Quepid(),
     TableFormat(),
     Excel(),
 )
