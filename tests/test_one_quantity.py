@@ -1,7 +1,8 @@
 """One number, one place: what two pages say of the same quantity of the same stack is the same.
 
 Every table of every section that has one row a stack is read, as the command `page` gives it, and what it
-says of a stack's quality, latency, cost, n, unjudged share, headroom or K is compared with the table of stacks.
+says of a stack's quality, latency, cost, n, unjudged share, headroom or K is compared with the table of
+stacks.
 """
 
 import math

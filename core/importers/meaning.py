@@ -27,6 +27,7 @@ from core.importers.naming import (
 from core.importers.read.text import no_column, shown
 from core.importers.read.written import READINGS, Kind, Reading
 from core.importers.report import AS_YOU_WISH, UNKNOWN
+from core.importers.words import MODELS, NAMES
 
 Row = Literal["stack", "query", "passage"]
 ROW_OF: Mapping[str, Row] = {
@@ -58,11 +59,20 @@ _BELOW: Mapping[Row, tuple[str, ...]] = {
 _USUAL_K = 10
 _OFFERED = tuple(role for role in ROLES if role not in _ONLY_ANSWERS)
 _SUCH_AS = "nDCG@10, latency_p95_ms, usd_per_query"
-_NAMES = {"algorithm", "experiment", "experiment_name", "model", "model_name", "retriever", "retriever_name"}
+_NAMES = {
+    "algorithm",
+    "experiment",
+    "experiment_name",
+    "model",
+    "model_name",
+    "retriever",
+    "retriever_name",
+    *MODELS,
+}
 """Columns that name the stack of a row where no column has that role."""
 # Columns of texts where another one holds the ids
 _TEXTS = frozenset({"query", "question", "user_input", "user_query", "input", "query_text", "question_text",
-                    "query_string", "search_query", "utterance"})  # fmt: skip
+                    "query_string", "search_query", "utterance", *NAMES["query_id"]})  # fmt: skip
 _TEXTS_OF: Mapping[str, frozenset[str]] = {
     "query_id": _TEXTS | {"text"},
     "passage_id": frozenset({"passage", "passage_text", "doc_text", "document_text", "chunk_text", "content",

@@ -10,6 +10,7 @@ from math import inf
 
 from core.errors import UnknownNameError
 from core.importers.read.text import no_column
+from core.importers.words import MEASURES, NAMES, WORDS, unaccented
 from core.metrics.measure import REGISTRY, declared
 
 USD_PER_1K = "usd_per_1k"
@@ -56,7 +57,8 @@ _SPELLED = re.compile(
     r"(?P<name>[a-z][a-z0-9_+\[\]]*?)(?:_(?:at_(?:k_?=?_?)?|cut_|k_?=?_?)?|(?<=[a-z]))(?P<k>[1-9]\d{0,3})"
 )
 _PERCENT = re.compile(
-    r"[\s,]*(?:\bin\s+)?(?:%|[(\[]%[)\]]|(?:\b|_)(?:pct|percent)|[(\[](?:pct|percent)[)\]])|_*\(%\)",
+    r"[\s,]*(?:\bin\s+)?(?:%|[(\[](?:in |en |em )?%[)\]]|(?:\b|_)(?:pct|percent|prozent|procent)"
+    r"|[(\[](?:pct|percent|prozent|procent)[)\]])|_*\(%\)",
     re.IGNORECASE,
 )
 _MEAN = re.compile(
@@ -68,7 +70,7 @@ _FULL = {
     "mean_reciprocal_rank": "mrr", "reciprocal_rank": "rr", "mean_average_precision": "map",
     "average_precision": "ap", "hit_rate": "hit", "hitrate": "hit", "hits": "hit", "f1_score": "f1",
     "success_rate": "success", "normalized_discounted_cumulative_gain": "ndcg", "prec": "precision",
-    "rec": "recall", "f_1": "f1",
+    "rec": "recall", "f_1": "f1", **MEASURES,
 }  # fmt: skip
 """Names of measures that are written out → the short ones."""
 # Names of the field that are not (yet) computed here; compared without case and punctuation.
@@ -116,22 +118,22 @@ class Value:
 
 @lru_cache(maxsize=1 << 14)
 def normal(name: str) -> str:
-    """Strip a column name of case, blanks, dashes, dots, number signs, and brackets at its end.
+    """Strip a column name of case, accents, blanks, dashes, dots, number signs, and brackets at its end.
 
     A name that a role goes by is the same however its words are parted: ``userInput`` is ``user_input``.
     """
-    key = re.sub(r"[\s.\-/()#]+|[\[\]](?=\W*$)", "_", name.strip().lower()).strip("_")
+    key = re.sub(r"[\s.\-/()#]+|[\[\]](?=\W*$)", "_", unaccented(name.strip().lower())).strip("_")
     return _SPELT.get(key.replace("_", ""), key)
 
 
 @lru_cache(maxsize=1 << 14)
 def _phrase(name: str) -> str:
     """Return the words of a name of a time or a price, one way of writing each, with ``_`` between."""
-    plain = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[a-z\d])(?=[A-Z][a-z])", "_", name.strip())
-    plain = re.sub(r"(?<=\d)[,_ ](?=000\b)", "", plain.replace("$", " $ ").replace("US $", " $ ")).lower()
-    words = [_WORDS.get(word, word) for word in re.split(r"[^\w$€£¥¢₹%]+|_", plain) if word]
+    plain = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[a-z\d])(?=[A-Z][a-z])", "_", unaccented(name.strip()))
+    plain = re.sub(r"(?<=\d)[,._ '’](?=000\b)", "", plain.replace("$", " $ ").replace("US $", " $ ")).lower()
+    words = [_WORDS.get(word, WORDS.get(word, word)) for word in re.split(r"[^\w$€£¥¢₹%]+|_", plain) if word]
     words = ["p" + word[:-1] if re.fullmatch(r"\d\d%", word) else word for word in words]
-    return "_".join(word for word in words if word not in _FILLERS)
+    return "_".join(word for word in words if word and word not in _FILLERS)
 
 
 def named(name: str, column: str) -> Value | None:
@@ -193,7 +195,7 @@ def is_quality(value: Value) -> bool:
 
 def once(name: str) -> bool:
     """Tell whether a name is that of a time that is spent once, such as ``build_time_s``."""
-    tokens = set(normal(name).split("_"))
+    tokens = set(_phrase(name).split("_"))
     return bool(tokens & _ONCE) and bool(tokens & (_TIMES | set(_MS_PER)))
 
 
@@ -272,7 +274,7 @@ def _measures() -> Mapping[str, str]:
 
 
 def _bare(name: str) -> str:
-    return re.sub(r"[^a-z0-9+%\[\]]", "", name.lower())
+    return re.sub(r"[^a-z0-9+%\[\]]", "", unaccented(name.lower()))
 
 
 class Role:
@@ -317,7 +319,8 @@ ROLES: Mapping[str, Role] = {
     "n": Role("Number of queries", "n_queries", "num_q", "num_queries", "number_of_queries",
               "queries", "questions"),
 }  # fmt: skip
-_ROLE_OF = {alias: name for name, role in ROLES.items() for alias in (name, *role.aliases)}
+_ROLE_OF = {alias: role for role, names in NAMES.items() for alias in names}
+_ROLE_OF |= {alias: name for name, role in ROLES.items() for alias in (name, *role.aliases)}
 _SPELT = {alias.replace("_", ""): alias for alias in reversed(_ROLE_OF)}
 WHOLE_AXES = frozenset({"dim", "candidates"})
 AXES = frozenset({"mode", "sparse", "embedder", "index", "reranker"}) | WHOLE_AXES

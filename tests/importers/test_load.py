@@ -147,7 +147,7 @@ def test_leaving_out_what_is_not_there_is_never_ignored(name):
 
 def test_preview_looks_without_refusing():
     seen = preview(
-        [up("r", RUN), up("bad", "hello"), up("gone.zip", b"PK\x03\x04"), up("t", "frage,did\nq1,a\n")],
+        [up("r", RUN), up("bad", "hello"), up("gone.zip", b"PK\x03\x04"), up("t", "wonach,did\nq1,a\n")],
         Options(),
     )
     assert [each.format for each in seen] == ["trec-run", None, None, "table"]
@@ -155,15 +155,15 @@ def test_preview_looks_without_refusing():
     assert seen[0].rows["line"].to_list() == RUN.splitlines()
     assert "of no format" in seen[1].problem
     assert "cannot be read" in seen[2].problem
-    assert seen[3].columns == ("frage", "did")
+    assert seen[3].columns == ("wonach", "did")
     assert seen[3].mapping == {"passage_id": "did"}
     assert seen[3].rows.rows() == [("q1", "a")]
     assert "no column" in seen[3].problem
     mapped = preview(
-        [up("t", "frage,did,wert\nq1,a,1\n")], Options(columns={"query_id": "frage", "score": "wert"})
+        [up("t", "wonach,did,wert\nq1,a,1\n")], Options(columns={"query_id": "wonach", "score": "wert"})
     )
     assert mapped[0].problem == ""
-    assert mapped[0].mapping == {"query_id": "frage", "score": "wert", "passage_id": "did"}
+    assert mapped[0].mapping == {"query_id": "wonach", "score": "wert", "passage_id": "did"}
 
 
 def test_preview_shows_a_mapping_that_does_not_hold():

@@ -91,6 +91,7 @@ def _levels(rows: Sequence[Sequence[str]]) -> tuple[list[str], int]:
         filled.append(above or (filled[-1] if filled and below else ""))
     named = next((at for at, cell in enumerate(third) if not cell), len(third))
     index = bool(third) and 0 < named < len(third) and not any(third[named:])  # pandas names its index below
+    index = index and not any((*upper[1:named], *lower[1:named]))
     keys = named if index else next((at for at, cell in enumerate(filled) if cell and lower[at]), len(filled))
     own = [third[at] if index else lower[at] or filled[at] for at in range(keys)]
     pairs = list(zip(filled[keys:], lower[keys:], strict=True))

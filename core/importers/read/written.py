@@ -30,7 +30,7 @@ SAID: Mapping[Reading, str] = {
 }
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _GROUPS = r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+"  # 1.2, or 1200 in a table with decimal commas
-_COMMA = rf"(?:{_GROUPS}|[+-]?\d*),\d+|{_GROUPS}|[+-]?\d+"
+_COMMA = rf"(?:{_GROUPS}|[+-]?\d*),\d+(?:[eE][+-]?\d+)?|{_GROUPS}|[+-]?\d+(?:[eE][+-]?\d+)?"
 _THOUSANDS = rf"[+-]?[1-9]\d{{0,2}}(?:,\d{{3}})+(?:\.\d*)?|{_NUMBER}"
 _EITHER = r"[+-]?[1-9]\d{0,2},\d{3}"
 _OPEN = r"[+-]?[1-9]\d{0,2}[.,]\d{3}"  # of which one cell alone does not say what its sign is
@@ -38,7 +38,7 @@ _BY_COMMA = r"[+-]?(?:[1-9]\d{0,2}(?:\.\d{3})+|\d*),\d+|[+-]?[1-9]\d{0,2}(?:\.\d
 _BETWEEN = r"(\d)[ \u00a0\u2009\u202f'’_](\d{3})\b"  # 1 200, 1'200
 _DOLLARS, _PERCENT = r"(?i)(?:us)?\$|\busd\b", r"\s*%$"
 _FOREIGN = r"[€£¥₹]|(?i)\b(?:eur|gbp|chf)\b"
-_NOTHING = ("nan", "na", "n/a", "#n/a", "none", "null", "<na>", "nat", "-", "–", "—")
+NOTHING = ("nan", "na", "n/a", "#n/a", "none", "null", "<na>", "nat", "-", "–", "—")
 _TRUTHS: Mapping[str, str] = {"true": "1", "yes": "1", "false": "0", "no": "0"}
 """Words for whether something holds, where all cells of a measure are such."""
 _SHOWN = 3
@@ -125,7 +125,7 @@ class Way:
         cleaned = cleaned.str.strip_chars()
         if self.kind in ("plain", "whole"):
             return cleaned
-        return pl.select(pl.when(~cleaned.str.to_lowercase().is_in(_NOTHING)).then(cleaned)).to_series()
+        return pl.select(pl.when(~cleaned.str.to_lowercase().is_in(NOTHING)).then(cleaned)).to_series()
 
     def plain(self, cells: pl.Series) -> pl.Series:
         """Return the cells as plain numbers; one that does not fit stays as it is, to be refused."""
@@ -209,7 +209,7 @@ def numbers_in(
     for column in whole:
         commas: Reading = "thousands" if unsaid.pop(column) == _EITHER else "decimal-comma"
         ways[column] = replace(ways[column], commas=commas)
-    undecided = [_open(texts[column], bare[column], ways[column], cell) for column, cell in unsaid.items()]
+    undecided = [_open(texts[column], ways[column], cell) for column, cell in unsaid.items()]
     if undecided and asking:
         first = texts[undecided[0].column].str.contains(undecided[0].cells[0], literal=True).arg_max()
         raise OpenNumbersError(
@@ -228,19 +228,23 @@ def _way(table: Table, cells: pl.Series, kind: Kind, said: Reading | None) -> Wa
         raise InputError(problem, where=where, do="Convert the column to US dollars.")
     if said in _SCALES and kind not in ("share", "any"):
         raise InputError(f"`{shown(cells.name)}` cannot be percent: it is no measure.", where=table.name)
-    signed = signed_percent(cells.drop_nulls())
+    known = figures_in(cells)
+    signed = signed_percent(known)
     percent = kind == "share" and (said == "percent" or bool(len(signed) and signed.all()))
     if kind == "share" and not percent and signed.any():
-        without = cells.drop_nulls().filter(~signed)[0]
+        without = known.filter(~signed)[0]
         where = place(table.name, table.lines[cells.str.contains(_PERCENT).arg_max() or 0], cells.name)
         do = f"Give all of them one (--numbers '{shown(cells.name)}=percent' reads all as percent)."
         raise InputError(
             f"Some cells have a percent sign, others none: {quoted(without)}.", where=where, do=do
         )
-    words = cells.drop_nulls().str.to_lowercase()
-    said_so = words.filter(words.is_in(list(_TRUTHS)))
-    truths = kind == "share" and said_so.len() > 0 and bool(words.is_in([*_TRUTHS, *_NOTHING]).all())
+    truths = kind == "share" and known.len() > 0 and bool(known.str.to_lowercase().is_in(list(_TRUTHS)).all())
     return Way(kind, said if said in ("decimal-comma", "thousands") else None, percent, truths=truths)
+
+
+def figures_in(cells: pl.Series) -> pl.Series:
+    """Return the cells that are neither empty nor a word for nothing."""
+    return cells.filter(~cells.str.to_lowercase().is_in(NOTHING).fill_null(value=True))
 
 
 def signed_percent(cells: pl.Series) -> pl.Series:
@@ -264,9 +268,10 @@ def _any(cells: pl.Series, pattern: str) -> bool:
     return bool(cells.str.contains(pattern).any())
 
 
-def _open(cells: pl.Series, bare: pl.Series, way: Way, pattern: str) -> Open:
+def _open(cells: pl.Series, way: Way, pattern: str) -> Open:
     """Return the first cells of a column that say two things."""
-    some = cells.drop_nulls().filter(bare.str.contains(f"^(?:{pattern})$")).unique(maintain_order=True)
+    is_open = way.bare(cells).str.contains(f"^(?:{pattern})$").fill_null(value=False)
+    some = cells.filter(is_open).unique(maintain_order=True)
     some = some.head(_SHOWN)
     ways: dict[Reading, tuple[str, ...]] = {}
     for commas in ("thousands", "decimal-comma"):

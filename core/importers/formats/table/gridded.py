@@ -60,13 +60,10 @@ def _levels(columns: Sequence[str]) -> Grid:
     """Return the columns of a header with two levels, measures and stacks."""
     pairs = [(column, match) for column in columns if (match := FLATTENED.fullmatch(column.strip()))]
     for measure, stack in (("first", "second"), ("second", "first")):
-        stacks = {match[stack] for _, match in pairs}
-        if (
-            len(stacks) > 1
-            and all(named(match[measure], match[measure]) for _, match in pairs)
-            and not any(named(name, name) for name in stacks)
-        ):
-            return {column: (match[measure], match[stack]) for column, match in pairs}
+        known = [(column, match) for column, match in pairs if named(match[measure], match[measure])]
+        stacks = {match[stack] for _, match in known}
+        if len(stacks) > 1 and not any(named(match[stack], match[stack]) for _, match in pairs):
+            return {column: (match[measure], match[stack]) for column, match in known}
     return {}
 
 

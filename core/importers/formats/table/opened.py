@@ -26,7 +26,7 @@ from core.importers.read.member import Member
 from core.importers.read.rows import identified, refuse
 from core.importers.read.tabular import Table, as_text
 from core.importers.read.text import listed, no_column, place, shown
-from core.importers.read.written import Numbers, numbers_in, signed_percent
+from core.importers.read.written import NOTHING, Numbers, numbers_in, signed_percent
 from core.importers.report import TAKEN, FileReport, settled
 
 NEEDS = (
@@ -174,6 +174,7 @@ def _percent_of(table: Table, means: Meaning, said: TableAs) -> set[str]:
     """
     column = means.roles["value"]
     cells = table.taking({"name": means.roles["measure"], "cell": column}).drop_nulls()
+    cells = cells.filter(~pl.col("cell").str.to_lowercase().is_in(NOTHING))
     cells = cells.with_columns(signed=signed_percent(cells["cell"]))
     way = said.numbers
     told = {name for name in named_in(table, means) if way.get(name, way.get(column)) == "percent"}

@@ -20,7 +20,8 @@ _BEIR = {"query-id", "corpus-id", "score"}  # Columns of its qrels
 _MOST_GRADE = 5  # Of columns that no name tells to be grades
 _SEVERAL = frozenset({"repeat", "k", "pass", "reader", "prompt", "temperature", "answer_mode", "judge"})
 """What tells several rows of a query apart that are no stacks."""
-DIGITS = r"^[-+$€£]?\s*\d[\d.,\s]*(?:[eE][+-]?\d+)?\s*%?$|(?i)^(?:nan|inf)$"  # of cells that hold a number
+FIGURE = r"(?i)^(?:[-+€£]|(?:us)?\$|usd)?\s*\d[\d.,\s'’]*(?:e[+-]?\d+)?\s*(?:%|[$€£]|usd)?$"
+DIGITS = rf"{FIGURE}|^(?:nan|inf)$"  # of cells that hold a number
 
 
 def suited(

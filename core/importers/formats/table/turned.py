@@ -7,12 +7,13 @@ import re
 import polars as pl
 
 from core.importers.formats.table.pivoted import STACK
-from core.importers.formats.table.suited import DIGITS
+from core.importers.formats.table.suited import FIGURE
 from core.importers.naming import named, role_of
 from core.importers.read.tabular import Table, as_text
+from core.importers.read.written import NOTHING
 
 _MOST = 100  # Measures of a stack, and stacks
-_DIGITS = re.compile(DIGITS.partition("|")[0])
+_DIGITS = re.compile(FIGURE)
 
 
 def turned(table: Table) -> Table:
@@ -26,7 +27,8 @@ def turned(table: Table) -> Table:
     if any(named(stack, stack) or role_of(stack) for stack in stacks):
         return table
     cells = {stack: as_text(table.rows[stack]).to_list() for stack in stacks}
-    if not all(_DIGITS.match(cell) for column in cells.values() for cell in column if cell is not None):
+    known = [cell for column in cells.values() for cell in column if cell and cell.lower() not in NOTHING]
+    if not all(map(_DIGITS.match, known)):
         return table
     rows = pl.DataFrame(
         [[stack, *column] for stack, column in cells.items()],
