@@ -17,8 +17,8 @@ import polars as pl
 from core.answers import GRADE, IMPORTED, KEY
 from core.errors import InputError
 from core.importers.base import Import, Options, counted, frames_of
-from core.importers.read.rows import again, numbers, refuse
-from core.importers.read.text import quoted, shown
+from core.importers.read.rows import again, numbers, refuse, without_repeats
+from core.importers.read.text import place, quoted, shown
 from core.importers.runs import chosen_id, slug
 from core.records import GoldenSet
 from core.tables import frame
@@ -29,6 +29,7 @@ _JUDGED: Mapping[str, tuple[str, ...]] = {
     "spans": ("query_id", "source", "start_char", "end_char"),
 }
 """Columns whose values a judge may judge once only, by table."""
+TWICE = "judgements that stand twice, alike: they count once"
 _SPAN = "Characters {start_char} to {end_char} of {source} are"
 
 _NAMED = {
@@ -75,6 +76,11 @@ def golden_set(
     unjudged, rows = rows.filter(blank), rows.filter(~blank)
     refuse(unjudged if rows.is_empty() else rows.clear(), "The grade is empty.", name, "grade")
     refuse(rows.filter(pl.col("raw").abs() > _RAW_MOST), "The grade is out of range.", name, "grade")
+    rows = rows.drop("grade")
+    twice = again(rows, *(column for column in rows.columns if column != "line"))
+    left = counted({TWICE: twice.height}, place(name, next(iter(twice["line"]), None)))
+    blanks = counted({"rows without a grade: not judged": unjudged.height}, name)
+    rows = without_repeats(rows)
     several = _several_judges(rows, name, _JUDGED[table])
     mapping = decide(options.grades, set(rows["raw"].unique().to_list()), name, from_zero=from_zero)
     collection = options.collection_id or "imported"
@@ -106,12 +112,8 @@ def golden_set(
         )
         for assessor, golden_id in ids.items()
     )
-    return Import(
-        golden_sets=golden,
-        frames={table: frame(table, judged.to_dict())},
-        left_out=counted({"rows without a grade: not judged": unjudged.height}, name),
-        notes=tuple(notes),
-    )
+    frames = frames_of(**{table: frame(table, judged.to_dict())})
+    return Import(golden_sets=golden, frames=frames, notes=tuple(notes), left_out=(*left, *blanks))
 
 
 def _several_judges(rows: pl.DataFrame, name: str, pair: Sequence[str]) -> list[str]:

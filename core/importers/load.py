@@ -17,6 +17,7 @@ from core.importers.formats import FORMATS
 from core.importers.formats.spans.placing import with_brought
 from core.importers.ranged import as_declared
 from core.importers.read.jsons import broken
+from core.importers.read.markdown import as_tables, is_page
 from core.importers.read.member import Archive, Progress, watched
 from core.importers.read.source import Offered, opened
 from core.importers.read.tabular import PARQUET, READ_ERRORS
@@ -77,7 +78,7 @@ def load(
     with watched(progress), opened(offered, options.limits) as archives:
         matches: list[_Match] = []
         parts: list[Import] = []
-        for archive in archives:
+        for archive in map(_paged, archives):
             kept = [member for member in archive.members if not {archive.name, member.name} & options.skip]
             wanted = replace(archive, members=tuple(kept))
             accepted, rest = _matches(wanted, options) if kept else ([], {})
@@ -117,7 +118,7 @@ def preview(offered: Sequence[Offered], options: Options | None = None) -> tuple
     for item in offered:
         try:
             with opened([item], options.limits) as archives:
-                seen += _previews(archives[0], options)
+                seen += _previews(_paged(archives[0]), options)
         except ClqError as error:
             name = shown(getattr(item, "name", item))
             seen.append(
@@ -134,6 +135,14 @@ def _unread(files: Mapping[str, str]) -> Import:
 
 def _left_out(file_reports: Sequence[FileReport]) -> tuple[LeftOut, ...]:
     return tuple(LeftOut(*entry) for entry in sentences(file_reports))
+
+
+def _paged(archive: Archive) -> Archive:
+    """Return a page of Markdown that is of no format as an archive of its tables; any other as it is."""
+    if len(archive.members) > 1 or not is_page(archive.members[0]):
+        return archive
+    known = any(format_.sniff(archive) >= ACCEPTED for format_ in FORMATS if not format_.maps_columns)
+    return archive if known else as_tables(archive)
 
 
 def _matches(archive: Archive, options: Options) -> tuple[list[_Match], dict[str, str]]:

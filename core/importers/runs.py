@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 
 from core.errors import InputError, UnknownNameError
-from core.importers.base import Import, Options, frames_of
+from core.importers.base import Import, Options, counted, frames_of
 from core.importers.read.member import Archive
 from core.importers.read.ordering import Ordered
 from core.importers.read.streamed import Streamed
@@ -27,6 +27,8 @@ from core.tables import TABLES, Frame, Pieces, altered
 ID_COLUMNS: Mapping[str, str] = {"queries": "query_id", "passages": "passage_id"}
 """Kind of ids that can be stripped → their column."""
 STAR = "*"
+_OF_PAGE = re.compile(r"table \d+ \(line ")  # Tables of a page, as `read.markdown` names them
+REPEATED = "passages that a list repeats: the first place counts"
 _OWN = {"queries", "passages", "chunks"}  # Tables that say what the ids of a collection are
 _ID_CHARACTERS, _HASH_DIGITS = 60, 8
 _PLAIN = re.compile(r"(?![.-])[\w.-]+( [\w.-]+)*(?<![.-])")
@@ -60,7 +62,8 @@ def chosen_id(text: str, known: Container[str] = frozenset()) -> str:
 
 def collection_name(archive: Archive) -> str:
     """Name the collection of an archive: its own name, or its folder's where that says nothing."""
-    return archive.parent if archive.stem.lower() in _GENERIC and archive.parent else archive.stem
+    plain = archive.stem.lower() in _GENERIC or _OF_PAGE.match(archive.stem)
+    return archive.parent if plain and archive.parent else archive.stem
 
 
 def collection_of(options: Options, source: str) -> tuple[Collection, ...]:
@@ -132,13 +135,15 @@ def run_labels(own: Sequence[tuple[str, str]], options: Options) -> list[str]:
 
 
 def rankings(done: Ordered | Streamed, ids: Mapping[str, str]) -> Import:
-    """Return the table of rankings with the notes of its ordering."""
+    """Return the table of rankings with the notes of its ordering, and what lists repeat."""
+    left = counted({REPEATED: done.repeats.count}, done.repeats.where)
     named = pl.col("run").replace_strict(ids, return_dtype=pl.String).alias("run_id")
     if isinstance(done, Ordered):
-        return Import(frames=frames_of(rankings=done.rows.with_columns(named)), notes=done.notes)
+        frames = frames_of(rankings=done.rows.with_columns(named))
+        return Import(frames=frames, notes=done.notes, left_out=left)
     declared = [pl.col(column).cast(dtype) for column, dtype in TABLES["rankings"].items()]
     members = Pieces(tuple(frame.with_columns(named).select(declared) for frame in done.rows.frames))
-    return Import(frames={"rankings": members}, notes=done.notes, held=(done.spool,))
+    return Import(frames={"rankings": members}, notes=done.notes, left_out=left, held=(done.spool,))
 
 
 MEASURES: Mapping[str, str] = {

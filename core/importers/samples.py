@@ -20,7 +20,7 @@ from core.importers.ranged import in_ranges, notes_of
 from core.importers.read.member import Member
 from core.importers.read.text import place, quoted, shown
 from core.importers.report import AS_YOU_WISH, FileReport
-from core.importers.runs import collection_frames, collection_of, imported_run, run_labels
+from core.importers.runs import REPEATED, collection_frames, collection_of, imported_run, run_labels
 from core.records import Basis, JsonMap
 from core.tables import GENERATE, frame, schema
 
@@ -241,7 +241,7 @@ def _run(part: Answered, label: str, places: pl.DataFrame, options: Options, imp
     more = {table: rows.with_columns(of_run) for table, rows in part.frames.items()}
     figures = pl.concat([means(part.values, run.run_id, k), own])
     left = {
-        "passages that a list repeats: the first place counts": places.height - once.height,
+        REPEATED: places.height - once.height,
         "questions without retrieved passages": part.rows.height - places["query_id"].n_unique(),
     }
     plain = Import(

@@ -172,7 +172,7 @@ def test_preview_shows_a_mapping_that_does_not_hold():
 
 
 def test_files_are_left_out_by_name():
-    both = up("both.zip", zipped({"good.run": RUN, "bad.qrels": QRELS + QRELS}))
+    both = up("both.zip", zipped({"good.run": RUN, "bad.qrels": QRELS + QRELS.replace(" 0\n", " 1\n")}))
     assert "both.zip/bad.qrels" in refusal(both)
     made = read(both, skip=frozenset({"both.zip/bad.qrels"}))
     assert made.taken["rankings"] == len(RUN.splitlines())

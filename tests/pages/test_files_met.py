@@ -21,6 +21,21 @@ TAKEN = {
         },
         {"rankings": 3, "judgements": 2, "runs": 1},
     ),
+    "a run and judgements with repeats": (
+        {
+            "r.run": "1 Q0 A 1 12.893000 x\n1 Q0 A 2 12.892999 x\n1 Q0 B 3 12.8149 x\n",
+            "q.qrels": "1 0 A 1\n1 0 A 1\n1 0 B 0\n",
+        },
+        {"rankings": 2, "judgements": 2, "runs": 1},
+    ),
+    "a page of Anserini": (
+        {"t37.md": "MAP | BM25 | +RM3 | QL | +RM3 |\n:--|--|--|--|--|\nCore| 0.25 | 0.29 | 0.24 | 0.27 |\n"},
+        {"aggregates": 4, "runs": 4},
+    ),
+    "a page with a table of stacks": (
+        {"page.md": "# Results\n\n| Stack | nDCG@10 |\n|---|---|\n| A | 0.51 |\n| B | 0.48 |\n"},
+        {"aggregates": 2, "runs": 2},
+    ),
     "a run of whole numbers and qrels, by their names": (
         {"bm25.json": FALLING, "qrels.json": '{"q1": {"d2": 1}, "q2": {"d3": 1}}'},
         {"rankings": 5, "judgements": 2, "runs": 1},

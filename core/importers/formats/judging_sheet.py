@@ -10,9 +10,9 @@ import polars as pl
 from core.errors import InputError
 from core.importers.base import LOOK_ROWS, SURE, Format, Import, Look, Options, counted, merged
 from core.importers.formats.excel import sheet_table
-from core.importers.judgements import mapping_text
+from core.importers.judgements import TWICE, mapping_text
 from core.importers.read.member import Archive, Member, members_of
-from core.importers.read.rows import again, identified, numbers, refuse
+from core.importers.read.rows import again, identified, numbers, refuse, without_repeats
 from core.importers.read.tabular import Table, columns, kind_of, read_table
 from core.importers.read.text import shown
 from core.importers.read.workbook import is_workbook, open_workbook
@@ -54,7 +54,8 @@ class JudgingSheet(Format):
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
         """Read all sheets; those of one judge are one golden set."""
         rows = pl.concat([_rows(archive.members[0]) for archive in archives])
-        graded = rows.filter(pl.col("grade").is_not_null())
+        filled = rows.filter(pl.col("grade").is_not_null())
+        graded = without_repeats(filled, "file")
         if graded.is_empty():
             problem = "No row has a grade."
             raise InputError(problem, where=str(rows["file"][0]), do="Fill in the column grade with 1 to 5.")
@@ -62,7 +63,8 @@ class JudgingSheet(Format):
         refuse(again(graded, "judge", "query_id", "passage_id"), twice, do="Keep one of the two rows.")
         sets = graded.partition_by("collection", "judge", maintain_order=True)
         imports = [_set(part, options) for part in sets]
-        left = counted({"rows without a grade": rows.height - graded.height}, str(rows["file"][0]))
+        lost = {"rows without a grade": rows.height - filled.height, TWICE: filled.height - graded.height}
+        left = counted(lost, str(rows["file"][0]))
         return merged((*imports, Import(left_out=left)))
 
     def reports(self, archives: Sequence[Archive], options: Options) -> Iterator[FileReport]:  # noqa: ARG002

@@ -1,6 +1,6 @@
 """Tables of the regression pages of Anserini and Pyserini (Markdown): measures by test collection and system.
 
-A row whose first cell is a measure with its cutoff (``**nDCG@10**``) names the systems; the rows below it
+A row whose first cell is a measure (``**nDCG@10**``, ``P30``) names the systems; the rows below it
 hold one test collection each, until the next such row. Everything else on the page is left alone.
 """
 
@@ -12,14 +12,13 @@ from collections.abc import Iterator, Sequence
 from core.errors import InputError
 from core.importers.base import SURE, Format, Import, LeftOut, Options, merged
 from core.importers.formats.traces.spans import number_of
+from core.importers.naming import Value, is_quality, named
+from core.importers.read.markdown import Row, grids
 from core.importers.read.member import Archive, Member, head_lines
 from core.importers.read.text import place, quoted, shown, whole
 from core.importers.report import TAKEN, FileReport, settled
-from core.importers.runs import Figure, Reported, reported_runs
+from core.importers.runs import MEASURES, Figure, Reported, reported_runs
 
-_MEASURE = re.compile(r"(?P<name>nDCG|NDCG|AP|MAP|RR|MRR|R|Recall|P)@(?P<k>[1-9]\d{0,5})")
-_NAMES = {"NDCG": "nDCG", "MAP": "AP", "MRR": "RR", "Recall": "R"}
-_LINK = re.compile(r"\[([^\]\[]{0,300})\]\([^()]{0,1000}\)")
 _MISSING, _MISFIT = "empty cells: missing, not 0", "rows that do not fit the head of their table"
 _EMPTY = ("", "-", "–", "—", "n/a", "N/A")
 
@@ -29,29 +28,28 @@ class Regressions(Format):
 
     name, title = "regressions", "Anserini / Pyserini regression page (Markdown)"
     takes = {"aggregates": "the measures of every system, per test collection"}
-    recognised = "a Markdown table whose first cell is a measure with its cutoff, such as **nDCG@10**"
-    traps = ("Measures without a cutoff and other tables of the page are not taken.",)
+    recognised = "a Markdown table whose first cell is a measure, such as **nDCG@10**, MAP or P30"
+    traps = (
+        "Other tables of the page are not taken.",
+        "A column that stands twice, such as +RM3, is named with the one that it is added to: QL +RM3.",
+    )
 
     def sniff(self, probe: Archive) -> float:
         if len(probe.members) != 1:
             return 0.0
         lines = head_lines(probe.members[0], 5_000)
-        if not any(line.lstrip().startswith("|") and _MEASURE.search(line) for line in lines):
-            return 0.0
         try:
             return SURE if next(_results(lines, probe.name, {}), None) else 0.0
         except InputError:
             return SURE
 
     def reports(self, archives: Sequence[Archive], options: Options) -> Iterator[FileReport]:  # noqa: ARG002
-        """Yield every head of a table on the page: a measure with its cutoff, or another."""
+        """Yield every head of a table on the page: a measure, or another."""
         for archive in archives:
-            rows = filter(None, map(_cells, whole(archive.members[0]).decode().split("\n")))
-            heads = dict.fromkeys(cells[0] for cells in rows if _is_head(cells))
-            parts = {
-                head: TAKEN if _MEASURE.fullmatch(head) else "no measure with a cutoff" for head in heads
-            }
-            yield settled(archive.members[0].name, "table", heads, parts)
+            pages = grids(whole(archive.members[0]).decode().split("\n"))
+            heads = [row.cells for grid in pages for row in grid.rows if _is_head(row.cells)]
+            parts = {cells[0]: TAKEN if _measure(cells) else "names no measure" for cells in heads}
+            yield settled(archive.members[0].name, "table", parts, parts)
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
         """Read equal systems of one collection as one run."""
@@ -61,18 +59,18 @@ class Regressions(Format):
         return merged((imported, Import(left_out=tuple(left))))
 
 
-def _cells(line: str) -> list[str] | None:
-    """Return the cells of a row without marks and links; None if the line is no row, or only a rule."""
-    text = line.strip()
-    if not text.startswith("|"):
-        return None
-    inner = text.removeprefix("|").removesuffix("|")
-    cells = [_LINK.sub(r"\1", cell).replace("*", "").replace("`", "").strip() for cell in inner.split("|")]
-    return None if all(re.fullmatch(r":?-*:?", cell) for cell in cells) else cells
-
-
 def _is_head(cells: Sequence[str]) -> bool:
     return not any(number_of(cell) is not None or cell in _EMPTY for cell in cells[1:])
+
+
+def _systems(cells: Sequence[str]) -> list[str]:
+    """Return the systems of a head; one that stands twice (+RM3) with the one that it is added to."""
+    names, base = [], ""
+    for cell in cells:
+        base = base if cell.startswith("+") else cell
+        twice = cell.startswith("+") and list(cells).count(cell) > 1
+        names.append(f"{base} {cell}" if twice and base else cell)
+    return names
 
 
 def _results(
@@ -82,33 +80,41 @@ def _results(
 
     Lines of what is left out are added to `lost`.
     """
-    measure: re.Match[str] | None = None
-    systems: list[str] = []
-    for number, line in enumerate(lines, 1):
-        cells = _cells(line)
-        if cells is None:
-            measure = measure if line.strip().startswith("|") else None
-            continue
-        if (matched := _MEASURE.fullmatch(cells[0])) is not None:
-            measure, systems = matched, cells[1:]
-            continue
-        if measure is None:
-            continue
-        if len(cells) != len(systems) + 1 or not cells[0]:
-            if _is_head(cells):
+    for grid in grids(lines):
+        measure: Value | None = None
+        systems: list[str] = []
+        for row in grid.rows:
+            if (matched := _measure(row.cells)) is not None:
+                measure, systems = matched, _systems(row.cells[1:])
+            elif measure is not None and _is_head(row.cells):
                 measure = None
-            else:
-                lost.setdefault(_MISFIT, []).append(number)
+            elif measure is not None and (len(row.cells) != len(systems) + 1 or not row.cells[0]):
+                lost.setdefault(_MISFIT, []).append(row.line)
+            elif measure is not None:
+                yield from _of_row(row, measure, systems, name, lost)
+
+
+def _of_row(
+    row: Row, measure: Value, systems: Sequence[str], name: str, lost: dict[str, list[int]]
+) -> Iterator[tuple[str, str, Figure, int]]:
+    for system, cell in zip(systems, row.cells[1:], strict=True):
+        if not system or cell in _EMPTY:
+            lost.setdefault(_MISSING, []).append(row.line)
             continue
-        for system, cell in zip(systems, cells[1:], strict=True):
-            if not system or cell in _EMPTY:
-                lost.setdefault(_MISSING, []).append(number)
-                continue
-            value = number_of(cell)
-            if value is None:
-                raise InputError(f"{quoted(cell)} is not a number.", where=place(name, number, system))
-            kind = _NAMES.get(measure["name"], measure["name"])
-            yield cells[0], system, Figure(measure=kind, value=value, k=int(measure["k"])), number
+        value = number_of(cell)
+        if value is None:
+            raise InputError(f"{quoted(cell)} is not a number.", where=place(name, row.line, system))
+        kind = MEASURES.get(measure.measure.lower(), measure.measure)
+        figure = Figure(measure=kind, value=value * measure.factor, k=measure.k)
+        yield row.cells[0], system, figure, row.line
+
+
+def _measure(cells: Sequence[str]) -> Value | None:
+    """Return the measure that a row of names is the head of, as its first cell says."""
+    plain = _is_head(cells) and len(cells) > 1 and " " not in cells[0]
+    value = named(cells[0], cells[0]) if plain else None
+    others = sum(named(cell, cell) is not None for cell in cells[1:])
+    return value if value and is_quality(value) and not others else None
 
 
 def _reported(member: Member, left: list[LeftOut]) -> Iterator[Reported]:
@@ -118,7 +124,8 @@ def _reported(member: Member, left: list[LeftOut]) -> Iterator[Reported]:
         known = groups.setdefault((collection, system), {})
         key = (figure.measure, figure.k)
         if known.get(key, figure) != figure:
-            problem = f"{figure.measure}@{figure.k} of {quoted(system)} stands twice."
+            at = f"@{figure.k}" if figure.k else ""
+            problem = f"{figure.measure}{at} of {quoted(system)} stands twice."
             raise InputError(problem, where=place(member.name, line))
         if key in known:
             lost.setdefault("figures that stand twice: they count once", []).append(line)

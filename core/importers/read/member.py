@@ -85,7 +85,7 @@ BROKEN = (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError
 _GZIP, _LZ4 = b"\x1f\x8b", b"\x04\x22\x4d\x18"
 _ENDINGS = (
     *(".gz", ".lz4", ".qrels", ".txt", ".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".parquet", ".parq"),
-    *(".trec", ".run", ".zip", ".xlsx", ".hdf5", ".h5", ".db", ".sqlite", ".sqlite3"),
+    *(".trec", ".run", ".zip", ".xlsx", ".hdf5", ".h5", ".db", ".sqlite", ".sqlite3", ".md"),
 )
 
 

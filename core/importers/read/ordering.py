@@ -10,10 +10,19 @@ import numpy as np
 import polars as pl
 
 from core.importers.read.rows import again, refuse
+from core.importers.read.text import place
 
 KEY = ["run", "stage", "query_id"]
 TieOrder = Literal["file", "trec_eval"]
 """Whose order a ranking has: the file's own ranks where it has them, or trec_eval's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """Passages that lists repeat: the first place of each counts."""
+
+    count: int = 0
+    where: str = ""  # the first of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +32,7 @@ class Ordered:
     rows: pl.DataFrame  # run, stage, query_id, passage_id, score, rank (1..n in each run, stage and query)
     rules: dict[str, str]  # run → "rank", "score" or "file"
     notes: tuple[str, ...]  # the rules as sentences
+    repeats: Repeats  # what lists held again, and is not among the rows
 
 
 def ordered(rows: pl.DataFrame, name: str) -> Ordered:
@@ -40,7 +50,8 @@ def worked_out(rows: pl.DataFrame, name: str) -> Ordered:
     rules = decided([tally(rows, name)], name)
     done = put_in_order(rows, rules)
     notes = [*rule_notes(rules, name), *against(done.filter(pl.col("rule") == "rank")).notes(name)]
-    return Ordered(done.drop("rule"), dict(rules.select("run", "rule").iter_rows()), tuple(notes))
+    decided_by = dict(rules.select("run", "rule").iter_rows())
+    return Ordered(done.drop("rule"), decided_by, tuple(notes), repeats(rules, name))
 
 
 def as_it_stands(rows: pl.DataFrame, name: str) -> Ordered | None:
@@ -64,7 +75,7 @@ def as_it_stands(rows: pl.DataFrame, name: str) -> Ordered | None:
         return None
     done = _in_order(rows.with_columns(counted), begins, lists["list"].to_numpy())
     notes = [f"{name}: ordered by its rank column.", *against(done).notes(name)]
-    return Ordered(done, dict.fromkeys(lists["run"].unique().sort(), "rank"), tuple(notes))
+    return Ordered(done, dict.fromkeys(lists["run"].unique().sort(), "rank"), tuple(notes), Repeats())
 
 
 def _in_order(rows: pl.DataFrame, begins: np.ndarray, order: np.ndarray) -> pl.DataFrame:
@@ -78,8 +89,47 @@ def _in_order(rows: pl.DataFrame, begins: np.ndarray, order: np.ndarray) -> pl.D
 
 
 def tally(rows: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Count, from complete lists, what decides the rule of each run."""
-    by_query = rows.group_by(KEY).agg(
+    """Count, from complete lists, what decides the rule of each run.
+
+    Raises:
+        InputError: A list repeats a passage and is no single list.
+    """
+    by_query, again_at = _counted(rows), pl.lit(None, pl.Int64)
+    if by_query.filter(pl.col("distinct") < pl.col("n")).height:
+        twice = again(rows.sort("line"), *KEY, "passage_id")
+        once = rows.unique([*KEY, "passage_id", "rank", "score"], keep="first", maintain_order=True)
+        by_query = _counted(once)
+        several = by_query.join(twice, on=KEY, how="semi").filter(~_IS_ONE)
+        problem = "Passage {passage_id} occurs twice for query {query_id}."
+        do = "A ranking holds a passage once; name the stack of each row (run) if these are several."
+        refuse(twice.join(several, on=KEY, how="semi", maintain_order="left"), problem, name, do=do)
+        counts = twice.group_by(KEY).agg(pl.len().alias("again"), pl.col("line").min().alias("again_at"))
+        by_query, again_at = by_query.join(counts, on=KEY, how="left"), pl.col("again_at")
+    again_count = pl.col("again").sum() if "again" in by_query.columns else pl.lit(0)
+    return (
+        by_query.with_columns(good=_GOOD)
+        .group_by("run")
+        .agg(
+            pl.col("ranked").sum(),
+            (pl.col("scored") == pl.col("n")).all().alias("scored"),
+            pl.col("good").not_().sum().alias("bad"),
+            pl.len().alias("queries"),
+            pl.col("line").filter(~pl.col("good")).min().alias("line"),
+            again_count.cast(pl.Int64).alias("again"),
+            again_at.min().alias("again_at"),
+        )
+    )
+
+
+_FULL = pl.all_horizontal(pl.col("ranks", "span", "ranked") == pl.col("n"))
+_GOOD = (_FULL & pl.col("lowest").is_in([0, 1])).fill_null(value=False)
+"""Whether the ranks of a list count 1..n or 0..n-1."""
+_IS_ONE = pl.when((pl.col("ranked") > 0) & (pl.col("ranks") > 1)).then(_GOOD).otherwise("falling")
+"""Whether rows are one list, and not several of stacks that nothing tells apart."""
+
+
+def _counted(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.group_by(KEY).agg(
         pl.len().alias("n"),
         pl.col("passage_id").n_unique().alias("distinct"),
         pl.col("rank").n_unique().alias("ranks"),
@@ -88,24 +138,7 @@ def tally(rows: pl.DataFrame, name: str) -> pl.DataFrame:
         pl.col("rank").min().alias("lowest"),
         pl.col("score").count().alias("scored"),
         pl.col("line").min().alias("line"),
-    )
-    if by_query.filter(pl.col("distinct") < pl.col("n")).height:
-        problem = "Passage {passage_id} occurs twice for query {query_id}."
-        refuse(
-            again(rows.sort("line"), *KEY, "passage_id"), problem, name, do="A ranking holds a passage once."
-        )
-    full = pl.all_horizontal(pl.col("ranks", "span", "ranked") == pl.col("n"))
-    good = (full & pl.col("lowest").is_in([0, 1])).fill_null(value=False)
-    return (
-        by_query.with_columns(good=good)
-        .group_by("run")
-        .agg(
-            pl.col("ranked").sum(),
-            (pl.col("scored") == pl.col("n")).all().alias("scored"),
-            pl.col("good").not_().sum().alias("bad"),
-            pl.len().alias("queries"),
-            pl.col("line").filter(~pl.col("good")).min().alias("line"),
-        )
+        (pl.col("score").sort_by("line").diff() <= 0).all().alias("falling"),
     )
 
 
@@ -115,7 +148,11 @@ def decided(tallies: Sequence[pl.DataFrame], name: str) -> pl.DataFrame:
     rules = (
         pl.concat(tallies)
         .group_by("run")
-        .agg(pl.col("ranked", "bad", "queries").sum(), pl.col("scored").all(), pl.col("line").min())
+        .agg(
+            pl.col("ranked", "bad", "queries", "again").sum(),
+            pl.col("scored").all(),
+            pl.col("line", "again_at").min(),
+        )
         .sort("run")
         .with_columns(rule=pl.coalesce(pl.when(when).then(pl.lit(rule)) for rule, when in holds.items()))
     )
@@ -128,7 +165,14 @@ def decided(tallies: Sequence[pl.DataFrame], name: str) -> pl.DataFrame:
 
 def put_in_order(rows: pl.DataFrame, rules: pl.DataFrame) -> pl.DataFrame:
     """Complete lists with their ranks 1..n, each ordered by the rule of its run, which stands beside."""
-    return _sorted(rows.join(rules.select("run", "rule"), on="run", how="left"))
+    ruled = rows.join(rules.select("run", "rule"), on="run", how="left")
+    return _sorted(ruled, once=(rules["again"] > 0).any())
+
+
+def repeats(rules: pl.DataFrame, name: str) -> Repeats:
+    """Return what lists repeat, by what was decided of their runs."""
+    count, line = rules.select(pl.col("again").sum(), pl.col("again_at").min()).row(0)
+    return Repeats(count, place(name, line)) if count else Repeats()
 
 
 def rule_notes(rules: pl.DataFrame, name: str) -> list[str]:
@@ -136,13 +180,15 @@ def rule_notes(rules: pl.DataFrame, name: str) -> list[str]:
     return list(dict.fromkeys(_note(name, row) for row in rules.iter_rows(named=True)))
 
 
-def _sorted(rows: pl.DataFrame) -> pl.DataFrame:
+def _sorted(rows: pl.DataFrame, *, once: bool) -> pl.DataFrame:
     by_rank = rows.filter(pl.col("rule") == "rank").sort([*KEY, "rank"])
     by_score = rows.filter(pl.col("rule") == "score").sort(
         [*KEY, "score", "passage_id"], descending=[False] * len(KEY) + [True, True]
     )
     by_file = rows.filter(pl.col("rule") == "file").sort([*KEY, "line"])
     together = pl.concat([part for part in (by_rank, by_score, by_file) if part.height] or [rows])
+    if once:
+        together = together.filter(pl.struct(*KEY, "passage_id").is_first_distinct())
     # Rows of a key are neighbours now: its rank is a row's place less the place of the key's first row.
     new = pl.struct(KEY) != pl.struct(KEY).shift(1)
     together = together.with_row_index("at").with_columns(new.fill_null(value=True).alias("new"))

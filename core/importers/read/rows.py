@@ -225,6 +225,7 @@ def _last_record(data: bytes) -> int:
     return int(outside[-1]) + 1 if outside.size else 0
 
 
-def without_repeats(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return rows that differ in more than their line; of equal ones the first."""
-    return rows.unique([name for name in rows.columns if name != "line"], keep="first", maintain_order=True)
+def without_repeats(rows: pl.DataFrame, *but: str) -> pl.DataFrame:
+    """Return rows that differ in more than their line, or some other columns; of equal ones the first."""
+    told = [name for name in rows.columns if name not in ("line", *but)]
+    return rows.unique(told, keep="first", maintain_order=True)

@@ -44,6 +44,7 @@ class Streamed:
     rows: Pieces
     rules: dict[str, str]
     notes: tuple[str, ...]
+    repeats: ordering.Repeats
     spool: Spool
 
 
@@ -103,7 +104,8 @@ def _streamed(blocks: Iterator[pl.DataFrame], name: str) -> Streamed:
         raise
     notes = [*ordering.rule_notes(rules, name), *other.notes(name)]
     rows = Pieces(tuple(pl.scan_parquet(path) for chunk in chunks for path in chunk.paths))
-    return Streamed(rows, dict(rules.select("run", "rule").iter_rows()), tuple(notes), spool)
+    decided_by = dict(rules.select("run", "rule").iter_rows())
+    return Streamed(rows, decided_by, tuple(notes), ordering.repeats(rules, name), spool)
 
 
 def _whole_lists(blocks: Iterator[pl.DataFrame], name: str) -> Iterator[pl.DataFrame]:
@@ -142,6 +144,8 @@ def _taken(rows: pl.DataFrame, name: str, spool: Spool) -> _Chunk:
         pl.lit(0, pl.UInt32).alias("bad"),
         (pl.col("rank") == 1).sum().alias("queries"),
         pl.lit(None, pl.Int64).alias("line"),
+        pl.lit(0).alias("again"),
+        pl.lit(None, pl.Int64).alias("again_at"),
     )
     lists = firsts.select(pl.struct(ordering.KEY).hash()).to_series().to_numpy()
     return _Chunk((spool.add(rows),), rows.height, lists, counted, ordering.against(rows))
@@ -149,7 +153,8 @@ def _taken(rows: pl.DataFrame, name: str, spool: Spool) -> _Chunk:
 
 def _tally(chunk: _Chunk, name: str) -> pl.DataFrame:
     counted = ordering.tally(chunk.read(), name) if chunk.counted is None else chunk.counted
-    return counted.select("run", pl.col("ranked", "bad", "queries", "line").cast(pl.Int64), "scored")
+    whole = pl.col("ranked", "bad", "queries", "line", "again", "again_at").cast(pl.Int64)
+    return counted.select("run", whole, "scored")
 
 
 def _distributed(chunks: Sequence[_Chunk], spool: Spool) -> list[_Chunk]:

@@ -168,7 +168,7 @@ BROKEN = {
     "rank": (CSV + "q3,a,1.5,1\n", {}, "x:5, column `rank`: '1.5' is not an integer."),
     "no id": (CSV + ",a,1,1\n", {}, "x:5, column `query_id`: The id is empty."),
     "blank id": (CSV + 'q3,"  ",1,1\n', {}, "x:5, column `passage_id`: The id is empty."),
-    "duplicate": (CSV + "q1,a,3,0\n", {}, "x:5: Passage 'a' occurs twice for query 'q1'."),
+    "duplicate": (CSV + "q1,a,2,0\n", {}, "x:5: Passage 'a' occurs twice for query 'q1'."),
     "too many cells": (CSV + "q3,a,1,1,9\n", {}, "x:5: 5 cells, the header has 4."),
     "open quote": (CSV + 'q3,"a,1,1\n', {}, "x:5: The line cannot be read"),
     "stray quote": (CSV + 'q3,"a ""b""",1,1\nq3,d"4,2,1\n', {}, "x:6: A quotation mark stands within a cell"),

@@ -11,7 +11,7 @@ from core.errors import InputError
 from core.importers import Limits
 from core.importers.read import ordering
 from core.importers.runs import slug
-from tests.importers.helpers import read, refusal, rows, up
+from tests.importers.helpers import lost, parquet, read, refusal, rows, up
 
 RUN = "q1 Q0 a 1 9.5 bm25\nq1 Q0 b 2 9.0 bm25\nq2\tQ0\tb  1\t  3.25   bm25\n"
 QRELS = "q1 0 a 2\nq1 0 b 0\nq2 0 b 1\n"
@@ -163,7 +163,7 @@ BROKEN_RUNS = {
     "nan": (RUN + "q3 Q0 a 1 NaN t\n", "x:4, column `score`: 'NaN' is not a finite number."),
     "infinite": (RUN + "q3 Q0 a 1 -inf t\n", "x:4, column `score`: '-inf' is not a finite number."),
     "overflow": (RUN + "q3 Q0 a 1 1e999 t\n", "x:4, column `score`: '1e999' is not a finite number."),
-    "duplicate": (RUN + "q1 Q0 a 3 1.0 bm25\n", "x:4: Passage 'a' occurs twice for query 'q1'."),
+    "duplicate": (RUN + "q1 Q0 a 2 1.0 bm25\n", "x:4: Passage 'a' occurs twice for query 'q1'."),
     "not UTF-8": (RUN.encode() + b"q3 Q0 caf\xe9 1 2.0 t\n", "x:4: Byte 72 (0xe9) is not valid UTF-8."),
     "NUL": (RUN.encode() + b"q3 Q0 a\0 1 2.0 t\n", "x:4: A NUL byte at byte 70"),
     "UTF-16": (RUN.encode("utf-16"), "x:1: The file is UTF-16, not UTF-8. Save the file as UTF-8"),
@@ -217,6 +217,71 @@ BROKEN_QRELS = {
 @pytest.mark.parametrize(("content", "message"), BROKEN_QRELS.values(), ids=BROKEN_QRELS.keys())
 def test_broken_qrels_name_file_line_and_column(content, message):
     assert message in refusal(up("x", content), format="trec-qrels")
+
+
+LISTS_AGAIN = {
+    "a place of its own, as Anserini writes it": ("A 1 3.0/A 2 2.9/B 3 2.8/B 4 2.7", ["A", "B"], 2, 2),
+    "the same line": ("A 1 3.0/B 2 2.0/A 1 3.0", ["A", "B"], 1, 3),
+    "the same list": ("A 1 3.0/B 2 2.0/A 1 3.0/B 2 2.0", ["A", "B"], 2, 3),
+    "no ranks, scores that fall": ("A 0 3.0/B 0 2.0/A 0 1.0", ["A", "B"], 1, 3),
+    "ranks in no order": ("B 3 2.8/A 2 2.9/A 1 3.0", ["A", "B"], 1, 3),
+    "scores that rise where ranks fall": ("A 1 1.0/B 2 2.0/A 3 3.0", ["A", "B"], 1, 3),
+}
+SEVERAL = {
+    "ranks begin anew": "A 1 3.0/B 2 2.0/A 1 2.5/C 2 1.5",
+    "no ranks, scores begin anew": "A 0 3.0/B 0 2.0/A 0 2.5",
+    "a place in common": "A 1 3.0/B 2 2.0/A 1 3.0/C 2 1.5",
+}
+
+
+def again(lines: str, kind: str):
+    """A run in which a list repeats a passage, as TREC and as tables."""
+    fields = [line.split() for line in lines.split("/")]
+    if kind == "trec":
+        return up("x", "".join(f"q Q0 {passage} {rank} {score} t\n" for passage, rank, score in fields))
+    data = [["q", passage, int(rank), float(score)] for passage, rank, score in fields]
+    table = pl.DataFrame(data, schema=["query_id", "passage_id", "rank", "score"], orient="row")
+    return up("x", parquet(table) if kind == "parquet" else table.write_csv().encode())
+
+
+@pytest.mark.parametrize("kind", ["trec", "csv", "parquet"])
+@pytest.mark.parametrize(("lines", "expected", "count", "line"), LISTS_AGAIN.values(), ids=LISTS_AGAIN.keys())
+def test_of_a_passage_that_a_list_repeats_the_first_place_counts(kind, lines, expected, count, line):
+    at = line + {"trec": 0, "csv": 1, "parquet": 0}[kind]
+    for room in (3_000_000, 0):
+        made = read(again(lines, kind), limits=Limits(rows_in_memory=room))
+        assert order(made, "q") == expected
+        assert rows(made, "rankings")["rank"].to_list() == [1, 2]
+        assert [(each.count, each.reason, each.first) for each in lost(made)] == [
+            (count, "passages that a list repeats: the first place counts", f"x:{at}")
+        ]
+
+
+@pytest.mark.parametrize("kind", ["trec", "csv", "parquet"])
+@pytest.mark.parametrize("lines", SEVERAL.values(), ids=SEVERAL.keys())
+def test_lists_of_several_that_nothing_tells_apart_are_refused(kind, lines):
+    assert "Passage 'A' occurs twice for query 'q'." in refusal(again(lines, kind))
+
+
+QRELS_AGAIN = {
+    "x.qrels": "q1 0 a 1\nq1 0 a 1\nq1 0 b 0\n",
+    "x.tsv": "query-id\tcorpus-id\tscore\nq1\ta\t1\nq1\ta\t1\nq1\tb\t0\n",
+    "x.csv": "query_id,passage_id,grade\nq1,a,1\nq1,a,1\nq1,b,0\n",
+    "judged.csv": "query_id,passage_id,grade,judge\nq1,a,1,ann\nq1,a,1,ann\nq1,b,0,ann\n",
+}
+
+
+@pytest.mark.parametrize(("name", "content"), QRELS_AGAIN.items(), ids=QRELS_AGAIN.keys())
+def test_a_judgement_that_stands_twice_counts_once_and_another_grade_is_refused(name, content):
+    made = read(up(name, content))
+    assert rows(made, "judgements").select("passage_id", "raw").rows() == [("a", 1), ("b", 0)]
+    line = 2 if name == "x.qrels" else 3
+    assert [(each.count, each.reason, each.first) for each in lost(made)] == [
+        (1, "judgements that stand twice, alike: they count once", f"{name}:{line}")
+    ]
+    lines = content.split("\n")
+    lines[line - 1] = lines[line - 1][::-1].replace("1", "0", 1)[::-1]
+    assert f"{name}:{line}: Passage 'a' is judged twice" in refusal(up(name, "\n".join(lines)))
 
 
 def test_two_qrels_files_are_two_golden_sets_unless_named_the_same():

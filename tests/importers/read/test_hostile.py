@@ -74,7 +74,7 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     ),
     "NaN score": (RUN.replace("9.0", "nan").encode(), "not a finite number"),
     "infinite score": (RUN.replace("9.0", "inf").encode(), "not a finite number"),
-    "passage twice": (RUN.replace(" b ", " a ").encode(), "occurs twice"),
+    "passage twice": (RUN.replace(" b 2 9.0", " a 1 9.9").encode(), "occurs twice"),
     "passage judged twice": (b"q1 0 a 1\nq1 0 b 0\nq1 0 a 2\n", "judged twice"),
     "NaN score of a table": (b"query_id,passage_id,score\nq1,a,NaN\n", "not a finite number"),
     "infinite score in JSON": (

@@ -40,17 +40,19 @@ def both(table: pl.DataFrame, size: int) -> tuple[object, object]:
         except InputError as error:
             return str(error)
         assert isinstance(done, Streamed) == on_disk
-        return done.rows.lazy().select(ORDER).sort(ORDER).collect().rows(), done.rules, set(done.notes)
+        placed = done.rows.lazy().select(ORDER).sort(ORDER).collect().rows()
+        return placed, done.rules, set(done.notes), done.repeats
 
     return tried(False), tried(True)
 
 
 @pytest.mark.slow
 @settings(max_examples=80, deadline=None)
-@given(ROWS, st.integers(1, 6), st.sampled_from(["as drawn", "together", "ranked"]))
-def test_on_disk_as_in_memory(drawn, size, kind):
+@given(ROWS, st.integers(1, 6), st.sampled_from(["as drawn", "together", "ranked"]), st.booleans())
+def test_on_disk_as_in_memory(drawn, size, kind, repeated):
     table = pl.DataFrame(drawn, schema=COLUMNS, orient="row")
-    table = table.unique([*ordering.KEY, "passage_id"], keep="first", maintain_order=True)
+    if not repeated:
+        table = table.unique([*ordering.KEY, "passage_id"], keep="first", maintain_order=True)
     if kind != "as drawn":
         table = table.sort(ordering.KEY, maintain_order=True)
     if kind == "ranked":
@@ -65,7 +67,7 @@ def test_on_disk_as_in_memory(drawn, size, kind):
 @pytest.mark.parametrize("together", [True, False])
 def test_a_passage_that_occurs_twice_is_refused(together):
     names = ["q1", "q1", "q1", "q2"] if together else ["q1", "q2", "q1", "q1"]
-    lines = [f"{query} Q0 d{1 if place != 3 else 2} {place} 1.5 t" for place, query in enumerate(names)]
+    lines = [f"{query} Q0 d{1 if place != 3 else 2} 7 {place}.5 t" for place, query in enumerate(names)]
     text = "\n".join(lines) + "\n"
     small = Limits(rows_in_memory=0, block_bytes=20)
     with pytest.raises(InputError, match="Passage 'd1' occurs twice for query 'q1'") as error:

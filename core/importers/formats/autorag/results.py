@@ -16,6 +16,7 @@ from core.importers.read.member import Member
 from core.importers.read.rows import numbers, refuse
 from core.importers.read.tabular import Table
 from core.importers.read.text import no_column, place, quoted, shown
+from core.importers.runs import REPEATED
 from core.importers.samples import UNNAMED
 from core.records import Basis, Run
 
@@ -72,7 +73,7 @@ def lists(module: Module, ids: pl.Series) -> Lists:
         score=pl.when(pl.col("score").is_finite()).then("score"),
     )
     left = {
-        f"passages that a list repeats: the first place counts ({module.node})": named.height - once.height,
+        f"{REPEATED} ({module.node})": named.height - once.height,
         f"places of lists without a passage id ({module.node})": flat.height - named.height,
         f"questions with an empty list ({module.node})": rows.filter(length.fill_null(0) == 0).height,
     }

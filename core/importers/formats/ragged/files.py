@@ -19,6 +19,7 @@ from core.importers.read.jsons import at, expect, objects, optional, outline, te
 from core.importers.read.member import Member, per_member
 from core.importers.read.rows import again, read_lines, refuse
 from core.importers.report import TAKEN
+from core.importers.runs import REPEATED
 from core.tables import schema
 
 _EVALUATED = ("passage-level results", "page-level results")
@@ -165,7 +166,7 @@ def lacking(rows: pl.DataFrame, member: Member) -> tuple[LeftOut, ...]:
     later = int(rows.unique("id")["later"].sum())
     silent = rows["id"].n_unique() - there["id"].n_unique()
     left = {
-        "passages that a list repeats: the first place counts": repeats,
+        REPEATED: repeats,
         "questions with an empty list": silent,
         "places of lists after the first of a question": later,
         "places of lists without a page_id": rows.height - there.height - silent,
