@@ -363,10 +363,15 @@ class Maker:
         )
         cells: dict[Key, Cell] = {}
         truth: dict[Key, float | None] = {}
+        half: dict[str, float] = {}  # the median latency of a stack; no p95 is below it
         for stack in stacks:
             for query in queries:
-                for figure in figures:
-                    value = round(self.draw.uniform(figure.low, figure.high), figure.digits)
+                for figure in sorted(figures, key=lambda figure: figure.means):
+                    behind = half.get(stack, 0) if figure.means == "latency_p95" else 0
+                    least = max(behind / figure.factor, figure.low)
+                    value = round(self.draw.uniform(least, max(figure.high, 2 * least)), figure.digits)
+                    if figure.means == "latency_p50":
+                        half[stack] = (value + 1) * figure.factor
                     key = (stack, query, figure.name)
                     lost = self.missing is not None and self.draw.random() < 0.2 and figure.means != "n"
                     cells[key] = self._gap() if lost else self.written(figure, value)

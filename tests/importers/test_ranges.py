@@ -94,6 +94,11 @@ TABLES = {
         "stack,metric,value\nA,nDCG@10,50%\nA,latency_ms,5\nB,nDCG@10,0.9\n", "x:4, column `value`: Some"
     ),
     "time below zero": ("stack,nDCG@10,latency_ms\nA,0.5,-3\n", "latency_ms is at least 0, and -3 does not."),
+    "a percentile below another": (
+        "stack,nDCG@10,p95 latency (s),p50 latency (ms)\nA,0.5,0.012,30\n",
+        "x:2, column `p95 latency (s)`: The p95, 12 ms, is below the p50, 30 ms.",
+    ),
+    "queries below zero": ("stack,nDCG@10,n\nA,0.5,9\nB,0.5,-3\n", "x:3, column `n`: -3 is no number"),
     "dollars below zero": ("stack,nDCG@10,usd_per_1k\nA,0.5,-2\n", "x:2, column `usd_per_1k`"),
 }  # fmt: skip
 

@@ -33,6 +33,7 @@ _GROUPS = r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+"  # 1.2, or 1200 in a table with decim
 _COMMA = rf"(?:{_GROUPS}|[+-]?\d*),\d+(?:[eE][+-]?\d+)?|{_GROUPS}|[+-]?\d+(?:[eE][+-]?\d+)?"
 _THOUSANDS = rf"[+-]?[1-9]\d{{0,2}}(?:,\d{{3}})+(?:\.\d*)?|{_NUMBER}"
 _EITHER = r"[+-]?[1-9]\d{0,2},\d{3}"
+_POINT = r"^[+-]?(?:0|\d{4,})?\.\d|^[+-]?\d+\.(?:\d{1,2}(?:\D|$)|\d{4})"  # which can only be that of decimals
 _OPEN = r"[+-]?[1-9]\d{0,2}[.,]\d{3}"  # of which one cell alone does not say what its sign is
 _BY_COMMA = r"[+-]?(?:[1-9]\d{0,2}(?:\.\d{3})+|\d*),\d+|[+-]?[1-9]\d{0,2}(?:\.\d{3}){2,}"
 _BETWEEN = r"(\d)[ \u00a0\u2009\u202f'’_](\d{3})\b"  # 1 200, 1'200
@@ -201,8 +202,12 @@ def numbers_in(
     mixed = {column for column in ways if kinds[column] != "whole" and _mixed(bare[column], ways[column])}
     ways |= {column: replace(ways[column], mixed=True) for column in mixed}
     unsaid |= {column: _OPEN for column in mixed & asked if _any(bare[column], f"^(?:{_OPEN})$")}
-    if mixed or any(way.commas == "decimal-comma" for way in ways.values()):  # so that 1.200 may be 1200
+    by_comma = mixed or any(way.commas == "decimal-comma" for way in ways.values())
+    if by_comma or not any(_any(cells, _POINT) for cells in bare.values()):  # so that 1.200 may be 1200
         rest = [column for column in ways if column in asked and column not in comma | thousands | mixed]
+        if not by_comma:  # no cell of the table tells what its points are
+            rest = [column for column in rest if kinds[column] in ("figure", "price", "any")]
+            rest = [column for column in rest if not table.rows[column].dtype.is_numeric()]
         grouped = [column for column in rest if _any(bare[column], f"^(?:{_GROUPS})$")]
         unsaid |= {column: _GROUPS for column in grouped if _all(bare[column], rf"{_GROUPS}|\d+")}
     whole = [column for column in unsaid if kinds[column] == "whole"]  # 1,200 and 1.200 can only be 1200

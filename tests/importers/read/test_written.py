@@ -92,6 +92,16 @@ def test_dots_in_a_table_with_decimal_commas_are_asked_too():
     assert found("whole", ["1.200", "340"], other=["0,5", "1,5"])[1] == ["1200", "340"]
 
 
+def test_points_that_nothing_in_the_table_explains_are_asked():
+    with pytest.raises(OpenNumbersError) as caught:
+        found("figure", ["1.234", "980"], other=["47", "52"])
+    assert caught.value.columns[0].ways == {"thousands": ("1.234",), "decimal-comma": ("1234",)}
+    assert found("figure", ["1.234", "2.5"])[1] == ["1.234", "2.5"]
+    assert found("share", ["41.234", "52.345"])[1] == ["41.234", "52.345"]
+    sure = Table("x", pl.DataFrame({"c": [1.234, 2.345]}), pl.Series("line", [1, 2]))
+    assert not numbers_in(sure, {"c": "figure"}, {}, asking=True, name="x").open
+
+
 @pytest.mark.parametrize(
     ("cells", "said", "expected"),
     [

@@ -126,7 +126,10 @@ def _counted(table: Table, column: str | None) -> pl.Series:
     """Return how many queries the rows rest on, as a column says; null without one."""
     if column is None:
         return pl.repeat(None, table.rows.height, dtype=pl.Int64, eager=True)
-    return numbers(table.taking({"n": column}), "n", table.name, whole=True)
+    rows = table.taking({"n": column})
+    rows = rows.with_columns(n=numbers(rows, "n", table.name, whole=True))
+    refuse(rows.filter(pl.col("n") < 0), "{n} is no number of queries.", table.name, column)
+    return rows["n"]
 
 
 def filled(table: Table, value: Value, rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:

@@ -7,16 +7,18 @@ from dataclasses import replace
 
 import polars as pl
 
+from core.errors import InputError
 from core.importers.judgements import said_by_name
 from core.importers.meaning import NUMBERS_ROWS, OF_STACKS, Meaning, judged_by
 from core.importers.naming import PARAMETERS, Value, is_share, normal, range_of
 from core.importers.read.ranges import Figures, as_shares, question, refuse_outside, verdict
 from core.importers.read.tabular import Table
-from core.importers.read.text import place
+from core.importers.read.text import place, shown
 from core.importers.read.written import OpenNumbersError, Reading
 from core.importers.report import AS_YOU_WISH, UNKNOWN
 
 _BEIR = {"query-id", "corpus-id", "score"}  # Columns of its qrels
+_PERCENTILES = ("latency_p50", "latency_p95", "latency_p99")
 _MOST_GRADE = 5  # Of columns that no name tells to be grades
 _SEVERAL = frozenset({"repeat", "k", "pass", "reader", "prompt", "temperature", "answer_mode", "judge"})
 """What tells several rows of a query apart that are no stacks."""
@@ -101,7 +103,21 @@ def within_ranges(table: Table, means: Meaning, said: Mapping[str, Reading], nam
         first = asked[0].values
         raise OpenNumbersError(name, asked[0].where((first <= 1).arg_max() or 0), [*map(question, asked)])
     refuse_outside(found)
+    by_figure = dict(zip(((value.stage, value.measure) for value in values), found, strict=True))
+    for (stage, measure), lower in by_figure.items():
+        for above in _PERCENTILES[_PERCENTILES.index(measure) + 1 :] if measure in _PERCENTILES else ():
+            if upper := by_figure.get((stage, above)):
+                _refuse_disorder(lower, measure, upper, above)
     return table
+
+
+def _refuse_disorder(lower: Figures, measure: str, upper: Figures, above: str) -> None:
+    """Refuse the first row whose percentile is below one that is exceeded by more queries."""
+    for at in (upper.values < lower.values).arg_true().head(1):
+        low, high = (name.removeprefix("latency_") for name in (measure, above))
+        problem = f"The {high}, {upper.values[at]:.10g} ms, is below the {low}, {lower.values[at]:.10g} ms."
+        do = f"Correct it, or leave the column out (--without '{shown(upper.column)}')."
+        raise InputError(problem, where=upper.where(at), do=do)
 
 
 def _labels(means: Meaning, table: Table) -> list[str]:
