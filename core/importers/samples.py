@@ -280,6 +280,7 @@ def _collection(
     parts: Sequence[Answered], lists: Sequence[pl.DataFrame], sides: Sequence[pl.DataFrame], options: Options
 ) -> Import:
     asked = pl.concat([part.rows.select("query_id", "text") for part in parts])
+    asked = asked.filter(pl.col("text").fill_null("") != "")  # a query may be known by its id alone
     queries = asked.unique("query_id", keep="first", maintain_order=True)
     texts = pl.concat([*lists, *sides]).drop_nulls("text").select("passage_id", "text")
     passages = texts.unique("passage_id", keep="first", maintain_order=True)

@@ -40,6 +40,14 @@ CASES: dict[str, tuple[dict[str, str], Figures]] = {
         {("found", "judgements", None): [3], ("found", "ranked", None): [1, 3]},
     ),
     "scores of Quepid": ({"scored.csv": lists.SCORED}, {("scored", "Quepid score", None): [15.0]}),
+    "hits of a ranking evaluation": (
+        {"response.json": json.dumps(lists.RESPONSE)},
+        {("response", "judgements", None): [2], ("response", "metric_score", 3): [0.4]},
+    ),
+    "evaluations of OpenSearch": (
+        {"evaluations.json": json.dumps(lists.EVALUATIONS)},
+        {("evaluations", "ranked", None): [1, 2], ("evaluations", "NDCG@10", 2): [0.75]},
+    ),
     "recall of big-ann": (
         {"bigann.csv": stack_rows.BIG_ANN},
         {

@@ -12,6 +12,7 @@ from core.importers.formats.enterprise_rag import EnterpriseRag
 from core.importers.formats.excel import Excel
 from core.importers.formats.judging_sheet import JudgingSheet
 from core.importers.formats.lists.quepid import Quepid
+from core.importers.formats.lists.search import RankEval, SearchRelevance
 from core.importers.formats.mteb import Mteb
 from core.importers.formats.open_rag_eval import OpenRagEval
 from core.importers.formats.open_rag_report import OpenRagReport
@@ -67,6 +68,8 @@ FORMATS: tuple[Format, ...] = (
     JudgedSpans(),
     JudgingSheet(),
     Quepid(),
+    RankEval(),
+    SearchRelevance(),
     TableFormat(),
     Excel(),
 )

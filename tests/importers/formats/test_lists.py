@@ -1,5 +1,7 @@
 """Lists of passages by query, of the tools that write them."""
 
+import json
+
 import pytest
 
 from tests.importers.helpers import lost, read, refusal, rows, up
@@ -89,7 +91,108 @@ def test_refused(content, said):
     assert said in refusal(up("found.csv", content))
 
 
+REQUEST = {
+    "requests": [
+        {"id": "q1", "request": {"query": {"match": {"t": "a"}}}, "ratings": [
+            {"_index": "i", "_id": "d1", "rating": 3}, {"_index": "i", "_id": "d2", "rating": 0}]},
+        {"id": "q2", "request": {}, "ratings": [{"_index": "i", "_id": "7", "rating": 1}]},
+    ],
+    "metric": {"precision": {"k": 20}},
+}  # fmt: skip
+RESPONSE = {
+    "metric_score": 0.4,
+    "details": {
+        "q1": {
+            "metric_score": 0.5,
+            "unrated_docs": [{"_index": "i", "_id": "d9"}],
+            "hits": [
+                {"hit": {"_index": "i", "_id": "d1", "_score": 7.5}, "rating": 3},
+                {"hit": {"_index": "i", "_id": "d9", "_score": 7.0}, "rating": None},
+                {"hit": {"_index": "i", "_id": "d2", "_score": 1.5}, "rating": 0},
+            ],
+            "metric_details": {"precision": {"relevant_docs_retrieved": 1, "docs_retrieved": 2}},
+        },
+        "q2": {"metric_score": 0.3, "unrated_docs": [], "hits": [], "metric_details": {}},
+    },
+    "failures": {"q3": {"error": "x"}},
+}
+RELEVANCE = {
+    "name": "n", "type": "IMPORT_JUDGMENT",
+    "judgmentRatings": [
+        {"query": "red dress", "ratings": [
+            {"docId": "B1", "rating": "3.000"}, {"docId": "B2", "rating": "0.000"}]}
+    ],
+}  # fmt: skip
+EVALUATIONS = {"took": 1, "hits": {"total": {"value": 2}, "hits": [
+    {"_index": "e", "_id": "1", "_source": {
+        "id": "1", "searchConfigurationId": "base", "searchText": "red dress", "judgmentIds": ["j"],
+        "documentIds": ["B1", "B9"],
+        "metrics": [{"metric": "NDCG@10", "value": 0.75}, {"metric": "Coverage@10", "value": "0.5"}]}},
+    {"_index": "e", "_id": "2", "_source": {
+        "id": "2", "searchConfigurationId": "hybrid", "searchText": "red dress", "documentIds": ["B9"],
+        "metrics": []}},
+]}}  # fmt: skip
+PAIRWISE = {"hits": {"hits": [{"_source": {
+    "id": "x", "type": "PAIRWISE_COMPARISON", "results": [
+        {"queryText": "tv", "metrics": [{"metric": "jaccard", "value": 0.5}], "snapshots": [
+            {"searchConfigurationId": "a", "docIds": ["1", "2"]},
+            {"searchConfigurationId": "b", "docIds": ["2"]}]}],
+}}]}}  # fmt: skip
+
+
+def test_ratings_of_a_ranking_evaluation():
+    made = read(up("request.json", json.dumps(REQUEST)))
+    assert judged(made) == [("q1", "d1", 3, 5), ("q1", "d2", 0, 1), ("q2", "7", 1, 3)]
+    assert not made.runs
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_hits_of_a_ranking_evaluation(wrapped):
+    made = read(up("response.json", json.dumps({"rank_eval": RESPONSE} if wrapped else RESPONSE)))
+    assert listed(made) == [
+        ("response", "q1", 1, "d1", 7.5), ("response", "q1", 2, "d9", 7.0), ("response", "q1", 3, "d2", 1.5)
+    ]  # fmt: skip
+    assert judged(made) == [("q1", "d1", 3, 5), ("q1", "d2", 0, 1)]
+    assert unjudged(made) == 1
+    assert measured(made) == {("response", "metric_score", 3, 0.4, 2)}
+    assert [each.count for each in lost(made) if each.reason == "queries that failed"] == [1]
+
+
+def test_equal_ids_of_two_indexes_are_refused():
+    other = {**REQUEST["requests"][0], "ratings": [{"_index": i, "_id": "d", "rating": 1} for i in "ab"]}
+    assert "'d' stands in two indexes" in refusal(up("x.json", json.dumps({"requests": [other]})))
+
+
+def test_judgements_of_search_relevance():
+    made = read(up("judgements.json", json.dumps(RELEVANCE)))
+    assert judged(made) == [("red dress", "B1", 3, 5), ("red dress", "B2", 0, 1)]
+    assert rows(made, "queries")["text"].to_list() == ["red dress"]
+
+
+def test_evaluations_of_search_relevance():
+    made = read(up("evaluations.json", json.dumps(EVALUATIONS)))
+    assert listed(made) == [
+        ("base", "red dress", 1, "B1", None), ("base", "red dress", 2, "B9", None),
+        ("hybrid", "red dress", 1, "B9", None),
+    ]  # fmt: skip
+    assert {each[:2] + each[3:] for each in measured(made)} == {
+        ("base", "NDCG@10", 0.75, 1), ("base", "Coverage@10", 0.5, 1)
+    }  # fmt: skip
+
+
+def test_a_pairwise_comparison_is_two_runs():
+    made = read(up("pairwise.json", json.dumps(PAIRWISE)))
+    assert listed(made) == [("a", "tv", 1, "1", None), ("a", "tv", 2, "2", None), ("b", "tv", 1, "2", None)]
+
+
 OFFERS = {
+    "rank-eval-request": ("rank-eval", json.dumps(REQUEST).encode()),
+    "rank-eval-response": (
+        "rank-eval",
+        json.dumps({**RESPONSE, "details": {"q1": RESPONSE["details"]["q1"]}}).encode(),
+    ),
+    "search-relevance": ("search-relevance", json.dumps(EVALUATIONS).encode()),
+    "search-relevance-judgements": ("search-relevance", json.dumps(RELEVANCE).encode()),
     "quepid": ("quepid", FOUND.encode()),
     "quepid-scores": ("quepid", SCORED.encode()),
 }
