@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, cast, get_args
 
 import polars as pl
@@ -18,7 +19,7 @@ from core.records import Origin
 from core.store import Snapshot
 from core.views import text
 from core.views.keep import keep
-from core.views.workspace.answers import scored
+from core.views.workspace.answers import graded, scored
 from core.views.workspace.scope import Answering, Percentile, Quality, Scope, audits
 from core.views.workspace.stacks import runs_in
 
@@ -119,6 +120,9 @@ class Choices:
     # still ask for one
     unsaid: tuple[str, ...] = ()
     percentile: Percentile = "p50"  # of the latency: the median, or the first of which any stack has a number
+    stacks: Mapping[str, Mapping[int, int]] = field(
+        default_factory=dict
+    )  # how many have a measure, by cutoff
 
     def cutoffs(self, measure: str) -> list[int]:
         """Return the cutoffs at which a measure can be shown, ascending; never empty."""
@@ -130,9 +134,11 @@ class Choices:
         return sorted(cutoffs) or [10]
 
     def usual_cutoff(self, measure: str) -> int:
-        """Return the cutoff at which a measure is shown first."""
-        cutoffs = self.cutoffs(measure)
-        return 10 if 10 in cutoffs else cutoffs[0]
+        """Return the cutoff at which a measure is shown first: of those most stacks have 10, or the least."""
+        cutoffs, having = self.cutoffs(measure), self.stacks.get(measure, {})
+        most = max(having.get(k, 0) for k in cutoffs)
+        first = [k for k in cutoffs if having.get(k, 0) == most]
+        return 10 if 10 in first else first[0]
 
     @property
     def quality(self) -> Quality:
@@ -155,9 +161,11 @@ def choices(snapshot: Snapshot, scope: Scope) -> Choices:
         unsaid = tuple(name for name in own if name not in said)
         own = said
     own += [ANSWER.name] if answered["sent"] else []
-    known = sorted({*own, *came}, key=lambda name: (name not in REGISTRY, name))
     usual = _OF_ONE if computed and _began_with_one(snapshot, scope.golden_set_id) else _USUAL
-    names = sorted(known, key=lambda name: usual.index(name) if name in usual else len(usual))
+    stacks = _having(snapshot, runs, own)
+    names = sorted(
+        {*own, *came}, key=lambda name: (-max(stacks.get(name, {0: 0}).values()), *_place(name, usual))
+    )
     return Choices(
         runs=dict(zip(runs["name"], runs["run_id"], strict=True)),
         measures=tuple(names) or (_FIRST,),
@@ -166,8 +174,47 @@ def choices(snapshot: Snapshot, scope: Scope) -> Choices:
         reranked=bool((runs["reranker"].fill_null("none") != "none").any()),
         unsaid=unsaid,
         percentile=_percentile(snapshot, runs["run_id"].to_list()),
+        stacks=stacks,
         **answered,
     )
+
+
+def _having(snapshot: Snapshot, runs: pl.DataFrame, own: Sequence[str]) -> dict[str, dict[int, int]]:
+    """Count the stacks that have each measure at each cutoff.
+
+    Args:
+        own: What is computed here from rankings, or is a score of answers.
+    """
+    ids, ranked = runs["run_id"].to_list(), runs.filter("has_rankings")["run_id"].to_list()
+    figures = snapshot.aggregates(ids).filter(pl.col("k").is_not_null()).select("measure", "k", "run_id")
+    answers = graded(snapshot, ids, Answering().measure()).drop_nulls("correct")
+    answers = answers.select(pl.lit(ANSWER.name).alias("measure"), pl.col("k").cast(pl.Int32), "run_id")
+    scored = [name for name in own if "answers" not in REGISTRY[name].needs]
+    rest = figures.filter(~(pl.col("measure").is_in(scored) & pl.col("run_id").is_in(ranked)))
+    both = pl.concat([rest.cast({"k": pl.Int32}), answers])
+    counts: dict[str, dict[int, int]] = {name: dict.fromkeys(_CUTOFFS, len(ranked)) for name in scored}
+    for name, k, stacks in both.group_by("measure", "k").agg(pl.col("run_id").n_unique()).iter_rows():
+        held = counts.setdefault(name, {})
+        held[k] = stacks + (len(ranked) if name in scored else 0)
+    return counts
+
+
+_RETRIEVAL = re.compile(r"context|retriev|rank|recall|precision|ndcg|mrr|hit", re.IGNORECASE)
+"""Names of measures not computed here that judge what is retrieved, not what is answered."""
+
+
+def _place(name: str, usual: Sequence[str]) -> tuple[int, int, str]:
+    """Order measures that as many stacks have.
+
+    The usual ones first, then what else judges retrieval: computed here, better the higher, better the lower,
+    or as reported; then the scores of answers. By name where that says nothing.
+    """
+    if name in usual:
+        return 0, usual.index(name), name
+    if name not in REGISTRY:
+        return (2 if _RETRIEVAL.search(name) else 3), 1, name
+    info = REGISTRY[name]
+    return (3 if "answers" in info.needs else 1), int(not info.higher_is_better), name
 
 
 def _percentile(snapshot: Snapshot, run_ids: list[str]) -> Percentile:

@@ -28,8 +28,8 @@ class Aim:
         str | None,
         Choice(
             "m", "measure",
-            "Quality with its cutoff (in an address that is `k`). By default RA-nWG@10, or what is there "
-            "instead.",
+            "Quality with its cutoff (in an address that is `k`). By default the measure that most stacks "
+            "have, of equal ones RA-nWG@10 first.",
             title="Quality", dependent=True, rare=True,
         ),
     ] = None  # fmt: skip

@@ -59,6 +59,37 @@ def test_measures_of_others_come_last_and_costs_are_no_quality(tmp_path: Path):
     assert found.cutoffs("absent") == [10]
 
 
+FIRST = {
+    # measure: how many of three stacks report it, and which is the default
+    "most stacks decide": ({"nDCG": 2, "R": 3}, "R"),
+    "of equal ones the usual": ({"R": 3, "nDCG": 3, "RA-nWG": 3}, "RA-nWG"),
+    "of equal ones what judges retrieval": (
+        {"faithfulness": 3, "context_recall": 3, "Answer": 3},
+        "context_recall",
+    ),
+    "computed names before others": ({"context_recall": 3, "RR": 3}, "RR"),
+    "the higher the better": ({"Harm": 3, "R": 3}, "R"),
+    "by name": ({"context_recall": 3, "context_precision": 3}, "context_precision"),
+    "answers where most have them": ({"faithfulness": 3, "context_recall": 2}, "faithfulness"),
+}
+
+
+@pytest.mark.parametrize(("having", "first"), FIRST.values(), ids=FIRST)
+def test_the_measure_that_most_stacks_have_is_the_default(having: dict[str, int], first: str, tmp_path: Path):
+    lab = Lab()
+    for place in range(3):
+        kept = [name for name, stacks in having.items() if place < stacks]
+        lab.run(f"r{place}", figures=[{"measure": name, "k": 5, "value": 0.5} for name in kept])
+    assert choices(lab.write(tmp_path / "s").read(), Scope("lab")).quality.bare == first
+
+
+def test_the_cutoff_that_most_stacks_have_is_the_default(tmp_path: Path):
+    lab = Lab()
+    for run_id, cutoffs in {"a": (3, 5, 10), "b": (3, 5), "c": (3, 5, 20)}.items():
+        lab.run(run_id, figures=[{"measure": "nDCG", "k": k, "value": 0.5} for k in cutoffs])
+    assert choices(lab.write(tmp_path / "s").read(), Scope("lab")).quality.name == "nDCG@3"
+
+
 @pytest.mark.parametrize(
     ("origins", "expected"),
     [({}, []), ({"b": "published", "a": "published"}, ["a", "b"]),

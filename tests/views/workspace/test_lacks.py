@@ -96,12 +96,13 @@ def on_page(files: Files, folder: Path, measure: str | None = None) -> View:
     return asked_of(Question(measure=measure), store.read(), BOOK)
 
 
-def by_command(files: Files, folder: Path, measure: str) -> dict[str, Any]:
+def by_command(files: Files, folder: Path, measure: str | None) -> dict[str, Any]:
     for name, data in files.items():
         (folder / "files" / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / "files" / name).write_text(data)
     asked = ["--store", str(folder / "other")]
-    for words in (["import", str(folder / "files")], ["decide", "--format", "json", "--measure", measure]):
+    said = ["--measure", measure] if measure else []
+    for words in (["import", str(folder / "files")], ["decide", "--format", "json", *said]):
         made = CliRunner().invoke(app, [*asked, *words])
         assert made.exit_code == 0, made.output
     found: dict[str, Any] = json.loads(made.stdout)
@@ -156,6 +157,18 @@ def test_nothing_ranked_is_zero(lost: int, apart: list[str], mean: float | None,
     if mean:
         assert (chosen["lacks"], chosen["lacks_low"]) == (0.1, chosen["quality"])
         assert chosen["lacks_high"] == pytest.approx(chosen["quality"] + 0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("column", "name"), [("context_precision", "context_precision@1"), ("faithfulness", "faithfulness@1")]
+)
+def test_a_measure_that_all_have_is_the_default(column: str, name: str, tmp_path: Path):
+    """Of RAGAS files without answer_correctness too."""
+    files = ragas(set(), column)
+    view, found = on_page(files, tmp_path), by_command(files, tmp_path, None)
+    assert (view.quality.name, found["asked"]["measure"]) == (name, name)
+    assert found["chosen"]["stack"] == view.table["name"][view.decision.chosen or 0] == "b"
 
 
 def test_what_is_missing_could_turn_the_choice(tmp_path: Path):
