@@ -20,7 +20,7 @@ from core.importers.read.jsons import broken
 from core.importers.read.markdown import as_tables, is_page
 from core.importers.read.member import Archive, Progress, watched
 from core.importers.read.source import Offered, opened
-from core.importers.read.tabular import PARQUET, READ_ERRORS
+from core.importers.read.tabular import PARQUET, READ_ERRORS, kind_of
 from core.importers.read.text import SAVE_AS, UTF16, shown
 from core.importers.report import AS_YOU_WISH, FileReport, sentences
 from core.importers.runs import chosen_id, collection_name, slug, stripped
@@ -157,7 +157,11 @@ def _matches(archive: Archive, options: Options) -> tuple[list[_Match], dict[str
     open_: dict[str, tuple[str, ...]] = {}
     for file in (part for part in archive.split() if part.name not in names):
         try:
-            matches.append(replace(_single(file, options), beside=beside))
+            match = replace(_single(file, options), beside=beside)
+            if beside and match.format.maps_columns and kind_of(file.members[0]) == "json":
+                errors[file.name] = InputError(f"JSON beside {whole.title}: offer it by itself.")
+            else:
+                matches.append(match)
         except OpenFormatError as error:
             open_ |= error.files
         except InputError as error:

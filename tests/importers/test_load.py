@@ -43,7 +43,7 @@ NEAREST = {
     "grades in words": ("301 0 a high\n", "comes nearest to TREC qrels: line 1 has 4 fields"),
     "table without a meaning": (
         "qid,did\nq1,a\n",
-        "comes nearest to Table (CSV, TSV, JSONL, Parquet): no column `rank`",
+        "comes nearest to Table (CSV, TSV, JSON, JSONL, Parquet): no column `rank`",
     ),
     "prose": (
         "This is a letter, and it has commas.\nMore of it follows, with words.\n",

@@ -69,7 +69,7 @@ def parsed(data: bytes | str, name: str, line: int | None = None) -> object:
     """
     _check_held(data, place(name, line))
     try:
-        value = json.loads(data, object_pairs_hook=_once)
+        value = json.loads(data, object_pairs_hook=once)
     except RecursionError:
         raise InputError("The JSON is nested too deeply.", where=place(name, line)) from None
     except json.JSONDecodeError as error:
@@ -77,11 +77,26 @@ def parsed(data: bytes | str, name: str, line: int | None = None) -> object:
         problem = f"This is not valid JSON: {shown(error.msg)}, at character {error.colno} of the line."
         raise InputError(problem, where=spot) from error
     except ValueError as error:
-        problem = f"This is not valid JSON: {shown(error, 200)}."
-        raise InputError(problem, where=place(name, line)) from error
+        raise InputError(f"{not_json(error)}.", where=place(name, line)) from error
     halves = b"\\ud" in data.lower() if isinstance(data, bytes) else "\\ud" in data.lower()
     _check(value, place(name, line), halves=halves)
     return value
+
+
+def not_json(error: ValueError) -> str:
+    """Say why a text is no JSON, without what Python advises."""
+    if "int_max_str_digits" in str(error):
+        return "This is not valid JSON: a whole number has more than 4,300 digits"
+    return f"This is not valid JSON: {shown(error, 200)}"
+
+
+def without_nan(value: object) -> object:
+    """Return a JSON value with null for NaN, which is how many tools write "no number"."""
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    if isinstance(value, dict):
+        return {key: without_nan(item) for key, item in value.items()}
+    return [without_nan(item) for item in value] if isinstance(value, list) else value
 
 
 def _check_held(data: bytes | str, where: str) -> None:
@@ -102,7 +117,7 @@ def broken(member: Member) -> InputError | None:
     None where it is sound, large, or no JSON at all.
     """
     lines = head_lines(member, 1)
-    if not lines or lines[0].lstrip()[:1] not in ("{", "[") or _exceeds(member, MOST_LOOKED_AT):
+    if not lines or lines[0].lstrip()[:1] not in ("{", "[") or exceeds(member, MOST_LOOKED_AT):
         return None
     try:
         for _ in json_rows(member) if _object(lines[0]) else [read_json(member)]:
@@ -112,7 +127,7 @@ def broken(member: Member) -> InputError | None:
     return None
 
 
-def _exceeds(member: Member, most: int) -> bool:
+def exceeds(member: Member, most: int) -> bool:
     """Tell whether a file holds more bytes than that, unpacked; hardly more are read to tell."""
     with member.stream() as stream:
         return len(stream.read(most + 1)) > most
@@ -141,7 +156,8 @@ def json_rows(member: Member, most: int | None = None) -> Iterator[tuple[int, Js
             yield number, value
 
 
-def _once(pairs: list[tuple[str, Any]]) -> Json:
+def once(pairs: list[tuple[str, Any]]) -> Json:
+    """Return an object of the keys and values that `json.loads` found; refuse a key that stands twice."""
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
         keys = sorted(key for key, _ in pairs)

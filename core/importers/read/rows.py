@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ast
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping
 
@@ -19,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from core.errors import InputError
-from core.importers.read.jsons import MOST_BYTES, json_rows, too_large
+from core.importers.read.jsons import MOST_BYTES, json_rows, too_large, without_nan
 from core.importers.read.member import Member, sound
 from core.importers.read.tabular import READ_ERRORS, Table, json_lines, read_objects, read_text
 from core.importers.read.text import Block, blocks, place, quoted, shown
@@ -54,7 +53,7 @@ def _slowly(member: Member, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
     """Read line by line: for files with NaN, and to say which line is wrong."""
     parts = [pl.DataFrame(schema={**schema, "line": pl.Int64()})]
     for number, row in json_rows(member):
-        held = {name: _plain(row.get(name)) for name in schema}
+        held = {name: without_nan(row.get(name)) for name in schema}
         try:
             one = read_objects(json.dumps(held, allow_nan=False).encode(), schema)
         except (*READ_ERRORS, ValueError) as error:
@@ -62,14 +61,6 @@ def _slowly(member: Member, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
             raise InputError(problem, where=place(member.name, number)) from error
         parts.append(one.select(list(schema)).with_columns(pl.lit(number, pl.Int64).alias("line")))
     return pl.concat(parts)
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, float) and math.isnan(value):
-        return None
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
 def refuse(

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 import shutil
 import tempfile
 from collections import Counter
@@ -22,12 +23,15 @@ import polars as pl
 from core.bounded import Bounded
 from core.errors import InputError
 from core.importers.read.headers import MOST_ROWS, delimiter_below, headed_lines
+from core.importers.read.jsons import exceeds, not_json, once, outline, read_json, too_large, without_nan
 from core.importers.read.member import GIB, HEAD_BYTES, MIB, Limits, Member, head_lines, per_member
+from core.importers.read.nested import rows_in
 from core.importers.read.text import Block, blocks, no_column, place, shown, whole
 
 PARQUET = b"PAR1"
 _VALUE_BYTES = 16  # what a value of a list takes in memory, at least
 _FIRST_LINES = 1_000
+_MOST_JSON = 32 * MIB  # Largest JSON value, unpacked, that is looked at for rows: it is held several times
 _GRACES = 8  # Rows of a Parquet file may take as many times what files may unfold to whatever their size
 _READER = Bounded(Path(__file__).with_name("parquets.py"), memory=6 * GIB, seconds=300)
 _NO_NAME = ""
@@ -83,19 +87,31 @@ def as_text(values: pl.Series) -> pl.Series:
 
 
 def kind_of(member: Member) -> str | None:
-    """Judge by content: parquet, jsonl, a delimiter, or None if it is no table."""
+    """Judge by content: parquet, jsonl, json, a delimiter, or None if it is no table."""
     if member.head.startswith(PARQUET):
         return "parquet"
     lines = [line for line in head_lines(member) if line.strip()]
     if not lines:
         return None
     if lines[0].lstrip().startswith("{"):
-        return "jsonl"
+        return "json" if _is_one(member, lines) else "jsonl"
+    if "object" in outline(member).get("[]", ()):
+        return "json"
     counts = {mark: lines[0].count(mark) for mark in _DELIMITERS}
     best = max(_DELIMITERS, key=lambda mark: counts[mark])
     below = delimiter_below(lines, _DELIMITERS)
     titled = below not in (None, best) and counts[best] < lines[1].count(below or best)
     return below if titled or not counts[best] else best
+
+
+def _is_one(member: Member, lines: Sequence[str]) -> bool:
+    """Tell whether a file is one JSON object with rows in it, not one a line."""
+    with suppress(ValueError, RecursionError):
+        json.loads(lines[0])
+        if len(lines) > 1:
+            return False
+    below = [kinds for path, kinds in outline(member).items() if path and "." not in path]
+    return any("object" in kinds for kinds in below)
 
 
 def read_table(member: Member, kind: str | None, rows: int | None = None, *, do: str = "") -> Table:
@@ -113,6 +129,11 @@ def read_table(member: Member, kind: str | None, rows: int | None = None, *, do:
         raise InputError("This is not a table.", where=member.name, do=do)
     if kind == "parquet":
         return _parquet(member, rows)
+    if kind == "json":
+        table = _json(member)
+        if isinstance(table, InputError):
+            raise table
+        return table if rows is None else Table(table.name, table.rows.head(rows), table.lines.head(rows))
     data = whole(member) if rows is None else "\n".join(_first_lines(member, kind, rows + 1)).encode()
     return read_text(member, data, kind)
 
@@ -127,6 +148,19 @@ def _first_lines(member: Member, kind: str, records: int) -> list[str]:
             for _ in islice(reader, records):
                 end = reader.line_num
     return lines[:end] if end > 1 else lines  # with no whole record, reading says what is wrong
+
+
+@per_member
+def _json(member: Member) -> Table | InputError:
+    """Return the rows of one JSON value, each with its number from 1; see `rows_in`."""
+    try:
+        if exceeds(member, _MOST_JSON):
+            raise too_large(member, _MOST_JSON)
+        found = rows_in(read_json(member), member.name)
+        lines = "\n".join(json.dumps(without_nan(row), ensure_ascii=False) for row in found)
+        return read_text(member, lines.encode(), "jsonl")
+    except InputError as error:  # every format asks
+        return error
 
 
 def read_text(member: Member, data: bytes, kind: str) -> Table:
@@ -149,6 +183,9 @@ def header(member: Member, kind: str) -> list[str]:
     """Return column names of a table, from its head only."""
     if kind == "parquet":
         return _names(member)
+    if kind == "json":
+        table = _json(member)
+        return [] if isinstance(table, InputError) else table.rows.columns
     lines = head_lines(member, 50)
     if kind != "jsonl":
         found = headed_lines(lines, kind)
@@ -305,9 +342,12 @@ def _objects(
     lines = json_lines(block.data, block.first_line)
     where = place(member.name, block.first_line)
     try:
-        if schema is None:
-            schema = _inferred(member, block.data, len(lines))
+        inferred = None if schema else _inferred(member, block.data, len(lines))
+        schema = schema or inferred
         rows = read_objects(block.data, schema)
+        written = block.data.count(b'":') + block.data.count(b'" :')
+        if schema is inferred and written > _keys_of(rows) + len(re.findall(rb'" ?: ?null', block.data)):
+            _explain_json(member.name, block)  # which refuses a key that stands twice in an object
     except READ_ERRORS as error:
         _explain_json(member.name, block)
         raise InputError(f"The lines cannot be read: {shown(error, 200)}", where=where) from error
@@ -315,6 +355,19 @@ def _objects(
         _explain_json(member.name, block)
         raise InputError("Each line must hold one JSON object.", where=where)
     return rows, lines
+
+
+def _keys_of(rows: pl.DataFrame) -> int:
+    """Count the keys that objects have, those of objects within them too, of which the value is not null."""
+    known = 0
+    for values in rows.get_columns():
+        known += values.len() - values.null_count()
+        inner = values
+        while isinstance(inner.dtype, pl.List | pl.Array):
+            inner = inner.explode()
+        if isinstance(inner.dtype, pl.Struct):
+            known += _keys_of(inner.struct.unnest())
+    return known
 
 
 def _inferred(member: Member, data: bytes, lines: int) -> pl.Schema:
@@ -344,12 +397,14 @@ def _explain_json(name: str, block: Block) -> None:
         if not line.strip():
             continue
         try:
-            value = json.loads(line, parse_constant=_refuse_constant, parse_float=_finite)
+            value = json.loads(
+                line, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=once
+            )
             problem = "" if isinstance(value, dict) else "The line is not a JSON object."
         except RecursionError:
             problem = "The JSON is nested too deeply."
         except ValueError as error:
-            problem = f"The line is not valid JSON: {shown(error)}."
+            problem = f"{not_json(error).replace('This', 'The line', 1)}."
         if problem:
             raise InputError(problem, where=place(name, number))
 

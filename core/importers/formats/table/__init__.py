@@ -1,4 +1,4 @@
-"""Plain tables, CSV, TSV, JSONL or Parquet: rankings, judgements, timings and usage, or results per stack.
+"""Plain tables, CSV, TSV, JSON, JSONL, Parquet: rankings, judgements, timings, usage, or results per stack.
 
 Columns are recognised by name (`core.importers.naming`) or as the user maps them. A table of rankings may
 carry latency and usage of its queries, repeated on each of their rows.
@@ -33,6 +33,7 @@ from core.importers.formats.table.pivoted import pivot, which_measure
 from core.importers.formats.table.placed import told_of
 from core.importers.formats.table.queries import measured, of_queries
 from core.importers.formats.table.turned import turned
+from core.importers.formats.table.unfolded import flattened
 from core.importers.judgements import golden_set
 from core.importers.meaning import TableAs, meaning
 from core.importers.read.member import Archive, Member
@@ -52,7 +53,7 @@ _LISTED = 5  # Columns of grades that a note names
 class TableFormat(Format):
     """Tables whose columns say what they hold."""
 
-    name, title = "table", "Table (CSV, TSV, JSONL, Parquet)"
+    name, title = "table", "Table (CSV, TSV, JSON, JSONL, Parquet)"
     takes = dict.fromkeys(
         ("rankings", "judgements", "answers", "answer_scores", "timings", "usage", "aggregates", "signals"),
         "",
@@ -63,14 +64,13 @@ class TableFormat(Format):
     def sniff(self, probe: Archive) -> float:
         if len(probe.members) != 1:
             return 0.0
-        names = columns(probe.members[0])
+        names = _names(probe.members[0])
         if len(names) < 2:
-            return 0.0
+            return RESEMBLES / 2 if kind_of(probe.members[0]) == "json" and self.why_not(probe) else 0.0
         means = meaning(names, TableAs(), probe.name)
         if means.kind is None and {"query_id", "passage_id"} <= means.roles.keys():
             with suppress(*READ_ERRORS, InputError):
-                first = read_table(probe.members[0], kind_of(probe.members[0]), LOOK_ROWS)
-                means = looked_at(first, TableAs(), probe.name)
+                means = looked_at(_first(probe.members[0]), TableAs(), probe.name)
         if means.kind and means.plain:
             return LIKELY
         if self._stacks(probe) or self._turned(probe):
@@ -79,35 +79,39 @@ class TableFormat(Format):
         return RESEMBLES + 0.1 if len(means.roles) > 1 else RESEMBLES / 2
 
     def why_not(self, probe: Archive) -> str:
-        names = columns(probe.members[0])
+        names = _names(probe.members[0])
         if stacks := self._stacks(probe):
             return str(which_measure(stacks, probe.name))
         if of_stacks(meaning(names, TableAs(), probe.name)):
             return str(no_figure(names, probe.name))
-        return str(no_column("rank", names, probe.name, f"A table needs {NEEDS}.")) if names else ""
+        if names:
+            return str(no_column("rank", names, probe.name, f"A table needs {NEEDS}."))
+        try:
+            _first(probe.members[0])
+        except InputError as error:
+            return str(error)
+        return ""
 
     def _stacks(self, probe: Archive) -> list[str]:
         """Return columns that may hold a result of a stack each; see `pivot`."""
-        means = meaning(columns(probe.members[0]), TableAs(), probe.name)
+        means = meaning(_names(probe.members[0]), TableAs(), probe.name)
         if means.kind is None and "query_id" in means.roles:
             with suppress(*READ_ERRORS, InputError):
-                return pivot(read_table(probe.members[0], kind_of(probe.members[0]), LOOK_ROWS), means)
+                return pivot(_first(probe.members[0]), means)
         return []
 
     def _turned(self, probe: Archive) -> bool:
         """Tell whether its rows are measures of stacks; see `turned`."""
         with suppress(*READ_ERRORS, InputError):
-            first = read_table(probe.members[0], kind_of(probe.members[0]), LOOK_ROWS)
+            first = _first(probe.members[0])
             return turned(first) is not first
         return False
 
     def look(self, archive: Archive, options: Options) -> Look:
         member = archive.members[0]
-        kind = kind_of(member)
-        if kind is None:
+        if kind_of(member) is None:
             return super().look(archive, options)
-        table = turned(read_table(member, kind, LOOK_ROWS))
-        return seen(table, options.table_as(member.name), member.name)
+        return seen(turned(_first(member)), options.table_as(member.name), member.name)
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
         """Read all tables; those of costs belong to the runs of the same name."""
@@ -134,10 +138,11 @@ class TableFormat(Format):
         """Return the table of a file, with what its columns mean."""
         kind = kind_of(member)
         if kind not in ("parquet", None) and is_large(member):
-            first = opened_as(member, read_table(member, kind, LOOK_ROWS), options)
+            first = opened_as(member, _first(member), options)
             if first.means.kind == "rankings" and first.own is None:
                 return replace(first, large=kind)
-        return self.upright(member, read_table(member, kind, do=f"A table needs {NEEDS}."), options)
+        table = read_table(member, kind, do=f"A table needs {NEEDS}.")
+        return self.upright(member, replace(table, rows=flattened(table.rows)), options)
 
     def upright(self, member: Member, table: Table, options: Options) -> Opened:
         """Return a table that was read, with its measures as columns, and with what these mean."""
@@ -147,6 +152,20 @@ class TableFormat(Format):
             return opened
         lost = lost_measures(opened.means.ignored, upright.rows.columns, member.name)
         return replace(opened, own=dict.fromkeys(table.rows.columns, TAKEN), left_out=lost)
+
+
+def _first(member: Member) -> Table:
+    """Return the first rows of a table, objects within them unfolded."""
+    table = read_table(member, kind_of(member), LOOK_ROWS)
+    return replace(table, rows=flattened(table.rows))
+
+
+def _names(member: Member) -> list[str]:
+    """Return the names of the columns of what may be a table; those of objects unfolded."""
+    if kind_of(member) in ("json", "jsonl"):
+        with suppress(*READ_ERRORS, InputError):
+            return _first(member).rows.columns
+    return columns(member)
 
 
 def _rankings(tables: list[Opened], options: Options, parts: list[Import]) -> dict[str, Run]:
