@@ -44,6 +44,11 @@ _WORDS: Mapping[str, str] = {
 }  # fmt: skip
 """Words of times and prices, as they are written → as they are compared."""
 _FILLERS = {"in", "of", "the", "percentile"}
+_QUANTILE = re.compile(
+    r"(?i)(?:\b(\d\d)(?:th|st|e|er|o|a|º|ª|°|%)?\.?[\s_-]*)?\b(?:[pq]er[cz]entiel|per[cz]entile?|centile|quantile?)\b"
+    r"(?:[\s_-]*(\d\d)\b)?"
+)
+"""A quantile in words, its number before or behind."""
 _USAGE = re.compile(
     r"(?:(?P<stage>[a-z][a-z0-9_]*?)_)??(?P<unit>input_tokens|output_tokens|search_units|requests|cpu_ms"
     r"|prompt_tokens|completion_tokens|tokens_in|tokens_out)"
@@ -130,7 +135,9 @@ def normal(name: str) -> str:
 def _phrase(name: str) -> str:
     """Return the words of a name of a time or a price, one way of writing each, with ``_`` between."""
     plain = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[a-z\d])(?=[A-Z][a-z])", "_", unaccented(name.strip()))
-    plain = re.sub(r"(?<=\d)[,._ '’](?=000\b)", "", plain.replace("$", " $ ").replace("US $", " $ ")).lower()
+    plain = _QUANTILE.sub(lambda found: f" p{found[1] or found[2]} " if found[1] or found[2] else " ", plain)
+    plain = re.sub(r"(?i)\bus[\s_-]?(?=\$|dol)", "", plain).replace("/", " per ")
+    plain = re.sub(r"(?<=\d)[,._ '’](?=000\b)", "", plain.replace("$", " $ ")).lower()
     words = [_WORDS.get(word, WORDS.get(word, word)) for word in re.split(r"[^\w$€£¥¢₹%]+|_", plain) if word]
     words = ["p" + word[:-1] if re.fullmatch(r"\d\d%", word) else word for word in words]
     return "_".join(word for word in words if word and word not in _FILLERS)
@@ -210,6 +217,8 @@ def _measure(name: str, column: str) -> Value | None:
         measure = measure_name(matched["name"]) + (matched["params"] or "")
         return Value(column, measure, k=int(matched["k"]), factor=factor)
     key = normal(plain)
+    if key in _QUANTILES:  # p50, which is hardly a precision
+        return None
     if known := _known(key):
         return Value(column, known, factor=factor, assumed="gives no K")
     spelled = _SPELLED.fullmatch(key)
@@ -222,7 +231,7 @@ def _known(key: str) -> str | None:
     """Find the measure of a name without a cutoff; single letters are too little to know one by."""
     bare = _bare(_FULL.get(key, key.removesuffix("_score")))
     measure = _measures().get(bare) if len(bare) > 1 or bare in ("p", "r") else None
-    return measure or (key if key in _QUALITIES else None)
+    return measure or (full if (full := _FULL.get(key, key)) in _QUALITIES else None)
 
 
 def _latency(key: str, column: str) -> Value | None:
@@ -231,6 +240,9 @@ def _latency(key: str, column: str) -> Value | None:
     quantile = next((token for token in tokens if token in _QUANTILES), None)
     if once(key) or not (unit or quantile or _TIMES & set(tokens)) or key in _MS_PER:
         return None
+    if "per" in tokens and not _TIMES & set(tokens):  # a rate, such as requests/s
+        return None
+    tokens = [word for word in tokens if word != "per"]
     if quantile in ("mean", "median") and not (unit or _TIMES & set(tokens)):
         return None
     if unit:
@@ -274,7 +286,7 @@ def _measures() -> Mapping[str, str]:
 
 
 def _bare(name: str) -> str:
-    return re.sub(r"[^a-z0-9+%\[\]]", "", unaccented(name.lower()))
+    return re.sub(r"[^\w+%\[\]]|_", "", unaccented(name.lower()))
 
 
 class Role:

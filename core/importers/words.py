@@ -17,6 +17,7 @@ _LISTED: Mapping[str, str] = {
            " standaardafwijking afwijking",
     "min": "minimal minimale minimo minima minimum minimaal",
     "max": "maximal maximale maximo maxima massimo massima maximaal",
+    "throughput": "durchsatz debit rendimiento vazao portata doorvoer",
     "variance": "varianz varianza variancia variantie",
     "cost": "kosten cout couts costo costos coste costes costi custo custos",
     "price": "preis preise prix precio precios prezzo prezzi preco precos prijs prijzen",
@@ -33,7 +34,7 @@ _LISTED: Mapping[str, str] = {
     "usd": "dolar dolares dollari",
     "build": "aufbau bauzeit construction construccion costruzione construcao bouw bouwtijd",
     "indexing": "indexierung indexierungszeit indexation indexacion indicizzazione indexacao indexering",
-    "": "de du des der di da do del della van d percentil percentile percentiel perzentil centile",
+    "": "de du des der di da do del della van d",
 }  # fmt: skip
 WORDS: Mapping[str, str] = {word: english for english, words in _LISTED.items() for word in words.split()}
 """Words of times and prices → what they are in English; articles and the like are empty."""

@@ -346,7 +346,7 @@ class Maker:
         if self.style == "numbers":
             return int(value) if figure.digits == 0 else value
         if self.style == "scientific" and figure.means != "n":
-            text = f"{value:.{figure.digits + 3}e}" if figure.digits else f"{value:.5e}"
+            text = f"{value:.{figure.digits + 6}e}"
             return text.replace(".", self.decimal)
         whole, _, part = f"{value:.{figure.digits}f}".partition(".")
         if len(whole) > 3 and self.thousands:
