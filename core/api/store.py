@@ -108,7 +108,7 @@ class Results(Shown):
         collection: str | None = None,
         golden_set: str | None = None,
         grades: str | None = None,
-        columns: Mapping[str, str] | None = None,
+        columns: Mapping[str, str | Sequence[str]] | None = None,
         row: Row | None = None,
         if_changed: Choice | None = None,
         unmatched: Unmatched = "refuse",
@@ -124,7 +124,8 @@ class Results(Shown):
             collection: Workspace that they go into; None = the one whose ids they name, or a new one.
             golden_set: Golden set that judgements make.
             grades: How grades become 1 to 5: a name of a mapping, or pairs such as "0=1,1=3,2=5".
-            columns: Meaning → column of a table, where names are not recognised.
+            columns: Meaning → column of a table, where names are not recognised; of "run" several columns
+                may name the stack together.
             row: What a row of a table is, where its columns do not say.
             if_changed: What becomes of things that are there with another content; None = refuse.
             unmatched: What becomes of runs and judgements that name nothing that their collection has.
@@ -137,6 +138,7 @@ class Results(Shown):
             ClqError: If the store refuses it; nothing was written then.
         """
         from core.api.frames import offered  # noqa: PLC0415
+        from core.importers.meaning import mapped  # noqa: PLC0415
         from core.views.add.imports import bring, collection_of, knowing, read_into, report  # noqa: PLC0415
 
         snapshot = self.store.read()
@@ -146,7 +148,11 @@ class Results(Shown):
             collection_id=collection,
             golden_set_id=golden_set,
             grades=grades,
-            columns=dict(columns or {}),
+            columns=mapped(
+                (meant, column)
+                for meant, given in (columns or {}).items()
+                for column in ([given] if isinstance(given, str) else given)
+            ),
             row=row,
             **more,
         )

@@ -22,7 +22,7 @@ from core.cli.base import Context, complain, waiting
 from core.cli.context import Format, FormatOption, emit
 from core.errors import ClqError, InputError, UnknownNameError, refusal
 from core.importers import FORMATS, GRADE_MAPPINGS, Import, Progress
-from core.importers.meaning import Row
+from core.importers.meaning import Row, mapped
 from core.importers.read.ordering import TieOrder
 from core.importers.read.written import READINGS, readings
 from core.importers.runs import patterns
@@ -316,7 +316,7 @@ def _columns(pairs: list[str]) -> dict[str, str]:
         raise InputError(
             f"{bad!r} is not meaning=column.", where="--column", do="For example --column score=cosine."
         )
-    return {role.strip(): name for role, _, name in (pair.partition("=") for pair in pairs)}
+    return mapped((role.strip(), name) for role, _, name in (pair.partition("=") for pair in pairs))
 
 
 def formats(

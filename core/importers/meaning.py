@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Literal
@@ -24,7 +24,7 @@ from core.importers.naming import (
     role_of,
     usage_of,
 )
-from core.importers.read.text import no_column, shown
+from core.importers.read.text import listed, no_column, shown
 from core.importers.read.written import READINGS, Kind, Reading
 from core.importers.report import AS_YOU_WISH, UNKNOWN
 from core.importers.words import MODELS, NAMES
@@ -56,6 +56,7 @@ _BELOW: Mapping[Row, tuple[str, ...]] = {
     "passage": (),
 }  # fmt: skip
 """Roles that a row of the kind does not have, whatever its columns are called."""
+_FURTHER = re.compile(r"run [2-9]\d*|run 1\d+")  # Columns that name the stack with that of "run"
 _USUAL_K = 10
 _OFFERED = tuple(role for role in ROLES if role not in _ONLY_ANSWERS)
 _SUCH_AS = "nDCG@10, latency_p95_ms, usd_per_query"
@@ -219,6 +220,23 @@ class Meaning:
         return columns | items
 
 
+def mapped(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return meaning → column; of several columns that name the stack together the further ones as `run 2`.
+
+    Raises:
+        InputError: Several columns are said to hold another meaning.
+    """
+    columns: dict[str, str] = {}
+    for meant, column in pairs:
+        key = meant
+        while meant == "run" and key in columns:
+            key = f"run {int(key[4:] or 1) + 1}"
+        if columns.setdefault(key, column) != column:
+            problem = f"Two columns are said to hold {shown(meant)}: {listed([columns[key], column])}."
+            raise InputError(problem, do="Say it of one; only the name of a stack may be in several (run).")
+    return columns
+
+
 def meaning(columns: Sequence[str], said: TableAs, name: str) -> Meaning:
     """Find out what the columns mean."""
     means = Meaning(row=said.row)
@@ -274,10 +292,13 @@ def _as_said(means: Meaning, columns: Sequence[str], meant: str, column: str, na
     if meant in PLACE_OF:
         means.places[PLACE_OF[meant]] = column
         return
+    if _FURTHER.fullmatch(meant):
+        means.also.append(column)
+        return
     _place(means, column, meant)
     if column in means.ignored:
-        listed = ", ".join((*_OFFERED, *PLACE_OF, *sorted(AXES)))
-        do = f"Choose one of: {listed}; or a measure, a time or a price such as {_SUCH_AS}."
+        offered = ", ".join((*_OFFERED, *PLACE_OF, *sorted(AXES)))
+        do = f"Choose one of: {offered}; or a measure, a time or a price such as {_SUCH_AS}."
         if meant in READINGS:
             do = f"How numbers are written is said by --numbers '{shown(column)}={meant}'."
         raise InputError(f'Unknown meaning "{shown(meant)}".', where=name, do=do)

@@ -137,6 +137,10 @@ REFUSED = {
     "files and runs": (["score", "x", "--measures", "P@1", "--run", "a"], "does not go with files"),
     "no such file": (["import", "/nowhere/x"], "error: /nowhere/x: There is no such file or folder."),
     "column": (["import", "x", "--column", "score"], "--column: 'score' is not meaning=column."),
+    "column twice": (
+        ["import", "x", "--column", "k=a", "--column", "k=b"],
+        "Two columns are said to hold k: a, b.",
+    ),
     "delete": (["delete", "nope"], "error: No run 'nope'. Found: none."),
     "restore": (["restore", "nope"], "error: No run 'nope'."),
     "export": (["export", "out", "--collection", "nope"], "error: No collection 'nope'."),

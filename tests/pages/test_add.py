@@ -336,6 +336,18 @@ def test_numbers_that_say_two_things_are_asked_with_their_first_cells(
 
 
 @pytest.mark.slow
+def test_two_columns_name_a_stack_together(open_page: OpenPage, tmp_path: Path):
+    store = tmp_path / "store"
+    app = upload(open_page(store, "add"), f_csv=b"stack,size,ndcg_at_5\nA,big,0.3\nB,big,0.5\n")
+    boxes = {box.label: box for box in app.selectbox if str(box.key).startswith("map")}
+    boxes["size"].set_value("run")
+    app.run()
+    assert "one is taken" not in everything(app)
+    import_now(app)
+    assert sorted(Store.open(store).read().runs()["label"]) == ["A · big", "B · big"]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("row", "labels"), [("stack", ["q1", "q2"]), ("query", ["f"])])
 def test_what_a_row_is_is_asked(open_page: OpenPage, tmp_path: Path, row: str, labels: list[str]):
     store = tmp_path / "store"

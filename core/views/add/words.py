@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from core.importers import ROLES, Import, Preview, Row, TableAs, Value, named, recognised, stacks_of
-from core.importers.meaning import PLACE_OF
+from core.importers.meaning import PLACE_OF, mapped
 from core.importers.read.text import shown
 from core.importers.read.written import Open, OpenNumbersError, Reading
 from core.importers.runs import STAR
@@ -356,6 +356,9 @@ def said(
     columns = {
         meaning: column for column, meaning in chosen.items() if meaning and known.get(column) != meaning
     }
+    runs = [column for column, meaning in chosen.items() if meaning == "run"]
+    if len(runs) > 1:
+        columns |= mapped(("run", column) for column in runs)
     without = frozenset(column for column, meaning in chosen.items() if not meaning and column in known)
     if cells:
         columns[cells] = "*"
@@ -365,6 +368,6 @@ def said(
 
 
 def twice(chosen: Mapping[str, str]) -> list[str]:
-    """Return meanings that several columns have, in words."""
-    meant = [meaning for meaning in chosen.values() if meaning]
+    """Return meanings that several columns have, in words; the name of a stack may be in several."""
+    meant = [meaning for meaning in chosen.values() if meaning not in (LEFT_OUT, "run")]
     return [words(meaning) for meaning in dict.fromkeys(meant) if meant.count(meaning) > 1]

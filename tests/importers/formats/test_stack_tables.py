@@ -7,8 +7,9 @@ import json
 import polars as pl
 import pytest
 
+from core.errors import InputError
 from core.importers import Options, Preview, preview
-from core.importers.meaning import TableAs
+from core.importers.meaning import TableAs, mapped
 from core.importers.naming import Value, named, normal
 from core.importers.read.written import Reading
 from core.importers.report import FileReport
@@ -439,6 +440,27 @@ def test_a_grid_with_a_row_twice_is_refused_by_its_line():
 
 def test_a_number_of_the_row_is_no_parameter():
     assert "A row may be a stack or a query" in refusal(up("x.csv", "row,ndcg@5\n0,0.5\n1,0.6\n"))
+
+
+def test_several_columns_name_a_stack_together():
+    text = "a,b,c,ndcg@5\nx,1,z,0.5\nx,2,z,0.6\n"
+    said = mapped([("run", "a"), ("run", "b"), ("nDCG@5", "ndcg@5")])
+    assert said == {"run": "a", "run 2": "b", "nDCG@5": "ndcg@5"}
+    assert [run.label for run in read(up("x.csv", text), columns=said).runs] == ["x · 1", "x · 2"]
+    three = mapped([("run", "c"), ("run", "a"), ("run", "b")])
+    assert [run.label for run in read(up("x.csv", text), columns=three).runs] == ["z · x · 1", "z · x · 2"]
+    queries = "a,b,qid,ndcg@5\nx,1,q,0.5\nx,2,q,0.6\n"
+    labels = sorted(run.label for run in read(up("x.csv", queries), columns={"run": "a", "run 2": "b"}).runs)
+    assert labels == ["x · 1", "x · 2"]
+    with pytest.raises(InputError, match=r"Two columns are said to hold nDCG@5: a, b\."):
+        mapped([("nDCG@5", "a"), ("nDCG@5", "b")])
+
+
+@pytest.mark.parametrize(("unit", "said", "ms"), [("us", "microseconds", 0.01), ("s", "seconds", 10_000.0)])
+def test_the_unit_of_a_time_is_said(unit, said, ms):
+    made = read(up("x.csv", f"stack,latency_p95_{unit}\nA,10\n"))
+    assert made.notes == (f"x.csv: `latency_p95_{unit}` converted from {said} to milliseconds.",)
+    assert rows(made, "aggregates")["value"].to_list() == [ms]
 
 
 def test_scores_of_answers_are_measures():

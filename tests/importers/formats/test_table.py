@@ -154,7 +154,7 @@ BROKEN = {
         {"columns": {"grade": "grade"}},
         "no column `grade` in x; found: qid, doc, wrong.",
     ),
-    "no score": ("qid,doc\nq1,a\n", {"format": "table"}, "no column `score` in x; found: qid, doc."),
+    "no score": ("qid,doc\nq1,a\n", {"format": "table"}, "no column `rank` in x; found: qid, doc."),
     "no passage": (
         "qid,score\nq1,1\n",
         {"format": "table"},
@@ -397,7 +397,25 @@ def test_where_passages_are_from_is_told_beside_their_ids(case):
     ],
 )
 def test_a_table_that_tells_no_passages_is_no_ranking(text):
-    assert "no column `rank`" in refusal(up("x.csv", text))
+    assert "no column `passage_id`" in refusal(up("x.csv", text))
+
+
+NEAREST = {
+    "passages without ids": ("query,method,rank,doc_title\nWho?,bm25,1,Page A\n", "no column `passage_id`"),
+    "words between commas": (
+        "what people asked,the system that answered it,good enough\nwhy is it,the bm25 one,3\n",
+        "no column `query_id`",
+    ),
+    "words between semicolons": ("a question;an answer b;c\nx y z;b c;1\n", "no column `query_id`"),
+}
+
+
+@pytest.mark.parametrize("case", NEAREST)
+def test_the_column_that_is_missing_is_named_and_no_fields_of_trec(case):
+    text, message = NEAREST[case]
+    said = refusal(up("x.csv", text))
+    assert message in said
+    assert "comes nearest to Table" in said
 
 
 def test_where_passages_are_from_may_be_said_of_any_column():

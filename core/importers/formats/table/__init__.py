@@ -19,17 +19,16 @@ from core.importers.formats.table.aggregated import stack_results
 from core.importers.formats.table.opened import (
     NEEDS,
     Opened,
+    incomplete,
     keyed,
     looked_at,
     lost_measures,
-    no_figure,
-    of_stacks,
     opened_as,
     recognised,
     seen,
     stacks_of,
 )
-from core.importers.formats.table.pivoted import pivot, which_measure
+from core.importers.formats.table.pivoted import pivot
 from core.importers.formats.table.placed import told_of
 from core.importers.formats.table.queries import measured, of_queries
 from core.importers.formats.table.turned import turned
@@ -41,7 +40,7 @@ from core.importers.read.ordering import Ordered
 from core.importers.read.rows import identified, is_large, numbers, read_blocks, refuse, without_repeats
 from core.importers.read.streamed import Streamed, ordered_blocks
 from core.importers.read.tabular import READ_ERRORS, Table, columns, kind_of, read_table
-from core.importers.read.text import no_column, shown
+from core.importers.read.text import shown
 from core.importers.report import TAKEN
 from core.importers.runs import collection_of, imported_run, rankings, run_labels
 from core.records import Run
@@ -75,22 +74,16 @@ class TableFormat(Format):
             return LIKELY
         if self._stacks(probe) or self._turned(probe):
             return LIKELY
-        # A header with names that are known is nearer to a table than a number of fields is to TREC.
-        return RESEMBLES + 0.1 if len(means.roles) > 1 else RESEMBLES / 2
+        # A header with names that are known, or cells between commas, are nearer to a table than a number of
+        # fields is to TREC.
+        return RESEMBLES + 0.1 if len(means.roles) > 1 or _is_parted(probe.members[0]) else RESEMBLES / 2
 
     def why_not(self, probe: Archive) -> str:
-        names = _names(probe.members[0])
-        if stacks := self._stacks(probe):
-            return str(which_measure(stacks, probe.name))
-        if of_stacks(meaning(names, TableAs(), probe.name)):
-            return str(no_figure(names, probe.name))
-        if names:
-            return str(no_column("rank", names, probe.name, f"A table needs {NEEDS}."))
         try:
-            _first(probe.members[0])
-        except InputError as error:
-            return str(error)
-        return ""
+            first = _first(probe.members[0])
+            return str(incomplete(meaning(first.rows.columns, TableAs(), probe.name), first))
+        except (*READ_ERRORS, InputError) as error:
+            return str(error) if isinstance(error, InputError) else ""
 
     def _stacks(self, probe: Archive) -> list[str]:
         """Return columns that may hold a result of a stack each; see `pivot`."""
@@ -166,6 +159,13 @@ def _names(member: Member) -> list[str]:
         with suppress(*READ_ERRORS, InputError):
             return _first(member).rows.columns
     return columns(member)
+
+
+def _is_parted(member: Member) -> bool:
+    """Tell whether marks that are no blanks part the cells of all first rows."""
+    with suppress(*READ_ERRORS, InputError):
+        return kind_of(member) in (",", ";", "|") and _first(member).rows.height > 0
+    return False
 
 
 def _rankings(tables: list[Opened], options: Options, parts: list[Import]) -> dict[str, Run]:

@@ -51,6 +51,11 @@ def stack_results(member: Member, table: Table, means: Meaning, options: Options
     return merged((figures, usage(table, means, keys, per_row=True)))
 
 
+def unit_of(value: Value) -> str:
+    """Return the unit of a time that is not in milliseconds."""
+    return "seconds" if value.factor > 1 else "microseconds"
+
+
 def said_of(value: Value) -> Iterator[str]:
     """Yield what was assumed of a column, and what its numbers were converted to."""
     name = f"`{shown(value.column)}`"
@@ -59,7 +64,7 @@ def said_of(value: Value) -> Iterator[str]:
     if value.factor == 1.0:
         return
     if value.measure.startswith("latency_"):
-        yield f"{name} converted from seconds to milliseconds."
+        yield f"{name} converted from {unit_of(value)} to milliseconds."
     elif value.measure == USD_PER_1K:
         yield f"{name} converted to dollars per 1,000 queries."
     else:
@@ -220,7 +225,8 @@ def timings(table: Table, means: Meaning, keys: pl.DataFrame, *, per_row: bool) 
         empty += missing
         parts.append(rows.rename({"value": "ms"}).with_columns(stage=pl.lit(value.stage)))
         if value.factor != 1.0:
-            notes.append(f"{table.name}: `{shown(value.column)}` converted from seconds to milliseconds.")
+            said = f"converted from {unit_of(value)} to milliseconds"
+            notes.append(f"{table.name}: `{shown(value.column)}` {said}.")
     rows = pl.concat(parts, how="diagonal")
     order = pl.int_range(1, pl.len() + 1).over(*_QUERY, "stage")
     rows = rows.with_columns(pl.coalesce("repeat", order).alias("repeat"))

@@ -133,7 +133,7 @@ def _opened(member: Member, table: Table, said: TableAs) -> Opened:
         return replace(widened, left_out=(*nameless, *widened.left_out))
     means = suited(means, plain, read.percent, said.columns)
     if means.kind is None:
-        raise _incomplete(means, plain)
+        raise incomplete(means, plain)
     if not table.rows.height:
         raise InputError("The table has no rows.", where=member.name)
     plain = within_ranges(plain, means, said.numbers, member.name)
@@ -202,7 +202,7 @@ def _widened(long: Opened, said: TableAs, percent: set[str]) -> Opened:
     means = suited(rowed(made.table, meaning(columns, said, name), said), made.table, percent)
     means.counts.update(made.counts)
     if means.kind is None:
-        raise _incomplete(means, made.table)
+        raise incomplete(means, made.table)
     upright = within_ranges(made.table, means, said.numbers, name)
     own = {column: long.means.ignored.get(column, TAKEN) for column in long.table.rows.columns}
     kept = [column for column in columns if column not in made.measures]
@@ -270,16 +270,13 @@ def stacks_of(columns: Sequence[str], rows: pl.DataFrame, name: str) -> list[str
     return pivot(Table(name, rows, lines), meaning(columns, TableAs(), name))
 
 
-def _incomplete(means: Meaning, table: Table) -> InputError:
+def incomplete(means: Meaning, table: Table) -> InputError:
     """Return which column is missing for the kind that the table comes nearest to."""
     if means.row == "stack" or of_stacks(means):
         return no_figure(table.rows.columns, table.name)
     if stacks := pivot(table, means):
         return which_measure(stacks, table.name)
-    has = means.roles.keys()
-    near = has & {"rank", "score", "grade", "passage_id"} or means.timings or means.usage
-    roles = ("query_id", "passage_id", "score") if near else ("query_id",)
-    missing = next((role for role in roles if role not in has), "query_id")
+    missing = next((role for role in ("query_id", "passage_id") if role not in means.roles), "rank")
     return no_column(missing, table.rows.columns, table.name, f"Map the columns. A table needs {NEEDS}.")
 
 

@@ -136,6 +136,8 @@ def _labels(means: Meaning, table: Table) -> list[str]:
 
 def _name_stacks(means: Meaning, table: Table) -> None:
     """Name stacks by the first column of words without a meaning; with further ones until no name repeats."""
+    if means.also:  # as the user says
+        return
     words = _words(means, table)
     first = [means.roles["run"]] if "run" in means.roles else words[:1]
     if not first:
