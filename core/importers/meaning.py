@@ -58,6 +58,8 @@ _BELOW: Mapping[Row, tuple[str, ...]] = {
 """Roles that a row of the kind does not have, whatever its columns are called."""
 _FURTHER = re.compile(r"run [2-9]\d*|run 1\d+")  # Columns that name the stack with that of "run"
 _USUAL_K = 10
+_OF_TREC_EVAL = re.compile(r"recip_rank|(?:ndcg|map)_cut_\d+")  # Columns that only its names explain
+_OF_WHOLE_LISTS = {"map", "recip_rank", "ndcg"}  # What it takes of the whole list: there is no K
 _OFFERED = tuple(role for role in ROLES if role not in _ONLY_ANSWERS)
 _SUCH_AS = "nDCG@10, latency_p95_ms, usd_per_query"
 _NAMES = {
@@ -427,10 +429,11 @@ def _once_each(means: Meaning, values: list[Value]) -> list[Value]:
         values.insert(0, Value(column, "score", assumed="gives no K"))
     cutoffs = {value.k for value in values if value.k}
     common = min(cutoffs) if len(cutoffs) == 1 else _USUAL_K
+    by_tool = any(_OF_TREC_EVAL.fullmatch(value.column) for value in values)
     seen: dict[tuple[str, str | None, int | None], str] = {}
     kept = []
     for given in values:
-        bare = given.k is None and given.stage is None
+        bare = given.k is None and given.stage is None and not (by_tool and given.column in _OF_WHOLE_LISTS)
         k = 1 if given.measure in OF_ANSWERS and not cutoffs else common
         value = replace(given, k=k, assumed=f"{given.assumed}: {k} assumed") if bare else given
         key = (value.measure, value.stage, value.k)

@@ -35,6 +35,7 @@ _FOREIGN = {"eur", "gbp", "chf", "jpy", "cny", "inr", "cents", "cent", "ct"}
 _WORDS: Mapping[str, str] = {
     "msec": "ms", "msecs": "ms", "millis": "ms", "millisecond": "ms", "milliseconds": "ms", "sec": "s",
     "secs": "s", "seconds": "s", "usec": "us", "microseconds": "us", "µs": "us", "μs": "us",
+    "mrt": "mean_latency_ms",  # PyTerrier's mean response time
     "avg": "mean", "average": "mean", "med": "median", "95th": "p95", "99th": "p99", "50th": "p50",
     "$": "usd", "us$": "usd", "dollar": "usd", "dollars": "usd", "costs": "cost", "prices": "price",
     "€": "eur", "euro": "eur", "euros": "eur", "£": "gbp", "¥": "jpy", "¢": "cents", "₹": "inr",
@@ -72,7 +73,8 @@ _MEAN = re.compile(
 FLATTENED = re.compile(r"""\(\s*(['"])(?P<first>.*?)\1\s*,\s*(['"])(?P<second>.*?)\3\s*\)""")
 """Two levels of a header that pandas writes as one name."""
 _FULL = {
-    "mean_reciprocal_rank": "mrr", "reciprocal_rank": "rr", "mean_average_precision": "map",
+    "mean_reciprocal_rank": "mrr", "reciprocal_rank": "rr", "recip_rank": "rr",
+    "mean_average_precision": "map",
     "average_precision": "ap", "hit_rate": "hit", "hitrate": "hit", "hits": "hit", "f1_score": "f1",
     "success_rate": "success", "normalized_discounted_cumulative_gain": "ndcg", "prec": "precision",
     "rec": "recall", "f_1": "f1", **MEASURES,

@@ -151,6 +151,22 @@ MEASURES: Mapping[str, str] = {
     "precision": "P", "p": "P", "hit_rate": "Success", "success": "Success",
 }  # fmt: skip
 """Name of a classical measure in tools → the product's name; the definitions are the tools'."""
+_OF_TREC_EVAL = re.compile(
+    r"(?P<name>ndcg|map|recip_rank|mrr|recall|P|success)(?:_cut)?(?:[_@.](?P<k>[1-9]\d{0,5}))?", re.IGNORECASE
+)
+_OF_IR_MEASURES = re.compile(r"(?P<name>[A-Za-z]+)(?P<params>\([^()]*\))?(?:@(?P<k>[1-9]\d{0,5}))?")
+
+
+def of_tool(measure: str) -> tuple[str, int | None]:
+    """Return name and cutoff of a measure as trec_eval and ir_measures call it: ``P_10``, ``AP(rel=2)``."""
+    known = _OF_TREC_EVAL.fullmatch(measure) or _OF_IR_MEASURES.fullmatch(measure)
+    if known is None:
+        return shown(measure), None
+    name = known["name"].lower().replace("recip_rank", "mrr")
+    params = known.groupdict().get("params") or ""
+    return MEASURES.get(name, shown(known["name"])) + shown(params), int(known["k"]) if known["k"] else None
+
+
 ONE_ANSWER = 1  # The cutoff of measures of an answer: one answer is looked at for each question
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -14,6 +15,11 @@ from tests.importers.helpers import CRANFIELD, PIAF, TREC_EVAL, needs, read, ref
 
 RUNS = ["results.test", "results-302.test", "results.comment.test", "results.trunc", "prefs.results.test"]
 QRELS = ["qrels.test", "qrels-302.test", "qrels.comment.test", "qrels.rel_level", "qrels.test.with-comments"]
+
+OUTPUTS = [
+    *("out.test", "out.comment.test", "out.test.meas_params"),
+    *(f"out.test.{flags}" for flags in ("a", "aq", "aqc", "aqcM", "aql")),
+]
 
 
 def fields(path: Path) -> list[list[str]]:
@@ -52,9 +58,29 @@ def test_trec_eval_qrels(name):
 
 
 @needs(TREC_EVAL)
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_trec_eval_outputs(name):
+    made = read(TREC_EVAL / name)
+    kept = [line for line in fields(TREC_EVAL / name) if not re.match("runid|num_|relstring", line[0])]
+    ours = {"AP": "map", "RR": "recip_rank", "nDCG": "ndcg", "P": "P", "R": "recall", "Success": "success"}
+
+    def called(measure: str, k: int | None) -> set[str]:
+        base = ours.get(measure, measure)
+        return {f"{base}_{k}", f"{base}_cut_{k}"} if k else {base}
+
+    values = {(line[1], line[0]): float(line[2]) for line in kept}
+    for table, column in (("signals", "signal"), ("aggregates", "measure")):
+        for row in rows(made, table).iter_rows(named=True) if table in made.frames else ():
+            query = row.get("query_id", "all")
+            (name,) = [name for name in called(row[column], row["k"]) if (query, name) in values]
+            assert row["value"] == values.pop((query, name))
+    assert values == {}
+
+
+@needs(TREC_EVAL)
 def test_trec_eval_files_of_other_kinds_are_refused():
-    refused = [path for path in TREC_EVAL.iterdir() if path.name not in RUNS + QRELS]
-    assert len(refused) > 10
+    refused = [path for path in TREC_EVAL.iterdir() if path.name not in RUNS + QRELS + OUTPUTS]
+    assert len(refused) == 10
     messages = {path.name: refusal(path) for path in refused}
     assert "qrels.123:3682: Passage 'CR93E-10279' is judged twice" in messages["qrels.123"]
     assert all(name in message for name, message in messages.items())

@@ -29,7 +29,7 @@ from tests.importers.fuzzing import OPTIONS
 from tests.importers.helpers import members, read, up, zipped
 from tests.importers.samples import LONG, SAMPLES, by_name
 
-LINES = {"trec-run": 6, "trec-qrels": 4}
+LINES = {"trec-run": 6, "trec-qrels": 4, "msmarco-run": 3, "topics": 2, "eval-output": 3}
 
 
 def unpacked(data: bytes) -> bytes:

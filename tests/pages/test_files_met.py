@@ -36,6 +36,11 @@ TAKEN = {
         {"page.md": "# Results\n\n| Stack | nDCG@10 |\n|---|---|\n| A | 0.51 |\n| B | 0.48 |\n"},
         {"aggregates": 2, "runs": 2},
     ),
+    "output of trec_eval by query": (
+        {"t.txt": "ndcg_cut_10           \tq1\t0.40\nndcg_cut_10           \tall\t0.40\n"},
+        {"aggregates": 1, "signals": 1, "runs": 1},
+    ),
+    "output of ir_measures": ({"t.txt": "nDCG@10\t0.47\nR@100\t0.81\n"}, {"aggregates": 2, "runs": 1}),
     "a run of whole numbers and qrels, by their names": (
         {"bm25.json": FALLING, "qrels.json": '{"q1": {"d2": 1}, "q2": {"d3": 1}}'},
         {"rankings": 5, "judgements": 2, "runs": 1},

@@ -9,6 +9,7 @@ from core.importers.formats.beir import Beir
 from core.importers.formats.context_grid import ContextGrid
 from core.importers.formats.deepeval import DeepEval
 from core.importers.formats.enterprise_rag import EnterpriseRag
+from core.importers.formats.evaluated import Evaluated
 from core.importers.formats.excel import Excel
 from core.importers.formats.judging_sheet import JudgingSheet
 from core.importers.formats.lists.quepid import Quepid
@@ -31,7 +32,7 @@ from core.importers.formats.spans import JudgedSpans
 from core.importers.formats.stack_rows import AnnRows, SentenceTransformers
 from core.importers.formats.table import TableFormat
 from core.importers.formats.traces.tools import Langfuse, LangSmith, OpenInference
-from core.importers.formats.trec import TrecQrels, TrecRun
+from core.importers.formats.trec import MsMarcoRun, Topics, TrecQrels, TrecRun
 from core.importers.formats.vectordbbench import VectorDbBench
 
 FORMATS: tuple[Format, ...] = (
@@ -58,6 +59,7 @@ FORMATS: tuple[Format, ...] = (
     RankLlm(),
     RankLlmResults(),
     Regressions(),
+    Evaluated(),
     LangSmith(),
     OpenInference(),
     Langfuse(),
@@ -65,6 +67,8 @@ FORMATS: tuple[Format, ...] = (
     RanxQrels(),
     TrecRun(),
     TrecQrels(),
+    MsMarcoRun(),
+    Topics(),
     JudgedSpans(),
     JudgingSheet(),
     Quepid(),

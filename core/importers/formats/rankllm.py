@@ -33,7 +33,7 @@ from core.importers.read.member import Archive, Member, members_of
 from core.importers.read.paths import Fields, Row, keys_of
 from core.importers.read.text import quoted, shown
 from core.importers.report import TAKEN
-from core.importers.runs import MEASURES, Figure, Reported, reported_runs
+from core.importers.runs import Figure, Reported, of_tool, reported_runs
 from core.importers.samples import UNNAMED, Answered, Sample, answered, assemble
 
 _QUERY: Fields = {"id": ("query.qid!", identifier), "text": ("query.text", text)}
@@ -46,9 +46,6 @@ _CALL: Fields = {
 _HISTORY: Fields = {"id": _QUERY["id"], "calls": ("invocations_history!", _CALL)}
 _UNNAMED = "The histories of calls do not say which model was called; its tokens have no price."
 
-_NAME = re.compile(
-    r"(?P<name>ndcg|map|recip_rank|mrr|recall|P|success)(?:_cut)?(?:[_@.](?P<k>[1-9]\d{0,5}))?", re.IGNORECASE
-)
 _QUERIES = "num_q"
 _MODEL = re.compile(r"(?P<model>.+?)_\d+_(?P<depth>[1-9]\d{0,5})_")
 _NO_STAGE = {"", ".", "..", "/", "rerank_results", "results", "runs", "output", "outputs"}
@@ -263,9 +260,6 @@ def _results(entry: Json, where: str) -> Iterator[tuple[str, str, float | None]]
 def _figures(values: Mapping[str, float], queries: int | None) -> tuple[Figure, ...]:
     figures: dict[tuple[str, int | None], Figure] = {}
     for measure, value in values.items():
-        known = _NAME.fullmatch(measure)
-        called = known["name"].lower().replace("recip_rank", "mrr") if known else ""
-        name = MEASURES[called] if known else shown(measure)
-        k = int(known["k"]) if known and known["k"] else None
+        name, k = of_tool(measure)
         figures[name, k] = Figure(measure=name, value=value, k=k, n=queries)
     return tuple(figures.values())

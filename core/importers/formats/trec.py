@@ -21,11 +21,11 @@ from core.importers.base import LIKELY, RESEMBLES, SURE, Format, Import, Options
 from core.importers.judgements import golden_set
 from core.importers.read.member import Archive, Member, head_lines, members_of, per_member
 from core.importers.read.ordering import Ordered
-from core.importers.read.rows import numbers, refuse
+from core.importers.read.rows import again, identified, numbers, refuse, without_repeats
 from core.importers.read.streamed import ordered_blocks
 from core.importers.read.text import Block, blocks, place, quoted
 from core.importers.report import FileReport
-from core.importers.runs import collection_of, imported_run, rankings, run_labels
+from core.importers.runs import collection_frames, collection_of, imported_run, rankings, run_labels
 
 _SPACE = np.zeros(256, dtype=bool)
 _SPACE[[9, 11, 12, 13, 32]] = True
@@ -218,7 +218,16 @@ _QRELS = _Kind(
     r"^\s*(\S+\s+){3}[-+]?\d+\s",
     r"\s[-+]?\d+\s*$",
 )
+_MARCO = _Kind(
+    ("query_id", "passage_id", "rank"),
+    "This line has {n} fields, a run of MS MARCO has 3: query, passage, rank.",
+    _BLANKS.format(n=3),
+    r"^\s*(\S+\s+){2}\d+\s",
+    r"\s\d+\s*$",
+)
+_TOPIC = _Kind(("query_id", "text"), "This line has {n} fields; topics have 2: query, text.", "", "", "")
 _OBJECT = re.compile(r'\{\s*"[^"]*"\s*:')  # How a JSON object begins
+_HEAD_OF_TOPICS = {"query_id", "qid", "id", "query-id", "_id", "query", "text", "title", "question"}
 _UNUSED = {"iteration": "trec_eval does not read it"}
 
 
@@ -228,6 +237,7 @@ class TrecRun(Format):
     name, title, takes = "trec-run", "TREC run", {"rankings": ""}
     recognised = "Lines of six fields or more, of which the fifth is a number"
     traps = (_BLANK_IDS,)
+    lines = _RUN
 
     def sniff(self, probe: Archive) -> float:
         return _confidence(probe, _is_run, len(_RUN.columns))
@@ -237,14 +247,15 @@ class TrecRun(Format):
         return _misfit(probe, _RUN, _is_run, wanted)
 
     def reports(self, archives: Sequence[Archive], options: Options) -> Iterator[FileReport]:  # noqa: ARG002
-        return _accounts(archives, _RUN.columns)
+        return _accounts(archives, self.lines.columns)
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
         """Read each tag of each file as a run."""
         files, room = [], options.limits.rows_in_memory
         for member in members_of(archives):
-            file = _File(member, _RUN)
-            _refuse_qrels(member)
+            file = _File(member, self.lines)
+            if self.lines is _RUN:
+                _refuse_qrels(member)
             done = ordered_blocks(_ranked(file), member.name, room, options.tie_order)
             room -= done.rows.height if isinstance(done, Ordered) else 0
             files.append((file, done))
@@ -265,6 +276,73 @@ class TrecRun(Format):
             ids = {tag: run.run_id for tag, run in runs.items()}
             parts += [file.ignored, Import(runs=tuple(runs.values())), rankings(done, ids)]
         return merged(parts)
+
+
+class MsMarcoRun(TrecRun):
+    """Rankings of one run, without scores."""
+
+    name, title, takes = "msmarco-run", "MS MARCO run", {"rankings": "without scores"}
+    recognised = "Lines of query, passage and rank, which counts 1..n for each query"
+    lines = _MARCO
+
+    def sniff(self, probe: Archive) -> float:
+        rows = [_fields(line, 3) for _, line in _lines(probe.members[0])] if len(probe.members) == 1 else []
+        if not rows or not all(len(row) == 3 and row[2].isdecimal() for row in rows):
+            return 0.0
+        next_rank: dict[str, int] = {}
+        for query, _, rank in rows:
+            if int(rank) != next_rank.setdefault(query, 1):
+                return 0.0
+            next_rank[query] += 1
+        return SURE if max(next_rank.values()) > 2 else 0.0  # a 1 after each may be a grade
+
+    def why_not(self, probe: Archive) -> str:  # noqa: ARG002
+        return ""
+
+
+class Topics(Format):
+    """Queries with their texts."""
+
+    name, title, takes = "topics", "Topics (query, tab, text)", {"queries": ""}
+    recognised = "Lines of an id, a tab and a text; the file's name or header says query, topic or question"
+    traps = ("A file of ids and texts that is not called so is taken where --as topics says so.",)
+
+    def sniff(self, probe: Archive) -> float:
+        rows = [line.split("\t") for _, line in _lines(probe.members[0])] if len(probe.members) == 1 else []
+        if not rows or not all(len(row) == 2 and row[0].strip() and row[1].strip() for row in rows):
+            return 0.0
+        texts = any(" " in text for _, text in rows)
+        names = " ".join((probe.members[0].stem, *(rows[0] if set(rows[0]) <= _HEAD_OF_TOPICS else ())))
+        asked = re.search(r"quer(y|ies)|topic|question|qid", names.lower()) is not None
+        return 0.0 if not texts else SURE if asked else RESEMBLES + 0.1
+
+    def why_not(self, probe: Archive) -> str:  # noqa: ARG002
+        return "the file's name does not say that it holds queries. If it does, say so (--as topics)"
+
+    def reports(self, archives: Sequence[Archive], options: Options) -> Iterator[FileReport]:  # noqa: ARG002
+        return _accounts(archives, _TOPIC.columns)
+
+    def read(self, archives: Sequence[Archive], options: Options) -> Import:
+        """Read each file; a first line that names the columns is none."""
+        parts = [Import(collections=collection_of(options, "imported: topics"))]
+        for member in members_of(archives):
+            rows = pl.concat([_topics(member, block) for block in blocks(member)])
+            if set(rows.select(pl.col("query_id", "text").str.to_lowercase()).row(0)) <= _HEAD_OF_TOPICS:
+                rows = rows[1:]
+            rows = without_repeats(identified(rows, member.name, "query_id", "text"))
+            refuse(again(rows, "query_id"), "The query {query_id} stands twice.", member.name)
+            parts.append(Import(frames=collection_frames(options, rows.drop("line"))))
+        return merged(parts)
+
+
+def _topics(member: Member, block: Block) -> pl.DataFrame:
+    numbered = enumerate(block.data.decode().split("\n"), block.first_line)
+    lines = [(number, *line.partition("\t")) for number, line in numbered if line.strip()]
+    if bad := next((number for number, _, tab, _ in lines if not tab), None):
+        raise InputError(_TOPIC.short.format(n=1), where=place(member.name, bad))
+    schema = {"line": pl.Int64, "query_id": pl.String, "text": pl.String}
+    rows = [(number, query.strip(), text.strip()) for number, query, _, text in lines]
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 class TrecQrels(Format):
@@ -300,7 +378,8 @@ class TrecQrels(Format):
 
 def _accounts(archives: Sequence[Archive], fields: Sequence[str]) -> Iterator[FileReport]:
     taken = tuple(name for name in fields if name not in _UNUSED)
-    return (FileReport(member.name, "field", taken, _UNUSED) for member in members_of(archives))
+    unused = {name: why for name, why in _UNUSED.items() if name in fields}
+    return (FileReport(member.name, "field", taken, unused) for member in members_of(archives))
 
 
 def _refuse_qrels(member: Member) -> None:
@@ -315,13 +394,19 @@ def _refuse_qrels(member: Member) -> None:
 
 def _ranked(file: _File) -> Iterator[pl.DataFrame]:
     """Yield rows to be ordered: run, stage, query_id, passage_id, rank, score, line."""
-    for rows in file.blocks():
+    for rows in map(_completed, file.blocks()):
         # A rank that is no integer is not an error: trec_eval ignores the column; the scores decide.
         rank = pl.col("rank").cast(pl.Int64, strict=False)
         _refuse_shifted(rows.filter(rank.is_null() | (pl.col("passage_id") == "Q0")), file.member.name)
         yield rows.with_columns(
             rank, score=numbers(rows, "score", file.member.name), stage=pl.lit("final")
         ).drop("iteration")
+
+
+def _completed(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return lines of a run with all fields: those of MS MARCO have no tag and no score."""
+    absent = {"run": pl.lit(""), "iteration": pl.lit(""), "score": pl.lit(None, pl.String)}
+    return rows if "score" in rows.columns else rows.with_columns(**absent)
 
 
 def _refuse_shifted(rows: pl.DataFrame, name: str) -> None:

@@ -421,8 +421,44 @@ def test_any_blanks_between_fields_read_the_same(mark, end):
 RUN_FILE = "".join(
     f"q{query} Q0 doc{rank} {rank} {10 - rank / 7} bm25\n" for query in range(5) for rank in range(1, 8)
 ).encode()
+MARCO = "1\td1\t1\n1\td2\t2\n1\td3\t3\n2\td1\t1\n"
+
+
+@pytest.mark.parametrize("mark", ["\t", " "])
+def test_a_run_of_ms_marco_has_ranks_and_no_scores(mark):
+    made = read(up("bm25.tsv", MARCO.replace("\t", mark)))
+    assert made.detected[0].format == "msmarco-run"
+    assert [run.label for run in made.runs] == ["bm25"]
+    assert rows(made, "rankings").select("query_id", "passage_id", "rank", "score").rows() == [
+        ("1", "d1", 1, None), ("1", "d2", 2, None), ("1", "d3", 3, None), ("2", "d1", 1, None)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1\td1\t1\n2\td2\t1\n", "1\td1\t0\n1\td2\t1\n", "1\td1\t2\n1\td2\t1\n", "1\td1\t0.5\n1\td2\t0.4\n"],
+)
+def test_three_fields_that_may_be_grades_are_no_run(text):
+    assert "no format known" in refusal(up("x.tsv", text))
+
+
+def test_topics_are_taken_by_the_name_of_the_file_or_as_said():
+    text = "1\twhat is it\n2\twhere is\tit\n3\tand a tab\n"
+    for head in ("", "qid\tquery\n"):
+        made = read(up("queries.dev.tsv", head + text.replace("is\tit", "is it")))
+        assert rows(made, "queries").select("query_id", "text").rows() == [
+            ("1", "what is it"), ("2", "where is it"), ("3", "and a tab")
+        ]  # fmt: skip
+    plain = up("x.tsv", text.replace("is\tit", "is it"))
+    assert "say so (--as topics)" in refusal(plain)
+    assert read(plain, format="topics").taken["queries"] == 3
+    assert "The query '1' stands twice." in refusal(up("topics.tsv", "1\ta b\n1\ta c\n"))
+
+
 OFFERS = {
     "trec-run": ("trec-run", RUN_FILE),
     "trec-qrels": ("trec-qrels", b"q1 0 a 1\nq1 0 b 0\nq2 0 a 1\n"),
+    "msmarco": ("msmarco-run", MARCO.encode()),
+    "topics": ("topics", b"qid\tquery\n1\twhat is it\n2\twhere is it\n"),
     "gz": ("trec-run", gzip.compress(RUN_FILE)),
 }
