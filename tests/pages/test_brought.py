@@ -48,6 +48,14 @@ CASES: dict[str, tuple[dict[str, str], Figures]] = {
         {"evaluations.json": json.dumps(lists.EVALUATIONS)},
         {("evaluations", "ranked", None): [1, 2], ("evaluations", "NDCG@10", 2): [0.75]},
     ),
+    "lists of ids in cells": (
+        {"rows.csv": lists.LISTS["python/rows.csv"]},
+        {("rows", "judgements", None): [3], ("rows", "ranked", None): [3], ("rows", "nDCG", 2): [0.315]},
+    ),
+    "an evaluation table of MLflow": (
+        {"eval_results_table.json": lists.split(lists.MLFLOW)},
+        {("eval_results_table", "Precision", 3): [0.25], ("eval_results_table", "judgements", None): [2]},
+    ),
     "recall of big-ann": (
         {"bigann.csv": stack_rows.BIG_ANN},
         {

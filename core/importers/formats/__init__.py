@@ -13,6 +13,7 @@ from core.importers.formats.evaluated import Evaluated
 from core.importers.formats.excel import Excel
 from core.importers.formats.judging_sheet import JudgingSheet
 from core.importers.formats.lists.quepid import Quepid
+from core.importers.formats.lists.query_rows import QueryRows
 from core.importers.formats.lists.search import RankEval, SearchRelevance
 from core.importers.formats.mteb import Mteb
 from core.importers.formats.open_rag_eval import OpenRagEval
@@ -72,6 +73,7 @@ FORMATS: tuple[Format, ...] = (
     JudgedSpans(),
     JudgingSheet(),
     Quepid(),
+    QueryRows(),
     RankEval(),
     SearchRelevance(),
     TableFormat(),

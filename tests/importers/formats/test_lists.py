@@ -2,9 +2,10 @@
 
 import json
 
+import polars as pl
 import pytest
 
-from tests.importers.helpers import lost, read, refusal, rows, up
+from tests.importers.helpers import lost, parquet, read, refusal, rows, up
 
 FOUND = """\
 Team Name,Case Name,Case ID,Query Text,Doc ID,Doc Position,Title,Rating
@@ -185,6 +186,101 @@ def test_a_pairwise_comparison_is_two_runs():
     assert listed(made) == [("a", "tv", 1, "1", None), ("a", "tv", 2, "2", None), ("b", "tv", 1, "2", None)]
 
 
+ROWS = [
+    {"query_id": "q1", "query": "who?", "retrieved_ids": ["d1", "d2"], "expected_ids": ["d2"], "mrr": 0.5,
+     "ndcg@2": 0.63, "latency_ms": 12.5},
+    {"query_id": "q2", "query": "what?", "retrieved_ids": ["7"], "expected_ids": ["8", "9"], "mrr": 0.0,
+     "ndcg@2": 0.0, "latency_ms": 10.0},
+]  # fmt: skip
+RANKED = [("rows", "q1", 1, "d1", None), ("rows", "q1", 2, "d2", None), ("rows", "q2", 1, "7", None)]
+
+
+def as_cells(write):
+    return [
+        {key: write(cell) if isinstance(cell, list) else cell for key, cell in row.items()} for row in ROWS
+    ]
+
+
+def split(rows):
+    return json.dumps({"columns": list(rows[0]), "data": [list(row.values()) for row in rows]})
+
+
+LISTS = {
+    "rows.json": json.dumps(ROWS),
+    "rows.jsonl": "".join(json.dumps(row) + "\n" for row in ROWS),
+    "rows.parquet": parquet(pl.DataFrame(ROWS)),
+    "split/rows.json": split(ROWS),
+    "json/rows.csv": pl.DataFrame(as_cells(json.dumps)).write_csv(),
+    "python/rows.csv": pl.DataFrame(as_cells(str)).write_csv(),
+    "tuples/rows.csv": pl.DataFrame(as_cells(lambda cell: str(tuple(cell)))).write_csv(),
+    "numpy/rows.csv": pl.DataFrame(as_cells(lambda cell: str(cell).replace(",", ""))).write_csv(),
+    "bars/rows.csv": pl.DataFrame(as_cells("|".join)).write_csv(),
+    "semicolons/rows.csv": pl.DataFrame(as_cells("; ".join)).write_csv(),
+    "commas/rows.tsv": pl.DataFrame(as_cells(", ".join)).write_csv(separator="\t"),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_row_for_each_query_with_lists_of_ids(name):
+    made = read(up(name.rsplit("/", 1)[-1], LISTS[name]))
+    assert {each.format for each in made.detected} == {"query-lists"}
+    assert listed(made) == RANKED
+    assert [row[:3] for row in judged(made)] == [("q1", "d2", 1), ("q2", "8", 1), ("q2", "9", 1)]
+    assert measured(made) == {("rows", "mrr", 2, 0.25, 2), ("rows", "nDCG", 2, 0.315, 2)}
+    assert sorted(rows(made, "timings").select("query_id", "ms").rows()) == [("q1", 12.5), ("q2", 10.0)]
+    assert dict(rows(made, "queries").select("query_id", "text").rows()) == {"q1": "who?", "q2": "what?"}
+    (report,) = made.reports
+    assert set(report.taken) == set(ROWS[0])
+
+
+MLFLOW = [
+    {"question": "who?", "outputs": ["a.md", "b.md"], "ground_truth": ["b.md"], "precision_at_3/score": 0.5,
+     "ndcg_at_3/score": 0.6, "note": "x"},
+    {"question": "what?", "outputs": ["c.md"], "ground_truth": ["d.md"], "precision_at_3/score": 0.0,
+     "ndcg_at_3/score": None, "note": "y"},
+]  # fmt: skip
+ANSWERS = [{"inputs": "who?", "outputs": "she", "targets": "her", "answer_correctness/v1/score": 4,
+            "latency": 1.5, "token_count": 7}]  # fmt: skip
+
+
+@pytest.mark.parametrize("write", [split, json.dumps])
+def test_an_evaluation_table_of_mlflow(write):
+    made = read(up("eval_results_table.json", write(MLFLOW)))
+    label = "eval_results_table"
+    assert listed(made) == [
+        (label, "what?", 1, "c.md", None), (label, "who?", 1, "a.md", None), (label, "who?", 2, "b.md", None)
+    ]  # fmt: skip
+    assert measured(made) == {(label, "Precision", 3, 0.25, 2), (label, "nDCG", 3, 0.6, 1)}
+    assert [row[:3] for row in judged(made)] == [("what?", "d.md", 1), ("who?", "b.md", 1)]
+    assert list(made.reports[0].left_out) == ["note"]
+
+
+def test_answers_of_mlflow():
+    made = read(up("eval_results_table.json", split(ANSWERS)))
+    assert rows(made, "answers")["text"].to_list() == ["she"]
+    assert rows(made, "gold_answers")["answer"].to_list() == ["her"]
+    assert rows(made, "timings")["ms"].to_list() == [1500.0]
+    assert ("eval_results_table", "answer_correctness, 1 to 5", None, 4.0, 1) in measured(made)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"retrieved_ids": [["d1"]]}, "A list of ids holds a list"),
+        ({"query_id": None, "query": None}, "The row names no query"),
+        ({"query_id": "q2"}, "The query 'q2' stands twice"),
+    ],
+)
+def test_rows_that_are_refused(change, said):
+    found = refusal(up("rows.json", json.dumps([{**ROWS[0], **change}, ROWS[1]])))
+    assert said in found
+
+
+def test_counts_are_no_lists():
+    counts = "query,retrieved,relevant,run,ndcg@10\nq1,5,3,a,0.5\nq2,6,3,a,0.6\n"
+    assert {each.format for each in read(up("x.csv", counts)).detected} == {"table"}
+
+
 OFFERS = {
     "rank-eval-request": ("rank-eval", json.dumps(REQUEST).encode()),
     "rank-eval-response": (
@@ -193,6 +289,10 @@ OFFERS = {
     ),
     "search-relevance": ("search-relevance", json.dumps(EVALUATIONS).encode()),
     "search-relevance-judgements": ("search-relevance", json.dumps(RELEVANCE).encode()),
+    "query-lists-json": ("query-lists", LISTS["rows.json"].encode()),
+    "query-lists-parquet": ("query-lists", LISTS["rows.parquet"]),
+    "query-lists-csv": ("query-lists", LISTS["json/rows.csv"].encode()),
+    "mlflow": ("query-lists", json.dumps(MLFLOW).encode()),
     "quepid": ("quepid", FOUND.encode()),
     "quepid-scores": ("quepid", SCORED.encode()),
 }
