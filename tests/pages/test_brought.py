@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from core.cli.app import app as command
 from core.store import Store
+from tests.importers.formats import test_deepeval as deepeval
 from tests.importers.formats import test_lists as lists
 from tests.importers.formats import test_stack_rows as stack_rows
 from tests.importers.formats import test_vectordbbench as vectordbbench
@@ -55,6 +56,18 @@ CASES: dict[str, tuple[dict[str, str], Figures]] = {
     "an evaluation table of MLflow": (
         {"eval_results_table.json": lists.split(lists.MLFLOW)},
         {("eval_results_table", "Precision", 3): [0.25], ("eval_results_table", "judgements", None): [2]},
+    ),
+    "results of RAGChecker": (
+        {"checked.json": json.dumps(lists.CHECKED)},
+        {("checked", "precision", 2): [0.75], ("checked", "ranked", None): [2]},
+    ),
+    "records of TruLens": (
+        {"records.json": json.dumps(lists.RECORDS)},
+        {("records", "Groundedness", None): [0.75, 1.0]},
+    ),
+    "a cache of DeepEval": (
+        {"deepeval-cache.json": json.dumps(deepeval.CACHE)},
+        {("deepeval-cache", "Faithfulness", 2): [0.75], ("deepeval-cache", "ranked", None): [3]},
     ),
     "recall of big-ann": (
         {"bigann.csv": stack_rows.BIG_ANN},

@@ -12,6 +12,7 @@ from core.importers.formats.enterprise_rag import EnterpriseRag
 from core.importers.formats.evaluated import Evaluated
 from core.importers.formats.excel import Excel
 from core.importers.formats.judging_sheet import JudgingSheet
+from core.importers.formats.lists.answers import MtRag, RagChecker, TruLens
 from core.importers.formats.lists.quepid import Quepid
 from core.importers.formats.lists.query_rows import QueryRows
 from core.importers.formats.lists.search import RankEval, SearchRelevance
@@ -74,6 +75,9 @@ FORMATS: tuple[Format, ...] = (
     JudgingSheet(),
     Quepid(),
     QueryRows(),
+    RagChecker(),
+    MtRag(),
+    TruLens(),
     RankEval(),
     SearchRelevance(),
     TableFormat(),

@@ -22,6 +22,7 @@ from core.importers.read.jsons import (
     mapping,
     number,
     outline,
+    parsed,
     read_json,
     text,
     texts,
@@ -36,6 +37,7 @@ from core.importers.samples import UNNAMED, Answered, Sample, answered, assemble
 from core.importers.settings import axes_of, kept
 
 _WRAPPER = "testRunData"
+_CACHE, _CACHED = "test_cases_lookup_map", "cached_metrics_data"
 _BAR = "|"
 _JUDGING = "the cost of judging, not the stack's"
 _METRIC: Fields = {"name": ("name!", text), "score": ("score", number), "judge": ("evaluationModel", text)}
@@ -72,7 +74,7 @@ _UNITS = ("input_tokens", "output_tokens")
 class DeepEval(Format):
     """Test runs and goldens of DeepEval."""
 
-    name, title = "deepeval", "DeepEval test run or goldens"
+    name, title = "deepeval", "DeepEval test run, cache or goldens"
     names_collection = 1
     units = "completionTime (seconds) and times of traces to milliseconds"
     takes = {
@@ -99,6 +101,18 @@ class DeepEval(Format):
     known = {
         "goldens": _PARTS,
         "csv": _PARTS,
+        "cache": {
+            **{
+                f"{_CACHE}.*.{_CACHED}.metric_data.{key}": why
+                for key, why in {
+                    **dict.fromkeys(keys_of(_METRIC), TAKEN),
+                    "evaluationCost": _JUDGING,
+                    "*": "of judging",
+                }.items()
+            },
+            f"{_CACHE}.*.{_CACHED}.metric_configuration": "of judging",
+            f"{_CACHE}.*.hyperparameters": "they stand in the case, and differ between cases",
+        },
         "run": {f"{place}{key}": why for place in ("", f"{_WRAPPER}.") for key, why in _RUN.items()},
     }
 
@@ -107,6 +121,8 @@ class DeepEval(Format):
         shape = outline(member)
         if f"{_WRAPPER}.testCases[].input" in shape or "testCases[].input" in shape:
             return "run"
+        if _CACHE in shape:
+            return "cache"
         contexts = ("retrieval_context", "retrievalContext", "expected_output", "expectedOutput")
         if "[].input" in shape and any(f"[].{name}" in shape for name in contexts):
             return "goldens"
@@ -132,6 +148,8 @@ def _read(member: Member) -> Answered:
     kind, run, cases = DeepEval.kind(member), {}, _Cases()
     if kind == "csv" or (kind is None and kind_of(member) not in (None, "jsonl")):
         _from_table(member, cases)
+    elif kind == "cache":
+        _from_cache(member, cases)
     else:
         value = read_json(member)
         run = value if isinstance(value, dict) else {}
@@ -146,6 +164,17 @@ def _read(member: Member) -> Answered:
     if not cases.samples:
         raise InputError("It holds no test case with an input.", where=member.name)
     return _finished(member, run, cases)
+
+
+def _from_cache(member: Member, cases: _Cases) -> None:
+    """Read what a cache keeps of every case: the case as its key, and its metrics."""
+    for index, (key, kept_) in enumerate(expect(read_json(member), _CACHE, dict, member.name).items()):
+        where = at(member.name, _CACHE, index)
+        case = parsed(key, where)
+        if not isinstance(case, dict):
+            raise InputError("The key is no test case.", where=where)
+        metrics = [mapping(entry, "metric_data", where) for entry in items(kept_, _CACHED, where) or ()]
+        _take({**case, "metricsData": metrics}, where, cases)
 
 
 def _from_table(member: Member, cases: _Cases) -> None:

@@ -193,6 +193,42 @@ def test_real_goldens():
         assert [row["text"] for row in rows(made, "queries").to_dicts()] == [each["input"] for each in golden]
 
 
+def cached(case: dict[str, object], *metrics: object) -> dict[str, object]:
+    held = [{"metric_data": metric, "metric_configuration": {"threshold": 0.5}} for metric in metrics]
+    return {json.dumps(case): {"cached_metrics_data": held, "hyperparameters": None}}
+
+
+CACHE = {
+    "test_cases_lookup_map": {
+        **cached(
+            {"input": "who?", "actual_output": "she", "expected_output": "her", "context": None,
+             "retrieval_context": ["a", "b"], "hyperparameters": None},
+            metric("Faithfulness", 0.5), metric("Contextual Recall", 1.0),
+        ),
+        **cached({"input": "what?", "actual_output": "it", "retrieval_context": ["c"]},
+                 metric("Faithfulness", 1.0)),
+    }
+}  # fmt: skip
+
+
+def test_a_cache_holds_cases_and_their_measures():
+    made = read(up(".deepeval-cache.json", json.dumps(CACHE)))
+    assert {each.format for each in made.detected} == {"deepeval"}
+    found = rows(made, "aggregates").select("measure", "value", "n").rows()
+    assert sorted(found) == [("Contextual Recall", 1.0, 1), ("Faithfulness", 0.75, 2)]
+    assert rows(made, "rankings").height == 3
+    assert sorted(rows(made, "answers")["text"]) == ["it", "she"]
+    assert rows(made, "gold_answers")["answer"].to_list() == ["her"]
+
+
+@pytest.mark.parametrize("key", ["[1]", "no json"])
+def test_a_cache_whose_keys_are_no_cases_is_refused(key):
+    assert "test_cases_lookup_map[0]" in refusal(
+        up("x.json", json.dumps({"test_cases_lookup_map": {key: {"cached_metrics_data": []}}}))
+    )
+
+
 OFFERS = {
     "deepeval": ("deepeval", json.dumps(RUN).encode()),
+    "deepeval-cache": ("deepeval", json.dumps(CACHE).encode()),
 }

@@ -281,6 +281,72 @@ def test_counts_are_no_lists():
     assert {each.format for each in read(up("x.csv", counts)).detected} == {"table"}
 
 
+CHECKED = {
+    "results": [
+        {"query_id": "q1", "query": "who?", "gt_answer": "her", "response": "she",
+         "retrieved_context": [{"doc_id": "d1", "text": "a b"}, {"doc_id": "d2", "text": "c"}],
+         "response_claims": [["s", "p", "o"]], "answer2response": ["Entailment"],
+         "metrics": {"precision": 0.5, "claim_recall": 1.0}},
+        {"query_id": "q2", "query": "what?", "gt_answer": "it", "response": "that",
+         "retrieved_context": [], "metrics": {"precision": 1.0, "claim_recall": 0.0}},
+    ],
+    "metrics": {"overall_metrics": {"precision": 75.0}},
+}  # fmt: skip
+TURNS = [
+    {"conversation_id": "c", "task_id": "c::1", "Collection": "clapnq", "turn": 1,
+     "input": [{"speaker": "user", "text": "first?"}, {"speaker": "agent", "text": "a"},
+               {"speaker": "user", "text": "and now?"}],
+     "contexts": [{"document_id": "d2", "text": "x", "score": 27.5}, {"document_id": "d1", "score": 2.0}],
+     "predictions": [{"text": "now"}], "targets": [{"text": "then", "speaker": "agent"}]},
+    {"task_id": "c::2", "contexts": [{"document_id": "d1", "score": 1.5}], "input": [],
+     "Collection": "clapnq"},
+]  # fmt: skip
+RECORDS = [
+    {"app_name": "rag", "app_version": "v1", "record_id": "r1", "input": "who?", "output": '"she"',
+     "latency": 1.5, "total_cost": 0.01, "Groundedness": 0.75, "Groundedness_calls": "[{}]",
+     "Groundedness feedback cost in USD": 0.1},
+    {"app_name": "rag", "app_version": "v2", "record_id": "r2", "input": "who?", "output": "her",
+     "latency": 0.5, "total_cost": 0.01, "Groundedness": 1.0, "Groundedness_calls": "[{}]",
+     "Groundedness feedback cost in USD": 0.1},
+]  # fmt: skip
+
+
+def test_results_of_ragchecker():
+    made = read(up("checked.json", json.dumps(CHECKED)))
+    assert listed(made) == [("checked", "q1", 1, "d1", None), ("checked", "q1", 2, "d2", None)]
+    assert measured(made) == {
+        ("checked", "precision", 2, 0.75, 2), ("checked", "claim_recall", 2, 0.5, 2)
+    }  # fmt: skip
+    assert rows(made, "answers").sort("query_id")["text"].to_list() == ["she", "that"]
+    assert rows(made, "gold_answers").sort("query_id")["answer"].to_list() == ["her", "it"]
+    assert dict(rows(made, "passages").select("passage_id", "text").rows()) == {"d1": "a b", "d2": "c"}
+
+
+def test_tasks_of_mt_rag():
+    made = read(up("tasks.jsonl", "".join(json.dumps(turn) + "\n" for turn in TURNS)))
+    assert listed(made) == [
+        ("tasks", "c::1", 1, "d2", 27.5), ("tasks", "c::1", 2, "d1", 2.0), ("tasks", "c::2", 1, "d1", 1.5)
+    ]  # fmt: skip
+    assert rows(made, "queries").select("query_id", "text").rows() == [("c::1", "and now?")]
+    assert rows(made, "answers")["text"].to_list() == ["now"]
+    assert rows(made, "gold_answers")["answer"].to_list() == ["then"]
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "parquet"])
+def test_records_of_trulens(form):
+    table = pl.DataFrame(RECORDS)
+    content = {"csv": table.write_csv(), "json": json.dumps(RECORDS), "parquet": parquet(table)}[form]
+    made = read(up(f"records.{form}", content))
+    assert {each.format for each in made.detected} == {"trulens"}
+    assert measured(made) == {
+        ("rag v1", "Groundedness", None, 0.75, 1), ("rag v2", "Groundedness", None, 1.0, 1)
+    }  # fmt: skip
+    assert sorted(rows(made, "answers")["text"]) == ["her", "she"]
+    assert sorted(rows(made, "timings")["ms"]) == [500.0, 1500.0]
+    (report,) = made.reports
+    assert {"total_cost", "Groundedness_calls", "Groundedness feedback cost in USD"} == set(report.left_out)
+
+
 OFFERS = {
     "rank-eval-request": ("rank-eval", json.dumps(REQUEST).encode()),
     "rank-eval-response": (
@@ -293,6 +359,9 @@ OFFERS = {
     "query-lists-parquet": ("query-lists", LISTS["rows.parquet"]),
     "query-lists-csv": ("query-lists", LISTS["json/rows.csv"].encode()),
     "mlflow": ("query-lists", json.dumps(MLFLOW).encode()),
+    "ragchecker": ("ragchecker", json.dumps(CHECKED).encode()),
+    "mt-rag": ("mt-rag", "".join(json.dumps(turn) + "\n" for turn in TURNS).encode()),
+    "trulens": ("trulens", json.dumps(RECORDS).encode()),
     "quepid": ("quepid", FOUND.encode()),
     "quepid-scores": ("quepid", SCORED.encode()),
 }

@@ -76,7 +76,7 @@ class QueryRows(Lists):
     def sniff(self, probe: Archive) -> float:
         if len(probe.members) != 1:
             return 0.0
-        names = _columns(probe.members[0])
+        names = column_names(probe.members[0])
         roles = _roles(names, {})
         if not roles.keys() & {"text", "query_id"}:
             return 0.0
@@ -91,17 +91,19 @@ class QueryRows(Lists):
     def reports(self, archives: Sequence[Archive], options: Options) -> Iterator[FileReport]:
         for member in (archive.members[0] for archive in archives):
             said = options.table_as(member.name)
-            names = [name for name in _columns(member) if name not in said.without]
-            rows = list(_rows(member))
-            taken = {*_roles(names, said.columns).values(), *_numbers(names, rows)}
+            names = [name for name in column_names(member) if name not in said.without]
+            rows = list(row_cells(member))
+            taken = {*_roles(names, said.columns).values(), *number_columns(names, rows)}
             why = {**dict.fromkeys(names, _NO_NUMBERS), **dict.fromkeys(taken, TAKEN)}
             kind = "key" if outline(member) else "column"
-            yield settled(member.name, kind, _columns(member), why | dict.fromkeys(said.without, AS_YOU_WISH))
+            yield settled(
+                member.name, kind, column_names(member), why | dict.fromkeys(said.without, AS_YOU_WISH)
+            )
 
     def gather(self, member: Member, options: Options) -> Listed:
         said, listed = options.table_as(member.name), Listed()
-        names = [name for name in _columns(member) if name not in said.without]
-        rows, roles = list(_rows(member)), _roles(names, said.columns)
+        names = [name for name in column_names(member) if name not in said.without]
+        rows, roles = list(row_cells(member)), _roles(names, said.columns)
         if not roles.keys() & {"text", "query_id"}:
             raise no_column("query", names, member.name)
         for role in _EITHER.keys() & roles.keys():
@@ -109,7 +111,8 @@ class QueryRows(Lists):
             first = next((cell for cell in filled if cell not in (None, "")), None)
             roles.setdefault(_EITHER[role][0 if _is_list(first) else 1], roles[role])
         placed = {*roles.values()}
-        measures = {name: what for name, what in _numbers(names, rows).items() if name not in placed}
+        known = number_columns(names, rows)
+        measures = {name: what for name, what in known.items() if name not in placed}
         listed.notes += [
             f"{member.name}: `{shown(name)}` {what.assumed}."
             for name, what in measures.items()
@@ -134,7 +137,7 @@ class QueryRows(Lists):
         return listed
 
 
-def _columns(member: Member) -> list[str]:
+def column_names(member: Member) -> list[str]:
     """Return names of columns, or of keys."""
     shape = outline(member)
     if not shape or (kind_of(member) == "jsonl" and "columns" not in shape):
@@ -150,11 +153,11 @@ def _columns(member: Member) -> list[str]:
     return [key for key in keys if not re.search(r"[.\[]", key)]
 
 
-def _rows(member: Member) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def row_cells(member: Member) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield rows with their places."""
     shape = outline(member)
     if "columns[]" in shape:
-        whole, names = read_json(member), _columns(member)
+        whole, names = read_json(member), column_names(member)
         for index, row in enumerate(items(whole, "data", member.name) or ()):
             where = at(member.name, "data", index)
             if not isinstance(row, list) or len(row) != len(names):
@@ -170,7 +173,7 @@ def _rows(member: Member) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def _first(member: Member, column: str) -> object:
     if {"[]", "columns[]"} & outline(member).keys():
-        return next((row.get(column) for _, row in _rows(member)), None)
+        return next((row.get(column) for _, row in row_cells(member)), None)
     rows = first_rows(member, 1)
     return rows[column][0] if rows is not None and column in rows.columns and rows.height else None
 
@@ -227,7 +230,7 @@ def _sample(row: Mapping[str, Any], roles: Mapping[str, str], where: str) -> tup
     return said("run") or "", query, sample
 
 
-def _numbers(names: Sequence[str], rows: _Rows) -> dict[str, Value | None]:
+def number_columns(names: Sequence[str], rows: _Rows) -> dict[str, Value | None]:
     """Return columns of numbers alone, each with what its name says."""
     found: dict[str, Value | None] = {}
     for name in names:
@@ -250,6 +253,14 @@ def _number(cell: object) -> float | bool | None:
         return float(str(cell))
     except ValueError:
         return False
+
+
+def number_in(cell: object, where: str) -> float | None:
+    """Return the number of a cell; None where it is empty."""
+    value = _number(cell)
+    if value is False:
+        raise InputError(f"{quoted(str(cell))} is not a number.", where=where)
+    return value
 
 
 def _measure(sample: Sample, row: Mapping[str, Any], measures: Mapping[str, Value | None]) -> None:
