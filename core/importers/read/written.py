@@ -209,7 +209,10 @@ def numbers_in(
             rest = [column for column in rest if kinds[column] in ("figure", "price", "any")]
             rest = [column for column in rest if not table.rows[column].dtype.is_numeric()]
         grouped = [column for column in rest if _any(bare[column], f"^(?:{_GROUPS})$")]
-        unsaid |= {column: _GROUPS for column in grouped if _all(bare[column], rf"{_GROUPS}|\d+")}
+        grouped = [column for column in grouped if _all(bare[column], rf"{_GROUPS}|\d+")]
+        sure = {column for column in grouped if _any(bare[column], r"\..*\.")}  # 1.200.000 can be no decimals
+        ways |= {column: replace(ways[column], commas="decimal-comma") for column in sure}
+        unsaid |= {column: _GROUPS for column in grouped if column not in sure}
     whole = [column for column in unsaid if kinds[column] == "whole"]  # 1,200 and 1.200 can only be 1200
     for column in whole:
         commas: Reading = "thousands" if unsaid.pop(column) == _EITHER else "decimal-comma"

@@ -31,6 +31,7 @@ SURE = {
     "a zero before it": ("share", ["0,412"], ["0.412"]),
     "thousands and a point": ("figure", ["1,234.5", "12"], ["1234.5", "12"]),
     "two groups": ("figure", ["1,234,567", "3"], ["1234567", "3"]),
+    "European millions": ("figure", ["1.234.567", "1.234", "340"], ["1234567", "1234", "340"]),
     "European thousands": ("figure", ["1.234,5", "340"], ["1234.5", "340"]),
     "blanks between thousands": ("figure", ["1 234", "12 345 678,5"], ["1234", "12345678.5"]),
     "Swiss": ("figure", ["1'234.5"], ["1234.5"]),
