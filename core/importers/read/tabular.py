@@ -66,22 +66,31 @@ class Table:
         Raises:
             InputError: A column is not there; the message lists those that are.
         """
-        there = set(self.rows.columns)
-        for column in columns.values():
-            if column not in there:
-                raise no_column(column, self.rows.columns, self.name)
-        chosen = [as_text(self.rows[column]).alias(name) for name, column in columns.items()]
+        try:
+            chosen = [as_text(self.rows[column]).alias(name) for name, column in columns.items()]
+        except pl.exceptions.ColumnNotFoundError:
+            gone = next(column for column in columns.values() if column not in self.rows.columns)
+            raise no_column(gone, self.rows.columns, self.name) from None
         return pl.DataFrame([*chosen, self.lines.alias("line")])
 
 
 def as_text(values: pl.Series) -> pl.Series:
-    """Return a column as text: blanks around it dropped, empty cells null, lists and structures as JSON."""
+    """Return a column as text: blanks around it dropped, empty cells null, lists and structures as JSON.
+
+    Whole numbers have no point, so that ids of a column of floats are those of other files; durations are
+    milliseconds.
+    """
     if values.dtype.is_nested():
         cells = values.to_list()
         texts = [
             None if cell is None else json.dumps(cell, ensure_ascii=False, default=str) for cell in cells
         ]
         values = pl.Series(values.name, texts, dtype=pl.String)
+    if values.dtype == pl.Duration:
+        values = values.dt.total_microseconds(fractional=True) / 1000
+    if values.dtype.is_float() and bool((values.is_finite() & (values == values.floor())).all()):
+        whole = values.cast(pl.Int64, strict=False)
+        values = whole if whole.null_count() == values.null_count() else values
     text = values.cast(pl.String, strict=False).str.strip_chars()
     return text.replace("", None)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import polars as pl
 import pytest
 
 from tests.importers.formats.test_rowed import as_file
-from tests.importers.helpers import lost, read, refusal, rows, up
+from tests.importers.helpers import lost, parquet, read, refusal, rows, up
 
 WIDE = """\
 ,stack,query_id,ndcg@10,recall@5,latency_ms,cost_usd
@@ -192,3 +194,59 @@ def test_a_table_that_names_hardly_any_query_is_refused():
     assert (
         refusal(up("x.csv", "query,hit@1\na,1\n,1\n,0\n")) == "x.csv:3, column `query_id`: The id is empty."
     )
+
+
+IDS = {
+    "whole": ([1.0, 2.0, 3.0], ["1", "2", "3"]),
+    "with NaN": ([1.0, float("nan"), 3.0], ["1", "3"]),
+    "with null": ([1.0, None, 3.0], ["1", "3"]),
+    "with parts": ([1.0, 2.5, 3.0], ["1.0", "2.5", "3.0"]),
+}
+
+
+@pytest.mark.parametrize("case", IDS)
+def test_ids_among_floats_are_those_of_other_files(case):
+    ids, queries = IDS[case]
+    made = read(up("x.parquet", parquet(pl.DataFrame({"query_id": ids, "ndcg@5": [0.1, 0.2, 0.3]}))))
+    assert rows(made, "signals")["query_id"].to_list() == queries
+    assert sum(each.count for each in lost(made)) == 3 - len(queries)
+
+
+def test_a_ranked_passage_without_an_id_among_floats_is_refused():
+    ranked = pl.DataFrame({"qid": [1.0, float("nan")], "did": [7.0, 8.0], "rank": [1, 1]})
+    assert refusal(up("x.parquet", parquet(ranked))) == "x.parquet:2, column `query_id`: The id is empty."
+    made = read(up("x.parquet", parquet(ranked.head(1))))
+    assert rows(made, "rankings").select("query_id", "passage_id").rows() == [("1", "7")]
+
+
+SPANS = {
+    "latency": ("timings", "ms", [12.5, 3000.0]),
+    "latency_s": ("timings", "ms", [12.5, 3000.0]),
+    "rerank_time": ("timings", "ms", [12.5, 3000.0]),
+}
+
+
+@pytest.mark.parametrize("name", SPANS)
+def test_durations_are_times(name):
+    spans = pl.Series([12_500, 3_000_000]).cast(pl.Duration("us"))
+    made = read(
+        up("x.parquet", parquet(pl.DataFrame({"query_id": ["a", "b"], "mrr@5": [1, 0], name: spans})))
+    )
+    table, column, values = SPANS[name]
+    assert rows(made, table)[column].to_list() == values
+    stacks = pl.DataFrame({"stack": ["a", "b"], "mrr@5": [1, 0], f"{name}_p95": spans})
+    aggregates = rows(read(up("x.parquet", parquet(stacks))), "aggregates")
+    assert aggregates.filter(measure="latency_p95")["value"].to_list() == values
+
+
+@pytest.mark.slow
+def test_the_cost_of_columns_grows_with_their_number():
+    def seconds(columns: int) -> float:
+        head = ",".join(f"ndcg@{k}" for k in range(1, columns + 1))
+        text = f"stack,{head}\na{',0.5' * columns}\nb{',0.6' * columns}\n"
+        began = time.process_time()
+        assert read(up("x.csv", text)).taken["aggregates"] == 2 * columns
+        return time.process_time() - began
+
+    seconds(50)
+    assert seconds(3_000) < 12 * seconds(500)

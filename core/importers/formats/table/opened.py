@@ -22,6 +22,7 @@ from core.importers.formats.table.placed import named_by_place
 from core.importers.formats.table.rowed import OpenRowError, rowed
 from core.importers.formats.table.suited import suited, within_ranges
 from core.importers.meaning import SAME, Meaning, TableAs, meaning
+from core.importers.naming import named, normal
 from core.importers.read.member import Member
 from core.importers.read.rows import identified, refuse
 from core.importers.read.tabular import Table, as_text
@@ -90,12 +91,32 @@ def beside_ids(table: Table, means: Meaning) -> dict[str, pl.DataFrame]:
 def opened_as(member: Member, table: Table, options: Options) -> Opened:
     """Return a table that was read, with what its columns mean."""
     opened = _as_meant(member, table, options)
-    said, _ = without_stars(options.table_as(member.name), table.rows.columns)
+    said, _ = without_stars(in_ms(table, options.table_as(member.name)), table.rows.columns)
     return replace(opened, texts=beside_ids(table, meaning(table.rows.columns, said, member.name)))
 
 
+def in_ms(table: Table, said: TableAs) -> TableAs:
+    """Return what was said of a table, with columns of durations as times in milliseconds."""
+    spans = [column for column, dtype in table.rows.schema.items() if dtype == pl.Duration]
+    told = {}
+    for column in set(spans) - {*said.columns.values(), *said.without}:
+        value = named(column, column) or named(f"{normal(column)}_ms", column)
+        if value and (value.measure == "ms" or value.measure.startswith("latency_")):
+            told[replace(value, factor=1.0).name] = column
+    return replace(said, columns={**told, **said.columns}) if told else said
+
+
+def _ids_missing(table: Table, means: Meaning) -> Table:
+    """Return a table with NaN as missing where it stands for an id, as an empty one becomes among floats."""
+    ids = [column for role, column in means.roles.items() if role in ("query_id", "passage_id", "run")]
+    floats = [column for column in ids if table.rows.schema[column].is_float()]
+    if not floats:
+        return table
+    return Table(table.name, table.rows.with_columns(pl.col(floats).fill_nan(None)), table.lines)
+
+
 def _as_meant(member: Member, table: Table, options: Options) -> Opened:
-    said, stars = without_stars(options.table_as(member.name), table.rows.columns)
+    said, stars = without_stars(in_ms(table, options.table_as(member.name)), table.rows.columns)
     means = meaning(table.rows.columns, said, member.name)
     if stars:
         return _unpivoted(member, table, said, by_patterns(table, means, stars))
@@ -127,7 +148,7 @@ def _opened(member: Member, table: Table, said: TableAs) -> Opened:
     read = numbers_in(table, means.numbers, said.numbers, asking=True, name=member.name)
     plain = read.read(table)
     means = means if means.is_long else rowed(plain, means, said)
-    plain, nameless = _of_named(plain, means)
+    plain, nameless = _of_named(_ids_missing(plain, means), means)
     if means.is_long and plain.rows.height:
         widened = _widened(Opened(member, plain, means, numbers=read), said, _percent_of(table, means, said))
         return replace(widened, left_out=(*nameless, *widened.left_out))
@@ -219,7 +240,7 @@ def lost_measures(why: Mapping[str, str], measures: Iterable[str], name: str) ->
 
 def looked_at(table: Table, said: TableAs, name: str, columns: Sequence[str] | None = None) -> Meaning:
     """Return what the columns mean by the first rows, as far as they say; no number is refused."""
-    said, _ = without_stars(said, columns or table.rows.columns)
+    said, _ = without_stars(in_ms(table, said), columns or table.rows.columns)
     means = meaning(columns or table.rows.columns, said, name)
     if means.is_long:
         return means
