@@ -27,6 +27,7 @@ class Excel(TableFormat):
         "not empty names them"
     )
     traps = (
+        *TableFormat.traps,
         "Formulas are not computed: what the program that saved the file stored is taken.",
         "Macros are not looked at; hidden sheets are read only when they are named.",
         "Several sheets with tables are asked for (--sheet); the others are left out and counted.",

@@ -58,6 +58,12 @@ class TableFormat(Format):
         "",
     )
     recognised = "A table that has the columns of one of the kinds"
+    traps: tuple[str, ...] = (
+        "A number that its measure cannot have is refused by its cell; shares beside percent are asked.",
+        "Columns whose names say nothing in English, German, French, Spanish, Italian, Portuguese or Dutch "
+        "are left out by name.",
+        "Numbers with a unit in each cell (120 ms) are refused, or left out by name.",
+    )
     maps_columns = in_ranges = True
 
     def sniff(self, probe: Archive) -> float:
