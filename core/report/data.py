@@ -18,6 +18,7 @@ from core.records import Origin
 from core.report.summary import summary, terms
 from core.report.words import question
 from core.store import Snapshot
+from core.views.confidence.data import to_judge
 from core.views.confidence.hold import shares
 from core.views.decision import words as decision_words
 from core.views.decision.facts import record, soundness, status_rows
@@ -154,8 +155,9 @@ def record_data(
         if chosen is None
         else [
             {"good": sign.good, "finding": sign.sentence}
-            for sign in soundness(chosen, runner_up, view.quality)
+            for sign in soundness(chosen, runner_up, view.quality, verdict.paired)
         ],
+        "pgs_if_judged": if_judged(view),
         "environment": environment(verdict.table),
         "workspace": workspace(view.snapshot, view.scope),
         "stack": None if chosen is None else _stack(chosen),
@@ -173,6 +175,12 @@ def record_data(
     explained = [{"term": term, "means": means} for term, means in terms(made, view).items()]
     first = {"summary": summary(made, view), "terms": explained}
     return {"format": FORMAT, "version": VERSION, **first, **made}
+
+
+def if_judged(view: View) -> float | None:
+    """Return the PGS were unjudged passages graded like judged ones; None where none is, or it is unknown."""
+    told = to_judge(view, view.constraints)
+    return None if told is None or told.worth.rows.is_empty() else told.filled
 
 
 def definition(quality: Quality) -> str:

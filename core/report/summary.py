@@ -51,6 +51,8 @@ _TIMED = {
 }
 CHANGES = 4  # What would change the choice is said of so many at most
 _SURE = 0.995  # From this chance on, whole percents would say always; from 1 less it on, never
+_MORE = "judging more"
+_NEAR = 0.05  # Chances that are no further apart than this are told once
 _PLAIN = {"SLA": "time limit"}
 """What a limit is called, where its usual name is one of the field."""
 
@@ -127,6 +129,9 @@ def _sure(data: Data) -> str:
     sure = "How sure this is, is unknown"
     if chance is not None:
         sure = f"It is a good choice with {_chance(chance)} probability"
+        judged = data["pgs_if_judged"]
+        if first is not None and first.what == _MORE and judged is not None and judged < chance - _NEAR:
+            return f"{sure}; judging could make it {_chance(judged)}."
     return f"{sure}; {first.what if first else 'nothing close by'} could change it."
 
 
@@ -173,7 +178,7 @@ def _more_known(data: Data) -> Iterator[_Change]:
         some = text.count(better, "stack looks", "stacks look")
         yield _Change("measuring more", f"Measuring more: {some} better, but time or cost is unknown.")
     if _judging(data):
-        yield _Change("judging more", "Judging more: others lead if all their unjudged results are good.")
+        yield _Change(_MORE, "Judging more: others lead if all their unjudged results are good.")
 
 
 def _judging(data: Data) -> bool:

@@ -161,6 +161,7 @@ def fake(**more: Any) -> dict[str, Any]:
         "stacks": [row],
         **dict.fromkeys(("near_misses", "promising", "would_turn", "warnings"), ()),
         "taken": None,
+        "pgs_if_judged": None,
         "delta": 0.01,
         "stack": {"spec": {}},
         **more,
@@ -220,6 +221,11 @@ JUDGE = ("Judging more could overturn the choice: 2 other feasible stacks could 
         ({"pgs": 0.0}, "It is a good choice with under 1 % probability; nothing close by could change it."),
         ({"near_misses": [MISS], "warnings": JUDGE}, "a time limit of 510 ms could change it."),
         ({"near_misses": [{**MISS, "near": False}], "warnings": JUDGE}, "judging more could change it."),
+        (
+            {"warnings": JUDGE, "pgs": 0.95, "pgs_if_judged": 0.51},
+            "It is a good choice with 95 % probability; judging could make it 51 %.",
+        ),
+        ({"warnings": JUDGE, "pgs": 0.95, "pgs_if_judged": 0.93}, "judging more could change it."),
         ({"promising": [{"gain": 0.1}]}, "measuring more could change it."),
         (
             {"promising": [{"gain": -0.1}], "would_turn": [TURN]},

@@ -13,6 +13,7 @@ from core.decide.near import Turn, turns
 from core.decide.pareto import frontier, frontier_2d, frontier_rows
 from core.decide.rules import Decision
 from core.decide.selection import Alternative, Assessment, Price
+from core.decide.ties import Paired
 from core.metrics import Measure
 from core.metrics.rates import CORRECTED
 from core.stats.latency import P95_MIN_QUERIES
@@ -78,7 +79,9 @@ class Finding:
     sentence: str  # what was found, with its number
 
 
-def soundness(row: dict[str, Any], runner_up: dict[str, Any] | None, quality: Quality) -> list[Finding]:
+def soundness(
+    row: dict[str, Any], runner_up: dict[str, Any] | None, quality: Quality, paired: Paired | None = None
+) -> list[Finding]:
     """Give how far a row of the stack table can be trusted: n, interval, latency, holes, unjudged queries."""
     n, low, high = row["n"], row["quality_low"], row["quality_high"]
     many = n is not None and n >= PROTOCOL_QUERIES
@@ -88,11 +91,8 @@ def soundness(row: dict[str, Any], runner_up: dict[str, Any] | None, quality: Qu
     if low is None or high is None:
         findings.append(Finding(False, "No interval: these figures came without per-query data."))
     else:
-        words = f"95 % interval of {quality.name}:{text.interval(low, high)}"
-        other = runner_up["quality"] if runner_up else None
-        inside = other is not None and low <= other <= high
-        rival = f"; the runner-up's {text.score(other)} lies inside it" if inside else ""
-        findings.append(Finding(not inside, f"{words}{rival}."))
+        findings.append(Finding(True, f"95 % interval of {quality.name}:{text.interval(low, high)}."))
+        findings += _lead(row, runner_up, quality, paired)
     if row["latency_ms"] is None:
         findings.append(Finding(False, f"Latency unknown: {row['latency_note']}."))
     else:
@@ -109,6 +109,23 @@ def soundness(row: dict[str, Any], runner_up: dict[str, Any] | None, quality: Qu
         left_out = text.count(row["unjudged_queries"], "ranked query", "ranked queries")
         findings.append(Finding(False, f"{left_out} without judgements left out."))
     return findings
+
+
+def _lead(
+    row: dict[str, Any], runner_up: dict[str, Any] | None, quality: Quality, paired: Paired | None
+) -> list[Finding]:
+    """Say by how much a stack is ahead of the runner-up, query by query; empty where that is not known."""
+    if paired is None or runner_up is None:
+        return []
+    first, other = paired.places(pl.Series([row["run_id"], runner_up["run_id"]], dtype=pl.String)).tolist()
+    if min(first, other) < 0:
+        return []
+    sign = 1.0 if quality.higher_is_better else -1.0
+    lead, *ends = (sign * float(each[0]) for each in paired.differences(np.array([first]), other))
+    surely = min(ends) > 0
+    interval = f"[{text.signed(min(ends))}, {text.signed(max(ends))}]"
+    doubt = "" if surely else "; it may be behind"
+    return [Finding(surely, f"{text.signed(lead)} {interval} ahead of the runner-up, query by query{doubt}.")]
 
 
 def caveats(table: pl.DataFrame, decision: Decision, asked: View) -> dict[str, str]:

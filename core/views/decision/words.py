@@ -35,7 +35,7 @@ _NO_QUALITY = (
     "choose another measure or cutoff."
 )
 
-_REST = 0.05  # Share of the cost from which on stages that are not named are told
+_REST = 0.005  # Share of the cost from which on stages that are not named are told
 
 
 @dataclass(frozen=True)

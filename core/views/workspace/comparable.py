@@ -132,7 +132,9 @@ def environment(table: pl.DataFrame) -> str:
         return "The machine that was timed is not on record."
     if len(known) > 1:
         return f"Timed on {len(known)} different machines: latencies do not compare."
-    return f"Timed on {known.pop()}."
+    how = {json.loads(environment).get("reported") for environment in table["environment"].unique()}
+    told = f": {text.shorten(str(how.pop()), 120)}" if len(how) == 1 and None not in how else ""
+    return f"Timed on {known.pop()}{told}."
 
 
 def at_machine(table: pl.DataFrame, chosen: str | None) -> pl.DataFrame:

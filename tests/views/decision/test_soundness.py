@@ -1,7 +1,9 @@
 import json
 
+import numpy as np
 import pytest
 
+from core.decide.ties import Paired
 from core.views.decision.facts import soundness
 from core.views.headroom import limiting
 from core.views.workspace.comparable import environment
@@ -42,23 +44,33 @@ def test_few_queries_speak_against_trust(n: int | None, good: bool, words: str):
 
 
 @pytest.mark.parametrize(
-    ("interval", "other", "good", "words"),
+    ("interval", "good", "words"),
     [
-        ((None, None), None, False, "No interval: these figures came without per-query data."),
-        ((0.4, 0.6), None, True, "95 % interval of RA-nWG@10: [0.400, 0.600]."),
-        ((0.4, 0.6), 0.3, True, "95 % interval of RA-nWG@10: [0.400, 0.600]."),
-        ((0.4, 0.6), 0.6, False,
-         "95 % interval of RA-nWG@10: [0.400, 0.600]; the runner-up's 0.600 lies inside it."),
-        ((0.4, 0.6), "unknown", True, "95 % interval of RA-nWG@10: [0.400, 0.600]."),
+        ((None, None), False, "No interval: these figures came without per-query data."),
+        ((0.4, 0.6), True, "95 % interval of RA-nWG@10: [0.400, 0.600]."),
     ],
-)  # fmt: skip
-def test_an_interval_is_compared_with_the_runner_up(
-    interval: tuple[float | None, float | None], other: object, good: bool, words: str
-):
-    second = None if other is None else row(quality=None if other == "unknown" else other)
+)
+def test_an_interval_is_told(interval: tuple[float | None, float | None], good: bool, words: str):
     chosen = row(quality=0.5, quality_low=interval[0], quality_high=interval[1])
-    finding = soundness(chosen, second, AT_10)[1]
+    finding = soundness(chosen, None, AT_10)[1]
     assert (finding.good, finding.sentence) == (good, words)
+
+
+@pytest.mark.parametrize(
+    ("gaps", "good", "words"),
+    [
+        ([0.1] * 12, True, "+0.100 [+0.100, +0.100] ahead of the runner-up, query by query."),
+        ([0.3, -0.3] * 6, False, "ahead of the runner-up, query by query; it may be behind."),
+        (None, None, None),
+    ],
+)
+def test_a_lead_is_told_query_by_query(gaps: list[float] | None, good: bool | None, words: str | None):
+    both = stacks(quality=[0.5, 0.4], quality_low=[0.4, 0.3], quality_high=[0.6, 0.5]).to_dicts()
+    values = None if gaps is None else np.array([np.full(12, 0.4) + gaps, np.full(12, 0.4)])
+    paired = None if values is None else Paired([each["run_id"] for each in both], values)
+    found = [one for one in soundness(both[0], both[1], AT_10, paired) if "runner-up" in one.sentence]
+    assert [one.good for one in found] == ([] if good is None else [good])
+    assert all(one.sentence.endswith(words or "") for one in found)
 
 
 @pytest.mark.parametrize(
