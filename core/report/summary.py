@@ -131,7 +131,7 @@ def _sure(data: Data) -> str:
         sure = f"It is a good choice with {_chance(chance)} probability"
         judged = data["pgs_if_judged"]
         if first is not None and first.what == _MORE and judged is not None and judged < chance - _NEAR:
-            return f"{sure}; judging could make it {_chance(judged)}."
+            return f"Good with {_chance(chance)} probability; judging more could make it {_chance(judged)}."
     return f"{sure}; {first.what if first else 'nothing close by'} could change it."
 
 

@@ -223,7 +223,7 @@ JUDGE = ("Judging more could overturn the choice: 2 other feasible stacks could 
         ({"near_misses": [{**MISS, "near": False}], "warnings": JUDGE}, "judging more could change it."),
         (
             {"warnings": JUDGE, "pgs": 0.95, "pgs_if_judged": 0.51},
-            "It is a good choice with 95 % probability; judging could make it 51 %.",
+            "Good with 95 % probability; judging more could make it 51 %.",
         ),
         ({"warnings": JUDGE, "pgs": 0.95, "pgs_if_judged": 0.93}, "judging more could change it."),
         ({"promising": [{"gain": 0.1}]}, "measuring more could change it."),
