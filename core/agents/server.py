@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Literal, ParamSpec
+from typing import Annotated, Any, ParamSpec
 
 from pydantic import Field
 
@@ -19,6 +19,7 @@ from core.decide.axes import HARM, Beside
 from core.errors import ClqError
 from core.extras import needed
 from core.paths import DOCS, PACKAGE
+from core.views.workspace.scope import Percentile
 
 REQUIREMENTS = "requirements-mcp.txt"
 SKILL = PACKAGE / "agents" / "SKILL.md"
@@ -47,7 +48,6 @@ Floors = Annotated[
         )
     ),
 ]
-Percentile = Literal["p50", "p95", "p99"]
 Spec = Annotated[str, Field(description="A file of the working folder, or the text of a specification.")]
 Choices = Annotated[
     dict[str, str | float | list[str]] | None,

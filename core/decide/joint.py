@@ -35,7 +35,7 @@ class JointSample:
     cost: Floats  # [S], $ per 1,000 queries; NaN = unknown
     fixed_quality: Floats  # [S], the reported mean of stacks without values per query; NaN = unknown
     fixed_latency: Floats  # [S], the reported latency of stacks without timings; NaN = unknown
-    share: float = 0.5  # the percentile of the latency, 0.5 or 0.95 for example
+    share: float | None = 0.5  # the percentile of the latency, 0.5 or 0.95 for example; None = its mean
     # By the key of an axis beside the quality [S, Q], NaN = unknown, and [S], the reported means of the rows
     # without any value; left out where it is not looked at
     beside: Mapping[str, tuple[Floats, Floats]] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class JointSample:
                 f"{stacks} stacks do not belong together.",
                 do="Give both as [stacks, queries] on the same queries.",
             )
-        if not 0 < self.share < 1:
+        if self.share is not None and not 0 < self.share < 1:
             raise InputError(f"{self.share} is no percentile.", do="Give one between 0 and 1, such as 0.95.")
 
     @property
@@ -219,7 +219,9 @@ def _means(values: Floats, reported: Floats, drawn: Floats) -> Floats:
 
 
 def latencies(sample: JointSample, drawn: Floats) -> Floats:
-    """Return the percentile of the latency of every stack in every resample."""
+    """Return the percentile, or the mean, of the latency of every stack in every resample."""
+    if sample.share is None:
+        return _means(sample.latency_ms, sample.fixed_latency, drawn)
     percentiles = np.repeat(sample.fixed_latency[:, None], len(drawn), axis=1)
     counts = np.ascontiguousarray(drawn.T, dtype=np.int32)
     for row in np.flatnonzero(sample.latency_varies):

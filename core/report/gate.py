@@ -261,7 +261,7 @@ def answer(was: Recorded, asked: View) -> str:
     if row is None:
         return ""
     name = _version(row, was, table) or was.chosen.stack
-    words = f"Holds: {name}: {numbers(table.row(row, named=True), asked.quality)}."
+    words = f"Holds: {name}: {numbers(table.row(row, named=True), asked.quality, asked.latency)}."
     if was.decided_by < DECIDED_BY:
         words += f" Judged {old_rule.NAMED}."
         now = old_rule.chosen(asked)
@@ -311,7 +311,8 @@ def _worse(row: int, was: Recorded, asked: View) -> list[tuple[str, str, str, st
         words = "it is faster by more than the jitter band"
     if not worse:
         return []
-    now = f"{asked.table['name'][first]}: {numbers(asked.table.row(first, named=True), asked.quality)}"
+    said = numbers(asked.table.row(first, named=True), asked.quality, asked.latency)
+    now = f"{asked.table['name'][first]}: {said}"
     return [("worse", was.chosen.stack, now, words)]
 
 
@@ -369,7 +370,7 @@ def _unversioned(spec: JsonMap) -> JsonMap:
 def _over(row: int, was: Recorded, asked: View) -> list[tuple[str, str, str, str]]:
     """Return the limit that the chosen stack breaks."""
     reasons = asked.decision.excluded().filter(pl.col("row") == row)
-    now = numbers(asked.table.row(row, named=True), asked.quality)
+    now = numbers(asked.table.row(row, named=True), asked.quality, asked.latency)
     return [("limit", was.chosen.stack, now, reason) for reason in reasons["reason"]]
 
 
@@ -384,7 +385,7 @@ def _dominated(row: int, was: Recorded, asked: View) -> list[tuple[str, str, str
     for other in on:
         if not versions[other] and (merits[:, other] >= merits[:, row]).all():
             name = asked.table["name"][other]
-            now = numbers(asked.table.row(other, named=True), asked.quality)
+            now = numbers(asked.table.row(other, named=True), asked.quality, asked.latency)
             return [("dominated", was.chosen.stack, f"{name}: {now}", "no worse in anything, better in one")]
     return []
 

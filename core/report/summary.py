@@ -15,7 +15,7 @@ from core.report.tables import WORDS, Data, costs, counted, said_in, written_as
 from core.views import text
 from core.views.decision.near import OVERTURNED, way_in
 from core.views.decision.words import good_enough
-from core.views.workspace.scope import Quality
+from core.views.workspace.scope import MEAN, Quality
 
 if TYPE_CHECKING:
     from core.views.workspace.view import View
@@ -43,6 +43,7 @@ _TYPICAL = {
     "p50": "half take this long or less",
     "p95": "95 of 100 take this long or less",
     "p99": "99 of 100 take this long or less",
+    "mean": "all times added up, over their number; a few slow ones raise it",
 }
 _TIMED = {
     "path": ("search", "searches"),
@@ -98,7 +99,8 @@ def _price(data: Data) -> str:
     row, asked, on = data["chosen"], data["asked"], data["question"]["on"]
     one, many = _TIMED[data["question"]["latency"]]
     time, limit = text.ms(row["latency_ms"]), _limit(asked["sla_ms"], text.ms)
-    fast = f"A typical {one} takes {time}" if on == "p50" else f"{on[1:]} of 100 {many} take at most {time}"
+    kinds = {"p50": f"A typical {one} takes {time}", MEAN: f"One {one} takes {time} on average (mean)"}
+    fast = kinds.get(on) or f"{on[1:]} of 100 {many} take at most {time}"
     slow = row["latency_ms"] is None
     if row["cost"] is None and row["cost_least"] is None:
         unpriced = _limit(asked["budget_usd_per_1k"], said_in(data).usd)

@@ -180,7 +180,7 @@ def _scores(context: Context, asked: OwnForm, run_ids: Sequence[str]) -> None:
     table = stack_table(snapshot, scope, quality, Latency(), context.book("list"))
     new = table.filter(pl.col("run_id").is_in(list(run_ids)))
     for row in new.iter_rows(named=True) if asked.limit is None else ():  # what was not asked counts as 0
-        complain(f"{row['name']}: {numbers(row, quality)}")
+        complain(f"{row['name']}: {numbers(row, quality, Latency())}")
     others, _ = other_units(snapshot, table)
     for row in new.filter(pl.col("run_id").is_in(list(others))).iter_rows(named=True):
         complain(f"{row['name']}: {others[row['run_id']]}; it is set apart from them.")

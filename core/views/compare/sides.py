@@ -16,7 +16,7 @@ from core.decide.axes import COST, LATENCY, QUALITY
 from core.decide.rules import Decision
 from core.metrics import Measure
 from core.stats.correlation import AGREEMENT
-from core.stats.intervals import Sample
+from core.stats.intervals import Floats, Sample, bootstrap_means
 from core.stats.latency import SHARES, quantile_gap
 from core.stats.significance import Setup, compare
 from core.store import Snapshot
@@ -193,7 +193,7 @@ def sides(
     stacks = {row["name"]: row for row in runs.iter_rows(named=True)}
     paired = {} if rows is None else {row["first"]: row for row in rows.iter_rows(named=True)}
     timed = sample(snapshot, runs.filter(pl.col("latency_ms").is_not_null()), latency)
-    one, q, rows_of_sides = stacks[names[0]], SHARES[latency.percentile], []
+    one, q, rows_of_sides = stacks[names[0]], SHARES.get(latency.percentile), []
     for name in names[1:]:
         other = stacks[name]
         gaps = {
@@ -225,7 +225,7 @@ def _quality(one: Row, other: Row, pair: Row | None) -> dict[str, Any]:
     return {**gap, **kept, **({"verdict": SAME} if equal else {})}
 
 
-def _latency(one: Row, other: Row, timed: pl.DataFrame, jitter: float, q: float) -> dict[str, Any]:
+def _latency(one: Row, other: Row, timed: pl.DataFrame, jitter: float, q: float | None) -> dict[str, Any]:
     gap = _gap(one, other, LATENCY.column)
     if gap["difference"] is None:
         return {**gap, "note": _why(one, other, LATENCY.column, "latency_note") or LATENCY.missing}
@@ -235,7 +235,8 @@ def _latency(one: Row, other: Row, timed: pl.DataFrame, jitter: float, q: float)
     both = mine.join(theirs, on="query_id", suffix="_other").sort("query_id")
     notes = [] if both.height > 1 else [AVERAGES]
     if both.height > 1:
-        apart, low, high = quantile_gap(both["ms_other"].to_numpy(), both["ms"].to_numpy(), q)
+        first, second = both["ms_other"].to_numpy(), both["ms"].to_numpy()
+        apart, low, high = _mean_gap(second - first) if q is None else quantile_gap(first, second, q)
         gap |= {"difference": apart, "low": low, "high": high, "n": both.height}
     verdict = LOSSES if gap["difference"] > 0 else WINS
     if abs(gap["difference"]) <= jitter:
@@ -244,6 +245,12 @@ def _latency(one: Row, other: Row, timed: pl.DataFrame, jitter: float, q: float)
     elif both.height > 1 and low <= 0 <= high:
         verdict = OPEN
     return {**gap, "verdict": verdict, "note": "; ".join(notes) or None}
+
+
+def _mean_gap(apart: Floats) -> tuple[float, float, float]:
+    """Return the mean of paired differences with its 95 % interval."""
+    low, high = (float(end[0]) for end in bootstrap_means(apart[None], whole=None))
+    return float(apart.mean()), low, high
 
 
 def _cost(one: Row, other: Row) -> dict[str, Any]:

@@ -246,7 +246,7 @@ def stacks(view: View, ask: Ask) -> Blocks:
         yield drawn_live(view, marked, f"{said} {about}".strip(), band)
     if clicked is not None:
         row = view.table.row(by_predicate=pl.col("run_id") == selected, named=True)
-        said = words.numbers(row, view.quality)
+        said = words.numbers(row, view.quality, view.latency)
         yield Control(
             "stack", {"view": view, "run_id": selected}, lambda: iter([Text(said, label=f"{row['name']}:")])
         )

@@ -77,7 +77,7 @@ def handed(view: View, table: pl.DataFrame, decision: Decision) -> Shipping:
         other = shipping(view.snapshot, row)
         if other.command:
             which = "ties with it" if place in decision.ties else "searches every vector instead"
-            numbers = words.numbers(row, view.quality)
+            numbers = words.numbers(row, view.quality, view.latency)
             return replace(other, sentence=f"{how.sentence} {row['name']}, which {which}, can: {numbers}.")
     return replace(how, sentence=f"{how.sentence} {WRITTEN}")
 

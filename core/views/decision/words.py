@@ -18,7 +18,7 @@ from core.views import text
 from core.views.decision.near import overturned
 from core.views.workspace.beside import limit_words
 from core.views.workspace.comparable import unjudged_words
-from core.views.workspace.scope import Latency, Quality
+from core.views.workspace.scope import MEAN, Latency, Quality
 from core.views.workspace.stacks import UNPROVEN
 from core.views.workspace.view import View
 
@@ -68,12 +68,14 @@ def limits(constraints: Constraints, latency: Latency) -> str:
     return words
 
 
-def numbers(row: Mapping[str, Any], quality: Quality) -> str:
+def numbers(row: Mapping[str, Any], quality: Quality, latency: Latency) -> str:
     """Return a stack's three numbers: ``RA-nWG@10 0.805 [0.750, 0.850], n = 50; 337 ms; $1.25 / 1k``."""
+    took = text.ms(row["latency_ms"])
+    took += " (mean)" if latency.percentile == MEAN and row["latency_ms"] is not None else ""
     interval = text.interval(row["quality_low"], row["quality_high"])
     return (
         f"{quality.name} {text.score(row['quality'])}{interval}, {text.sample(row['n'])}; "
-        f"{text.told('latency', text.ms(row['latency_ms']))}; {text.told('cost', text.cost_of(row))}"
+        f"{text.told('latency', took)}; {text.told('cost', text.cost_of(row))}"
     )
 
 
@@ -100,7 +102,7 @@ def answer(asked: View, *, one_known: bool = False) -> Answer:
         return Answer(f"No stack{within} is left.", _nearest(table, decision), warning)
     row = table.row(decision.chosen, named=True)
     feasible = int(decision.feasible.sum())
-    sentence = f"{heading}{within}: {numbers(row, quality)}."
+    sentence = f"{heading}{within}: {numbers(row, quality, asked.latency)}."
     meet = f"{feasible:,} of {text.count(table.height, 'stack')} within the limits."
     parts = [lacking(table, decision) or meet, sure_words(decision, sure), took(table, decision)]
     parts += [decision.note, offer_words(table, sure, quality, asked.dropped)]

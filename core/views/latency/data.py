@@ -17,10 +17,10 @@ from core.tables import FIRST_TOKEN, GENERATE
 from core.views.workspace.comparable import at_machine
 from core.views.workspace.costs import basis
 from core.views.workspace.latencies import latencies, sample
-from core.views.workspace.scope import Latency, Percentile, Scope
+from core.views.workspace.scope import MEAN, Latency, Percentile, Scope
 from core.views.workspace.stacks import runs_in
 
-PERCENTILES: tuple[Percentile, ...] = get_args(Percentile)
+PERCENTILES: tuple[Percentile, ...] = tuple(name for name in get_args(Percentile) if name != MEAN)
 STAGES = (*dict.fromkeys(QUERY_STAGES.values()), "generate", TOTAL)
 """The stages in their order; others follow by name, before the total."""
 

@@ -234,8 +234,9 @@ def unknown(rows: pl.DataFrame, quality: Quality) -> Answer:
     reasons = rows["p50_note"].drop_nulls().value_counts(sort=True)
     why = f": {reasons['p50_note'][0]}" if reasons.height else ""
     none = "The only stack has no" if rows.height == 1 else f"None of {rows.height:,} stacks has a"
+    what = "p50" if reasons.height and "only a mean" in reasons["p50_note"][0] else "latency"
     return Answer(
-        f"{none} known latency, whatever its {quality.name}{why}.",
+        f"{none} known {what}, whatever its {quality.name}{why}.",
         "Timings come with runs that are made here, or with imported files that have them.",
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 from core.decide.axes import COST, LATENCY, QUALITY, Axis
 from core.views.what_if import sent
 from core.views.what_if.families import Option
-from core.views.workspace.scope import Percentile
+from core.views.workspace.scope import MEAN, Percentile
 from core.views.workspace.view import View
 
 _OWN = (LATENCY.key, COST.key, QUALITY.key)  # axes of which a way has numbers of its own
@@ -55,7 +55,7 @@ class Bounds:
         value, floor = way["quality"], self.floor
         worse = floor is not None and (value < floor if self.higher_is_better else value > floor)
         words = [
-            _over(LATENCY, way.get(self.percentile), self.sla_ms),
+            _over(LATENCY, way.get("mean_ms" if self.percentile == MEAN else self.percentile), self.sla_ms),
             _over(COST, way["cost"], self.budget),
             f"{'under' if self.higher_is_better else 'over'} the {QUALITY.limit_word}" if worse else "",
             *(self.beside[place] for place in used if place < len(self.beside)),

@@ -32,6 +32,7 @@ from core.views.what_if.words import WORTH
 from core.views.within import beyond, with_limits
 from core.views.workspace.beside import measure_of
 from core.views.workspace.gaps import gap
+from core.views.workspace.scope import MEAN
 from core.views.workspace.view import View
 
 OWN = "scen"  # The setting with one's own scenarios
@@ -190,7 +191,7 @@ def route(view: View, ask: Ask) -> Blocks:
     if own:
         result = routed(own=own)
     if axes := {AXES[axis]: axis for axis in simulator.drawable(result.rows)}:
-        usual = AXES.get(view.latency.percentile, "")
+        usual = AXES.get("mean_ms" if view.latency.percentile == MEAN else view.latency.percentile, "")
         title = ask.listed("Across", axes, "rx", usual=usual if usual in axes else None)
         behind = view.table.clear() if options[0].sent else view.table
         said = cost_unit(view.table)

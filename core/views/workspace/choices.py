@@ -119,7 +119,7 @@ class Choices:
     # Measures that can be computed but are not offered, as one place is known for each question: a link may
     # still ask for one
     unsaid: tuple[str, ...] = ()
-    percentile: Percentile = "p50"  # of the latency: the median, or the first of which any stack has a number
+    percentile: Percentile = "p50"  # of the latency: the median, or what else any stack has
     stacks: Mapping[str, Mapping[int, int]] = field(
         default_factory=dict
     )  # how many have a measure, by cutoff
@@ -218,13 +218,11 @@ def _place(name: str, usual: Sequence[str]) -> tuple[int, int, str]:
 
 
 def _percentile(snapshot: Snapshot, run_ids: list[str]) -> Percentile:
-    """Return the percentile that latencies are shown by first: p50, unless sources gave only higher ones."""
+    """Return what latencies are shown by first: p50, unless only higher percentiles or means are known."""
     came = set(snapshot.aggregates(run_ids)["measure"].unique())
-    usual, *higher = get_args(Percentile)
-    first = next((name for name in higher if f"latency_{name}" in came), usual)
-    if first == usual or f"latency_{usual}" in came or not snapshot.timings(run_ids).is_empty():
-        return cast(Percentile, usual)
-    return cast(Percentile, first)
+    usual, *others = get_args(Percentile)
+    first = next((name for name in (usual, *others) if f"latency_{name}" in came), usual)
+    return cast(Percentile, usual if snapshot.timings(run_ids).height else first)
 
 
 def telling(snapshot: Snapshot, golden_set_id: str | None, names: Sequence[str]) -> list[str]:

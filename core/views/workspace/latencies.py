@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import polars as pl
 
 from core.decide.rules import Constraints, Decision
 from core.decide.ties import JITTER_MS, jitter, pass_differences
 from core.prices.cost import mean_usage
 from core.records import Origin
+from core.stats.intervals import bootstrap_means
 from core.stats.latency import AFTER_RETRIEVAL, TOTAL, Generation, per_query, per_repeat, summarise
 from core.store import Snapshot
 from core.tables import GENERATE, remembered
 from core.views import text
 from core.views.workspace.answers import taken
 from core.views.workspace.costs import basis
-from core.views.workspace.scope import Ids, Latency
+from core.views.workspace.scope import MEAN, Ids, Latency
+from core.views.workspace.scores import mean, places
 
+MEAN_SAID = "a mean, which few slow queries raise"
 _NO_MODEL = "generation was not timed: give its speed in Settings"
 _MODELLED = "retrieval {}, generation modelled"
 _NONE = Ids()
@@ -25,7 +29,7 @@ COLUMNS = ("latency_ms", "latency_low", "latency_high", "latency_n", "latency_ba
 
 
 def latencies(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:
-    """Return one latency per run."""
+    """Return one latency per run; a mean is said to be one."""
     sources = [_measured(snapshot, runs, latency), _reported(snapshot, runs, latency)]
     # A percentile that is withheld here does not hide one that was reported for the same run.
     known = [source.filter(pl.col("latency_ms").is_not_null()) for source in sources]
@@ -34,39 +38,48 @@ def latencies(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.Da
     without = pl.when(needless).then(pl.lit("this stack has no reranker"))
     why = pl.coalesce(
         pl.lit(_NO_MODEL if untimed else None, pl.String),
-        "mean_note",
+        "other_note",
         "latency_note",
         without.otherwise(pl.lit("no timings recorded")),
     )
+    of_mean = [pl.lit(MEAN_SAID)] if latency.percentile == MEAN else []
     both = pl.concat([*known, *sources], how="vertical_relaxed").unique("run_id", keep="first")
     return (
         runs.select("run_id", "reranker")
         .join(both, on="run_id", how="left", maintain_order="left")
-        .join(_means(snapshot, runs), on="run_id", how="left", maintain_order="left")
+        .join(_other(snapshot, runs, latency), on="run_id", how="left", maintain_order="left")
         .with_columns(
             pl.when(pl.col("latency_ms").is_not_null()).then(pl.col("latency_basis")).alias("latency_basis"),
             pl.when(pl.col("latency_ms").is_null())
             .then(why)
-            .otherwise(pl.col("latency_note"))
+            .otherwise(pl.concat_str([*of_mean, "latency_note"], separator="; ", ignore_nulls=True))
+            .replace("", None)
             .alias("latency_note"),
         )
         .select("run_id", *COLUMNS)
     )
 
 
-def _means(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
-    """Name runs whose source reported a mean: run_id, mean_note. A mean is no percentile."""
+def _other(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:
+    """Name runs whose source reported a mean where a percentile is asked for, or a p50 where a mean is.
+
+    Returns:
+        run_id and other_note; neither stands for the other.
+    """
+    of = "p50" if latency.percentile == MEAN else MEAN
     figures = snapshot.aggregates(runs["run_id"].to_list())
-    total = figures.filter((pl.col("measure") == "latency_mean") & (pl.col("stage") == TOTAL))
+    total = figures.filter((pl.col("measure") == f"latency_{of}") & (pl.col("stage") == TOTAL))
+    words = f"only a {of} was reported: {{}} ms a query"
     return total.unique("run_id", keep="first").select(
-        "run_id",
-        pl.format("only a mean was reported: {} ms a query", pl.col("value").round(1)).alias("mean_note"),
+        "run_id", pl.format(words, pl.col("value").round(1)).alias("other_note")
     )
 
 
 def _measured(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:
     p = latency.percentile
     rows = sample(snapshot, runs, latency)
+    if p == MEAN:
+        return _measured_mean(runs, rows)
     whole = rows.select("run_id", "query_id", pl.lit(TOTAL).alias("stage"), pl.lit(1).alias("repeat"), "ms")
     table = summarise(whole).join(rows.group_by("run_id").agg(pl.col("modelled").any()), on="run_id")
     table = table.join(runs.select("run_id", basis()), on="run_id")
@@ -80,6 +93,30 @@ def _measured(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.Da
         pl.col("n").cast(pl.Int32).alias("latency_n"),
         pl.when(modelled).then(pl.lit("modelled")).otherwise("basis").alias("latency_basis"),
         pl.coalesce(reason, pl.when(modelled).then(pl.format(_MODELLED, "basis"))).alias("latency_note"),
+    )
+
+
+def _measured_mean(runs: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the mean over the queries that were timed, with its interval."""
+    run_ids, query_ids = (rows[name].unique(maintain_order=True).to_list() for name in _NAMES[:2])
+    values = np.full((len(run_ids), len(query_ids)), np.nan)
+    if rows.height:
+        run, query = places(rows, run_id=run_ids, query_id=query_ids)
+        values[run, query] = rows["ms"].to_numpy()
+    means, n = mean(values)
+    low, high = bootstrap_means(values, whole=None) if rows.height else (means, means)
+    columns = dict(zip(COLUMNS[:4], (means, low, high, n.astype(np.int32)), strict=True))
+    table = pl.DataFrame({"run_id": pl.Series(run_ids, dtype=pl.String), **columns})
+    modelled = pl.col("modelled")
+    return (
+        table.with_columns(pl.col(pl.Float64).fill_nan(None))
+        .join(rows.group_by("run_id").agg(modelled.any()), on="run_id")
+        .join(runs.select("run_id", basis()), on="run_id")
+        .select(
+            *table.columns,
+            pl.when(modelled).then(pl.lit("modelled")).otherwise("basis").alias("latency_basis"),
+            pl.when(modelled).then(pl.format(_MODELLED, "basis")).alias("latency_note"),
+        )
     )
 
 
@@ -108,9 +145,10 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.Da
 
 
 def _reported_path(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:
-    """Give latencies from aggregates: the reported total, else the sum of the medians of the stack's stages.
+    """Give latencies from aggregates: the reported total, else the sum over the stages of the stack.
 
-    High percentiles of stages do not add up to one of the whole path, so several of them stay unknown.
+    Of medians or means; high percentiles of stages do not add up to one of the whole path, so several of
+    them stay unknown.
     """
     figures = (
         snapshot.aggregates(runs["run_id"].to_list())
@@ -133,7 +171,8 @@ def _reported_path(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> 
     there = pl.col("value").is_not_null()
     published = pl.col("origin") == "published"
     kinds = pl.col("stages")
-    summed_up = pl.when(kinds > 1).then(pl.format("sum of {} stage medians", kinds))
+    of = "means" if latency.percentile == MEAN else "medians"
+    summed_up = pl.when(kinds > 1).then(pl.format(f"sum of {{}} stage {of}", kinds))
     return (
         runs.select("run_id", "origin")
         .join(total.select("run_id", "value", "n", "low", "high"), on="run_id", how="left")
@@ -152,7 +191,7 @@ def _reported_path(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> 
 
 def _why_unknown(latency: Latency) -> pl.Expr:
     missing = pl.when(pl.col("missing") != "").then(pl.format("not reported: {}", "missing"))
-    several = pl.lit(latency.percentile != "p50") & (pl.col("stages") > 1)
+    several = pl.lit(latency.percentile not in ("p50", MEAN)) & (pl.col("stages") > 1)
     return pl.coalesce(
         missing, pl.when(several).then(pl.lit(f"{latency.percentile} of single stages do not add up"))
     )

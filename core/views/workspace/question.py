@@ -39,7 +39,8 @@ class Aim:
         Choice(
             "on", "latency percentile",
             "p50: half of the queries are faster. p95: 95 % are; withheld below 60 queries. p99: withheld "
-            "below 299. By default p50, or what is there instead.",
+            "below 299. mean: for stacks of which only a mean is known. By default p50, or what is there "
+            "instead.",
             flag="--on", title="Latency", dependent=True, rare=True,
         ),
     ] = None  # fmt: skip

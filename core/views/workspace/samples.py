@@ -45,7 +45,7 @@ def joint_sample(
         cost=floats(table, "cost"),
         fixed_quality=floats(table, "quality"),
         fixed_latency=floats(table, "latency_ms"),
-        share=SHARES[latency.percentile],
+        share=SHARES.get(latency.percentile),
         beside={axis.key: (_matrix(rows, ids, queries), axis.read(table)) for axis, rows in beside.items()},
         band=bands(table, None),
         query_ids=tuple(queries),

@@ -20,7 +20,8 @@ from core.metrics.rates import ANSWER, ANY
 from core.stats.latency import Generation
 from core.store import Snapshot
 
-Percentile = Literal["p50", "p95", "p99"]
+Percentile = Literal["p50", "p95", "p99", "mean"]
+MEAN: Percentile = "mean"
 LatencyScope = Literal["path", "rerank", "end-to-end"]
 _OF: Mapping[LatencyScope, str] = {"path": "Retrieval", "rerank": "Reranker", "end-to-end": "End-to-end"}
 
@@ -170,7 +171,7 @@ def zone(quality: Quality, table: pl.DataFrame) -> float:
 class Latency:
     """Which latency decides."""
 
-    percentile: Percentile = "p50"  # the median, the 95th or the 99th percentile over queries
+    percentile: Percentile = "p50"  # the median, the 95th or the 99th percentile over queries, or their mean
     # "path" = embed + retrieve + rerank, "rerank" = the reranker call alone, "end-to-end" = the path and the
     # generator
     scope: LatencyScope = "path"

@@ -149,7 +149,7 @@ def test_a_stack_that_a_person_takes_says_in_whose_place_and_is_dropped_aloud():
 
 def test_unknown_figures_read_as_unknown():
     row = stacks(quality=[0.5], n=[None]).row(0, named=True)
-    assert numbers(row, AT_10) == "RA-nWG@10 0.500, n unknown; latency unknown; cost unknown"
+    assert numbers(row, AT_10, Latency()) == "RA-nWG@10 0.500, n unknown; latency unknown; cost unknown"
 
 
 def test_a_stack_that_was_clicked_says_what_became_of_it():
