@@ -50,8 +50,16 @@ def test_only_what_differs_is_said(name):
 
 
 def test_a_meaning_that_two_columns_have():
-    assert words.twice({"a": "run", "b": "run", "c": "", "d": ""}) == ["name of the stack"]
-    assert words.twice({"a": "run", "b": ""}) == []
+    assert words.twice({"a": "query_id", "b": "query_id", "c": "", "d": ""}) == ["query id"]
+    assert words.twice({"a": "query_id", "b": ""}) == []
+
+
+def test_the_name_of_a_stack_may_be_in_two_columns():
+    assert words.twice({"a": "run", "b": "run"}) == []
+    found = seen(b"stack,size,nDCG@5\nA,big,0.5\nB,big,0.4\n")
+    said = words.said(found, "stack", {"stack": "run", "size": "run", "nDCG@5": "nDCG@5"})
+    assert said is not None
+    assert said.columns == {"run": "stack", "run 2": "size"}
 
 
 def test_what_was_assumed_is_said_once():
