@@ -17,7 +17,7 @@ import cbor2
 import polars as pl
 
 from core.importers.formats.annbench import HDF5
-from core.importers.formats.optuna.storage import MAGIC
+from core.importers.read.database import MAGIC
 from tests.importers.formats import test_annbench, test_excel
 from tests.importers.helpers import parquet
 

@@ -21,8 +21,8 @@ import numpy as np
 import polars as pl
 
 from core.importers.formats.annbench import HDF5
-from core.importers.formats.optuna.storage import MAGIC
 from core.importers.formats.own import MANIFEST
+from core.importers.read.database import MAGIC
 from core.importers.read.tabular import PARQUET
 from core.importers.read.workbook import ZIP
 from tests.importers.helpers import zipped

@@ -22,7 +22,7 @@ import pytest
 from core.errors import ClqError
 from core.importers import Import, load
 from core.importers.formats.annbench import HDF5
-from core.importers.formats.optuna.storage import MAGIC
+from core.importers.read.database import MAGIC
 from core.importers.report import FileReport, keyed, sentences, settled
 from tests.importers.formats import test_excel
 from tests.importers.fuzzing import OPTIONS
@@ -276,7 +276,8 @@ UNPACKED = [
     name
     for name, (form, data) in SAMPLES.items()
     if parts_of(data if members(data).keys() == {"x"} else b'{"a": 1}')
-    and form not in ("clq", "ranx-run", "ranx-qrels", "optuna", "ann-benchmarks", "regressions", "excel")
+    and form
+    not in ("clq", "ranx-run", "ranx-qrels", "optuna", "phoenix", "ann-benchmarks", "regressions", "excel")
     and not form.startswith("trec")
 ]
 """Samples whose columns or keys a test can take away."""

@@ -33,6 +33,7 @@ from core.importers.formats.retrieval_response import RetrievalResponse
 from core.importers.formats.spans import JudgedSpans
 from core.importers.formats.stack_rows import AnnRows, SentenceTransformers
 from core.importers.formats.table import TableFormat
+from core.importers.formats.traces.phoenix import Phoenix
 from core.importers.formats.traces.tools import Langfuse, LangSmith, OpenInference
 from core.importers.formats.trec import MsMarcoRun, Topics, TrecQrels, TrecRun
 from core.importers.formats.vectordbbench import VectorDbBench
@@ -64,6 +65,7 @@ FORMATS: tuple[Format, ...] = (
     Evaluated(),
     LangSmith(),
     OpenInference(),
+    Phoenix(),
     Langfuse(),
     RanxRun(),
     RanxQrels(),

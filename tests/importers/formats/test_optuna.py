@@ -177,8 +177,8 @@ def test_refused_storages(extra, message):
 
 
 def test_a_query_without_end_is_stopped(monkeypatch):
-    monkeypatch.setattr("core.importers.formats.optuna.storage._MOST_STEPS", 0)
-    monkeypatch.setattr("core.importers.formats.optuna.storage._STEP", 10)
+    monkeypatch.setattr("core.importers.read.database._MOST_STEPS", 0)
+    monkeypatch.setattr("core.importers.read.database._STEP", 10)
     assert "interrupted" in refusal(up("endless.db", storage()))
 
 

@@ -1,6 +1,7 @@
 import io
 import json
-from contextlib import suppress
+import sqlite3
+from contextlib import closing, suppress
 from types import MappingProxyType
 
 import polars as pl
@@ -92,6 +93,73 @@ def as_parquet(entries: list[dict[str, object]]) -> bytes:
     keys = list(dict.fromkeys(key for each in entries for key in each))
     wide = [{key: each.get(key) for key in keys} for each in entries]
     return parquet(pl.DataFrame(wide, infer_schema_length=None, strict=False))
+
+
+def nested(entry: dict[str, object]) -> dict[str, object]:
+    """The attributes of a span as Phoenix keeps them: maps within maps."""
+    found: dict[str, object] = {}
+    for key, value in entry.items():
+        if key.startswith("attributes."):
+            *above, last = key.removeprefix("attributes.").split(".")
+            holder = found
+            for step in above:
+                holder = holder.setdefault(step, {})
+            holder[last] = (
+                [{"document": {name.partition(".")[2]: cell for name, cell in one.items()}} for one in value]
+                if last == "documents"
+                else value
+            )
+    return found
+
+
+def when(stamp: str | None) -> str | None:
+    return stamp and stamp.replace("T", " ").removesuffix("+00:00")
+
+
+def as_database(entries: list[dict[str, object]]) -> bytes:
+    """What a server of Phoenix keeps of these spans."""
+    traces = list(dict.fromkeys(entry["context.trace_id"] for entry in entries))
+    keys = ("context.span_id", "parent_id", "name", "span_kind", "start_time", "end_time", "status_code")
+    with closing(sqlite3.connect(":memory:")) as made:
+        made.executescript(
+            "CREATE TABLE projects (id INTEGER PRIMARY KEY, name TEXT);"
+            "CREATE TABLE traces (id INTEGER PRIMARY KEY, project_rowid INTEGER, trace_id TEXT);"
+            "CREATE TABLE spans (id INTEGER PRIMARY KEY, trace_rowid INTEGER, span_id TEXT, parent_id TEXT,"
+            " name TEXT, span_kind TEXT, start_time TIMESTAMP, end_time TIMESTAMP, status_code TEXT,"
+            " attributes TEXT, events TEXT);"
+            "INSERT INTO projects VALUES (1, 'default');"
+        )
+        made.executemany(
+            "INSERT INTO traces VALUES (?, 1, ?)", [(place, name) for place, name in enumerate(traces)]
+        )
+        made.executemany(
+            "INSERT INTO spans VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '[]')",
+            [
+                (
+                    place,
+                    traces.index(entry["context.trace_id"]),
+                    *(when(entry.get(key)) if "time" in key else entry.get(key) for key in keys),
+                    json.dumps(nested(entry)),
+                )
+                for place, entry in enumerate(entries)
+            ],
+        )  # fmt: skip
+        made.commit()
+        return made.serialize()
+
+
+def test_the_database_of_phoenix_tells_the_same():
+    made = read(up("phoenix.db", as_database(PHOENIX)), collection_id="c")
+    assert made.detected[0].format == "phoenix"
+    check(made)
+    (report,) = made.reports
+    assert "spans.events" in report.left_out
+    assert "spans.attributes" in report.taken
+
+
+def test_a_database_of_phoenix_whose_attributes_are_no_json_is_refused():
+    broken = as_database(PHOENIX).replace(b'{"input"', b'["input"')
+    assert "phoenix.db, span" in refusal(up("phoenix.db", broken))
 
 
 FORMS = {
@@ -394,6 +462,7 @@ def test_an_index_that_is_a_column_too():
 
 OFFERS = {
     "langsmith": ("langsmith", as_lines(LANGSMITH).encode()),
+    "phoenix": ("phoenix", as_database(PHOENIX)),
     "openinference": ("openinference", json.dumps(PHOENIX).encode()),
     "openinference-csv": ("openinference", as_csv(PHOENIX, repr).encode()),
     "langfuse": ("langfuse", as_csv(LANGFUSE).encode()),

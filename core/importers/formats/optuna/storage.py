@@ -1,20 +1,14 @@
 """An Optuna storage: a SQLite file with studies, trials, their values, parameters and user attributes.
 
-The file is untrusted: it is opened read-only and immutable, a copy of it unless it lies on this disk as it
-is; its schema is checked before anything is read, nothing it defines may run, and how long a query may take
-is bounded.
+Its schema is checked before anything is read.
 """
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
-from itertools import count
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Any
 
 import polars as pl
@@ -22,12 +16,12 @@ import polars as pl
 from core.errors import InputError
 from core.importers.base import LOOK_ROWS, RESEMBLES, SURE, Format, Import, Look, Options, counted, merged
 from core.importers.formats.optuna import TAKES, UNITS, Trial, trial_runs
+from core.importers.read.database import MAGIC, columns_of, database
 from core.importers.read.jsons import parsed
 from core.importers.read.member import Archive, Member, members_of, per_member
 from core.importers.read.text import shown
 from core.importers.report import TAKEN, FileReport, settled
 
-MAGIC = b"SQLite format 3\0"
 _SYSTEM = "study_system_attributes"
 _NAMES = {_SYSTEM: frozenset({"study_id", "key", "value_json"})}
 _NEEDS: dict[str, frozenset[str]] = {
@@ -40,8 +34,6 @@ _NEEDS: dict[str, frozenset[str]] = {
 }
 _PARTS = {f"{table}.{column}": TAKEN for table, columns in (_NEEDS | _NAMES).items() for column in columns}
 _MOST_ROWS = 5_000_000
-_MOST_STEPS = 2_000
-_STEP = 1_000_000  # Instructions of the database's machine between two looks at how long a query has run
 
 _Row = tuple[Any, ...]
 
@@ -122,57 +114,20 @@ def _problem(member: Member) -> str:
 
 @contextmanager
 def _database(member: Member) -> Iterator[_Reader]:
-    """Open the file, or a copy of what is packed, for reading only."""
-    with tempfile.TemporaryDirectory(prefix="clq-") as folder:
-        path = member.path
-        notes: tuple[str, ...] = ()
-        with member.opener() as stored:
-            plain = path is not None and stored.read(len(MAGIC)) == MAGIC
-        if path is None or not plain:
-            path = Path(folder) / "storage.db"
-            with member.stream() as packed, path.open("wb") as copy:
-                shutil.copyfileobj(packed, copy)
-        elif path.with_name(f"{path.name}-wal").exists():
-            notes = (f"{member.name}: a -wal file lies beside it; what only stands there is not read.",)
-        address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
-        try:
-            with closing(sqlite3.connect(address, uri=True)) as connection:
-                _guard(connection, member)
-                yield _Reader(connection, member.name, notes)
-        except (sqlite3.Error, OverflowError, UnicodeError) as error:
-            problem = f"The database cannot be read: {shown(error, 200)}."
-            raise InputError(problem, where=member.name) from error
-
-
-def _guard(connection: sqlite3.Connection, member: Member) -> None:
-    """Let nothing run that the file defines, and no query for ever."""
-    steps = count(1)
-    connection.set_progress_handler(lambda: int(next(steps) > _MOST_STEPS), _STEP)
-    connection.text_factory = lambda data: data.decode("utf-8", "replace")
-    limit = min(member.limits.cell_bytes, 1 << 30)
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, limit)
-    for pragma in ("trusted_schema=OFF", "query_only=ON", "cell_size_check=ON", "mmap_size=0"):
-        connection.execute(f"PRAGMA {pragma}")
+    with database(member) as (connection, notes):
+        yield _Reader(connection, member.name, notes)
 
 
 class _Reader:
     def __init__(self, connection: sqlite3.Connection, name: str, notes: tuple[str, ...]) -> None:
         self._connection, self.name, self.notes = connection, name, notes
         self._left = _MOST_ROWS
-        tables = connection.execute("SELECT name, type, sql FROM sqlite_master LIMIT 10000").fetchall()
-        plain = {
-            name
-            for name, kind, sql in tables
-            if kind == "table" and not str(sql).lstrip().upper().startswith("CREATE VIRTUAL")
-        }
+        columns = columns_of(connection)
+        plain = {column.partition(".")[0] for column in columns}
         if missing := sorted(set(_NEEDS) - plain):
             problem = f"This SQLite database has no table {missing[0]}; an Optuna storage has."
             raise InputError(problem, where=name)
-        self.columns = [
-            f"{table}.{row[1]}"
-            for table in sorted(plain)
-            for row in connection.execute("SELECT * FROM pragma_table_info(?)", (table,))
-        ]
+        self.columns = columns
         self.has_names = _SYSTEM in plain
         for table, needed in (_NEEDS | (_NAMES if self.has_names else {})).items():
             if lacks := sorted(column for column in needed if f"{table}.{column}" not in self.columns):

@@ -1,0 +1,94 @@
+"""The database of Phoenix (SQLite): the spans that it also exports, in its own tables."""
+
+from collections.abc import Iterator, Sequence
+
+import polars as pl
+
+from core.errors import InputError
+from core.importers.base import LOOK_ROWS, Import, Look, Options, merged
+from core.importers.formats.traces.questions import imported
+from core.importers.formats.traces.spans import Span
+from core.importers.formats.traces.tools import OpenInference
+from core.importers.read.database import MAGIC, columns_of, database
+from core.importers.read.jsons import Json, parsed
+from core.importers.read.member import Archive, Member, members_of, per_member
+from core.importers.report import TAKEN, FileReport, settled
+
+_MOST_SPANS = 5_000_000
+_NEEDS = {
+    "projects": ("id", "name"),
+    "traces": ("id", "project_rowid", "trace_id"),
+    "spans": (
+        "id", "trace_rowid", "span_id", "parent_id", "name", "span_kind", "start_time", "end_time",
+        "attributes", "status_code",
+    ),
+}  # fmt: skip
+_PARTS = {
+    **{f"{table}.{column}": TAKEN for table, columns in _NEEDS.items() for column in columns},
+    "spans.*": "follows from the attributes, or is of the server",
+    "*": "of the server, or of its annotations: export these with the spans",
+}
+_QUERY = (
+    "SELECT spans.span_id, spans.parent_id, spans.name, spans.span_kind, spans.start_time, spans.end_time,"
+    " spans.status_code, spans.attributes, traces.trace_id, projects.name"
+    " FROM spans JOIN traces ON traces.id = spans.trace_rowid"
+    " JOIN projects ON projects.id = traces.project_rowid"
+    " ORDER BY spans.id"
+)
+_NAMES = (
+    "context.span_id", "parent_id", "name", "span_kind", "start_time", "end_time", "status_code",
+    "attributes", "context.trace_id", "project_name",
+)  # fmt: skip
+
+
+class Phoenix(OpenInference):
+    """Spans in the database of a Phoenix server."""
+
+    name, title = "phoenix", "Phoenix database (SQLite)"
+    recognised = "a SQLite database with the tables projects, traces and spans"
+    untried = "built from the documented schema: no database that Phoenix wrote was tried"
+
+    def kind(self, member: Member) -> str | None:
+        needed = {f"{table}.{column}" for table, columns in _NEEDS.items() for column in columns}
+        return "spans" if needed <= _columns(member) else None
+
+    def look(self, archive: Archive, options: Options) -> Look:  # noqa: ARG002
+        with database(archive.members[0]) as (connection, _):
+            cells = connection.execute(f"{_QUERY} LIMIT {LOOK_ROWS}").fetchall()
+        rows = [[None if cell is None else str(cell) for cell in row] for row in cells]
+        return Look(pl.DataFrame(rows, schema=dict.fromkeys(_NAMES, pl.String), orient="row"))
+
+    def reports(self, archives: Sequence[Archive], options: Options) -> Iterator[FileReport]:  # noqa: ARG002
+        for member in members_of(archives):
+            yield settled(member.name, "column", sorted(_columns(member)), _PARTS)
+
+    def read(self, archives: Sequence[Archive], options: Options) -> Import:
+        """Read all spans; a run is made of each project's traces."""
+        members, notes, steps = members_of(archives), list[str](), list[Span]()
+        for member in members:
+            with database(member) as (connection, said):
+                notes += said
+                for number, cells in enumerate(connection.execute(_QUERY), 1):
+                    if number > _MOST_SPANS:
+                        raise InputError(f"It holds more than {_MOST_SPANS:,} spans.", where=member.name)
+                    where = f"{member.name}, span {number}"
+                    steps += self.spans(_row(cells, where), where)
+        made = imported(steps, members, options, importer=self.name, source=self.source)
+        return merged((made, Import(notes=tuple(notes))))
+
+
+def _row(cells: Sequence[object], where: str) -> Json:
+    row: Json = dict(zip(_NAMES, cells, strict=True))
+    row["attributes"] = parsed(str(row["attributes"] or "{}"), where)
+    return row
+
+
+@per_member
+def _columns(member: Member) -> frozenset[str]:
+    if not member.head.startswith(MAGIC):
+        return frozenset()
+    try:
+        with database(member) as (connection, _):
+            return frozenset(columns_of(connection))
+    except InputError:
+        return frozenset()
