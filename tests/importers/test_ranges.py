@@ -38,7 +38,7 @@ def contained(columns: dict[str, list[object]], kind: str) -> bytes:
     return buffer.getvalue()
 
 
-KINDS = ("csv", "jsonl", "excel", "parquet")
+KINDS = ("csv", "jsonl", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("excel", "parquet")))
 STACKS = ("a", "b", "c")
 SHAPES = {
     "stacks": lambda values: {"stack": STACKS, "recall@10": values, "latency_ms": [10, 10, 12]},

@@ -204,6 +204,7 @@ def with_more(data: bytes, source: random.Random) -> bytes:
     return buffer.getvalue().encode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLES)
 def test_the_account_sums_to_the_cells_of_the_file(name):
     """Whatever columns and keys a file has besides, in every format; `SAMPLES` has a file of each."""
