@@ -118,7 +118,7 @@ _FORMATS = ", ".join(each.name for each in FORMATS)
 
 def run(
     ctx: typer.Context,
-    paths: Annotated[list[Path], typer.Argument(help="Files, folders, .gz and .zip.", show_default=False)],
+    paths: Annotated[list[Path], typer.Argument(help="Files and folders, also packed.", show_default=False)],
     *,
     as_: Annotated[
         list[str] | None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import lzma
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -16,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, TypeVar, cast
 
 from core.errors import InputError
+from core.importers.read.packing import unpacked, without_endings
 from core.importers.read.text import shown
 
 _T = TypeVar("_T")
@@ -80,12 +82,14 @@ def current() -> Progress | None:
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 HEAD_BYTES = 64 * KIB
-BROKEN = (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError)
+BROKEN = (
+    *(OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile),
+    *(NotImplementedError, RuntimeError, ValueError),
+)
 """Errors that the standard library raises on damaged or unsupported archives."""
-_GZIP, _LZ4 = b"\x1f\x8b", b"\x04\x22\x4d\x18"
 _ENDINGS = (
-    *(".gz", ".lz4", ".qrels", ".txt", ".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".parquet", ".parq"),
-    *(".trec", ".run", ".zip", ".xlsx", ".hdf5", ".h5", ".db", ".sqlite", ".sqlite3", ".md"),
+    *(".qrels", ".txt", ".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".parquet", ".parq"),
+    *(".trec", ".run", ".xlsx", ".hdf5", ".h5", ".db", ".sqlite", ".sqlite3", ".md"),
 )
 
 
@@ -123,17 +127,11 @@ class Member:
 
     @contextmanager
     def stream(self) -> Iterator[BinaryIO]:
-        """Open the content, gzip and LZ4 undone; reading more than the limits allow raises `InputError`."""
+        """Open the content, its packing undone; reading more than the limits allow raises `InputError`."""
         with ExitStack() as stack:
             with sound(self.name):
                 stored = stack.enter_context(self.opener())
-                inner: BinaryIO | gzip.GzipFile = stored
-                begin = inner.read(4)
-                inner.seek(0)
-            if begin.startswith(_GZIP):
-                inner = stack.enter_context(gzip.GzipFile(fileobj=inner))
-            elif begin == _LZ4:
-                inner = stack.enter_context(_lz4(inner, self.name))
+                inner = unpacked(stored, self.name, stack)
             yield cast(BinaryIO, _Bounded(inner, stored, self))
 
     @cached_property
@@ -161,7 +159,7 @@ class Member:
     @property
     def stem(self) -> str:
         """The file name without its folder and its usual endings."""
-        name = self.file
+        name = without_endings(self.file)
         for suffix in _ENDINGS:
             if name.lower().endswith(suffix) and len(name) > len(suffix):
                 name = name[: -len(suffix)]
@@ -196,7 +194,7 @@ class Archive:
     @property
     def stem(self) -> str:
         """Its name without endings."""
-        return self.members[0].stem if len(self.members) == 1 else self.name.removesuffix(".zip")
+        return self.members[0].stem if len(self.members) == 1 else without_endings(self.name)
 
     def split(self) -> tuple[Archive, ...]:
         """Return each member as an archive of its own."""
@@ -262,19 +260,6 @@ class _Bounded(io.RawIOBase):
         if self._progress is not None:
             self._progress.at(self._member.name, self._stored.tell())
         check_unfolded(self._member.name, self._out, self._member.size, self._member.limits)
-
-
-def _lz4(packed: BinaryIO | gzip.GzipFile, name: str) -> BinaryIO:
-    try:
-        import lz4.frame  # noqa: PLC0415
-    except ImportError:
-        problem = "The file is packed with LZ4, whose package is not installed."
-        raise InputError(problem, where=name, do="Install it: pip install lz4.") from None
-    inner = lz4.frame.LZ4FrameFile(packed)
-    with sound(name):
-        twice = inner.read(4) == _LZ4  # as ranx writes it
-        inner.seek(0)
-    return cast(BinaryIO, lz4.frame.LZ4FrameFile(inner) if twice else inner)
 
 
 @contextmanager

@@ -20,6 +20,7 @@ import polars as pl
 from core.errors import InputError
 from core.importers.read.jsons import MOST_BYTES, json_rows, too_large, without_nan
 from core.importers.read.member import Member, sound
+from core.importers.read.packing import BEGIN, kind_of_packing
 from core.importers.read.tabular import READ_ERRORS, Table, json_lines, read_objects, read_text
 from core.importers.read.text import Block, blocks, place, quoted, shown
 
@@ -155,14 +156,13 @@ def _printed(text: str, where: str) -> list[str]:
     return texts
 
 
-_PACKED = (b"\x1f\x8b", b"\x04\x22")
 _UNFOLDS = 8  # How many times its size a packed table is taken to unfold to
 
 
 def is_large(member: Member) -> bool:
     """Tell whether a table is too large to be read at once."""
     with sound(member.name), member.opener() as stored:
-        packed = stored.read(2) in _PACKED
+        packed = kind_of_packing(stored.read(BEGIN)) is not None
     return member.size * (_UNFOLDS if packed else 1) > member.limits.table_bytes
 
 

@@ -1,7 +1,8 @@
-"""Opens what a user offers: files, folders, .gz, .zip and uploads, as archives of readable members.
+"""Opens what a user offers: files, folders, zip, tar, packed files and uploads, as archives of members.
 
-Nothing is unpacked to disk and nothing outside the offer is read: links are not followed, names that leave
-their archive are refused, and what a compressed file may unfold to is bounded while it is being read.
+Nothing outside the offer is read: links are not followed, names that leave their archive are refused, and
+what a packed file may unfold to is bounded while it is being read. No file is unpacked under its name: a
+packed tar archive waits in a file without one.
 """
 
 from __future__ import annotations
@@ -9,22 +10,31 @@ from __future__ import annotations
 import io
 import os
 import re
+import shutil
 import stat
+import tarfile
+import tempfile
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, BinaryIO, Protocol, cast, runtime_checkable
 
 from core.errors import InputError
-from core.importers.read.member import Archive, Limits, Member, check_unfolded, sound
+from core.importers.read.member import MIB, Archive, Limits, Member, check_unfolded, sound
+from core.importers.read.packing import BEGIN, kind_of_packing
 from core.importers.read.text import shown
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _CLUTTER = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini")
 _ENCRYPTED = 0x1
+_IN_MEMORY = 64 * MIB  # Content of a packed tar archive beyond it waits on disk
+_LONGEST_HEADER = 1 << 16  # Bytes of a header of a tar archive
 _NAME = 255  # Characters of a file name, as many as file systems take
 WORKBOOK = "xl/workbook.xml"
 """The part that makes a zip archive an Excel workbook: it is one file, not a folder of its parts."""
@@ -78,7 +88,7 @@ def _open(item: Offered, limits: Limits, stack: ExitStack) -> Archive:
         data = item.getvalue()
         name = shown(PurePosixPath(item.name.replace("\\", "/")).name or "upload", _NAME)
         member = Member(name, name, len(data), limits, lambda: io.BytesIO(data))
-        return _unzip(member, "", stack) if data.startswith(_ZIP) else Archive(name, (member,))
+        return _archive_of(member, "", stack)
     path = Path(cast("str | os.PathLike[str]", item))
     name, parent = shown(path.name or path, _NAME), path.absolute().parent.name
     if path.is_dir():
@@ -88,9 +98,22 @@ def _open(item: Offered, limits: Limits, stack: ExitStack) -> Archive:
     if not path.is_file():
         raise InputError("This is neither a regular file nor a folder.", where=shown(path, 200))
     member = Member(name, name, path.stat().st_size, limits, lambda: path.open("rb"), path)
+    return _archive_of(member, parent, stack)
+
+
+def _archive_of(member: Member, parent: str, stack: ExitStack) -> Archive:
     with member.opener() as file:
-        zipped = file.read(4) in _ZIP
-    return _unzip(member, parent, stack) if zipped else Archive(name, (member,), parent)
+        if file.read(4) in _ZIP:
+            return _unzip(member, parent, stack)
+    return _untar(member, parent, stack) if _is_tar(member) else Archive(member.name, (member,), parent)
+
+
+def _is_tar(member: Member) -> bool:
+    """Tell whether a file, packed or not, begins as a tar archive does; its headers carry their own sums."""
+    with suppress(InputError, tarfile.HeaderError):
+        tarfile.TarInfo.frombuf(member.head[: tarfile.BLOCKSIZE], "utf-8", "surrogateescape")
+        return True
+    return False
 
 
 def _walk(folder: Path, name: str, limits: Limits) -> Archive:
@@ -121,7 +144,6 @@ def _unzip(file: Member, parent: str, stack: ExitStack) -> Archive:
     infos = [info for info in packed.infolist() if not info.filename.endswith("/")]
     if len(infos) > file.limits.members:
         raise InputError(f"The archive holds more than {file.limits.members:,} files.", where=file.name)
-    kept = [info for info in infos if not any(part in _CLUTTER for part in info.filename.split("/"))]
     for info in infos:
         _check_member(file.name, info)
     if len({info.filename for info in infos}) < len(infos):
@@ -130,30 +152,154 @@ def _unzip(file: Member, parent: str, stack: ExitStack) -> Archive:
     check_unfolded(file.name, sum(info.file_size for info in infos), file.size, file.limits)
     if any(info.filename == WORKBOOK for info in infos):
         return Archive(file.name, (file,), parent)
-    if not kept:
-        raise InputError("The archive holds no files.", where=file.name)
-    members = [
-        Member(
+    members = {
+        info.filename: Member(
             f"{file.name}/{shown(info.filename, 200)}",
             shown(info.filename, 200),
             max(info.compress_size, 1),
             file.limits,
             cast("Callable[[], BinaryIO]", partial(packed.open, info)),
         )
-        for info in kept
-    ]
-    skipped = tuple(shown(info.filename) for info in infos if info not in kept)
-    return Archive(file.name, tuple(sorted(members, key=lambda member: member.relative)), parent, skipped)
+        for info in infos
+    }
+    return _archive(file.name, members, parent)
+
+
+def _archive(name: str, members: Mapping[str, Member], parent: str) -> Archive:
+    """Return an archive of members, by their names in it; clutter of systems is skipped."""
+    skipped = [each for each in members if any(part in _CLUTTER for part in each.split("/"))]
+    kept = [member for each, member in members.items() if each not in skipped]
+    if not kept:
+        raise InputError("The archive holds no files.", where=name)
+    return Archive(
+        name, tuple(sorted(kept, key=lambda member: member.relative)), parent, tuple(map(shown, skipped))
+    )
 
 
 def _check_member(archive: str, info: zipfile.ZipInfo) -> None:
-    name, where = info.filename, f"{archive}/{shown(info.filename, 200)}"
-    parts = PurePosixPath(name).parts
-    if not name:
-        raise InputError("The archive holds a file without a name.", where=archive)
-    if name.startswith("/") or "\\" in name or ".." in parts or re.match("[A-Za-z]:", name):
-        raise InputError("The archive names a file outside itself.", where=where)
+    where = f"{archive}/{shown(info.filename, 200)}"
+    _check_name(archive, info.filename)
     if stat.S_ISLNK(info.external_attr >> 16):
         raise InputError("The archive holds a symbolic link.", where=where)
     if info.flag_bits & _ENCRYPTED:
         raise InputError("The archive is encrypted.", where=where, do="Unpack it with its password first.")
+
+
+def _check_name(archive: str, name: str) -> None:
+    if not name:
+        raise InputError("The archive holds a file without a name.", where=archive)
+    parts = PurePosixPath(name).parts
+    if name.startswith("/") or "\\" in name or ".." in parts or re.match("[A-Za-z]:", name):
+        problem = "The archive names a file outside itself."
+        raise InputError(problem, where=f"{archive}/{shown(name, 200)}")
+
+
+def _untar(file: Member, parent: str, stack: ExitStack) -> Archive:
+    content, size = _laid_out(file, stack)
+    infos = list(_infos(file, content))
+    for info in infos:
+        _check_tarred(file.name, info, size)
+    members = {
+        info.name.removeprefix("./"): Member(
+            f"{file.name}/{shown(info.name.removeprefix('./'), 200)}",
+            shown(info.name.removeprefix("./"), 200),
+            max(info.size, 1),
+            file.limits,
+            cast("Callable[[], BinaryIO]", partial(_part, content, info.offset_data, info.size)),
+        )
+        for info in infos
+    }
+    if len(members) < len(infos):
+        raise InputError("The archive holds two files of the same name.", where=file.name)
+    return _archive(file.name, members, parent)
+
+
+def _laid_out(file: Member, stack: ExitStack) -> tuple[BinaryIO, int]:
+    """Return the content of a file to move about in, and its size; what is packed waits without a name."""
+    with file.opener() as stored:
+        packed = kind_of_packing(stored.read(BEGIN))
+    if packed is None:
+        return stack.enter_context(file.opener()), file.size
+    spool = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
+    content = cast(BinaryIO, stack.enter_context(spool))
+    with file.stream() as stream:
+        shutil.copyfileobj(stream, content, MIB)
+    return content, content.tell()
+
+
+def _infos(file: Member, content: BinaryIO) -> Iterator[tarfile.TarInfo]:
+    """Yield what a tar archive lists, but folders."""
+    count = 0
+    try:
+        with sound(file.name):
+            content.seek(0)
+            packed = tarfile.open(fileobj=cast(BinaryIO, _Headers(content, file.name)), mode="r:")  # noqa: SIM115
+            while (info := packed.next()) is not None:
+                packed.__dict__["members"] = []  # it keeps them all
+                count += 1
+                if count > file.limits.members:
+                    problem = f"The archive holds more than {file.limits.members:,} files."
+                    raise InputError(problem, where=file.name)
+                if not info.isdir():
+                    yield info
+    except tarfile.TarError as error:
+        raise InputError(f"The file cannot be read: {shown(error)}.", where=file.name) from error
+
+
+class _Headers:
+    """A tar archive of which only headers are read, none of them long."""
+
+    def __init__(self, content: BinaryIO, name: str) -> None:
+        self._content, self._name = content, name
+        self.seek, self.tell = content.seek, content.tell
+
+    def read(self, size: int = -1) -> bytes:
+        """Return some bytes."""
+        if not 0 <= size <= _LONGEST_HEADER:
+            raise InputError("A header of the archive is too long.", where=self._name)
+        return self._content.read(size)
+
+
+def _check_tarred(archive: str, info: tarfile.TarInfo, size: int) -> None:
+    where = f"{archive}/{shown(info.name, 200)}"
+    _check_name(archive, info.name)
+    if info.issym() or info.islnk():
+        raise InputError("The archive holds a link.", where=where)
+    if not info.isreg() or info.issparse():
+        raise InputError("The archive holds a device, a pipe or a sparse file.", where=where)
+    if info.offset_data + info.size > size:
+        raise InputError("The file cannot be read: the archive is cut off.", where=where)
+
+
+def _part(content: BinaryIO, begin: int, size: int) -> BinaryIO:
+    return cast(BinaryIO, io.BufferedReader(_Part(content, begin, size)))
+
+
+class _Part(io.RawIOBase):
+    """Some bytes of a file, as a file."""
+
+    def __init__(self, content: BinaryIO, begin: int, size: int) -> None:
+        super().__init__()
+        self._content, self._begin, self._size, self._at = content, begin, size, 0
+
+    def readable(self) -> bool:
+        """Say that it can be read."""
+        return True
+
+    def seekable(self) -> bool:
+        """Say that it can be moved about in."""
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move, and return where to."""
+        self._at = max(0, offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence])
+        return self._at
+
+    def readinto(self, buffer: Buffer) -> int:
+        """Read into a buffer; return how many bytes."""
+        view = memoryview(buffer).cast("B")
+        self._content.seek(self._begin + self._at)
+        data = self._content.read(max(0, min(len(view), self._size - self._at)))
+        view[: len(data)] = data
+        self._at += len(data)
+        return len(data)

@@ -18,7 +18,7 @@ from core.tables import frame
 from core.views import text
 from core.views.add.matching import Match, Unmatched
 
-EMPTY = "Tables, TREC, BEIR, ranx, MTEB, AutoRAG, RAGAS, DeepEval, traces…; plain, .gz or .zip."
+EMPTY = "Tables, TREC, BEIR, ranx, MTEB, AutoRAG, RAGAS, DeepEval, traces…; plain or packed."
 NOTHING_YET = "Nothing is written before you press the button."
 BACKGROUND = "Large files are read in the background; you may leave the page, and cancelling changes nothing."
 POLICY: Mapping[Unmatched, str] = {
