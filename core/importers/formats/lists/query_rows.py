@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from core.errors import InputError
@@ -19,7 +20,7 @@ from core.importers.naming import ROLES, Value, named, normal
 from core.importers.read.jsons import at, items, kind_of_value, objects, outline, read_json
 from core.importers.read.member import Archive, Member
 from core.importers.read.rows import id_list
-from core.importers.read.tabular import columns, first_rows, kind_of, read_table
+from core.importers.read.tabular import READ_ERRORS, columns, first_rows, kind_of, read_table
 from core.importers.read.text import no_column, place, quoted, shown
 from core.importers.report import AS_YOU_WISH, TAKEN, FileReport, settled
 from core.importers.samples import Sample
@@ -172,10 +173,12 @@ def row_cells(member: Member) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _first(member: Member, column: str) -> object:
-    if {"[]", "columns[]"} & outline(member).keys():
-        return next((row.get(column) for _, row in row_cells(member)), None)
-    rows = first_rows(member, 1)
-    return rows[column][0] if rows is not None and column in rows.columns and rows.height else None
+    with suppress(InputError, *READ_ERRORS):  # a file that only looks like a table
+        if {"[]", "columns[]"} & outline(member).keys():
+            return next((row.get(column) for _, row in row_cells(member)), None)
+        rows = first_rows(member, 1)
+        return rows[column][0] if rows is not None and column in rows.columns and rows.height else None
+    return None
 
 
 def _roles(names: Sequence[str], said: Mapping[str, str]) -> dict[str, str]:
