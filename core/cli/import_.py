@@ -25,6 +25,7 @@ from core.importers import FORMATS, GRADE_MAPPINGS, Import, Progress
 from core.importers.meaning import Row, mapped
 from core.importers.read.ordering import TieOrder
 from core.importers.read.written import READINGS, readings
+from core.importers.rewriting import WRITINGS
 from core.importers.runs import patterns
 from core.jobs import State, Status, Tracker, asked_to_stop
 from core.pipeline.own.config import Match
@@ -178,8 +179,8 @@ def run(
     strip: Annotated[
         list[str] | None,
         typer.Option(
-            help="What to take off ids, as passages=doc-* or queries=*-v2: the star stands for what is kept; "
-            "may be repeated."
+            help="How ids are written there: passages=doc-* (taken off; the star is kept), +doc-* (added), "
+            f"{', '.join(WRITINGS)} or pad8; may be repeated."
         ),
     ] = None,
     unmatched: Annotated[

@@ -21,12 +21,12 @@ from core.importers.read.member import Archive
 from core.importers.read.ordering import Ordered
 from core.importers.read.streamed import Streamed
 from core.importers.read.text import quoted, shown
+from core.importers.rewriting import STAR, fits, rewritten
 from core.records import Collection, JsonMap, Origin, Run, Stack, canonical_json, short_hash
 from core.tables import TABLES, Frame, Pieces, altered
 
 ID_COLUMNS: Mapping[str, str] = {"queries": "query_id", "passages": "passage_id"}
 """Kind of ids that can be stripped → their column."""
-STAR = "*"
 _OF_PAGE = re.compile(r"table \d+ \(line ")  # Tables of a page, as `read.markdown` names them
 REPEATED = "passages that a list repeats: the first place counts"
 _OWN = {"queries", "passages", "chunks"}  # Tables that say what the ids of a collection are
@@ -242,28 +242,36 @@ def _collection_id(own: str, options: Options, *, several: bool) -> str:
 
 
 def stripped(imported: Import, patterns: Mapping[str, str]) -> Import:
-    """Take a beginning and an end off the ids that rankings, judgements, answers and costs name."""
+    """Write the ids that rankings, judgements, answers and costs name as patterns or rules say."""
     frames, texts = dict(imported.frames), dict(imported.texts)
     for what, pattern in patterns.items():
         if what not in ID_COLUMNS:
             raise UnknownNameError("ids to strip", what, ID_COLUMNS)
-        begin, star, end = pattern.partition(STAR)
-        if not star or STAR in end:
-            do = f"Write one {STAR} for what stays: doc-{STAR}."
-            raise InputError(f"{quoted(pattern)} is no pattern.", do=do)
         column, known = ID_COLUMNS[what], pl.col(ID_COLUMNS[what])
-        longer = known.str.len_chars() > len(begin) + len(end)
-        fits = known.str.starts_with(begin) & known.str.ends_with(end) & longer
+        made = rewritten(known, pattern)
         for table in [frame for frame in frames if column in TABLES[frame] and frame not in _OWN]:
-            other = frames[table].lazy().filter(~fits).select(column).head(1).collect()
+            ids = frames[table].lazy()
+            other = ids.filter(~fits(known, pattern)).select(column).head(1).collect()
             if other.height:
                 problem = f"{quoted(other.item())} does not fit {quoted(pattern)}."
                 raise InputError(problem, do="Give a pattern that all ids fit.")
-            kept = known.str.strip_prefix(begin).str.strip_suffix(end)
-            frames[table] = altered(frames[table], kept)
+            _refuse_same(ids.select(id=known, made=made), pattern)
+            frames[table] = altered(frames[table], made)
         if what in texts:
-            texts[what] = texts[what].with_columns(pl.col("id").str.strip_prefix(begin).str.strip_suffix(end))
+            texts[what] = texts[what].with_columns(rewritten(pl.col("id"), pattern))
     return replace(imported, frames=frames, texts=texts)
+
+
+def _refuse_same(ids: pl.LazyFrame, pattern: str) -> None:
+    """Refuse a rule that makes one id of several; a pattern of fixed ends does not."""
+    if STAR in pattern:
+        return
+    alike = ids.unique().group_by("made").agg("id").filter(pl.col("id").list.len() > 1).sort("made")
+    rows = alike.select(pl.col("id").list.sort().list.head(2)).collect()
+    if rows.height:
+        first, second = rows.row(0)[0]
+        problem = f"By {quoted(pattern)} ids become the same: {quoted(first)} and {quoted(second)}."
+        raise InputError(problem, do="Map the ids in the files.")
 
 
 def patterns(pairs: Sequence[str]) -> dict[str, str]:

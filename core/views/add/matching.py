@@ -16,7 +16,8 @@ import polars as pl
 from core.errors import InputError
 from core.importers import Import
 from core.importers.read.text import shown
-from core.importers.runs import ID_COLUMNS, STAR
+from core.importers.rewriting import STAR, WRITINGS, all_rewritten, in_words
+from core.importers.runs import ID_COLUMNS
 from core.store import Snapshot
 from core.store.rules import RULES
 from core.tables import TABLES, Frame, Pieces, frame
@@ -93,7 +94,10 @@ class Match:
         if self.other_text or not self.foreign:
             return self.other_text
         ours, theirs = (", ".join(map(shown, ids)) for ids in (self.foreign, self.held))
-        return f"The files name {self.what} such as {ours}; the collection has {theirs}."
+        how = (
+            f" Written {in_words(self.strip)}, {self.fit:,} of {self.offered:,} match." if self.strip else ""
+        )
+        return f"The files name {self.what} such as {ours}; the collection has {theirs}.{how}"
 
 
 class UnmatchedError(InputError):
@@ -116,7 +120,7 @@ def ways(matched: Sequence[Match], more: Sequence[str] = ()) -> str:
     return "; or ".join(
         [
             "Name the right collection (--collection)",
-            *([f"strip what the ids have more ({strips})"] if strips else []),
+            *([f"write the ids as the collection does ({strips})"] if strips else []),
             *more,
             "make a collection of its own (--unmatched own)",
             "take it all the same (--unmatched take).",
@@ -435,7 +439,7 @@ def _match(shelf: _Shelf, of: _Reference, what: str, rows: pl.DataFrame, sampled
     marked = rows.with_columns(pl.col("id").is_in(named).alias("known"))
     lost = marked.group_by("owner", "label", maintain_order=True).agg(pl.col("known").any())
     foreign = ids.filter(~ids.is_in(there.implode())).to_list()
-    strip = None if found else _pattern(shelf, of, column, foreign)
+    strip = None if found else _pattern(shelf, of, column, foreign) or _rule(shelf, of, column, foreign)
     return [
         Match(
             collection_id=shelf.name,
@@ -447,7 +451,7 @@ def _match(shelf: _Shelf, of: _Reference, what: str, rows: pl.DataFrame, sampled
             foreign=tuple(foreign[:_FEW]),
             held=tuple(shelf.existing(of, column, None, _FEW)) if foreign else (),
             strip=strip,
-            fit=len(shelf.existing(of, column, _kept(strip, foreign))) if strip else 0,
+            fit=len(shelf.existing(of, column, sorted(set(all_rewritten(foreign, strip))))) if strip else 0,
             own=of.own_judgements or not shelf.stored(of.table),
             sampled=sampled,
             differ=len(differ),
@@ -455,12 +459,6 @@ def _match(shelf: _Shelf, of: _Reference, what: str, rows: pl.DataFrame, sampled
             other_text=texts.example(differ, shelf.name) if differ else "",
         )
     ]
-
-
-def _kept(pattern: str, ids: Sequence[str]) -> list[str]:
-    """Return the ids without a pattern's fixed ends, sorted, each once."""
-    head, _, tail = pattern.partition(STAR)
-    return sorted({name[len(head) : len(name) - len(tail)] for name in ids})
 
 
 def _pattern(shelf: _Shelf, of: _Reference, column: str, foreign: Sequence[str]) -> str | None:
@@ -482,6 +480,21 @@ def _pattern(shelf: _Shelf, of: _Reference, column: str, foreign: Sequence[str])
         return None
     head, tail = begin[: best[0]], end[len(end) - best[1] :]
     return None if STAR in head + tail else f"{head}{STAR}{tail}"
+
+
+def _rule(shelf: _Shelf, of: _Reference, column: str, foreign: Sequence[str]) -> str | None:
+    """Find the rule by which (nearly) all foreign ids exist, none of them the same as another."""
+    held = shelf.existing(of, column, None, _TRIED)
+    begin, end = _common(held or [""]), _common([name[::-1] for name in held or [""]])[::-1]
+    added = {f"+{begin.rstrip('0123456789')}{STAR}", f"+{begin}{STAR}", f"+{STAR}{end}"} - {f"+{STAR}"}
+    padded = {f"pad{len(name)}" for name in held if name.isdecimal() and len(name) < _LONGEST}
+    for rule in (*WRITINGS, *sorted(padded), *sorted(added)):
+        made = all_rewritten(foreign, rule)
+        tried = sorted(made[:: max(1, len(made) // _TRIED)][:_TRIED])
+        other = len(set(made)) == len(foreign) and made != list(foreign) and rule.count(STAR) < 2
+        if other and len(shelf.existing(of, column, tried)) >= _MOST * len(tried):
+            return rule
+    return None
 
 
 def _inside_number(name: str, head: int, tail: int) -> bool:

@@ -11,7 +11,7 @@ from core.importers import ROLES, Import, Preview, Row, TableAs, Value, named, r
 from core.importers.meaning import PLACE_OF, mapped
 from core.importers.read.text import shown
 from core.importers.read.written import Open, OpenNumbersError, Reading
-from core.importers.runs import STAR
+from core.importers.rewriting import STAR, in_words
 from core.jobs import State
 from core.store import Snapshot
 from core.tables import frame
@@ -208,10 +208,13 @@ def sides(match: Match) -> str:
 
 
 def strip_label(matches: Sequence[Match]) -> str:
-    """Name the button that takes off what ids have more: ``Strip “Q” (60 match)``."""
+    """Name the button that writes ids as the workspace does: ``Strip “Q” (60 match)``."""
     strips = [match for match in matches if match.strip]
-    marks = " and ".join(f"“{(match.strip or '').replace(STAR, '…').strip('…')}”" for match in strips)
-    return f"Strip {marks} ({' + '.join(f'{match.fit:,}' for match in strips)} match)"
+    plain = all(STAR in (match.strip or "") and not (match.strip or "").startswith("+") for match in strips)
+    said = [in_words(match.strip or "") for match in strips]
+    marks = " and ".join(word.removeprefix("without ") if plain else word for word in said)
+    how = "Strip" if plain else "Write ids"
+    return f"{how} {marks} ({' + '.join(f'{match.fit:,}' for match in strips)} match)"
 
 
 def missing_parts(snapshot: Snapshot, imported: Import, collection_id: str) -> list[str]:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from core.errors import ClqError
 from core.importers import Import, Limits, Options, Upload, load
+from core.importers.rewriting import all_rewritten
 from core.importers.runs import stripped
 from core.store import Store
 from core.tables import Pieces, frame
@@ -139,6 +140,10 @@ AFFIXES = {
     "prefix": ("doc-{}", "q{}", {"passages": "doc-*"}),
     "suffix": ("{}.txt", "q{}", {"passages": "*.txt"}),
     "both, and queries": ("doc_{}.txt", "Xq{}", {"queries": "X*", "passages": "doc_*.txt"}),
+    "case": ("{}", "Q{}", {"queries": "lower"}),
+    "zeros before": ("00{}", "q{}", {"passages": "unpadded"}),
+    "a number behind": ("{0}_{0}", "q{}", {"passages": "stem"}),
+    "a beginning that they lack": ("{}", "{}", {"queries": "+q*"}),
     "a star": ("*{}", "q{}", {}),
     "no pattern": ("x{0}y{0}", "q{}", {}),
 }
@@ -158,6 +163,41 @@ def test_a_beginning_or_end_to_take_off_is_found_and_taken_off(
             rows(made, "rankings").drop("run_id").equals(rows(run(store, trec()), "rankings").drop("run_id"))
         )
         assert made.runs[0].run_id != run(store, text).runs[0].run_id
+
+
+WRITTEN = {
+    "lower": (["Doc A", "B"], ["doc a", "b"]),
+    "upper": (["a", "b1"], ["A", "B1"]),
+    "number": (["1.0", "2", "1E+05", "1.5e3", "1.5", "v1.0"], ["1", "2", "100000", "1500", "1.5", "v1.0"]),
+    "unpadded": (["007", "0", "10"], ["7", "0", "10"]),
+    "stem": (["d_1", "e.2", "f#3"], ["d", "e", "f"]),
+    "pad4": (["7", "0012"], ["0007", "0012"]),
+    "+doc-*": (["1", "2"], ["doc-1", "doc-2"]),
+}
+
+
+@pytest.mark.parametrize(("rule", "case"), WRITTEN.items(), ids=WRITTEN.keys())
+def test_ids_are_written_by_rules(rule: str, case: tuple[list[str], list[str]]) -> None:
+    before, after = case
+    assert all_rewritten(before, rule) == after
+
+
+@pytest.mark.parametrize(
+    ("rule", "ids"), [("stem", ["d_1", "d_2"]), ("lower", ["a", "A"]), ("number", ["1", "1.0"])]
+)
+def test_a_rule_that_makes_one_id_of_two_is_refused_and_never_offered(
+    store: Store, rule: str, ids: list[str]
+) -> None:
+    text = "".join(f"q1 Q0 {name} {rank} {9 - rank} t\n" for rank, name in enumerate(ids, 1))
+    with pytest.raises(ClqError, match="ids become the same"):
+        read(store, {"new.trec": text}, collection_id="whole", strip={"passages": rule})
+    assert not [each.strip for each in matches(store.read(), run(store, text)) if each.strip == rule]
+
+
+def test_what_is_refused_says_how_the_ids_differ(store: Store) -> None:
+    (strange,) = refused(matches(store.read(), run(store, trec(query="Q{}"))))
+    assert strange.examples.endswith(f" Written lower case, {strange.offered} of {strange.offered} match.")
+    assert "--strip 'queries=lower'" in str(UnmatchedError([strange]))
 
 
 @pytest.mark.slow
