@@ -179,7 +179,7 @@ def run(
     strip: Annotated[
         list[str] | None,
         typer.Option(
-            help="How ids are written there: passages=doc-* (taken off; the star is kept), +doc-* (added), "
+            help="How ids are written there: passages=doc-* (taken off; the star is kept), add:doc-*, "
             f"{', '.join(WRITINGS)} or pad8; may be repeated."
         ),
     ] = None,

@@ -10,7 +10,7 @@ import polars as pl
 from core.errors import InputError
 from core.importers.read.text import quoted
 
-STAR = "*"
+STAR, ADD = "*", "add:"
 WRITINGS: Mapping[str, str] = {
     "lower": "lower case",
     "upper": "upper case",
@@ -27,7 +27,7 @@ def rewritten(known: pl.Expr, pattern: str) -> pl.Expr:
     """Return ids as a pattern or a rule writes them.
 
     Args:
-        pattern: ``doc-*`` keeps what the star stands for, ``+doc-*`` puts the rest around it, ``pad8`` fills
+        pattern: ``doc-*`` keeps what the star stands for, ``add:doc-*`` puts the rest around it, ``pad8`` fills
             up with zeros; or a name of `WRITINGS`.
 
     Raises:
@@ -37,11 +37,11 @@ def rewritten(known: pl.Expr, pattern: str) -> pl.Expr:
         return known.str.zfill(int(pad[1]))
     if pattern in WRITINGS:
         return _by_rule(known, pattern)
-    begin, star, end = pattern.removeprefix("+").partition(STAR)
+    begin, star, end = pattern.removeprefix(ADD).partition(STAR)
     if not star or STAR in end:
         do = f"Write one {STAR} for what stays (doc-{STAR}), or {', '.join(WRITINGS)}."
         raise InputError(f"{quoted(pattern)} is no pattern.", do=do)
-    if pattern.startswith("+"):
+    if pattern.startswith(ADD):
         return pl.concat_str(pl.lit(begin), known, pl.lit(end)).alias(known.meta.output_name())
     return known.str.strip_prefix(begin).str.strip_suffix(end)
 
@@ -64,7 +64,7 @@ def _by_rule(known: pl.Expr, rule: str) -> pl.Expr:
 def fits(known: pl.Expr, pattern: str) -> pl.Expr:
     """Tell of ids whether a pattern fits them: a rule fits all."""
     begin, star, end = pattern.partition(STAR)
-    if not star or pattern.startswith("+"):
+    if not star or pattern.startswith(ADD):
         return pl.lit(value=True)
     longer = known.str.len_chars() > len(begin) + len(end)
     return known.str.starts_with(begin) & known.str.ends_with(end) & longer

@@ -16,7 +16,7 @@ import polars as pl
 from core.errors import InputError
 from core.importers import Import
 from core.importers.read.text import shown
-from core.importers.rewriting import STAR, WRITINGS, all_rewritten, in_words
+from core.importers.rewriting import ADD, STAR, WRITINGS, all_rewritten, in_words
 from core.importers.runs import ID_COLUMNS
 from core.store import Snapshot
 from core.store.rules import RULES
@@ -486,7 +486,9 @@ def _rule(shelf: _Shelf, of: _Reference, column: str, foreign: Sequence[str]) ->
     """Find the rule by which (nearly) all foreign ids exist, none of them the same as another."""
     held = shelf.existing(of, column, None, _TRIED)
     begin, end = _common(held or [""]), _common([name[::-1] for name in held or [""]])[::-1]
-    added = {f"+{begin.rstrip('0123456789')}{STAR}", f"+{begin}{STAR}", f"+{STAR}{end}"} - {f"+{STAR}"}
+    added = {f"{ADD}{begin.rstrip('0123456789')}{STAR}", f"{ADD}{begin}{STAR}", f"{ADD}{STAR}{end}"} - {
+        f"{ADD}{STAR}"
+    }
     padded = {f"pad{len(name)}" for name in held if name.isdecimal() and len(name) < _LONGEST}
     for rule in (*WRITINGS, *sorted(padded), *sorted(added)):
         made = all_rewritten(foreign, rule)

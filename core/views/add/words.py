@@ -11,7 +11,7 @@ from core.importers import ROLES, Import, Preview, Row, TableAs, Value, named, r
 from core.importers.meaning import PLACE_OF, mapped
 from core.importers.read.text import shown
 from core.importers.read.written import Open, OpenNumbersError, Reading
-from core.importers.rewriting import STAR, in_words
+from core.importers.rewriting import ADD, STAR, in_words
 from core.jobs import State
 from core.store import Snapshot
 from core.tables import frame
@@ -210,7 +210,7 @@ def sides(match: Match) -> str:
 def strip_label(matches: Sequence[Match]) -> str:
     """Name the button that writes ids as the workspace does: ``Strip “Q” (60 match)``."""
     strips = [match for match in matches if match.strip]
-    plain = all(STAR in (match.strip or "") and not (match.strip or "").startswith("+") for match in strips)
+    plain = all(STAR in (match.strip or "") and not (match.strip or "").startswith(ADD) for match in strips)
     said = [in_words(match.strip or "") for match in strips]
     marks = " and ".join(word.removeprefix("without ") if plain else word for word in said)
     how = "Strip" if plain else "Write ids"

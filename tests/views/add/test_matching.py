@@ -143,7 +143,7 @@ AFFIXES = {
     "case": ("{}", "Q{}", {"queries": "lower"}),
     "zeros before": ("00{}", "q{}", {"passages": "unpadded"}),
     "a number behind": ("{0}_{0}", "q{}", {"passages": "stem"}),
-    "a beginning that they lack": ("{}", "{}", {"queries": "+q*"}),
+    "a beginning that they lack": ("{}", "{}", {"queries": "add:q*"}),
     "a star": ("*{}", "q{}", {}),
     "no pattern": ("x{0}y{0}", "q{}", {}),
 }
@@ -172,7 +172,7 @@ WRITTEN = {
     "unpadded": (["007", "0", "10"], ["7", "0", "10"]),
     "stem": (["d_1", "e.2", "f#3"], ["d", "e", "f"]),
     "pad4": (["7", "0012"], ["0007", "0012"]),
-    "+doc-*": (["1", "2"], ["doc-1", "doc-2"]),
+    "add:doc-*": (["1", "2"], ["doc-1", "doc-2"]),
 }
 
 
