@@ -27,7 +27,7 @@ def rewritten(known: pl.Expr, pattern: str) -> pl.Expr:
     """Return ids as a pattern or a rule writes them.
 
     Args:
-        pattern: ``doc-*`` keeps what the star stands for, ``add:doc-*`` puts the rest around it, ``pad8`` fills
+        pattern: ``doc-*`` keeps the star, ``add:doc-*`` puts the rest around it, ``pad8`` fills
             up with zeros; or a name of `WRITINGS`.
 
     Raises:
