@@ -79,7 +79,7 @@ def test_every_page_that_compares_says_so(open_page: OpenPage, mixed: Path, page
     app = open_page(mixed, page, k="2")
     assert_sound(app)
     assert "n = 12" in opening(app)
-    assert "They are compared on the n = 12" in everything(app)
+    assert "They are compared on n = 12." in everything(app)
 
 
 @pytest.mark.parametrize("page", ["queries", "golden", "cost"])

@@ -8,6 +8,7 @@ MLflow's evaluation table is one of them; where it holds answers, not lists, the
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -81,6 +82,8 @@ class QueryRows(Lists):
         roles = _roles(names, {})
         if not roles.keys() & {"text", "query_id"}:
             return 0.0
+        if "retrieved_contexts" in map(normal, names):
+            return 0.0  # RAGAS, whose files hold texts too
         if any(_SCORE.search(name) for name in names):
             return SURE
         if "retrieved_ids" not in roles:
@@ -253,9 +256,10 @@ def _number(cell: object) -> float | bool | None:
     if isinstance(cell, bool | list | dict):
         return False
     try:
-        return float(str(cell))
+        value = float(str(cell))
     except ValueError:
         return False
+    return value if math.isfinite(value) else False
 
 
 def number_in(cell: object, where: str) -> float | None:
@@ -287,5 +291,5 @@ def _figures(samples: Sequence[Sample], measures: Mapping[str, Value | None]) ->
         if meant is not None and meant.k is not None and meant.measure != "ms" and known:
             yield {
                 "measure": meant.measure, "k": meant.k, "stage": meant.stage, "n": len(known),
-                "value": sum(known) / len(known) * meant.factor, "source": "imported",
+                "value": sum(value / len(known) for value in known) * meant.factor, "source": "imported",
             }  # fmt: skip
