@@ -91,6 +91,7 @@ class DeepEval(Format):
         "gold_answers": "expected outputs",
     }
     recognised = "testCases with inputs, or goldens with input and retrieval_context or expected_output"
+    untried = "its cache: built from how others read it, no cache that DeepEval wrote was tried"
     traps = (
         "Metrics that failed have no value; they are counted, not 0.",
         "evaluationCost is the cost of judging, not the stack's.",

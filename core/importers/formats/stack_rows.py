@@ -146,6 +146,7 @@ class AnnRows(StackRows):
         "aggregates": "recall/ap and k-nn as recall of the neighbours at `count`, p50, p95, p99, per data set"
     }
     recognised = "the columns algorithm, parameters, dataset and count beside recall/ap or k-nn"
+    untried = "built from small inputs of the same layout: no file that the tools wrote was tried"
     traps = (
         "A mean latency of 0 was not measured. Of another the unit is not said: map it to take it.",
         "Two rows of one setting are two runs; the second is numbered.",
@@ -191,6 +192,7 @@ class SentenceTransformers(StackRows):
     name, title = "sentence-transformers", "sentence-transformers evaluator (CSV)"
     takes = {"aggregates": "Success (Accuracy), P, R, RR, nDCG and AP at their cutoffs, per step and scoring"}
     recognised = "the columns epoch and steps beside measures such as cosine-NDCG@10"
+    untried = "built from the names of its columns: no file that the evaluators wrote was tried"
     traps = ("Accuracy@k there is Success@k here: one relevant passage among the first k.",)
     marks = frozenset({"epoch", "steps"})
     says = ("epoch", "steps")

@@ -82,6 +82,7 @@ class VectorDbBench(Format):
     takes = {"aggregates": "recall, nDCG (MRR) at the case's k, p95 and p99 of the search request, per case"}
     recognised = "JSON with results[{metrics, task_config, label}], or a list of {db, db_name, qps, latency}"
     units = "latencies from seconds to milliseconds"
+    untried = "its leaderboards: read by eye, rows of that layout were tried, no whole file"
     traps = (
         'Entries with another label than ":)" failed and hold zeros: they are left out and counted.',
         "An entry without a label is done, as in the tool.",

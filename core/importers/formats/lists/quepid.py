@@ -31,6 +31,7 @@ class Quepid(Lists):
         "queries": "",
     }
     recognised = "Team Name, Case Name, Case ID and Query Text beside Doc ID and Rating, or beside Score"
+    untried = "built from small inputs of the same layout: no file that Quepid wrote was tried"
     traps = ("Titles and other fields of a document are no text of it.",)
     known = {
         "found": {**dict.fromkeys((*_CASE.values(), *_FOUND.values()), TAKEN), "*": "a field of a document"},
