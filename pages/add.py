@@ -55,6 +55,7 @@ def results() -> None:
             st.caption(words.NOTHING_YET)
             target.matches(plan, decided, workspace)
             target.placed(plan, decided)
+            target.own_ids(plan, decided)
             target.strangers(plan, decided)
             target.numbers_read(decided)
             waiting = [] if decided.take else [name for group in plan.strange for name in group.files]

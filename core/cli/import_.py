@@ -23,7 +23,7 @@ from core.cli.context import Format, FormatOption, emit
 from core.errors import ClqError, InputError, UnknownNameError, refusal
 from core.importers import FORMATS, GRADE_MAPPINGS, Import, Progress
 from core.importers.meaning import Row, mapped
-from core.importers.read.ordering import TieOrder
+from core.importers.read.ordering import OwnIds, TieOrder
 from core.importers.read.written import READINGS, readings
 from core.importers.rewriting import WRITINGS
 from core.importers.runs import patterns
@@ -183,6 +183,10 @@ def run(
             f"{', '.join(WRITINGS)} or pad8; may be repeated."
         ),
     ] = None,
+    own_ids: Annotated[
+        OwnIds,
+        typer.Option(help="What becomes of a passage with the id of the query that it is ranked for."),
+    ] = "keep",
     unmatched: Annotated[
         Unmatched,
         typer.Option(
@@ -236,6 +240,7 @@ def run(
         skip=frozenset(skip or []),
         strip=patterns(strip or []),
         tie_order=tie_order,
+        own_ids=own_ids,
     )
     note = ", ".join(path.name for path in paths)[:200]
     most = _MOST_RUNS if form is Format.TABLE else None

@@ -13,7 +13,7 @@ import polars as pl
 from core.answers import parted
 from core.importers.meaning import Row, TableAs
 from core.importers.read.member import Archive, Limits, Member, head_lines, members_of
-from core.importers.read.ordering import TieOrder
+from core.importers.read.ordering import OwnIds, TieOrder
 from core.importers.read.written import Reading
 from core.importers.report import FileReport, Parts, file_report
 from core.records import Batch, Collection, GoldenSet, Run
@@ -64,6 +64,7 @@ class Options:
     # What to take off ids ("queries", "passages") before they are used: "doc-*" keeps what the star stands
     # for
     strip: Mapping[str, str] = field(default_factory=dict)
+    own_ids: OwnIds = "keep"  # "drop": a passage with the id of its query is left out of that ranking
     # Names of files and folders, as `preview` tells them, that are left out
     skip: frozenset[str] = frozenset()
     # Collections that the store has already; no new record is made for them

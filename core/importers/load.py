@@ -15,6 +15,7 @@ from core.importers.apart import apart
 from core.importers.base import ACCEPTED, Detected, Format, Import, LeftOut, Look, Options, merged
 from core.importers.formats import FORMATS
 from core.importers.formats.spans.placing import with_brought
+from core.importers.own_ids import without_own
 from core.importers.ranged import as_declared
 from core.importers.read.jsons import broken
 from core.importers.read.markdown import as_tables, is_page
@@ -97,7 +98,7 @@ def load(
         parts += [_read(format_, matches, options) for format_ in FORMATS if not format_.needs_documents]
         options = with_brought(options, merged(parts))
         parts += [_read(format_, matches, options) for format_ in FORMATS if format_.needs_documents]
-    imported = apart(stripped(merged(parts), options.strip), options)
+    imported = apart(without_own(stripped(merged(parts), options.strip), options.own_ids), options)
     refuse_unknown(options.without, imported.reports)
     _refuse_twice(
         [golden_set.golden_set_id for golden_set in imported.golden_sets], "golden set", "--golden-set"

@@ -110,6 +110,7 @@ def imported_run(
     stack = Stack(spec or {"name": shown(label, 200)})
     changed: dict[str, Any] = {"strip": dict(options.strip)} if options.strip else {}
     changed |= {"ties": options.tie_order} if options.tie_order != "file" else {}
+    changed |= {"own_ids": options.own_ids} if options.own_ids != "keep" else {}
     facts = canonical_json({"decided": decided, "spec": stack.spec, "pool": pool, **changed})
     return Run(
         run_id=f"r-{short_hash(collection, label, digest, facts)}",

@@ -84,6 +84,20 @@ def test_taken(open_page: OpenPage, tmp_path: Path, files: dict[str, str], taken
     assert app.success[0].value.startswith("Added as revision 1")
 
 
+def test_own_ids_are_left_out_by_a_button(open_page: OpenPage, tmp_path: Path) -> None:
+    app = open_page(tmp_path / "store", "add")
+    run = b"a Q0 a 1 9 x\na Q0 p 2 8 x\nb Q0 p 1 9 x\nb Q0 b 2 8 x\n"
+    app.file_uploader[0].set_value([("x.run", run, "text/plain")])
+    app.run()
+    assert "2 of 2 queries retrieve the passage of their own id." in unescaped(everything(app))
+    app.button(key="drop_own").click().run()
+    assert app.button(key="undo_own")
+    app.button(key="add_now").click().run()
+    snapshot = Store.open(tmp_path / "store").read()
+    (run_id,) = snapshot.runs()["run_id"]
+    assert snapshot.rankings([run_id])["passage_id"].to_list() == ["p", "p"]
+
+
 @pytest.mark.parametrize(("files", "message"), REFUSED.values(), ids=REFUSED.keys())
 def test_refused(open_page: OpenPage, tmp_path: Path, files: dict[str, str], message: str) -> None:
     assert message in " ".join(_import(files, tmp_path).split())

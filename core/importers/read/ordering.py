@@ -13,6 +13,7 @@ from core.importers.read.rows import again, refuse
 from core.importers.read.text import place
 
 KEY = ["run", "stage", "query_id"]
+OwnIds = Literal["keep", "drop"]
 TieOrder = Literal["file", "trec_eval"]
 """Whose order a ranking has: the file's own ranks where it has them, or trec_eval's."""
 

@@ -10,6 +10,7 @@ import streamlit as st
 
 from core.importers import FORMATS, GRADE_MAPPINGS, Options, mapping_text
 from core.importers.formats.table.rowed import OpenRowError
+from core.importers.read.ordering import OwnIds
 from core.importers.read.written import SAID, OpenNumbersError, Reading
 from core.pipeline.own.config import Match as By
 from core.ui import cache
@@ -38,6 +39,7 @@ class Decided:
     strips: dict[str, Mapping[str, str]] = field(default_factory=dict)
     take: bool = False  # whether everything is taken as it is
     by: By = "ids"  # what passages of rankings may be known by
+    own_ids: OwnIds = "keep"  # what becomes of passages with the id of their query
     # File → column → how its numbers are read, where they say two things
     numbers: dict[str, dict[str, Reading]] = field(default_factory=dict)
 
@@ -91,7 +93,8 @@ def options(decided: Decided) -> Options:
 
 
 def as_decided(chosen: Options, decided: Decided) -> Options:
-    """Return the options with how numbers are read."""
+    """Return the options with how numbers are read, and what becomes of own ids."""
+    chosen = replace(chosen, own_ids=decided.own_ids)
     tables = {
         name: replace(chosen.table_as(name), numbers=numbers) for name, numbers in decided.numbers.items()
     }
@@ -196,6 +199,17 @@ def placed(plan: Plan, decided: Decided) -> None:
             "Undo the matching", key="undo_match", type="tertiary", icon=":material/undo:",
             on_click=setattr, args=(decided, "by", "ids"),
         )  # fmt: skip
+
+
+def own_ids(plan: Plan, decided: Decided) -> None:
+    """Draw how many queries retrieve themselves, and the button that leaves those passages out."""
+    if plan.own:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f":material/help: {plain(plan.own)}.", width="content")
+            st.button("Leave these out", key="drop_own", on_click=setattr, args=(decided, "own_ids", "drop"))
+    elif decided.own_ids == "drop":
+        st.button("Undo leaving out own ids", key="undo_own", type="tertiary", icon=":material/undo:",
+                  on_click=setattr, args=(decided, "own_ids", "keep"))  # fmt: skip
 
 
 def _by(decided: Decided, found: Placeable) -> None:

@@ -17,6 +17,7 @@ import polars as pl
 from core.errors import ClqError
 from core.importers import FORMATS, Import, Offered, Options, Progress, load
 from core.importers.base import merged
+from core.importers.own_ids import own_words
 from core.importers.read.text import shown
 from core.importers.runs import slug
 from core.pipeline.own.config import Match as By
@@ -123,6 +124,7 @@ class Plan:
     apart: tuple[Match, ...] = ()
     # The collections that have passages of the files under other names
     placeable: tuple[Placeable, ...] = ()
+    own: str = ""  # how many queries retrieve the passage of their own id, where most do
 
 
 def plan(
@@ -153,6 +155,7 @@ def plan(
             if foreign
             else (),
             elsewhere(snapshot, imported, workspace if foreign else None) if by == "ids" else (),
+            own_words(imported),
         )
     except ClqError as error:
         return Plan(problem=error)

@@ -8,7 +8,7 @@ from core.errors import InputError
 from core.importers.base import LOOK_ROWS, Import, Look, Options, merged
 from core.importers.formats.traces.questions import imported
 from core.importers.formats.traces.spans import Span
-from core.importers.formats.traces.tools import OpenInference
+from core.importers.formats.traces.tools import OpenSpans
 from core.importers.read.database import MAGIC, columns_of, database
 from core.importers.read.jsons import Json, parsed
 from core.importers.read.member import Archive, Member, members_of, per_member
@@ -41,7 +41,7 @@ _NAMES = (
 )  # fmt: skip
 
 
-class Phoenix(OpenInference):
+class Phoenix(OpenSpans):
     """Spans in the database of a Phoenix server."""
 
     name, title = "phoenix", "Phoenix database (SQLite)"

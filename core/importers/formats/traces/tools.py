@@ -47,11 +47,9 @@ class LangSmith(TraceFormat):
         return {str(key).removeprefix("ls_"): setting for key, setting in pairs}
 
 
-class OpenInference(TraceFormat):
-    """Spans as Phoenix exports them: a table of spans, or objects with their attributes."""
+class OpenSpans(TraceFormat):
+    """What the spans of OpenInference keep, whatever holds them."""
 
-    name, title = "openinference", "Phoenix / OpenInference spans (JSON, CSV, Parquet)"
-    recognised = "spans with context.trace_id and the kind or attributes of OpenInference"
     source = "OpenInference spans"
     flat = "attributes."
     paths = {
@@ -69,6 +67,13 @@ class OpenInference(TraceFormat):
     def is_mine(self, keys: frozenset[str]) -> bool:
         named = any(key.removeprefix(self.flat).startswith("openinference") for key in keys)
         return "context.trace_id" in keys and (named or "span_kind" in keys)
+
+
+class OpenInference(OpenSpans):
+    """Spans as Phoenix exports them: a table of spans, or objects with their attributes."""
+
+    name, title = "openinference", "Phoenix / OpenInference spans (JSON, CSV, Parquet)"
+    recognised = "spans with context.trace_id and the kind or attributes of OpenInference"
 
 
 class Langfuse(TraceFormat):
