@@ -42,6 +42,7 @@ _USED = pl.Schema(
 )
 _SCORE = pl.Schema({"query_id": pl.String(), "rank": pl.Int64(), "score": pl.Float64()})
 UNNAMED = "not named"  # Item of usage of which it is not said what was used; it has no price
+_LONGEST, _NO_LIST = "the longest list of passages", "as no list of passages says more"
 _PLACE = schema("query_id rank:int64 passage_id text")
 
 
@@ -236,7 +237,9 @@ def _run(part: Answered, label: str, places: pl.DataFrame, options: Options, imp
     )
     given = _given(part)
     deepest = given["k"].max()
-    k = deepest if isinstance(deepest, int) else None
+    k, why = (deepest, _LONGEST) if isinstance(deepest, int) else (None, "")
+    if k is None and not part.values.is_empty():
+        k, why = 1, _NO_LIST
     own = frame("aggregates", [{"run_id": run.run_id, **figure} for figure in part.figures])
     more = {table: rows.with_columns(of_run) for table, rows in part.frames.items()}
     figures = pl.concat([means(part.values, run.run_id, k), own])
@@ -247,7 +250,7 @@ def _run(part: Answered, label: str, places: pl.DataFrame, options: Options, imp
     plain = Import(
         runs=(run,),
         frames=frames_of(rankings=ranked, aggregates=figures, **more),
-        notes=(f"{name}: measures stand at K = {k}, the longest list of passages.",) if k else (),
+        notes=(f"{name}: measures stand at K = {k}, {why}.",) if k else (),
         left_out=counted(left, name),
     )
     wanted = options.columns.get("grade")

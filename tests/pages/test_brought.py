@@ -40,7 +40,7 @@ CASES: dict[str, tuple[dict[str, str], Figures]] = {
         {"found.csv": lists.FOUND},
         {("found", "judgements", None): [3], ("found", "ranked", None): [1, 3]},
     ),
-    "scores of Quepid": ({"scored.csv": lists.SCORED}, {("scored", "Quepid score", None): [15.0]}),
+    "scores of Quepid": ({"scored.csv": lists.SCORED}, {("scored", "Quepid score", 1): [15.0]}),
     "hits of a ranking evaluation": (
         {"response.json": json.dumps(lists.RESPONSE)},
         {("response", "judgements", None): [2], ("response", "metric_score", 3): [0.4]},

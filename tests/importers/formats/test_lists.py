@@ -63,7 +63,7 @@ def test_what_quepid_found():
 
 def test_scores_of_quepid():
     made = read(up("scored.csv", SCORED))
-    assert measured(made) == {("Case A", "Quepid score", None, 15.0, 2)}
+    assert measured(made) == {("Case A", "Quepid score", 1, 15.0, 2)}
     assert sorted(rows(made, "signals").select("query_id", "value").rows()) == [("cat", 0.0), ("dog", 30.0)]
 
 
@@ -260,7 +260,7 @@ def test_answers_of_mlflow():
     assert rows(made, "answers")["text"].to_list() == ["she"]
     assert rows(made, "gold_answers")["answer"].to_list() == ["her"]
     assert rows(made, "timings")["ms"].to_list() == [1500.0]
-    assert ("eval_results_table", "answer_correctness, 1 to 5", None, 4.0, 1) in measured(made)
+    assert ("eval_results_table", "answer_correctness, 1 to 5", 1, 4.0, 1) in measured(made)
 
 
 @pytest.mark.parametrize(
@@ -339,7 +339,7 @@ def test_records_of_trulens(form):
     made = read(up(f"records.{form}", content))
     assert {each.format for each in made.detected} == {"trulens"}
     assert measured(made) == {
-        ("rag v1", "Groundedness", None, 0.75, 1), ("rag v2", "Groundedness", None, 1.0, 1)
+        ("rag v1", "Groundedness", 1, 0.75, 1), ("rag v2", "Groundedness", 1, 1.0, 1)
     }  # fmt: skip
     assert sorted(rows(made, "answers")["text"]) == ["her", "she"]
     assert sorted(rows(made, "timings")["ms"]) == [500.0, 1500.0]
