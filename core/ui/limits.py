@@ -43,7 +43,7 @@ _component = st.components.v2.component(
 
 def constraints(table: pl.DataFrame, quality: Quality, latency: Latency, band: Alike) -> Constraints:
     """Draw the strip, and the fields that hold the limits."""
-    offered = limits(table, quality, latency)
+    offered = offered_limits(table, quality, latency)
     with st.container(key=_FIELDS, horizontal=True):
         values = {limit.key: _field(limit) for limit in offered}
         st.text_input(ASKED["take"].choice.label, **linked(TAKE))
@@ -53,7 +53,7 @@ def constraints(table: pl.DataFrame, quality: Quality, latency: Latency, band: A
 
 def standing(table: pl.DataFrame, quality: Quality, latency: Latency, band: Alike) -> Constraints:
     """Return the limits as they were set on other pages; takes what `constraints` does, and draws nothing."""
-    return _asked(current(limits(table, quality, latency)), table, quality, band)
+    return _asked(current(offered_limits(table, quality, latency)), table, quality, band)
 
 
 def _asked(
@@ -109,6 +109,12 @@ def jitter(table: pl.DataFrame) -> float | None:
 def adopt() -> None:
     """Take limits, and what was taken by hand, from the address, on a page that has no fields for them."""
     st.session_state.update({**_in_address(), TAKE: st.query_params.get(TAKE, "")})
+
+
+def offered_limits(table: pl.DataFrame, quality: Quality, latency: Latency) -> list[Limit]:
+    """Return the limits that make sense for a workspace, and those that the address sets."""
+    asked = tuple(key for key, value in _in_address().items() if value is not None)
+    return limits(table, quality, latency, asked)
 
 
 def _in_address() -> dict[str, float | str | None]:

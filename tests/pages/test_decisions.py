@@ -305,3 +305,11 @@ def test_published_stacks_are_compared_by_the_papers_own_latency_in_one_click(
     assert "0.805" in answer(app)
     assert "337 ms" in answer(app)
     assert "near_scope" not in [button.key for button in app.button]
+
+
+def test_a_limit_on_what_nobody_knows_is_not_dropped(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store, "decision", sla="20", on="p99")
+    assert_sound(app)
+    assert app.number_input(key="sla").value == 20.0
+    assert "No stack here has a known latency" in everything(app)
+    assert "Ship " not in app.title[0].value

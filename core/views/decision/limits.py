@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -83,21 +83,30 @@ def per_correct(table: pl.DataFrame) -> bool:
 
 
 @remembered
-def limits(table: pl.DataFrame, quality: Quality, latency: Latency) -> list[Limit]:
+def limits(
+    table: pl.DataFrame, quality: Quality, latency: Latency, asked: Collection[str] = ()
+) -> list[Limit]:
     """Return the limits that make sense for a workspace.
+
+    Args:
+        asked: Keys of those that are set, so that nothing is decided as if they were not.
 
     Returns:
         One per axis of `core.decide.axes`; that of quality always, the others where numbers are known.
     """
     up, costed = quality.higher_is_better, per_correct(table)
     among = axes(higher_is_better=up, per_correct=costed, said=cost_unit(table))
-    offered = (_limit(axis, table, quality, latency) for axis in among)
+    offered = (_limit(axis, table, quality, latency, set_=axis.limit in asked) for axis in among)
     return [limit for limit in offered if limit is not None]
 
 
-def _limit(axis: Axis, table: pl.DataFrame, quality: Quality, latency: Latency) -> Limit | None:
+def _limit(
+    axis: Axis, table: pl.DataFrame, quality: Quality, latency: Latency, *, set_: bool
+) -> Limit | None:
     numbers = axis.read(table)
     numbers = numbers[~np.isnan(numbers)]
+    if set_ and not len(numbers):
+        numbers = np.ones(1)
     share = not axis.unit
     if axis.key != QUALITY.key and (not len(numbers) or (not share and numbers.max() <= 0)):
         return None
