@@ -22,7 +22,7 @@ from core.importers.naming import named
 from core.importers.read.member import Archive, Member, members_of
 from core.importers.read.rows import numbers
 from core.importers.read.tabular import Table, columns, kind_of, read_table
-from core.importers.read.text import place, shown
+from core.importers.read.text import no_column, place, shown
 from core.importers.report import AS_YOU_WISH, TAKEN, FileReport, settled
 from core.importers.runs import MEASURES, Figure, Reported, reported_runs
 
@@ -103,6 +103,8 @@ class StackRows(Format):
         return {name: what for name, what in known.items() if what and name not in said.without}
 
     def _reported(self, member: Member, options: Options, left: list[LeftOut]) -> Iterator[Reported]:
+        for name in sorted(self.marks - set(columns(member))):
+            raise no_column(name, columns(member), member.name)
         table, measures = read_table(member, kind_of(member)), self._measures(member, options)
         values = {name: numbers(table.taking({name: name}), name, table.name) for name in measures}
         times: Counter[tuple[str, str]] = Counter()

@@ -324,7 +324,7 @@ def cards(
     ]
 
 
-PRICED: Mapping[str, str] = {"measured": "measured usage × list price"}
+PRICED: Mapping[str, str] = {"measured": "at list price"}
 """How a cost was come by, in place of the basis of its usage."""
 
 _LATENCIES = {"path": "Latency {}", "rerank": "Reranker latency {}", "end-to-end": "Latency {}, end to end"}
