@@ -24,9 +24,10 @@ CELLS = 3
 CONFIRMED = {
     ("optuna", "study_directions"): "an objective without a direction counts as one that is minimised",
     ("ragged-gold", "data/nq.jsonl"): "a compiled gold file says the same of its first question",
+    ("ir_measures", "['all', 'RR', '0.7500']"): "the mean of the lines of its queries, to the last digit",
     ("rag-gs", "runs/r1/questions_manifest.json"): "the rewrites hold the texts of the questions too",
 }
-"""Files or tables with rows that say only what other files say too: without one of them nothing is lost."""
+"""Files, tables or rows that say only what others say too: without one of them nothing is lost."""
 SEALED = {"own"}
 """Formats whose tables carry a hash: one with other rows is refused."""
 WITHOUT = {"mteb-old", "mteb-bare"}
@@ -94,7 +95,8 @@ def test_no_row_vanishes(name):
         assert whole == outcome(name, file, members(SAMPLES[name][1])[file])
         for at in some(name, len(rows), TRIED):
             without = outcome(name, file, group.write([*rows[:at], *rows[at + 1 :]]))
-            assert without != whole or CONFIRMED.keys() & {(name, file), (name, group.where)}, (
+            known = {(name, file), (name, group.where), (name, str(rows[at]))}
+            assert without != whole or CONFIRMED.keys() & known, (
                 file,
                 group.where,
                 rows[at],

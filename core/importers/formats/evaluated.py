@@ -16,7 +16,7 @@ from math import isfinite
 import polars as pl
 
 from core.errors import InputError
-from core.importers.base import SURE, Format, Import, Options, counted, frames_of, merged
+from core.importers.base import SURE, Format, Import, LeftOut, Options, frames_of, merged
 from core.importers.read.member import Archive, Member, head_lines, members_of, per_member
 from core.importers.read.text import place, quoted, whole
 from core.importers.report import FileReport
@@ -76,22 +76,28 @@ class Evaluated(Format):
 
 
 @per_member
-def _all_of(member: Member) -> list[_Line]:
-    lines = list(_lines(member, whole(member).decode().split("\n")))
-    seen: set[tuple[str, str]] = set()
-    for line in lines:
-        if (line.measure, line.query) in seen:
+def _parted(member: Member) -> tuple[list[_Line], list[_Line]]:
+    """Return the lines, and those that say again what one before them says."""
+    seen: dict[tuple[object, str], _Line] = {}
+    alike = []
+    for line in _lines(member, whole(member).decode().split("\n")):
+        first = seen.setdefault((of_tool(line.measure), line.query), line)
+        if first.value != line.value:
             problem = f"{quoted(line.measure)} of {quoted(line.query)} stands twice."
             do = "Offer the output of each run as a file of its own."
             raise InputError(problem, where=place(member.name, line.number), do=do)
-        seen.add((line.measure, line.query))
-    return lines
+        alike += [line] if first is not line else []
+    return list(seen.values()), alike
+
+
+def _all_of(member: Member) -> list[_Line]:
+    return _parted(member)[0]
 
 
 def _lines(member: Member, texts: Sequence[str]) -> Iterator[_Line]:
     filled = [(number, text) for number, text in enumerate(texts, 1) if text.strip()]
     rows = [(number, _fields(text)) for number, text in filled]
-    if bad := next((number for number, fields in rows if not 2 <= len(fields) <= 3), None):
+    if bad := next((at for at, fields in rows if not (2 <= len(fields) <= 3 and all(fields[:-1]))), None):
         problem = "The line is no measure, query and value."
         raise InputError(problem, where=place(member.name, bad))
     second = all(_KNOWN.fullmatch(fields[1]) for _, fields in rows if len(fields) == 3)
@@ -114,7 +120,8 @@ def _fields(text: str) -> list[str]:
         return []
     if not isinstance(value, dict) or not {"measure", "value"} <= value.keys() <= _KEYS:
         return []
-    return [str(value[key]) for key in ("query_id", "measure", "value") if key in value]
+    cells = [value[key] for key in ("query_id", "measure", "value") if key in value]
+    return ["" if cell is None else str(cell) for cell in cells]
 
 
 def _is_number(text: str) -> bool:
@@ -126,11 +133,7 @@ def _is_number(text: str) -> bool:
 
 def _measured(member: Member, *, over_all: bool) -> list[_Line]:
     """Return the lines of measures over all queries, or of single ones."""
-    return [
-        line
-        for line in _all_of(member)
-        if (line.query == _ALL) == over_all and line.measure != _RUN and not _COUNT.fullmatch(line.measure)
-    ]
+    return [line for line in _all_of(member) if (line.query == _ALL) == over_all and not _is_count(line)]
 
 
 def _reported(member: Member) -> Reported:
@@ -162,11 +165,19 @@ def _reported(member: Member) -> Reported:
 
 
 def _counts(member: Member) -> Import:
-    lines = [line for line in _all_of(member) if _COUNT.fullmatch(line.measure) and line.measure != _QUERIES]
-    first = place(member.name, lines[0].number if lines else None)
-    return Import(
-        left_out=counted({"counts, which are no measures (num_ret and the like)": len(lines)}, first)
-    )
+    lines, alike = _parted(member)
+    said = ((_QUERIES, _ALL), (_RUN, _ALL))
+    counts = [line for line in lines if _is_count(line) and (line.measure, line.query) not in said]
+    why = {
+        "counts, which are no measures (num_ret and the like)": counts,
+        "lines that stand twice, alike: they count once": alike,
+    }
+    left = [LeftOut(len(at), reason, place(member.name, at[0].number)) for reason, at in why.items() if at]
+    return Import(left_out=tuple(left))
+
+
+def _is_count(line: _Line) -> bool:
+    return line.measure == _RUN or _COUNT.fullmatch(line.measure) is not None
 
 
 def _of_queries(member: Member, run_id: str) -> Import:

@@ -1,7 +1,8 @@
 """Tables of the regression pages of Anserini and Pyserini (Markdown): measures by test collection and system.
 
 A row whose first cell is a measure (``**nDCG@10**``, ``P30``) names the systems; the rows below it
-hold one test collection each, until the next such row. Everything else on the page is left alone.
+hold one test collection each, until the next such row. Rows of words end them: they are counted, and those
+below. Everything else on the page is left alone.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from core.importers.report import TAKEN, FileReport, settled
 from core.importers.runs import MEASURES, Figure, Reported, reported_runs
 
 _MISSING, _MISFIT = "empty cells: missing, not 0", "rows that do not fit the head of their table"
+_OTHER = "rows of a table that stand below no measure"
 _EMPTY = ("", "-", "–", "—", "n/a", "N/A")
 
 
@@ -86,8 +88,9 @@ def _results(
         for row in grid.rows:
             if (matched := _measure(row.cells)) is not None:
                 measure, systems = matched, _systems(row.cells[1:])
-            elif measure is not None and _is_head(row.cells):
+            elif systems and (measure is None or _is_head(row.cells)):
                 measure = None
+                lost.setdefault(_OTHER, []).append(row.line)
             elif measure is not None and (len(row.cells) != len(systems) + 1 or not row.cells[0]):
                 lost.setdefault(_MISFIT, []).append(row.line)
             elif measure is not None:

@@ -329,9 +329,12 @@ class Topics(Format):
             rows = pl.concat([_topics(member, block) for block in blocks(member)])
             if set(rows.select(pl.col("query_id", "text").str.to_lowercase()).row(0)) <= _HEAD_OF_TOPICS:
                 rows = rows[1:]
-            rows = without_repeats(identified(rows, member.name, "query_id", "text"))
+            alike = again(identified(rows, member.name, "query_id", "text"), "query_id", "text")["line"]
+            first = place(member.name, alike[0] if len(alike) else None)
+            left = counted({"queries that stand twice, alike: they count once": len(alike)}, first)
+            rows = without_repeats(rows)
             refuse(again(rows, "query_id"), "The query {query_id} stands twice.", member.name)
-            parts.append(Import(frames=collection_frames(options, rows.drop("line"))))
+            parts.append(Import(frames=collection_frames(options, rows.drop("line")), left_out=left))
         return merged(parts)
 
 

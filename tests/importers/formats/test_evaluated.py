@@ -103,10 +103,25 @@ def test_counts_are_left_out_and_counted():
     assert made.reports[0].taken == ("measure", "query", "value")
 
 
+def test_lines_that_stand_twice_alike_count_once_and_counts_of_a_query_are_none():
+    made = read(up("x.txt", f"{TREC_EVAL}{TREC_EVAL}num_q\tq1\t1\n"))
+    assert rows(made, "aggregates").select("measure", "k", "value", "n").rows() == CASES["trec_eval"][2]
+    assert {each.reason[:6]: (each.count, each.first) for each in lost(made)} == {
+        "counts": (2, "x.txt:3"),
+        "lines ": (8, "x.txt:9"),
+    }
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (TREC_EVAL + TREC_EVAL, "x.txt:9: 'runid' of 'all' stands twice. Offer the output of each run"),
+        (
+            TREC_EVAL + "runid\tall\tb\n",
+            "x.txt:9: 'runid' of 'all' stands twice. Offer the output of each run",
+        ),
+        (TREC_EVAL + "AP\tall\t0.3\n", "x.txt:9: 'AP' of 'all' stands twice."),
+        (TREC_EVAL + "num_q\t\t2\n", "x.txt:9: The line is no measure, query and value."),
+        (IR_LINES.replace('"q2"', "null"), "x.txt:2: The line is no measure, query and value."),
         (TREC_EVAL.replace("0.4700", "high"), "x.txt:5: 'high' is not a finite number."),
         (TREC_EVAL.replace("0.4700", "nan"), "x.txt:5: 'nan' is not a finite number."),
         (TREC_EVAL + "a line of words\n", "x.txt:9: The line is no measure, query and value."),

@@ -58,6 +58,15 @@ def test_refused(old, new, message):
     assert message in refusal(up("regressions.md", PAGE.replace(old, new)), format="regressions")
 
 
+def test_rows_of_words_within_a_table_of_measures_and_those_below_are_counted():
+    words = PAGE.replace("| **nDCG@10** ", "| odd | odd | odd |\n| DL20 | 0.1 | 0.2 |\n| **nDCG@10** ")
+    made = read(up("regressions.md", words))
+    assert rows(made, "aggregates").height == 5
+    assert ("rows of a table that stand below no measure", 2, "regressions.md:15") in [
+        (each.reason, each.count, each.first) for each in lost(made)
+    ]
+
+
 CLASSIC = {
     "without bars around": (
         "MAP | BM25 | +RM3 | QL | +RM3 |\n:--|--|--|--|--|\n[Core](t.txt)| 0.25 | 0.29 | 0.24 | 0.27 |\n\n"

@@ -453,6 +453,9 @@ def test_topics_are_taken_by_the_name_of_the_file_or_as_said():
     assert "say so (--as topics)" in refusal(plain)
     assert read(plain, format="topics").taken["queries"] == 3
     assert "The query '1' stands twice." in refusal(up("topics.tsv", "1\ta b\n1\ta c\n"))
+    twice = read(up("topics.tsv", "1\ta b\n2\ta c\n1\ta b\n"))
+    assert twice.taken["queries"] == 2
+    assert [(each.count, each.first) for each in lost(twice)] == [(1, "topics.tsv:3")]
 
 
 OFFERS = {
