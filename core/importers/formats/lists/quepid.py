@@ -5,10 +5,12 @@ A query is known by its text there. The export of ratings alone (query, docid, r
 
 from __future__ import annotations
 
+import polars as pl
+
 from core.importers.base import Options
 from core.importers.formats.lists import Listed, Lists
 from core.importers.read.member import Member
-from core.importers.read.rows import identified, numbers, refuse
+from core.importers.read.rows import again, identified, numbers, refuse
 from core.importers.read.tabular import columns, kind_of, read_table
 from core.importers.report import TAKEN
 from core.importers.samples import Sample
@@ -54,16 +56,22 @@ class Quepid(Lists):
         rows = table.taking(_CASE | (_FOUND if found else _SCORED))
         identified(rows, member.name, "query_id")
         column, listed = "rank" if found else "score", Listed()
-        rows = rows.with_columns(numbers(rows, column, member.name, whole=found).alias(column))
+        rows = rows.with_columns(
+            numbers(rows, column, member.name, whole=found).alias(column),
+            label=pl.coalesce("case", "id").fill_null(""),
+        )
         if found:
             idle = rows["passage_id"].is_null()
             listed.left["queries without a document"] += int(idle.sum())
             rows = rows.filter(~idle)
             refuse(rows.filter(rows["rank"].is_null()), "The position is empty.", member.name, "Doc Position")
             rows = rows.sort("rank", maintain_order=True)
+        else:
+            problem = "The query {query_id} stands twice in a case of that name."
+            refuse(again(rows, "label", "query_id"), problem, member.name, "Query Text")
         cases: dict[tuple[str, str], Sample] = {}
         for row in rows.iter_rows(named=True):
-            label, query = row["case"] or row["id"] or "", row["query_id"]
+            label, query = row["label"], row["query_id"]
             sample = cases.get((label, query))
             if sample is None:
                 sample = cases[label, query] = Sample(text=query, query_id=query)

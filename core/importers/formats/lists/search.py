@@ -26,6 +26,7 @@ from core.importers.report import TAKEN
 from core.importers.samples import Sample
 
 _HITS = "details.*.hits."
+_UNRATED = "queries without a rating"
 
 
 class RankEval(Lists):
@@ -73,6 +74,7 @@ class RankEval(Lists):
                 where = at(member.name, "requests", index)
                 query = expect(asked, "id", str, where)
                 rated = [(rating, where) for rating in items(asked, "ratings", where) or ()]
+                listed.left[_UNRATED] += not rated
                 listed.judged += _judged(query, rated)
             return listed
         whole = mapping(whole, "rank_eval", member.name) or whole
@@ -112,6 +114,7 @@ _RELEVANCE = (
     "searchConfigurationId", "documentIds", "metrics.metric", "metrics.value", "results.queryText",
     "results.snapshots.searchConfigurationId", "results.snapshots.docIds",
 )  # fmt: skip
+_HOLDS = ("judgmentRatings", "documentIds", "results")
 
 
 class SearchRelevance(Lists):
@@ -154,10 +157,13 @@ class SearchRelevance(Lists):
     def gather(self, member: Member, options: Options) -> Listed:  # noqa: ARG002
         listed, runs = Listed(), dict[str, dict[str, Sample]]()
         for where, source in _sources(read_json(member), member.name):
+            listed.left["documents of another kind"] += all(source.get(key) is None for key in _HOLDS)
             for judged in items(source, "judgmentRatings", where) or ():
                 query = expect(judged, "query", str, where)
                 listed.texts[query] = query
-                for rating in items(judged, "ratings", where) or ():
+                ratings = items(judged, "ratings", where)
+                listed.left[_UNRATED] += not ratings
+                for rating in ratings or ():
                     passage = expect(rating, "docId", str, where)
                     listed.judged.append((query, passage, rating.get("rating")))
             for query, run, ids, metrics in _found(source, where, listed):
@@ -191,7 +197,7 @@ def _found(source: Json, where: str, listed: Listed) -> Iterator[tuple[str, str,
         yield expect(source, "searchText", str, where), run, ids, metrics
     for result in items(source, "results", where) or ():
         snapshots = items(result, "snapshots", where)
-        listed.left["results that only name their evaluation: offer it too"] += snapshots is None
+        listed.left["results that only name their evaluation: offer it too"] += not snapshots
         for side in snapshots or ():
             run = text(side, "searchConfigurationId", where) or ""
             yield expect(result, "queryText", str, where), run, texts(side, "docIds", where) or [], {}

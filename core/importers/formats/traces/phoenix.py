@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from core.errors import InputError
-from core.importers.base import LOOK_ROWS, Import, Look, Options, merged
+from core.importers.base import LOOK_ROWS, Import, LeftOut, Look, Options, counted, merged
 from core.importers.formats.traces.questions import imported
 from core.importers.formats.traces.spans import Span
 from core.importers.formats.traces.tools import OpenSpans
@@ -35,6 +35,19 @@ _QUERY = (
     " JOIN projects ON projects.id = traces.project_rowid"
     " ORDER BY spans.id"
 )
+_UNTAKEN = {
+    "spans without a trace or its project": (
+        "spans WHERE trace_rowid IS NULL OR trace_rowid NOT IN"
+        " (SELECT traces.id FROM traces JOIN projects ON projects.id = traces.project_rowid)"
+    ),
+    "traces without a span": (
+        "traces WHERE id NOT IN (SELECT trace_rowid FROM spans WHERE trace_rowid NOTNULL)"
+    ),
+    "projects without a trace": (
+        "projects WHERE id NOT IN (SELECT project_rowid FROM traces WHERE project_rowid NOTNULL)"
+    ),
+}
+"""Reason → which rows are left out for it."""
 _NAMES = (
     "context.span_id", "parent_id", "name", "span_kind", "start_time", "end_time", "status_code",
     "attributes", "context.trace_id", "project_name",
@@ -64,17 +77,22 @@ class Phoenix(OpenSpans):
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
         """Read all spans; a run is made of each project's traces."""
-        members, notes, steps = members_of(archives), list[str](), list[Span]()
+        members, notes, steps, left = members_of(archives), list[str](), list[Span](), list[LeftOut]()
         for member in members:
             with database(member) as (connection, said):
                 notes += said
+                counts = {
+                    reason: connection.execute(f"SELECT COUNT(*) FROM {rows}").fetchone()[0]  # noqa: S608
+                    for reason, rows in _UNTAKEN.items()
+                }
+                left += counted(counts, member.name)
                 for number, cells in enumerate(connection.execute(_QUERY), 1):
                     if number > _MOST_SPANS:
                         raise InputError(f"It holds more than {_MOST_SPANS:,} spans.", where=member.name)
                     where = f"{member.name}, span {number}"
                     steps += self.spans(_row(cells, where), where)
         made = imported(steps, members, options, importer=self.name, source=self.source)
-        return merged((made, Import(notes=tuple(notes))))
+        return merged((made, Import(notes=tuple(notes), left_out=tuple(left))))
 
 
 def _row(cells: Sequence[object], where: str) -> Json:
