@@ -63,7 +63,7 @@ CASES: dict[str, tuple[dict[str, str], Figures]] = {
     ),
     "records of TruLens": (
         {"records.json": json.dumps(lists.RECORDS)},
-        {("records", "Groundedness", None): [0.75, 1.0]},
+        {("records", "Groundedness", 1): [0.75, 1.0]},
     ),
     "a cache of DeepEval": (
         {"deepeval-cache.json": json.dumps(deepeval.CACHE)},
