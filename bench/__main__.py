@@ -35,7 +35,7 @@ MODULES = (
     "rescore",
     "verifying",
 )
-LONG = ("growth", "rows", "scale", "scale_texts", "search", "selection")
+LONG = ("growth", "rows", "scale", "scale_texts", "search", "selection", "calibration")
 OUT = ROOT / "build" / "bench.json"
 
 
@@ -50,6 +50,7 @@ def main(arguments: list[str]) -> None:
     )
     parser.add_argument("--passages", type=int, help="size of the corpora of scale and scale_texts")
     parser.add_argument("--rows", type=int, help="largest size of rows")
+    parser.add_argument("--only", help="one topic of calibration")
     parser.add_argument("--all", action="store_true", help="the long ones too")
     given = parser.parse_args(arguments)
     names = given.names
@@ -62,6 +63,7 @@ def main(arguments: list[str]) -> None:
         console.print(f"{name}…")
         sizes = {"passages": given.passages} if name.startswith("scale") and given.passages else {}
         sizes |= {"rows": given.rows} if name == "rows" and given.rows else {}
+        sizes |= {"only": given.only} if name == "calibration" and given.only else {}
         rows += importlib.import_module(f"bench.{name}").run(**sizes)
     OUT.parent.mkdir(parents=True, exist_ok=True)
     OUT.write_text(json.dumps(rows, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
