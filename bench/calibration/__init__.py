@@ -1,6 +1,6 @@
 """Whether what the product states is seen: each chance and level it prints, simulated with its own functions.
 
-A module here is a topic. Its `rows` draws worlds whose truth is known, asks the product's function, and counts.
+A module here is a topic. Its `rows` draws worlds of known truth, asks the product's function, and counts.
 docs/statistics.md holds the table, before and after; tests/stats/calibration pins each row at fewer trials.
 
     python -m bench calibration                 # all topics; minutes
