@@ -27,7 +27,8 @@ if TYPE_CHECKING:  # the engines take a second to load, which no other command s
 
 _SCORES = (
     "name", "reader", "prompt", "temperature", "mode", "k", "scorer", "score", "low", "high", "n",
-    "closed_book_gain", "with_gold_score", "without_gold_score", "k_star", "rss", "rsc", "shape",
+    "closed_book_gain", "with_gold_score", "without_gold_score", "k_star", "rss", "rss_fewer",
+    "rss_more", "rsc", "shape",
 )  # fmt: skip
 _PRINTED = (
     "dataset", "retriever", "reader", "scorer", "k_star", "best", "rss", "rsc", "shape", "closed_book_gain",

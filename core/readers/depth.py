@@ -29,6 +29,8 @@ class Depth:
     k_star: int  # the k of the best score, the smallest on ties
     best: float  # points, at k*
     rss: float | None  # stability: the worst neighbour's share of the best score
+    rss_fewer: float | None  # the same, of the neighbours below k* alone; None where there is none
+    rss_more: float | None  # likewise above k*
     rss_reason: str | None  # why there is no RSS
     rsc: float  # scalability, k_last read as "last anywhere", the formula; can be negative
     rsc_before_stop: float  # the same, k_last read as the last k before the first gain below epsilon
@@ -56,7 +58,8 @@ def depth_of(
     if not by_k:
         raise InputError("No depth k ≥ 1 has a score.", do="Evaluate the reader at one k at least.")
     k_star = max(by_k, key=lambda k: (by_k[k], -k))
-    rss, reason = _stability(by_k, k_star, delta)
+    fewer, more, reason = _stability(by_k, k_star, delta)
+    rss = min((side for side in (fewer, more) if side is not None), default=None)
     path = by_k if closed_book is None else {0: closed_book, **by_k}
     start = next(iter(path))
     anywhere, before_stop = _last_gains(path, epsilon)
@@ -65,6 +68,8 @@ def depth_of(
         k_star=k_star,
         best=by_k[k_star],
         rss=rss,
+        rss_fewer=fewer,
+        rss_more=more,
         rss_reason=reason,
         rsc=anywhere * (path[anywhere] - path[start]),
         rsc_before_stop=before_stop * (path[before_stop] - path[start]),
@@ -104,14 +109,16 @@ def _curve(ks: Sequence[int], values: Sequence[float | None]) -> dict[int, float
     return scores
 
 
-def _stability(by_k: dict[int, float], k_star: int, delta: int) -> tuple[float | None, str | None]:
-    """Return RSS (RAGGED eq. 1), or why there is none."""
+def _stability(
+    by_k: dict[int, float], k_star: int, delta: int
+) -> tuple[float | None, float | None, str | None]:
+    """Return the worst neighbour's share of the best score below k* and above (RAGGED eq. 1), or why none."""
     if not by_k[k_star]:
-        return None, f"the best score, at k = {k_star}, is 0"
-    near = [value for k, value in by_k.items() if k != k_star and abs(k - k_star) <= delta]
-    if not near:
-        return None, f"no other k within {k_star} ± {delta} was evaluated"
-    return min(near) / by_k[k_star], None
+        return None, None, f"the best score, at k = {k_star}, is 0"
+    near = {k: value / by_k[k_star] for k, value in by_k.items() if k != k_star and abs(k - k_star) <= delta}
+    fewer = min((share for k, share in near.items() if k < k_star), default=None)
+    more = min((share for k, share in near.items() if k > k_star), default=None)
+    return fewer, more, None if near else f"no other k within {k_star} ± {delta} was evaluated"
 
 
 def _last_gains(path: dict[int, float], epsilon: float) -> tuple[int, int]:

@@ -384,6 +384,8 @@ _EVERY = (
         "stability (RSS)",
         "Worst score within k* ± the rule's distance, as a share of the best.",
     ),
+    _score("rss_fewer", "RSS, fewer", "Stability with fewer passages than k* alone."),
+    _score("rss_more", "RSS, more", "Stability with more passages than k* alone."),
     _text("rss_reason", "no RSS because"),
     _number(
         "rsc",

@@ -83,6 +83,9 @@ def test_shapes_of_the_colbert_readers_are_the_papers(reader, shape):
         # a gain of exactly epsilon counts, rounding aside; one just below does not
         ([1, 2], [39.9, 40.4], 39.9, {"k_last": 2, "k_last_before_stop": 0}),
         ([1, 2], [39.9, 40.39], 39.9, {"k_last": 0, "rsc": 0.0}),
+        # either side of k* alone: too few cost a fifth, too many a tenth
+        ([1, 5, 8], [40.0, 50.0, 45.0], None, {"rss": 0.8, "rss_fewer": 0.8, "rss_more": 0.9}),
+        ([1, 5], [40.0, 50.0], None, {"rss": 0.8, "rss_fewer": 0.8, "rss_more": None}),
         # 95 % exactly is a plateau
         ([1, 2], [100.0, 95.0], None, {"shape": "improve-then-plateau"}),
         ([1, 2], [100.0, 94.9], None, {"shape": "peak-then-decline"}),
@@ -124,6 +127,10 @@ def test_against_the_definition(scores, closed):
     assert depth.best == max(scores.values())
     assert depth.k_star == min(k for k in scores if scores[k] == depth.best)
     near = [scores[k] for k in scores if 0 < abs(k - depth.k_star) <= 5]
+    sides = [(k, scores[k]) for k in scores if 0 < abs(k - depth.k_star) <= 5 and depth.best > 0]
+    fewer, more = ([v for k, v in sides if (k < depth.k_star) is below] for below in (True, False))
+    for side, values in ((depth.rss_fewer, fewer), (depth.rss_more, more)):
+        assert side == (min(values) / depth.best if values else None)
     if depth.rss is not None:
         assert depth.rss == min(near) / depth.best
     else:

@@ -69,7 +69,10 @@ def scored(
 
 _GAIN = {"gain": "closed_book_gain", "gain_low": "closed_book_gain_low", "gain_high": "closed_book_gain_high"}
 _PARTS = {WITH: "with_gold", WITHOUT: "without_gold"}
-_FIGURES = ("k_star", "best", "rss", "rss_reason", "rsc", "rsc_before_stop", "shape", "wanted")
+_FIGURES = (
+    *("k_star", "best", "rss", "rss_fewer", "rss_more", "rss_reason", "rsc", "rsc_before_stop"),
+    *("shape", "wanted"),
+)
 
 
 def with_depths(curve_points: pl.DataFrame) -> pl.DataFrame:

@@ -288,7 +288,7 @@ DEPTHS: Columns = (
 MORE_DEPTHS: Columns = (
     *(end.but(f"best, {end.label}") for end in POINTS_ENDS),
     *("queries", "closed_book", "gain_low", "gain_high", "k_last", "k_last_before_stop", "start_k", "send"),
-    *("rss_reason", "truncated", PROMPT, "temperature"),
+    *("rss_fewer", "rss_more", "rss_reason", "truncated", PROMPT, "temperature"),
 )
 PRINTED: Columns = (
     *("dataset", "retriever", "reader", "scorer"),
@@ -351,7 +351,8 @@ def answer(depths: pl.DataFrame, scorer: str) -> str:
 def cards(row: Mapping[str, Any], delta: float, epsilon: float) -> list[tuple[str, str, str]]:
     """Return the numbers of the best curve."""
     lacking = f"run k = {row['wanted']} for it" if row["wanted"] else f"unknown: {row['rss_reason']}"
-    stable = lacking if row["rss"] is None else f"worst of k* ± {delta:g}, as share of the best"
+    worst = f"{sides(row)} worst of k* ± {delta:g}, as share of the best".strip()
+    stable = lacking if row["rss"] is None else worst
     paired = "no closed-book answers" if row["gain"] is None else "at k*"
     best = (interval(row), text.sample(row["queries"]))
     gained = (interval(row, "gain_low", "gain_high"), paired)
@@ -361,6 +362,13 @@ def cards(row: Mapping[str, Any], delta: float, epsilon: float) -> list[tuple[st
         ("Stability (RSS)", NOT_APPLICABLE if row["rss"] is None else f"{row['rss']:.3f}", stable),
         ("Passages to send", f"k = {row['send']}", f"within {epsilon:g} points of k* = {row['k_star']}"),
     ]
+
+
+def sides(row: Mapping[str, Any]) -> str:
+    """Write RSS apart: with fewer passages than k*, and with more; "" where one side alone is known."""
+    shares = {words: row[f"rss_{words}"] for words in ("fewer", "more")}
+    said = ", ".join(f"{words} {share:.3f}" for words, share in shares.items() if share is not None)
+    return f"{said};" if None not in shares.values() else ""
 
 
 def caveats(depths: pl.DataFrame, delta: float, epsilon: float, plateau: float) -> dict[str, str]:
