@@ -23,6 +23,8 @@ from core.errors import InputError, UnknownNameError
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+Counts = NDArray[np.int64]
+Labels = NDArray[np.intp]
 Method = Literal["percentile", "BCa"]
 METHODS: tuple[Method, ...] = ("percentile", "BCa")
 RESAMPLES = 2000
@@ -32,40 +34,50 @@ LEAST = 6
 """Queries that a test needs: with five even a difference in the same direction on each has p = 2/2⁵ > .05."""
 
 
+CLUSTERS = 8
+"""Clusters of questions below which nothing is said beyond what was seen (metrics.md §10)."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
     """Figures of several stacks on the same queries, whose statistic is a ratio of sums: of means, or a mean.
 
-    One matrix product resamples either, and queries to which a measure does not apply add nothing to it.
+    One matrix product resamples either, and queries to which a measure does not apply add nothing to it. The
+    columns are the U units that are resampled: the queries, or clusters of them with the sums of their
+    queries. Where a stack has no query of a cluster, the cluster does not count for it.
     """
 
-    top: Floats  # [S, Q], what is summed above; 0 where not applicable
-    bottom: Floats  # [S, Q], what is summed below; 0 where not applicable
-    applies: Mask  # [S, Q], whether the query counts for the stack
+    top: Floats  # [S, U], what is summed above; 0 where not applicable
+    bottom: Floats  # [S, U], what is summed below; 0 where not applicable
+    applies: Mask  # [S, U], whether the unit counts for the stack
+    clusters: Labels | None = None  # [Q], the column of each query; None where each is its own
+    queries: Sample | None = None  # the same query by query, where they come in clusters
 
     @classmethod
-    def means(cls, values: ArrayLike) -> Sample:
+    def means(cls, values: ArrayLike, clusters: ArrayLike | None = None) -> Sample:
         """Return the mean over the queries that have a value.
 
         Args:
             values: [S, Q] (or [Q], taken as one stack); NaN = not applicable.
+            clusters: [Q], a whole number per query, equal within a cluster; None where each is its own.
 
         Raises:
-            InputError: If there is no query.
+            InputError: If there is no query, or clusters are not one number per query.
         """
         table = _table(values)
         applies = ~np.isnan(table)
-        return cls(np.where(applies, table, 0.0), applies.astype(np.float64), applies)
+        return cls(np.where(applies, table, 0.0), applies.astype(np.float64), applies)._in(clusters)
 
     @classmethod
-    def ratios(cls, actual: ArrayLike, ceiling: ArrayLike) -> Sample:
+    def ratios(cls, actual: ArrayLike, ceiling: ArrayLike, clusters: ArrayLike | None = None) -> Sample:
         """Return the ratio of two means over the queries that have both: %PROC as published (metrics.md §2).
 
         Args:
             actual: [S, Q] (or [Q]); NaN = not applicable.
+            clusters: As of `means`.
 
         Raises:
-            InputError: If the shapes differ or there is no query.
+            InputError: If the shapes differ, there is no query, or clusters are not one number per query.
         """
         above, below = _table(actual), _table(ceiling)
         if above.shape != below.shape:
@@ -73,25 +85,79 @@ class Sample:
                 f"A ratio of means needs two equal shapes; found {above.shape} and {below.shape}."
             )
         applies = ~(np.isnan(above) | np.isnan(below))
-        return cls(np.where(applies, above, 0.0), np.where(applies, below, 0.0), applies)
+        return cls(np.where(applies, above, 0.0), np.where(applies, below, 0.0), applies)._in(clusters)
 
     @property
-    def n(self) -> NDArray[np.int64]:
+    def singly(self) -> Sample:
+        """The figures query by query."""
+        return self if self.queries is None else self.queries
+
+    @property
+    def n(self) -> Counts:
         """How many queries count for each stack: [S]."""
+        return np.asarray(self.singly.applies.sum(axis=1))
+
+    @property
+    def units(self) -> Counts:
+        """How many columns count for each stack, which are its clusters of queries: [S]."""
         return np.asarray(self.applies.sum(axis=1))
 
     def estimate(self) -> Floats:
         """Return the statistic of each stack: [S]; NaN where no query counts or the divisor is 0."""
-        return quotient(self.top.sum(axis=1), self.bottom.sum(axis=1))
+        return quotient(self.singly.top.sum(axis=1), self.singly.bottom.sum(axis=1))
+
+    def enough(self) -> Mask:
+        """Return for which stacks more can be said than what was seen: [S]; two queries, eight clusters."""
+        return self.units >= (2 if self.clusters is None else CLUSTERS)
+
+    def parts(self) -> Floats:
+        """Return what each unit adds to the statistic: [S, U], NaN where it does not count.
+
+        Their mean is the statistic and their spread that of the estimate. For a mean over queries these are
+        the values; for other ratios they are the linear part (delta method).
+        """
+        at, bottom = self.estimate()[:, None], self.bottom.sum(axis=1, keepdims=True)
+        linear = at + quotient(self.units[:, None] * (self.top - at * self.bottom), bottom)
+        return np.where(self.applies, linear, np.nan)
 
     def rows(self, picked: ArrayLike) -> Sample:
         """Return the sample of some stacks, in the given order; a stack may be repeated."""
         which = np.asarray(picked, dtype=np.intp)
-        return Sample(self.top[which], self.bottom[which], self.applies[which])
+        single = None if self.queries is None else self.queries.rows(which)
+        return Sample(self.top[which], self.bottom[which], self.applies[which], self.clusters, single)
 
     def where(self, kept: Mask) -> Sample:
         """Return the sample on fewer queries: [Q] for all stacks alike, or [S, Q]."""
-        return Sample(self.top * kept, self.bottom * kept, self.applies & kept)
+        single = self.singly
+        return Sample(single.top * kept, single.bottom * kept, single.applies & kept)._in(self.clusters)
+
+    def _in(self, clusters: ArrayLike | None) -> Sample:
+        """Return the sample with a column per cluster; itself where each query is its own."""
+        if clusters is None:
+            return self
+        labels = columns_of(clusters, self.top.shape[1])
+        order, count = np.argsort(labels, kind="stable"), labels.max() + 1
+        if count == len(labels):
+            return self
+        starts = np.searchsorted(labels[order], np.arange(count))
+        top, bottom = (np.add.reduceat(part[:, order], starts, axis=1) for part in (self.top, self.bottom))
+        applies = np.logical_or.reduceat(self.applies[:, order], starts, axis=1)
+        return Sample(top, bottom, applies, labels, self)
+
+
+def columns_of(clusters: ArrayLike, queries: int) -> Labels:
+    """Return the clusters of queries, numbered from 0: [Q].
+
+    Raises:
+        InputError: If they are not one whole number per query.
+    """
+    labels = np.asarray(clusters)
+    if labels.shape != (queries,) or labels.dtype.kind not in "iu":
+        raise InputError(
+            f"Clusters of {queries} queries cannot be read from {labels.dtype} of shape {labels.shape}.",
+            do="Give one whole number per query.",
+        )
+    return np.asarray(np.unique(labels, return_inverse=True)[1], dtype=np.intp)
 
 
 def paired_rows(sample: Sample, first: ArrayLike, second: ArrayLike) -> tuple[Sample, Sample]:
@@ -105,7 +171,7 @@ def paired_rows(sample: Sample, first: ArrayLike, second: ArrayLike) -> tuple[Sa
         The first and the second stacks of the pairs, P rows each.
     """
     one, other = sample.rows(first), sample.rows(second)
-    both = one.applies & other.applies
+    both = one.singly.applies & other.singly.applies
     return one.where(both), other.where(both)
 
 
@@ -150,12 +216,25 @@ def weights(queries: int, resamples: int = RESAMPLES, seed: int = SEED) -> Float
     return drawn
 
 
+def query_weights(
+    queries: int, resamples: int = RESAMPLES, seed: int = SEED, clusters: ArrayLike | None = None
+) -> Floats:
+    """Return how often each query is drawn in each resample [R, Q]; those of a cluster are drawn together.
+
+    `weights` where each is its own; of a `Sample`, whose columns are clusters, `weights` too.
+    """
+    if clusters is None:
+        return weights(queries, resamples, seed)
+    labels = columns_of(clusters, queries)
+    return weights(int(labels.max()) + 1, resamples, seed)[:, labels]
+
+
 def resampled(sample: Sample, drawn: Floats) -> Floats:
     """Return the statistic of every stack in every resample, paired: column r is one resample of the queries.
 
     Args:
-        sample: Figures of S stacks on Q queries.
-        drawn: [R, Q], from `weights`.
+        sample: Figures of S stacks on U units.
+        drawn: [R, U], from `weights`.
 
     Returns:
         [S, R]; NaN where a resample has no query that counts for the stack.

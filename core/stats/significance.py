@@ -63,18 +63,11 @@ def queries_needed(sd: ArrayLike, difference: ArrayLike) -> Floats:
 
 
 def differences(one: Sample, other: Sample) -> Floats:
-    """Return each query's share in the difference, other − one: [P, Q], NaN where the query does not count.
+    """Return what each unit adds to the difference, other − one: [P, U], NaN where it does not count.
 
-    For a mean that is the plain difference. For a ratio of means it is the linear part (delta method): its
-    mean is the difference of the ratios and its spread that of the estimate.
+    For a mean over queries that is the plain difference; see `Sample.parts`.
     """
-    parts = []
-    for stack in (one, other):
-        bottom = stack.bottom.sum(axis=1, keepdims=True)
-        n = stack.applies.sum(axis=1, keepdims=True)
-        at = quotient(stack.top.sum(axis=1, keepdims=True), bottom)
-        parts.append(at + quotient(n * (stack.top - at * stack.bottom), bottom))
-    return np.where(one.applies, parts[1] - parts[0], np.nan)
+    return other.parts() - one.parts()
 
 
 def spread(deltas: Floats) -> Floats:
@@ -87,19 +80,22 @@ def spread(deltas: Floats) -> Floats:
     return deviation
 
 
-def student_ends(deltas: Floats, tail: float) -> tuple[Floats, Floats]:
+def student_ends(deltas: Floats, tail: float, clusters: ArrayLike | None = None) -> tuple[Floats, Floats]:
     """Return the ends of an interval of each mean by Student's t: [P, Q] to two [P].
 
     Args:
         deltas: One row per pair of stacks; NaN = the query does not count.
         tail: The chance that is left beyond either end.
+        clusters: [Q], which queries belong together; None where each is its own.
 
     Returns:
-        Low and high; NaN below two queries.
+        Low and high; NaN below two queries, and below `CLUSTERS` clusters.
     """
-    n = (~np.isnan(deltas)).sum(axis=1)
-    middle = quotient(np.nansum(deltas, axis=1), n.astype(np.float64))
-    reach = stdtrit(np.maximum(n - 1, 1), 1 - tail) / np.sqrt(np.maximum(n, 1)) * spread(deltas)
+    sample = Sample.means(deltas, clusters)
+    parts, units = sample.parts(), sample.units
+    reach = stdtrit(np.maximum(units - 1, 1), 1 - tail) / np.sqrt(np.maximum(units, 1)) * spread(parts)
+    reach[~sample.enough()] = np.nan
+    middle = sample.estimate()
     return middle - reach, middle + reach
 
 
@@ -163,12 +159,13 @@ def compare(sample: Sample, first: ArrayLike, second: ArrayLike, setup: Setup | 
         second: [P], row of the second; differences are second − first.
 
     Returns:
-        One row per pair: first, second, n (queries), value_first, value_second, difference, low, high (null
-        below two queries), p (two-sided), exact (every swap was tried), p_holm (adjusted over these pairs),
-        wins, ties, losses (of the second, with the tolerance), sd (of the differences; of their linear part
-        for a ratio of means), d_z = difference / sd (null where nothing varies), superiority (see `effect`),
-        detectable (smallest difference that n queries show at 80 % power), needed (queries that would show
-        the observed difference).
+        One row per pair: first, second, n (queries), units (their clusters; n where each is its own),
+        value_first, value_second, difference, low, high (null below two queries, and below `CLUSTERS`
+        clusters, as is p), p (two-sided), exact (every swap was tried), p_holm (adjusted over these pairs),
+        wins, ties, losses (of the second, with the tolerance), sd (of the queries' differences; of their
+        linear part for a ratio of means), d_z = difference / sd (null where nothing varies), superiority,
+        detectable (smallest difference that these units show at 80 % power), needed (queries that would show
+        the observed difference, in clusters of the same size).
     """
     chosen = setup or Setup()
     left, right = (np.asarray(rows, dtype=np.intp) for rows in (first, second))
@@ -188,15 +185,17 @@ def _block(sample: Sample, left: NDArray[np.intp], right: NDArray[np.intp], setu
     one, other = paired_rows(sample, left, right)
     before, after = one.estimate(), other.estimate()
     low, high = bounds(one, other, setup)
-    deltas = differences(one, other)
+    deltas = differences(one.singly, other.singly)
     gains = deltas if setup.higher_is_better else -deltas
     wins, ties, losses = outcomes(gains, setup.tolerance)
-    sd, n = spread(deltas), one.n
+    sd, n, units = spread(deltas), one.n, one.units
+    apart = sd if one.clusters is None else spread(differences(one, other))
     gap = np.where(np.abs(after - before) <= _ROUNDING, 0.0, after - before)
     return {
         "first": left,
         "second": right,
         "n": n,
+        "units": units,
         "value_first": before,
         "value_second": after,
         "difference": gap,
@@ -208,8 +207,8 @@ def _block(sample: Sample, left: NDArray[np.intp], right: NDArray[np.intp], setu
         "sd": sd,
         "d_z": quotient(gap, np.where(sd > _ROUNDING, sd, 0.0)),
         "superiority": superiority(gains),
-        "detectable": detectable(sd, n),
-        "needed": queries_needed(sd, gap),
+        "detectable": detectable(apart, units),
+        "needed": np.ceil(queries_needed(apart, gap) * (n / np.maximum(units, 1))),
     }
 
 
@@ -217,12 +216,12 @@ def bounds(one: Sample, other: Sample, setup: Setup) -> tuple[Floats, Floats]:
     """Return the interval of each paired difference, other − one: low and high [P]; NaN below two queries."""
     drawn = weights(one.top.shape[1], setup.resamples, setup.seed)
     replicates = _replicates(one, other, drawn)
-    gap = np.where(one.n >= 2, other.estimate() - one.estimate(), np.nan)
+    gap = np.where(one.enough(), other.estimate() - one.estimate(), np.nan)
     left_out = without_one(other) - without_one(one) if setup.method == "BCa" else None
     low, high = interval(gap, replicates, left_out=left_out, method=setup.method, level=setup.level)
-    few = (one.n >= 2) & (one.n < FEW) & (one.bottom == other.bottom).all(axis=1)
+    few = one.enough() & (one.units < FEW) & (one.bottom == other.bottom).all(axis=1)
     if few.any():
-        deltas = np.where(one.applies[few], other.top[few] - one.top[few], np.nan)
+        deltas = differences(one, other)[few]
         low[few], high[few] = few_means(deltas, setup.level, whole=None)
     return low, high
 
@@ -234,7 +233,7 @@ def _replicates(one: Sample, other: Sample, drawn: Floats) -> Floats:
 
 
 def without_one(sample: Sample) -> Floats:
-    """Return the statistic with one query left out: [S, Q], NaN where the query does not count."""
+    """Return the statistic with one unit left out: [S, U], NaN where the unit does not count."""
     rest = sample.bottom.sum(axis=1, keepdims=True) - sample.bottom
     left = quotient(sample.top.sum(axis=1, keepdims=True) - sample.top, rest)
     return np.where(sample.applies, left, np.nan)
@@ -243,11 +242,11 @@ def without_one(sample: Sample) -> Floats:
 def swap_test(
     sample: Sample, first: ArrayLike, second: ArrayLike, *, draws: int = PERMUTATIONS, seed: int = SEED
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return two-sided p-values of differences between stacks.
+    """Return two-sided p-values of differences between stacks; NaN below `CLUSTERS` clusters.
 
-    Queries on which both stacks have the same figures stay as they are under any swap and are left out of the
-    enumeration. A drawn test counts the observed assignment as one of the draws, (b + 1) / (m + 1), so that
-    it is never 0 and keeps its level (Phipson & Smyth 2010).
+    All queries of a cluster are swapped together. Units on which both stacks have the same figures stay as
+    they are under any swap and are left out of the enumeration. A drawn test counts the observed assignment
+    as one of the draws, (b + 1) / (m + 1), so that it is never 0 and keeps its level (Phipson & Smyth 2010).
     """
     one, other = paired_rows(sample, first, second)
     moved = (one.top != other.top) | (one.bottom != other.bottom)
@@ -258,6 +257,8 @@ def swap_test(
     drawn = np.flatnonzero(~exact)
     if len(drawn):
         values[drawn] = _drawn(_Pairs.of(one.rows(drawn), other.rows(drawn)), draws, seed)
+    if one.clusters is not None:
+        values[~one.enough()] = np.nan
     return values, exact
 
 
