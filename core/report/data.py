@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
 import polars as pl
@@ -27,6 +27,7 @@ from core.views.headroom import limiting
 from core.views.link import elsewhere
 from core.views.workspace.choices import choices, one_known
 from core.views.workspace.comparable import environment
+from core.views.workspace.latencies import latencies
 from core.views.workspace.noise import Noise, noisy_rows
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.stacks import runs_in
@@ -158,6 +159,7 @@ def record_data(
             for sign in soundness(chosen, runner_up, view.quality, verdict.paired)
         ],
         "pgs_if_judged": if_judged(view),
+        "slow": None if chosen is None else slow(view, str(chosen["run_id"])),
         "environment": environment(verdict.table),
         "workspace": workspace(view.snapshot, view.scope),
         "stack": None if chosen is None else _stack(chosen),
@@ -175,6 +177,18 @@ def record_data(
     explained = [{"term": term, "means": means} for term, means in terms(made, view).items()]
     first = {"summary": summary(made, view), "terms": explained}
     return {"format": FORMAT, "version": VERSION, **first, **made}
+
+
+def slow(view: View, run_id: str) -> dict[str, object] | None:
+    """Return the p95 of a run in milliseconds beside its p50: value, low, high, n and why it is unknown.
+
+    None where the latency asked for is another than p50.
+    """
+    if view.latency.percentile != "p50":
+        return None
+    runs = runs_in(view.snapshot, view.scope).filter(pl.col("run_id") == run_id)
+    row = latencies(view.snapshot, runs, replace(view.latency, percentile="p95")).row(0, named=True)
+    return {key.removeprefix("latency_"): row[key] for key in row if key not in ("run_id", "latency_basis")}
 
 
 def if_judged(view: View) -> float | None:

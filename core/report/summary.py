@@ -206,11 +206,11 @@ def _tighter(data: Data) -> Iterator[_Change]:
     if row is None:
         return
     if row["latency_ms"] is not None:
-        limit = f"a time limit below {text.ms(row['latency_ms'])}"
+        limit = f"a time limit below about {text.ms(row['latency_ms'])}"
         yield _Change(limit, f"{limit[:1].upper()}{limit[1:]}: then it is too slow.")
     if row["cost"] is not None:
-        limit = f"a budget below {costs(row, said)} per {said.many}"
-        yield _Change(limit, f"{limit[:1].upper()}{limit[1:]}: then it is too dear.")
+        limit = f"a budget below about {costs(row, said)} per {said.many}"
+        yield _Change(limit, f"{limit[:1].upper()}{limit[1:]}: then it is too expensive.")
 
 
 def terms(data: Data, view: View) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -103,6 +103,7 @@ def _tiles(data: Data) -> list[tuple[str, str, str, str]]:
             _joined(spread, timed, row["latency_note"]),
             basis(row, "latency_ms"),
         ),
+        *_slow(data),
         (
             f"Cost per {said.many} {counted(data)}",
             costs(row, said),
@@ -111,6 +112,15 @@ def _tiles(data: Data) -> list[tuple[str, str, str, str]]:
         ),
         ("Confidence (PGS)", _share(row["pgs"]), _repeats(data), ""),
     ]
+
+
+def _slow(data: Data) -> Iterator[tuple[str, str, str, str]]:
+    """Yield how long the slow searches take, beside the typical one."""
+    slow = data["slow"]
+    if slow is not None:
+        ends = None if slow["low"] is None else f"{text.ms(slow['low'])} to {text.ms(slow['high'])}"
+        rest = text.sample(slow["n"]) if ends else slow["note"]
+        yield "One in 20 takes longer (p95)", text.ms(slow["ms"]), _joined(ends, rest), ""
 
 
 def _ground(data: Data) -> str:

@@ -233,7 +233,7 @@ JUDGE = ("Judging more could overturn the choice: 2 other feasible stacks could 
         ),
         (
             {"would_turn": [{**TURN, "then": None}], "latency_ms": 9.0},
-            "a time limit below 9.00 ms could change it.",
+            "a time limit below about 9.00 ms could change it.",
         ),
     ],
 )

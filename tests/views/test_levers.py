@@ -79,3 +79,10 @@ def test_of_what_was_measured_the_best_within_the_limits_is_named():
         ([True, False, False], "stack 2, 0.600, beyond your limits."),
     ):
         assert to_try(rows.row(0, named=True), RETRIEVAL, rows, feasible).endswith(words)
+
+
+def test_a_lever_that_moved_nothing_is_no_advice():
+    specs = [DENSE, DENSE | {"reranker": "r"}]
+    rows = stacks(spec=list(map(json.dumps, specs)), quality=[0.6191, 0.6194])
+    said = to_try(rows.row(0, named=True), ORDERING, rows, [True, False])
+    assert said.endswith("Measured here already: add a reranker: stack 1, 0.619, which gains nothing.")

@@ -128,8 +128,8 @@ def _model(used: pl.DataFrame, stage: str, specified: object) -> Amount:
 def _total(part: pl.DataFrame, scale: float = 1.0) -> Amount | None:
     if part.is_empty():
         return None
-    # four digits are what an input field shows; keeping more would make its value differ from its text
-    value = float(f"{scale * float(part['amount'].sum()):.4g}")
+    # six digits are what an input field shows; keeping more would make its value differ from its text
+    value = float(f"{scale * float(part['amount'].sum()):.6g}")
     basis = part["basis"].unique().to_list()
     return Amount(value, basis[0] if len(basis) == 1 else str(Basis.MODELLED))
 
