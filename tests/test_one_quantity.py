@@ -5,6 +5,7 @@ says of a stack's quality, latency, cost, n, unjudged share, headroom or K is co
 stacks.
 """
 
+import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,10 +15,12 @@ import pytest
 
 import core as clq
 from core.api.decision import Decision
+from core.stats.significance import Setup
+from core.views.compare import sides
 from core.views.pages import PAGES
 from tests.pipeline import cranfield
 from tests.shared import once
-from tests.test_one_answer import swept
+from tests.test_one_answer import call, swept
 
 SAME = {
     "quality": ("quality", "score", "reached"),
@@ -117,6 +120,52 @@ def test_pages_say_the_same_of_a_stack_of_the_demo(shipped_store: Path, collecti
     found, compared = differing(clq.open(shipped_store).workspace(collection).decide(**asked))
     assert not found, "\n".join(found)
     assert compared > 100
+
+
+SHARE = "%PROC[RA-nWG]@10"
+
+
+def shares(store: Path, folder: Path) -> Iterator[tuple[str, dict[str, float]]]:
+    """What each surface says of %PROC, by run: page, table, API, command, record, comparison."""
+    workspace = clq.open(store).workspace("docs-search")
+    usual, asked = workspace.decide(measure="RA-nWG@10"), workspace.decide(measure=SHARE)
+    stacks = asked.view.table
+    yield "table of stacks, column %PROC", dict(usual.view.table.select("run_id", "pct_proc").iter_rows())
+    headroom = by_stack(usual.page("headroom").tables["headroom"], usual.view.table)
+    yield "page headroom", dict(headroom.select("run_id", "pct_proc").iter_rows())
+    yield "quality of the decision", dict(stacks.select("run_id", "quality").iter_rows())
+    scores = workspace.score(SHARE)
+    yield "api, score", dict(scores.select("run", "value").iter_rows())
+    options = ["--store", str(store), "score", "--collection", "docs-search", "--measures", SHARE]
+    printed = json.loads(call(*options, "--format", "json"))
+    yield "command score", {row["run"]: row["value"] for row in printed}
+    record, _ = asked.record(folder / "share.json", folder / "share.html")
+    yield "record", {row["run_id"]: row["quality"] for row in json.loads(record.read_text())["stacks"]}
+    names = stacks["name"].to_list()
+    pairs = [(names[0], other) for other in names[1:3]]
+    compared = [
+        sides.sources(usual.view.snapshot, usual.view.scope, usual.view.quality, ids, Setup(resamples=20))
+        for ids in (
+            [dict(stacks.select("name", "run_id").iter_rows())[name] for name in pair] for pair in pairs
+        )
+    ]
+    values = dict(stacks.select("name", "quality").iter_rows())
+    for pair, table in zip(pairs, compared, strict=True):
+        yield f"compare {pair}", {"difference": table.filter(measure=SHARE)["difference"][0]}
+        yield f"compare {pair}", {"difference": values[pair[1]] - values[pair[0]]}
+
+
+@pytest.mark.slow
+def test_the_share_of_a_ceiling_is_one_number(shipped_store: Path, tmp_path: Path):
+    known: dict[str, float] = {}
+    for where, said in shares(shipped_store, tmp_path):
+        for run, value in said.items():
+            key = f"{where} {run}" if run == "difference" else run
+            assert value == pytest.approx(known.setdefault(key, value), abs=1e-12), where
+    per_query = clq.open(shipped_store).workspace("docs-search").score(f"%PROC-per-query{SHARE[5:]}")
+    other = dict(per_query.select("run", "value").iter_rows())
+    assert len(other) > 20
+    assert max(abs(other[run] - known[run]) for run in other) > 0.02
 
 
 @pytest.mark.slow

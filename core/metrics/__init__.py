@@ -5,7 +5,7 @@ from core.metrics.gain import Weighting, ideal_gain, weights
 from core.metrics.info import Counts, Grades, MeasureInfo, Scores
 from core.metrics.inputs import Extra
 from core.metrics.measure import REGISTRY, Measure, parse_list, split_list
-from core.metrics.rates import ratio_of_means
+from core.metrics.rates import ratio_of_means, shares_of_means
 
 __all__ = [
     "REGISTRY",
@@ -24,6 +24,7 @@ __all__ = [
     "score",
     "score_all",
     "score_at",
+    "shares_of_means",
     "split_list",
     "to_depth",
     "weights",

@@ -146,6 +146,8 @@ class MeasureInfo:
     binary: bool = False  # whether it is 0 or 1 for each query
     needs: frozenset[Need] = frozenset()  # what it needs besides grades
     ahead: int = 1  # how many times as deep as K it looks into the ranking
+    # Of a ratio of means: the measure that has a value per query, and whose mean is another number
+    by_query: str = ""
     differs: str = ""  # where other tools define it otherwise; empty where they agree
 
     @property

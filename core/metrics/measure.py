@@ -53,7 +53,7 @@ REGISTRY: Mapping[str, MeasureInfo] = MappingProxyType(
     {info.name: info for measure in MEASURES for info in with_ceiling(measure)}
     | {made.name: made for made in (robust(measure) for measure in MEASURES if not measure.needs)}
 )
-"""Canonical name without cutoff to declaration; PROC[X] and %PROC[X] follow X, Robust[X] follow all."""
+"""Canonical name without cutoff to declaration; what is made of a ceiling follows X, Robust[X] follow all."""
 
 _SPELLED = {
     "recall": "R",
@@ -78,9 +78,10 @@ _COSINES = ("answer relevancy", "answer similarity", "semantic similarity", "res
 
 MAX_K = 10_000
 _WORD = r"[^\s@()\[\],=]+"
+_PARAMS = r"(?:\((?P<{0}>[^()]*)\))?"
 _WRITTEN = re.compile(
-    rf"(?P<name>{_WORD}(?:\[{_WORD}\])?)"
-    r"(?:@(?P<k>[0-9]{1,9}))?(?:\((?P<params>[^()]*)\))?(?:@(?P<k_after>[0-9]{1,9}))?"
+    rf"(?P<name>{_WORD})(?:\[(?P<inner>{_WORD}){_PARAMS.format('of_inner')}\])?"
+    rf"(?:@(?P<k>[0-9]{{1,9}}))?{_PARAMS.format('params')}(?:@(?P<k_after>[0-9]{{1,9}}))?"
 )
 _HOW = "Write Name@K(parameter=value), for example RA-nWG@10(alpha=0.5)."
 
@@ -121,7 +122,7 @@ class Measure:
 
     @classmethod
     def parse(cls, text: str) -> Measure:
-        """Read one measure; the cutoff may stand before or after the parameters.
+        """Read one measure; the cutoff stands before or after the parameters, these also as PROC[X(a=b)].
 
         Raises:
             UnknownNameError: If the name or a parameter is not declared.
@@ -130,9 +131,11 @@ class Measure:
         match = _WRITTEN.fullmatch(text.strip())
         if match is None or (match["k"] and match["k_after"]):
             raise InputError(f"{text[:80]!r} is not a measure.", do=_HOW)
-        written = match["k"] or match["k_after"]
-        params = tuple(_pair(part, text) for part in match["params"].split(",")) if match["params"] else ()
-        return cls(match["name"], int(written) if written else None, params)
+        cutoff = match["k"] or match["k_after"]
+        written = ",".join(filter(None, (match["of_inner"], match["params"])))
+        params = tuple(_pair(part, text) for part in written.split(",")) if written else ()
+        name = f"{match['name']}[{match['inner']}]" if match["inner"] else match["name"]
+        return cls(name, int(cutoff) if cutoff else None, params)
 
     def __str__(self) -> str:
         cutoff = "" if self.k is None else f"@{self.k}"
@@ -148,6 +151,11 @@ class Measure:
     def inner(self) -> str | None:
         """X of PROC[X], %PROC[X] and Robust[X], else None."""
         return self.name[self.name.index("[") + 1 : -1] if self.name.endswith("]") else None
+
+    @property
+    def by_query(self) -> Measure:
+        """The measure of single queries: %PROC-per-query[X] of the ratio of means %PROC[X], else itself."""
+        return self.renamed(self.info.by_query) if self.info.by_query else self
 
     @property
     def unwrapped(self) -> Measure:

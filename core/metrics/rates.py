@@ -28,7 +28,7 @@ _PROC_SECTION = "arXiv:2511.09545 §5.1, A.8"
 
 
 def with_ceiling(info: MeasureInfo) -> tuple[MeasureInfo, ...]:
-    """Return the measure and, where a ceiling is defined for it, its PROC and its %PROC."""
+    """Return the measure and, where a ceiling is defined for it, its PROC, its %PROC and that by query."""
     ceiling = info.ceiling
     if ceiling is None:
         return (info,)
@@ -52,12 +52,20 @@ def with_ceiling(info: MeasureInfo) -> tuple[MeasureInfo, ...]:
         ceiling_info,
         name=f"%{name}",
         text="Share of its ceiling that a ranking reaches; above 1 only with passages from outside the pool.",
-        formula=f"{info.name}@K / {name}@K per query; published as mean({info.name}@K) / mean({name}@K)",
+        formula=f"mean({info.name}@K) / mean({name}@K) over queries",
         score=share_of_proc,
         na=" ".join(part for part in (info.na, "The ceiling is 0 at this K.") if part),
         high=math.inf,
+        by_query=f"%PROC-per-query[{info.name}]",
     )
-    return info, ceiling_info, share_info
+    by_query = replace(
+        share_info,
+        name=share_info.by_query,
+        text="Share of its ceiling that the ranking of a query reaches, averaged over queries.",
+        formula=f"mean over queries of {info.name}@K / {name}@K",
+        by_query="",
+    )
+    return info, ceiling_info, share_info, by_query
 
 
 def ratio_of_means(actual: Scores, ceiling: Scores) -> NDArray[np.float64]:
@@ -73,6 +81,23 @@ def ratio_of_means(actual: Scores, ceiling: Scores) -> NDArray[np.float64]:
     both = ~(np.isnan(actual) | np.isnan(ceiling))
     reached = np.sum(actual, axis=-2, where=both)
     return np.asarray(reached / or_nan(np.sum(ceiling, axis=-2, where=both)))
+
+
+def shares_of_means(actual: Scores, ceiling: Scores) -> Scores:
+    """Return what queries add to a ratio of means, so that whatever averages them states that ratio.
+
+    It is linear in the query (Cochran, Sampling Techniques, §6.4): ratio + (actual − ratio · ceiling) / mean
+    ceiling. Its mean over the queries is `ratio_of_means`, and its spread that of the ratio.
+
+    Args:
+        actual: [..., Q, D]; NaN = not applicable.
+        ceiling: [..., Q, D] of the same shape.
+    """
+    both = ~(np.isnan(actual) | np.isnan(ceiling))
+    ratio = ratio_of_means(actual, ceiling)[..., None, :]
+    total = np.sum(ceiling, axis=-2, where=both, keepdims=True)
+    usual = total / or_nan(np.count_nonzero(both, axis=-2, keepdims=True))
+    return np.where(both, ratio + (actual - ratio * ceiling) / or_nan(usual), np.nan)
 
 
 SECTION = "arXiv:2511.09545 §2.4"

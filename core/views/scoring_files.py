@@ -32,7 +32,7 @@ def every_k(
     graded: Evidence, measures: Iterable[Measure], *, depth: int | None = None, asked: Mask | None = None
 ) -> pl.DataFrame:
     """Return values per cutoff, run and query."""
-    scored = graded.score(dict.fromkeys(measure.at(None) for measure in measures), depth)
+    scored = graded.score(dict.fromkeys(measure.by_query.at(None) for measure in measures), depth)
     deepest = graded.depth if depth is None else depth
     runs, queries = len(graded.run_ids), len(graded.query_ids)
     columns = {

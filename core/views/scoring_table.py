@@ -186,12 +186,12 @@ def unjudged(graded: Evidence, measures: Sequence[Measure], labels: Mapping[str,
 
 def scored_rows(seen: Counted, measures: Sequence[Measure], *, per_query: bool) -> pl.DataFrame:
     """Give the rows of `score_table` for runs with rankings, without labels; measures share their counts."""
-    scored = seen.found.score(measures, max(measure.k or 1 for measure in measures))
+    if per_query:
+        measures = [measure.by_query for measure in measures]
+    deepest = max(measure.k or 1 for measure in measures)
+    scored = seen.found.score(measures, deepest, hidden=seen.hidden)
     make = _queries if per_query else _means
-    parts = [
-        make(seen, measure, np.where(seen.hidden, np.nan, values[..., (measure.k or 1) - 1]))
-        for measure, values in scored.items()
-    ]
+    parts = [make(seen, measure, values[..., (measure.k or 1) - 1]) for measure, values in scored.items()]
     return pl.concat([pl.DataFrame(schema=_UNLABELLED), *parts], how="diagonal")
 
 

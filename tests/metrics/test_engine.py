@@ -14,9 +14,11 @@ from core.metrics import (
     aggregate,
     engine,
     na_reason,
+    ratio_of_means,
     score,
     score_all,
     score_at,
+    shares_of_means,
     to_depth,
 )
 
@@ -123,6 +125,22 @@ def test_reasons_say_what_is_missing():
     assert "reaches 0" in na_reason(Measure("%PROC[Hit]", 1), two_good)
     assert "reaches 0" in na_reason(Measure("%PROC[Hit]", 2), two_good, np.array([5, 0], dtype=np.int8))
     assert na_reason(Measure("%PROC[Hit]"), two_good) is None
+
+
+def test_the_mean_of_what_queries_add_is_the_ratio_of_means():
+    rng = np.random.default_rng(3)
+    ceiling = rng.random((2, 40, 3))
+    actual = ceiling * rng.random(ceiling.shape)
+    ceiling[0, 5], actual[0, 5] = 0.0, 0.0  # nothing to reach: it counts, and changes nothing
+    actual[1, 7:9] = np.nan
+    parts = shares_of_means(actual, ceiling)
+    mean, n = aggregate(parts)
+    np.testing.assert_allclose(mean, ratio_of_means(actual, ceiling), rtol=1e-12)
+    assert (n == [[40] * 3, [38] * 3]).all()
+    # its spread is that of the ratio under resampling, to first order
+    drawn = rng.integers(40, size=(4000, 40))
+    many = actual[0, drawn, 0].sum(axis=1) / ceiling[0, drawn, 0].sum(axis=1)
+    assert parts[0, :, 0].std() / np.sqrt(40) == pytest.approx(many.std(), rel=0.05)
 
 
 def test_proc_without_a_pool_is_refused():

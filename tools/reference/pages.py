@@ -74,11 +74,17 @@ def measures() -> str:
             "small example.",
             "A measure is written `NAME@K(parameter=value)`, as in `RA-nWG@10(alpha=0.5,cap3=0.2)`. "
             "`PROC[X]` is X of the best order of the candidate pool, `%PROC[X]` the share of it that "
-            "is reached, "
+            "is reached (mean X / mean PROC[X]; `%PROC-per-query[X]` is the mean of X / PROC[X]), "
             "`Robust[X]` the worst of X over the query as it is and as it is perturbed.",
             table(("measure", "what it says", "range", "better"), rows),
             *map(_measure, plain),
-            *map(_measure, (REGISTRY[name] for name in ("PROC[RA-nWG]", "%PROC[RA-nWG]", "Robust[RA-nWG]"))),
+            *map(
+                _measure,
+                (
+                    REGISTRY[name]
+                    for name in ("PROC[RA-nWG]", "%PROC[RA-nWG]", "%PROC-per-query[RA-nWG]", "Robust[RA-nWG]")
+                ),
+            ),
         ]
     )
 

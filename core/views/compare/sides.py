@@ -61,7 +61,7 @@ def look_closer(
     """Compare two stacks, by their run ids, query by query."""
     first, second = pair
     same = alike(snapshot, runs, quality.k, first, second)
-    queries = flips(query_table(snapshot, scope, quality, second, first, as_zero=True), setup, same)
+    queries = flips(query_table(snapshot, scope, quality.by_query, second, first, as_zero=True), setup, same)
     pools = runs.filter(pl.col("run_id").is_in(pair))["proc_pool"].fill_null("none").unique().sort().to_list()
     return Closer(
         queries=queries,

@@ -114,7 +114,10 @@ def choices() -> list[str]:
 
 
 PICK = "Choose one, or type one with cutoff and parameters: RA-nWG@3(alpha=0.5), RBP(p=0.5)@4."
-CEILINGS = "PROC[X] is X of the best order of the candidate pool, %PROC[X] the share of it that is reached."
+CEILINGS = (
+    "PROC[X] is X of the best order of the candidate pool. %PROC[X] is mean X / mean PROC[X]; "
+    "%PROC-per-query[X] is the mean of X / PROC[X] over queries."
+)
 KINDS = "spearman: of ranks. pearson: of values. kendall-b, kendall-c: of pairs, two ways to treat ties."
 TRIED = "The trial reader repeats a sentence: what predicts its answers says nothing of a model's."
 NO_ANSWERS = (

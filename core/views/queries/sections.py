@@ -70,33 +70,33 @@ DEPTHS = ("first 3", "Top-K", "all")
 @keep("Scoring every query…", entries=64)
 def queries(view: View, run_id: str, other: str | None = None) -> pl.DataFrame:
     """Return the query table of one stack, or of two."""
-    return data.query_table(view.snapshot, view.scope, view.quality, run_id, other)
+    return data.query_table(view.snapshot, view.scope, view.quality.by_query, run_id, other)
 
 
 @keep("Scoring every query…", entries=8)
 def reporting(view: View) -> list[str]:
     """Find the stacks that report single queries and have no rankings."""
     bare = view.table.filter(~pl.col("has_rankings"))["run_id"].to_list()
-    scores = query_scores(view.snapshot, bare, view.quality) if bare else None
+    scores = query_scores(view.snapshot, bare, view.quality.by_query) if bare else None
     return list(scores.run_ids) if scores else []
 
 
 @keep()
 def doubt(view: View, runs: tuple[tuple[str, str], ...], _table: pl.DataFrame) -> str:
     """Say what judging more could turn round."""
-    return words.doubt(view.snapshot, view.scope, view.quality, _table, dict(runs))
+    return words.doubt(view.snapshot, view.scope, view.quality.by_query, _table, dict(runs))
 
 
 @keep("Reading the rankings…", entries=128)
 def rankings(view: View, runs: tuple[tuple[str, str], ...], query_id: str) -> OneQuery:
     """Read one query."""
-    return one_query.one_query(view.snapshot, view.scope, view.quality, query_id, dict(runs))
+    return one_query.one_query(view.snapshot, view.scope, view.quality.by_query, query_id, dict(runs))
 
 
 @keep("Reading what was typed…", entries=128)
 def typed_of(view: View, run_id: str, query_id: str) -> pl.DataFrame:
     """Read the perturbed siblings of a run for a query."""
-    return one_query.typed(view.snapshot, view.scope, view.quality, run_id, query_id)
+    return one_query.typed(view.snapshot, view.scope, view.quality.by_query, run_id, query_id)
 
 
 @keep()
@@ -104,7 +104,7 @@ def answer(view: View, names: tuple[str, ...], shown: int, total: int, _rows: pl
     """Say what some queries show; `shown` stands for the rows."""
     del shown
     pools = dict(view.table.select("name", "proc_pool").iter_rows())
-    return words.answer(_rows, total, view.quality, *names, pool=pools[names[0]])
+    return words.answer(_rows, total, view.quality.by_query, *names, pool=pools[names[0]])
 
 
 @keep()
@@ -174,11 +174,11 @@ def every_query(
 ) -> Blocks:
     """Yield the queries as a chart and as a table, and the means of each tag."""
     names, against = tuple(name for _, name in runs), len(runs) > 1
-    drawn = charts.bars(rows, view.quality, names, selected=query_id)
+    drawn = charts.bars(rows, view.quality.by_query, names, selected=query_id)
     if drawn:
         less = words.bars(charts.BARS) if drawn.drawn.height < rows.height else ""
         yield Chart(drawn.figure, "queries", sentence, less, Click(drawn.drawn, {"q": "query_id"}))
-    of, k = view.quality.name, view.quality.k
+    of, k = view.quality.by_query.name, view.quality.k
     passages = (BEST, COLUMNS["holes"].but(about=f"Unjudged passages among the first {k}."))
     known = not rows["judged"].is_null().all()  # of a stack that was scored elsewhere no passages are
     score = COLUMNS["score"].but(about=f"{of} of the stack; – = no score, see note.")
@@ -229,13 +229,13 @@ def one(view: View, ask: Ask, query: OneQuery, row: Row) -> Blocks:
     depth = {"first 3": 3, "Top-K": view.quality.k}.get(shown, ROWS)
     alone, known = len(query.sides) == 1, any(judged)
     sides = [
-        listed(side.name, words.ranked(side, view.quality),
+        listed(side.name, words.ranked(side, view.quality.by_query),
                passages(side.ranking.head(depth), against=not alone, judged=known))
         for side in query.sides
     ]  # fmt: skip
     if alone and known:
         (side,) = query.sides
-        best = words.best(side, view.quality)
+        best = words.best(side, view.quality.by_query)
         sides.append(listed("Best order of its pool", best, passages(side.oracle.head(depth), against=False)))
     yield from side_by_side(sides)
     yield Fold("The same as tables", tables(query))
@@ -326,7 +326,7 @@ def weights(view: View, query: OneQuery) -> Blocks:
 def as_typed(view: View, ask: Ask, rows: pl.DataFrame, run_id: str, query_id: str) -> Blocks:
     """Yield what perturbations of the query do, and one ranking beside that of the query as it is."""
     yield Text("As people type it", "heading")
-    yield Text(one_query.answer(rows, view.quality), "caption")
+    yield Text(one_query.answer(rows, view.quality.by_query), "caption")
     name = ask.one("Perturbed by", rows["perturb"], "typed")
     yield Table(rows, "typed", TYPED, ["run_id"])
     row = rows.row(by_predicate=pl.col("perturb") == name, named=True)
@@ -343,7 +343,7 @@ def as_typed(view: View, ask: Ask, rows: pl.DataFrame, run_id: str, query_id: st
 def _typed(view: View, side: Side, judged: bool, *, clean: bool) -> Blocks:
     mark = partial(one_query.mark, k=view.quality.k, clean=clean)
     shown = passages(side.ranking.head(view.quality.k), against=False, judged=judged, mark=mark)
-    return listed(side.name, words.ranked(side, view.quality), shown)
+    return listed(side.name, words.ranked(side, view.quality.by_query), shown)
 
 
 SECTIONS = (where_it_is_weak,)

@@ -23,7 +23,7 @@ from core.views.workspace.answers import graded, scored
 from core.views.workspace.scope import Answering, Percentile, Quality, Scope, audits
 from core.views.workspace.stacks import runs_in
 
-_NOT_QUALITY = ("latency_", "usd_", "PROC[", "%PROC[")
+_NOT_QUALITY = ("latency_", "usd_", "PROC[", "%PROC")
 
 
 def reported(snapshot: Snapshot, run_ids: Sequence[str]) -> pl.DataFrame:

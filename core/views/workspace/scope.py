@@ -126,6 +126,12 @@ class Quality:
         return str(self.measure or f"{self.bare}@{self.k}")
 
     @property
+    def by_query(self) -> Quality:
+        """The measure of single queries that stands beside a ratio of means; any other is itself."""
+        measure = self.measure
+        return self if measure is None else replace(self, bare=str(measure.by_query.at(None)))
+
+    @property
     def higher_is_better(self) -> bool:
         """Which direction is good; of a measure that this product does not compute, upwards."""
         return self.measure is None or self.measure.info.higher_is_better

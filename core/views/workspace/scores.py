@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,7 +14,7 @@ import polars as pl
 
 from core.diagnostics.noise import CLEAN, kin, perturbed_runs
 from core.errors import InputError
-from core.metrics import Extra, Measure, aggregate, na_reason, score_all, score_at, to_depth
+from core.metrics import Extra, Measure, aggregate, na_reason, score_all, score_at, shares_of_means, to_depth
 from core.metrics.info import Counts, Need
 from core.metrics.inputs import ABSENT, count_grades
 from core.metrics.rates import ANY, CORRECTED
@@ -56,16 +57,37 @@ class Evidence:
         """int32 [runs, queries, 5]: passages with grade 1..5 in each candidate pool; counted once."""
         return count_grades(self.pool_grades)
 
-    def score(self, measures: Iterable[Measure], depth: int | None = None) -> dict[Measure, Floats]:
+    def score(
+        self, measures: Iterable[Measure], depth: int | None = None, *, hidden: npt.ArrayLike = False
+    ) -> dict[Measure, Floats]:
         """Return measures at every K.
 
         Args:
             measures: Which; their own cutoffs do not matter here.
             depth: Largest K; None for the deepest final rank.
+            hidden: [runs, queries], what does not count.
 
         Returns:
-            Per measure float64 [runs, queries, K]; NaN where it is not applicable.
+            Per measure float64 [runs, queries, K]; NaN where it is not applicable, or hidden. Of a ratio of
+            means it is what each query adds to it (`shares_of_means`), so that the mean is the ratio.
         """
+        wanted = tuple(measures)
+        parts = {
+            measure: (measure.renamed(measure.inner or ""), measure.renamed(f"PROC[{measure.inner}]"))
+            for measure in wanted
+            if measure.info.by_query
+        }
+        single = [measure for measure in wanted if measure not in parts]
+        scored = self._by_query(dict.fromkeys([*single, *chain.from_iterable(parts.values())]), depth)
+        for values in scored.values():
+            values[np.broadcast_to(hidden, values.shape[:2])] = np.nan
+        scored |= {
+            measure: shares_of_means(scored[own], scored[best]) for measure, (own, best) in parts.items()
+        }
+        return {measure: scored[measure] for measure in wanted}
+
+    def _by_query(self, measures: Iterable[Measure], depth: int | None) -> dict[Measure, Floats]:
+        """Return what measures of single queries say."""
         wanted = tuple(measures)
         extra = self.extra
         if any(measure.info.needs_pool for measure in wanted):
@@ -78,7 +100,7 @@ class Evidence:
             scored |= score_all(
                 same, self.grades, self.pool_counts, pool_grades=self.pool_grades, depth=depth, extra=own
             )
-        return {measure: scored[measure] for measure in wanted}
+        return scored
 
     def rescored(self, measure: Measure, grades: Grades, counts: Counts) -> Floats:
         """Return a measure at its cutoff, were slots graded otherwise; NaN where pools would differ."""
