@@ -108,12 +108,13 @@ def test_numbers_carry_n_interval_and_how_they_were_obtained(demo_store: Path):
     case = case_of(demo_store, *LIMITS["demo"])
     found = verdict(case)
     page = BeautifulSoup(record_file(".html", case, found, address="", made_at=NOW), "html.parser")
-    (quality, latency, cost, sure) = [spaced(tile.get_text(" ")) for tile in page.find_all(class_="tile")]
+    (quality, latency, slow, cost, sure) = [spaced(tile.get_text(" ")) for tile in page.find_all(class_="tile")]
     assert re.fullmatch(
         r"RA-nWG@10 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\], n = 64, 0\.\d{3} expected on new questions measured",
         quality,
     )
     assert re.fullmatch(r"Retrieval latency p50 \(ms\) .* ms .* to .*, n = 64 measured", latency)
+    assert re.fullmatch(r"One in 20 takes longer \(p95\) .* ms .* to .*, n = 64", slow)
     assert cost.endswith("at list price")
     assert re.fullmatch(r"Confidence \(PGS\) \d+\.\d % [\d,]+ simulated repeats", sure)
     assert (
