@@ -1,4 +1,4 @@
-"""Measures for contrast: redundancy (alpha-nDCG, NRBP) and distraction (UDCG) put into one number.
+"""Measures for contrast: sources found (Source-Recall), redundancy (alpha-nDCG, NRBP) and distraction (UDCG).
 
 The CLQ paper keeps both out of RA-nWG and names these beside it (arXiv:2511.09545 §2.3, §2.5, §6). A subtopic
 is here the source (facet) of a passage, as for Novelty-RA-nWG: every passage belongs to exactly one.
@@ -65,6 +65,26 @@ def _alpha_ndcg(inputs: Inputs, values: Values, out: Scores) -> None:
 def _alpha_ceiling(inputs: Inputs, values: Values, out: Scores) -> None:
     _best_worth(inputs.candidate_depths(), values, discounts(inputs.judged), out)
     out /= _ideal(inputs.judged, values)
+
+
+def _found_sources(inputs: Inputs, values: Values, out: Scores) -> None:
+    low = least(values)
+    np.divide(inputs.sources_found(low), or_nan(_present(inputs.judged.depths, low)[0]), out=out)
+
+
+SOURCE_RECALL = MeasureInfo(
+    name="Source-Recall",
+    text="Share of the sources with a relevant passage of which the first K hold a passage, whichever it is.",
+    formula=(
+        "#{sources with a relevant judged passage and any passage in Top(K)} / "
+        "#{sources with a relevant judged passage}"
+    ),
+    section="RAGGED, Table 9: recall at the unit of the page; KILT, Petroni et al. 2021",
+    score=_found_sources,
+    na=_NONE,
+    params=(rel_param(),),
+    needs=frozenset({"sources"}),
+)
 
 
 def _looked_at(judged: Judged, values: Values) -> Floats:

@@ -90,6 +90,7 @@ class _Job:
             "candidates": extra.candidates,
             "sources": extra.sources,
             "pool_sources": extra.pool_sources,
+            "source_grades": extra.source_grades,
             "answers": extra.answers,
         }
         for name, given in (beside | perturbed).items():
@@ -236,6 +237,7 @@ def na_reason(
     alone = Extra(
         sources=np.zeros((1, 0), dtype=np.int32),
         pool_sources=np.arange(pool.shape[1], dtype=np.int32).reshape(1, -1),
+        source_grades=nothing,
         facets=_singles(counts),
         depths=counts[:, ::-1].cumsum(axis=1)[:, ::-1],
     )

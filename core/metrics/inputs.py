@@ -41,6 +41,8 @@ class Extra:
     candidates: Counts | None = None
     sources: Codes | None = None  # int32 [..., Q, D], code of the source (facet) of the passage in each slot
     pool_sources: Codes | None = None  # int32 [..., Q, P], the same for the slots of `pool_grades`
+    # int8 [..., Q, D], the highest grade that a judged passage of the slot's source has for the query
+    source_grades: Grades | None = None
     # Integers [..., Q, 32], how many sources have judged passages with exactly a set of grades, of which bit
     # g − 1 stands for grade g; see `core.metrics.info`
     facets: Counts | None = None
@@ -119,6 +121,7 @@ class Inputs(_Kept):
         candidates: Integers [runs, queries, 5].
         sources: int32 [runs, queries, D].
         pool_sources: int32 [runs, queries, P].
+        source_grades: int8 [runs, queries, D].
         answers: float64 [runs, queries, D].
         perturbed: int8 [runs, queries, D] by perturbation.
 
@@ -139,6 +142,7 @@ class Inputs(_Kept):
         candidates: Counts | None = None,
         sources: Codes | None = None,
         pool_sources: Codes | None = None,
+        source_grades: Grades | None = None,
         answers: Floats | None = None,
         perturbed: Mapping[str, Grades] | None = None,
     ) -> None:
@@ -152,6 +156,7 @@ class Inputs(_Kept):
         self._buffer: Scores = np.empty(self.shape)
         self._pool_grades, self._candidates = pool_grades, candidates
         self._sources, self._pool_sources, self._answers = sources, pool_sources, answers
+        self._source_grades = source_grades
 
     def value(self, info: MeasureInfo, values: Values, out: Scores | None = None) -> Scores:
         """Return a measure's value at every K, put into `out` if given."""
@@ -211,9 +216,21 @@ class Inputs(_Kept):
 
     def first_of_source(self, grade: int) -> Tally:
         """Return how many of Top(K) have a grade and are the first of their source, at every K."""
-        sources = self._codes()
-        repeats = self.once("repeats", lambda: repeated(sources))
+        repeats = self._repeats()
         return self.once(("first", grade), lambda: running_count((self.grades == grade) & ~repeats))
+
+    def sources_found(self, low: int) -> Tally:
+        """Return how many sources with a passage of at least grade `low` have any in Top(K), at every K."""
+        if self._source_grades is None:
+            raise InputError("This measure needs the source of every passage.", do="Give the passages.")
+        # A passage that the collection does not hold has its own grade alone
+        best = np.maximum(cutoffs_first(self._source_grades, self.judged.depth, -1), self.grades)
+        repeats = self._repeats()
+        return self.once(("sources", low), lambda: running_count((best >= low) & ~repeats))
+
+    def _repeats(self) -> NDArray[np.bool_]:
+        sources = self._codes()
+        return self.once("repeats", lambda: repeated(sources))
 
     def seen_of_source(self, low: int) -> Tally:
         """Return how many passages of at least grade `low` the source of each slot had before it."""

@@ -44,6 +44,7 @@ MEASURES: tuple[MeasureInfo, ...] = (
     classical.T,
     classical.T_U,
     classical.NDCG_FOUND,
+    contrast.SOURCE_RECALL,
     contrast.ALPHA_NDCG,
     contrast.NRBP,
     contrast.UDCG,

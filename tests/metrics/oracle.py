@@ -229,6 +229,16 @@ def nrbp(top, judged, _k, values, world):
     return (1 - (1 - values["alpha"]) * values["patience"]) / subtopics * total
 
 
+def source_recall(top, judged, _k, values, world):
+    """Sources that hold something relevant, and those of them that anything ranked is of."""
+
+    def source(passage):
+        return world["source"].get(passage) or ("alone", passage)
+
+    wanted = {source(passage) for passage in relevant(judged, values)}
+    return len({source(passage) for passage in top} & wanted) / len(wanted) if wanted else None
+
+
 def udcg(top, judged, _k, values, _world):
     """As its authors' code sums it: passage by passage, divided by how many there are, through a sigmoid."""
     if not top:
@@ -265,13 +275,14 @@ PLAIN = {
     "T": t,
     "T_u": t_u,
     "nDCG-found": ndcg_found,
+    "Source-Recall": source_recall,
     "alpha-nDCG": alpha_ndcg,
     "NRBP": nrbp,
     "UDCG": udcg,
 }
 ORDER_FREE = (
     "RA-nWG", "N-Recall4+", "N-Recall5", "N-Recall", "Precision4+", "Harm", "HarmUpper", "Hole", "Hit", "P",
-    "R", "F1", "Success", "F", "T", "T_u", "UDCG",
+    "R", "F1", "Success", "F", "T", "T_u", "UDCG", "Source-Recall",
 )  # fmt: skip
 """Measures that do not depend on the order within Top(K)."""
 

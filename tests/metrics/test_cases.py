@@ -32,6 +32,11 @@ def extra(case):
         judged = np.array(case["judged"])
         of = judged[None, :, 0].astype(np.int8), judged[None, :, 1].astype(np.int32)
         made["sources"] = np.array([case["sources"]], dtype=np.int32)
+        best = {
+            source: max(grade for grade, own in case["judged"] if own == source)
+            for _, source in case["judged"]
+        }
+        made["source_grades"] = np.array([[best.get(source, 0) for source in case["sources"]]], dtype=np.int8)
         made |= {"facets": sets_of(*of), "depths": depths_of(*of)}
     if "answers" in case:
         made["answers"] = np.array([[number(value) for value in case["answers"]]])

@@ -66,6 +66,7 @@ def full_extra(grades):
     answers = np.full(grades.shape, 0.5)
     depths = np.tile(np.arange(5, 0, -1), (grades.shape[-2], 1))
     of_sources = {"sources": sources, "pool_sources": sources, "facets": facets, "depths": depths}
+    of_sources["source_grades"] = grades
     return Extra(**of_sources, answers=answers, perturbed={"noise 4": grades})
 
 

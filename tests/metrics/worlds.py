@@ -48,6 +48,21 @@ class World:
         return list(dict.fromkeys([*query.judged, *query.ranking, *query.pool]))
 
     @property
+    def _best_of_source(self):
+        """The highest grade of a judged passage of each ranked passage's source."""
+
+        def best(query, passage):
+            source = query.source.get(passage)
+            same = [
+                each
+                for each in query.judged
+                if each == passage or (source and query.source.get(each) == source)
+            ]
+            return max((query.judged[each] for each in same), default=0)
+
+        return self._grid(self._rankings, self.depth, best, -1, np.int8)
+
+    @property
     def _rankings(self):
         return [query.ranking for query in self.queries]
 
@@ -82,6 +97,7 @@ class World:
             gains=self.gains,
             sources=self._sources(self._rankings, self.depth),
             pool_sources=self._sources(self._pools, width),
+            source_grades=self._best_of_source,
             facets=sets_of(self._grades(judged, most), self._sources(judged, most)),
             depths=depths_of(self._grades(judged, most), self._sources(judged, most)),
             answers=answers,

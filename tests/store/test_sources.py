@@ -21,7 +21,7 @@ SOURCE = {"p1": "book", "p2": "book", "p3": "paper", "p4": None, "p5": "paper", 
 JUDGED = {"q1": {"p1": 5, "p2": 4, "p3": 4, "gone": 3}, "q2": {"p4": 5, "p5": 2, "p6": 5}}
 RANKED = {
     "a": {"q1": ["p2", "p1", "p3", "gone"], "q2": ["p4", "p6"]},
-    "b": {"q1": ["gone", "p3", "p5"], "q2": ["p5", "p3", "p4"], "q3": ["p1"]},
+    "b": {"q1": ["gone", "p5", "p3"], "q2": ["p5", "p3", "p4", "new"], "q3": ["p1"]},
 }
 
 
@@ -50,12 +50,15 @@ def shelved(store: Store) -> Store:
     return store
 
 
-@pytest.mark.parametrize("name", ["Novelty-RA-nWG", "alpha-nDCG", "NRBP"])
+@pytest.mark.parametrize("name", ["Novelty-RA-nWG", "alpha-nDCG", "NRBP", "Source-Recall"])
 def test_measures_of_sources_from_the_store_equal_the_oracle(shelved: Store, name: str) -> None:
     snapshot, measure = shelved.read(), Measure(name)
     found = snapshot.graded(["b", "a"], "gold")
     with_sources = snapshot.sources(["b", "a"], "gold", depth=found.grades.shape[2])
-    extra = Extra(sources=with_sources.codes, facets=with_sources.facets, depths=with_sources.depths)
+    extra = Extra(
+        sources=with_sources.codes, source_grades=with_sources.best, facets=with_sources.facets,
+        depths=with_sources.depths,
+    )  # fmt: skip
     made = score(measure, found.grades, found.pool_counts, extra=extra)
     for row, run_id in enumerate(found.run_ids):
         for column, query in enumerate(found.query_ids):

@@ -221,6 +221,9 @@ class Sourced:
     # int32 [runs, queries, depth], equal where two passages of a collection have the same source; -1 for an
     # empty slot. A passage without a source has a code of its own.
     codes: npt.NDArray[np.int32]
+    # int8 [runs, queries, depth], the highest grade of a judged passage of the slot's source; 0 = none, -1 =
+    # an empty slot
+    best: npt.NDArray[np.int8]
     # int64 [queries, 32] (or [runs, queries, 32], as `Graded.pool_counts`), how many sources have judged
     # passages with exactly a set of grades; bit g − 1 of the set stands for grade g
     facets: npt.NDArray[np.int64]
@@ -244,7 +247,7 @@ def join_sources(
     return _SOURCED.once(
         asked,
         partial(_join_sources, *asked),
-        lambda sourced: sourced.codes.nbytes + sourced.facets.nbytes + sourced.depths.nbytes,
+        lambda made: sum(part.nbytes for part in (made.codes, made.best, made.facets, made.depths)),
     )
 
 
@@ -258,6 +261,7 @@ def _join_sources(
     goldens = [judged(group.golden_set_id, group.judgements) for group in groups]
     axes = Axes.of(run_ids, goldens)
     codes = np.full((*axes.shape, depth), -1, dtype=np.int32)
+    best = np.full(codes.shape, EMPTY, dtype=np.int8)
     of_goldens = []
     for group, golden, (collection, files) in zip(groups, goldens, passages, strict=True):
         known, of_known = _sources(collection, files)
@@ -265,9 +269,15 @@ def _join_sources(
         for file in group.rankings:
             lists = Lists.of(coded(file), group.run_ids, stage, axes).among_queries()
             places = np.append(_codes_of(lists.part.ids, known, of_known), np.int32(-1))
-            codes[lists.run, lists.query] = places.take(lists.codes(depth).astype(np.intp))
+            taken = places.take(lists.codes(depth).astype(np.intp))
+            codes[lists.run, lists.query] = taken
+            of_query = np.array(axes.queries(golden.query_ids), dtype=np.int64)
+            known_sources = int(of_known.max(initial=-1)) + 1
+            best[lists.run, lists.query] = _best_of_source(
+                golden, of_goldens[-1], known_sources, positions=of_query, query=lists.query, codes=taken
+            )
     facets, depths = zip(*(_by_source(*each) for each in zip(goldens, of_goldens, strict=True)), strict=True)
-    return Sourced(codes, axes.spread(groups, goldens, facets), axes.spread(groups, goldens, depths))
+    return Sourced(codes, best, axes.spread(groups, goldens, facets), axes.spread(groups, goldens, depths))
 
 
 @lru_cache(maxsize=64)
@@ -306,6 +316,40 @@ def _codes_of(ids: pa.Array, known: pa.Array, of_known: npt.NDArray[np.int32]) -
     held = place < len(known)
     codes[held] = of_known[place[held]]
     return codes
+
+
+def _best_of_source(
+    golden: Judged,
+    source: npt.NDArray[np.int32],
+    known: int,
+    *,
+    positions: Places,
+    query: Places,
+    codes: npt.NDArray[np.int32],
+) -> npt.NDArray[np.int8]:
+    """Return the highest grade that a judged passage of each slot's source has: int8, as `codes`.
+
+    Args:
+        source: Of every judgement.
+        known: Codes of sources of the collection are below it; another passage is unjudged here.
+        positions: Of the golden set's queries.
+        query: Of each list.
+        codes: Sources by list and rank.
+    """
+    best = np.where(codes < 0, np.int8(EMPTY), np.int8(UNJUDGED))
+    table = np.zeros(known + 2, dtype=np.int8)
+    table[-1] = EMPTY
+    order = np.argsort(query, kind="stable")
+    ends = np.searchsorted(query[order], positions, side="right")
+    begins = np.searchsorted(query[order], positions, side="left")
+    spans = zip(begins, ends, golden.start[:-1], golden.start[1:], strict=True)
+    for begin, end, first, last in spans:
+        mine, of = order[begin:end], np.minimum(source[first:last], known)
+        np.maximum.at(table, of, golden.grade[first:last])
+        table[known] = UNJUDGED
+        best[mine] = table.take(np.minimum(codes[mine], known).astype(np.intp), mode="wrap")
+        table[of] = UNJUDGED
+    return best
 
 
 def _by_source(

@@ -225,6 +225,11 @@ def _nrbp(ranked: Ranked) -> str:
     return f"(1 − (1 − {alpha})·{patience}) / {sources}·({_sum(terms)})"
 
 
+def _source_recall(ranked: Ranked) -> str:
+    wanted = {SOURCES[name] for name in JUDGED if GRADES[name] >= ranked.rel}
+    return f"{len(wanted & {SOURCES[name] for name in ranked.top})} / {len(wanted)}"
+
+
 def _udcg(ranked: Ranked) -> str:
     use, pull, distraction = (ranked.param(name) for name in ("use", "pull", "distraction"))
     gain = f"({use}·{ranked.found} − {distraction}·{pull}·{ranked.k - ranked.found}) / {ranked.k}"
@@ -257,6 +262,7 @@ _EXPRESSIONS: dict[str, Callable[[Ranked], str]] = {
     "T": lambda ranked: f"{_t_unnormalised(ranked)} / {ranked.k}",
     "T_u": _t_unnormalised,
     "nDCG-found": _ndcg_found,
+    "Source-Recall": _source_recall,
     "alpha-nDCG": _alpha_ndcg,
     "NRBP": _nrbp,
     "UDCG": _udcg,
@@ -334,9 +340,11 @@ def _value(measure: Measure) -> float | None:
         return np.array([[codes[SOURCES[name]] for name in names]], dtype=np.int32)
 
     judged = np.array([[GRADES[name] for name in JUDGED]], dtype=np.int8)
+    best = {source: max(GRADES[name] for name, own in SOURCES.items() if own == source) for source in codes}
     extra = Extra(
         sources=sources(RANKING),
         pool_sources=sources(RANKING),
+        source_grades=np.array([[best[SOURCES[name]] for name in RANKING]], dtype=np.int8),
         facets=sets_of(judged, sources(JUDGED)),
         depths=depths_of(judged, sources(JUDGED)),
         answers=np.array([ANSWERS]),
@@ -355,6 +363,8 @@ def _notes(ranked: Ranked) -> list[str]:
         return [_weights_in_words(ranked)] + (
             [_sources_in_words("counts beta of its weight")] if name.startswith("Novelty") else []
         )
+    if name == "Source-Recall":
+        return [_sources_in_words("adds nothing")]
     if name in ("alpha-nDCG", "NRBP"):
         return [_sources_in_words("loses alpha of its worth, each time")]
     if name in ("Harm", "HarmUpper", "Hole", "nDCG"):

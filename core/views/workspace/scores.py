@@ -258,7 +258,9 @@ def _extra(snapshot: Snapshot, golden_set_id: str, graded: Evidence, needs: froz
     extra = graded.extra
     if "sources" in needs:
         own = snapshot.sources(graded.run_ids, golden_set_id, depth=graded.depth)
-        extra = replace(extra, sources=own.codes, facets=own.facets, depths=own.depths)
+        extra = replace(
+            extra, sources=own.codes, source_grades=own.best, facets=own.facets, depths=own.depths
+        )
         if "pool" in needs:
             extra = replace(extra, pool_sources=_pool_sources(snapshot, golden_set_id, graded))
     return extra
