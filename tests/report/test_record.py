@@ -108,7 +108,8 @@ def test_numbers_carry_n_interval_and_how_they_were_obtained(demo_store: Path):
     case = case_of(demo_store, *LIMITS["demo"])
     found = verdict(case)
     page = BeautifulSoup(record_file(".html", case, found, address="", made_at=NOW), "html.parser")
-    (quality, latency, slow, cost, sure) = [spaced(tile.get_text(" ")) for tile in page.find_all(class_="tile")]
+    tiles = page.find_all(class_="tile")
+    (quality, latency, slow, cost, sure) = [spaced(tile.get_text(" ")) for tile in tiles]
     assert re.fullmatch(
         r"RA-nWG@10 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\], n = 64, 0\.\d{3} expected on new questions measured",
         quality,
