@@ -62,10 +62,12 @@ def _by_rule(known: pl.Expr, rule: str) -> pl.Expr:
 
 
 def fits(known: pl.Expr, pattern: str) -> pl.Expr:
-    """Tell of ids whether a pattern fits them: a rule fits all."""
-    begin, star, end = pattern.partition(STAR)
-    if not star or pattern.startswith(ADD):
+    """Tell of ids whether a pattern fits them: a rule fits all, an addition those that lack it."""
+    begin, star, end = pattern.removeprefix(ADD).partition(STAR)
+    if not star:
         return pl.lit(value=True)
+    if pattern.startswith(ADD):
+        return ~(known.str.starts_with(begin) & known.str.ends_with(end))
     longer = known.str.len_chars() > len(begin) + len(end)
     return known.str.starts_with(begin) & known.str.ends_with(end) & longer
 

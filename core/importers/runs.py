@@ -250,8 +250,19 @@ def stripped(imported: Import, patterns: Mapping[str, str]) -> Import:
             raise UnknownNameError("ids to strip", what, ID_COLUMNS)
         column, known = ID_COLUMNS[what], pl.col(ID_COLUMNS[what])
         made = rewritten(known, pattern)
-        for table in [frame for frame in frames if column in TABLES[frame] and frame not in _OWN]:
-            ids = frames[table].lazy()
+        named = {
+            table: rows.lazy()
+            for table, rows in frames.items()
+            if column in TABLES[table] and table not in _OWN
+        }
+        # Judgements that come along may be written as the collection is: they stay as they are.
+        fit = {
+            table: rows.filter(fits(known, pattern)).select(column).head(1).collect().height > 0
+            for table, rows in named.items()
+        }
+        for table, ids in named.items():
+            if any(fit.values()) and not fit[table]:
+                continue
             other = ids.filter(~fits(known, pattern)).select(column).head(1).collect()
             if other.height:
                 problem = f"{quoted(other.item())} does not fit {quoted(pattern)}."

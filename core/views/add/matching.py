@@ -26,6 +26,9 @@ from core.views.text import count
 _SAMPLE = 2_000_000  # Rows of a table larger than memory whose ids are looked at
 _FEW, _TRIED, _LONGEST, _PAIRS = 3, 200, 40, 400  # ids shown; ids tried, how long they are, pairs of cuts
 _MOST, _HALF = 0.95, 0.5  # Shares of ids from which on a stripped pattern, or a collection, fits
+_JUDGED = (
+    0.05  # The same of a pattern where only judged or ranked ids are known: most that is ranked is unjudged
+)
 _COMPARED, _PART, _QUOTED = 10_000, 20, 60  # texts compared; least part of one, characters; of an example
 _BOTH = {"id": pl.String, "ours": pl.String, "theirs": pl.String}
 _BLANKS = re.compile(r"\s+")
@@ -170,11 +173,19 @@ def matches(snapshot: Snapshot, imported: Import, into: str | None = None) -> tu
 
 
 def refused(matched: Sequence[Match]) -> list[Match]:
-    """Return those of which nothing exists: by the collection's own ids, or else by all that is known."""
+    """Return those of which nothing exists: by the collection's own ids, or else by all that is known.
+
+    Where only judged ids are known, runs may well rank none of them; with a pattern that finds some they are
+    the same ids, written otherwise.
+    """
     weak = [match for match in matched if not match.defined]
     foreign = {match.collection_id for match in weak} - {match.collection_id for match in weak if match.known}
     weak_ones = [match for match in weak if match.collection_id in foreign and not match.known]
-    return [match for match in matched if match.strangers and (match.defined or match in weak_ones)]
+    return [
+        match
+        for match in matched
+        if match.strangers and (match.defined or match.strip is not None or match in weak_ones)
+    ]
 
 
 def fits(matched: Sequence[Match]) -> bool:
@@ -439,7 +450,12 @@ def _match(shelf: _Shelf, of: _Reference, what: str, rows: pl.DataFrame, sampled
     marked = rows.with_columns(pl.col("id").is_in(named).alias("known"))
     lost = marked.group_by("owner", "label", maintain_order=True).agg(pl.col("known").any())
     foreign = ids.filter(~ids.is_in(there.implode())).to_list()
-    strip = None if found else _pattern(shelf, of, column, foreign) or _rule(shelf, of, column, foreign)
+    least = _MOST if of.table == what else _JUDGED
+    strip = (
+        None
+        if found
+        else (_pattern(shelf, of, column, foreign, least) or _rule(shelf, of, column, foreign, least))
+    )
     return [
         Match(
             collection_id=shelf.name,
@@ -461,9 +477,19 @@ def _match(shelf: _Shelf, of: _Reference, what: str, rows: pl.DataFrame, sampled
     ]
 
 
-def _pattern(shelf: _Shelf, of: _Reference, column: str, foreign: Sequence[str]) -> str | None:
-    """Find the beginning or end of all foreign ids without which (nearly) all of them exist."""
-    tried = foreign[:: max(1, len(foreign) // _TRIED)][:_TRIED]
+def _even(ids: Sequence[str], least: float) -> Sequence[str]:
+    """Return some ids, evenly: the fewer of them need to exist, the more."""
+    most = int(_TRIED / least)
+    return ids[:: max(1, len(ids) // most)][:most]
+
+
+def _enough(found: int, of: int, least: float) -> bool:
+    return found >= max(least * of, min(of, _FEW))
+
+
+def _pattern(shelf: _Shelf, of: _Reference, column: str, foreign: Sequence[str], least: float) -> str | None:
+    """Find the beginning or end of all foreign ids without which a least share of them exists."""
+    tried = _even(foreign, least)
     begin, end = _common(foreign), _common([name[::-1] for name in foreign])[::-1]
     heads, tails = range(1, len(begin) + 1), range(1, len(end) + 1)
     cuts = {(head, 0) for head in heads} | {(0, tail) for tail in tails}
@@ -476,14 +502,14 @@ def _pattern(shelf: _Shelf, of: _Reference, column: str, foreign: Sequence[str])
     asked = sorted(set().union(*kept.values()))
     there = set(shelf.existing(of, column, asked)) if asked else set()
     best = max(kept, key=lambda cut: (len(kept[cut] & there), -sum(cut)), default=None)
-    if best is None or len(kept[best] & there) < _MOST * len(kept[best]):
+    if best is None or not _enough(len(kept[best] & there), len(kept[best]), least):
         return None
     head, tail = begin[: best[0]], end[len(end) - best[1] :]
     return None if STAR in head + tail else f"{head}{STAR}{tail}"
 
 
-def _rule(shelf: _Shelf, of: _Reference, column: str, foreign: Sequence[str]) -> str | None:
-    """Find the rule by which (nearly) all foreign ids exist, none of them the same as another."""
+def _rule(shelf: _Shelf, of: _Reference, column: str, foreign: Sequence[str], least: float) -> str | None:
+    """Find the rule by which a least share of the foreign ids exists, none of them the same as another."""
     held = shelf.existing(of, column, None, _TRIED)
     begin, end = _common(held or [""]), _common([name[::-1] for name in held or [""]])[::-1]
     added = {f"{ADD}{begin.rstrip('0123456789')}{STAR}", f"{ADD}{begin}{STAR}", f"{ADD}{STAR}{end}"} - {
@@ -492,9 +518,9 @@ def _rule(shelf: _Shelf, of: _Reference, column: str, foreign: Sequence[str]) ->
     padded = {f"pad{len(name)}" for name in held if name.isdecimal() and len(name) < _LONGEST}
     for rule in (*WRITINGS, *sorted(padded), *sorted(added)):
         made = all_rewritten(foreign, rule)
-        tried = sorted(made[:: max(1, len(made) // _TRIED)][:_TRIED])
+        tried = sorted(_even(made, least))
         other = len(set(made)) == len(foreign) and made != list(foreign) and rule.count(STAR) < 2
-        if other and len(shelf.existing(of, column, tried)) >= _MOST * len(tried):
+        if other and _enough(len(shelf.existing(of, column, tried)), len(tried), least):
             return rule
     return None
 

@@ -518,3 +518,42 @@ def test_what_is_taken_off_ids_is_taken_off_those_with_texts(store: Store) -> No
     made = read(store, {"new.csv": text}, collection_id="whole", strip={"queries": "X*"})
     (found, _) = matches(store.read(), made)
     assert (found.known, found.differ) == (0, 10)
+
+
+NEAR = {
+    "upper case": ("doc-{}", "DOC-{}", "upper"),
+    "a beginning to take off": ("doc-{}", "{}", "doc-*"),
+    "a beginning that they lack": ("{}", "doc-{}", "add:doc-*"),
+    "zeros before": ("{:03d}", "{}", "unpadded"),
+}
+
+
+@pytest.mark.parametrize(("ranked", "judged", "rule"), NEAR.values(), ids=NEAR.keys())
+def test_runs_of_which_nothing_is_judged_are_asked_about_where_ids_are_written_otherwise(
+    tmp_path: Path, ranked: str, judged: str, rule: str
+) -> None:
+    """Most of what is ranked is unjudged: few that fit are enough to tell."""
+    store = Store(tmp_path / "store")
+    files = {
+        "a.qrels": "".join(f"q{place % 3} 0 {judged.format(place)} 1\n" for place in range(10, 16)),
+        "b.run": "".join(
+            f"q{query} Q0 {ranked.format(place)} {place - 9} {99 - place} tag\n"
+            for query in range(3)
+            for place in range(10, 60)
+        ),
+    }
+    (strange,) = refused(matches(store.read(), read(store, files, collection_id="x")))
+    assert (strange.strip, strange.fit, strange.known, strange.offered) == (rule, 6, 0, 50)
+    assert f"--strip 'passages={rule}'" in str(UnmatchedError([strange]))
+    made = read(store, files, collection_id="x", strip={"passages": rule})
+    assert [(each.what, each.known) for each in matches(store.read(), made)] == [
+        ("queries", 3),
+        ("passages", 6),
+    ]
+
+
+def test_runs_of_which_nothing_is_judged_and_nothing_is_alike_are_taken(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    run_ = "".join(f"q1 Q0 other-{place * 7} {place} {99 - place} tag\n" for place in range(1, 60))
+    made = read(store, {"a.qrels": "q1 0 doc_x 1\nq1 0 doc_y 1\n", "b.run": run_}, collection_id="x")
+    assert not refused(matches(store.read(), made))
