@@ -36,6 +36,7 @@ ORDER = ("Baseline", "Cost saver", "Quality push", "Efficient small-dim", "High-
 """The paper's scenarios, as published runs name them."""
 PARTS = tuple(Quality(name, k) for name, k in COMPONENTS)  # What the leaderboards average
 YOURS = "Your limits"  # The scenario of the limits that hold on every page
+BEST_ALONE = "highest quality, whatever it costs"  # Of the scenario in whose stead nothing cheaper is taken
 SAVED = 0.85  # Share of the best quality that the cost saver of a workspace keeps; the paper's keeps 0.86
 
 
@@ -65,6 +66,8 @@ class Scenario(Beside):
     depth: float | None = None  # fewest candidates K
     # width of the jitter band, where it is not the sidebar's; ms. Not part of the text
     jitter_ms: float | None = None
+    # the indifference zone, where it is not the workspace's; 0 = nothing cheaper stands in. Likewise
+    delta: float | None = None
 
     def words(self, *, higher_is_better: bool = True, said: CostUnit = PER_1K) -> str:
         """Say what it asks for, as people read it.
@@ -83,7 +86,7 @@ class Scenario(Beside):
             (self.depth, "K at least {:g}", float),
         )
         asked = [words.format(write(value)) for value, words, write in limits if value is not None]
-        return ", ".join([_RULES[self.rule], *asked])
+        return ", ".join([_RULES[self.rule] if self.delta is None else BEST_ALONE, *asked])
 
 
 def parse(line: str) -> list[Scenario]:
@@ -162,7 +165,7 @@ def with_one(line: str, scenario: Scenario, said: CostUnit = PER_1K) -> str:
     if not name or any(char in _RESERVED for char in name):
         raise InputError(f"“{name[:60]}” is no name.", do="Use a name without colon, semicolon or comma.")
     kept = {known.name: known for known in parse(line)}
-    kept[name] = replace(scenario, name=name, jitter_ms=None)
+    kept[name] = replace(scenario, name=name, jitter_ms=None, delta=None)
     return written(list(kept.values()), said)
 
 
@@ -184,7 +187,7 @@ def derived(table: pl.DataFrame, *, higher_is_better: bool = True) -> list[Scena
     if isinstance(best, float) and best > 0:
         kept = np.floor(1000 * SAVED * best) if higher_is_better else np.ceil(1000 * best / SAVED)
         scenarios.append(Scenario("Cost saver", "cost", floor=float(kept / 1000)))
-    scenarios.append(Scenario("Quality push", jitter_ms=0.0))
+    scenarios.append(Scenario("Quality push", jitter_ms=0.0, delta=0.0))
     if dims.drop_nulls().len() > 1:
         scenarios.append(Scenario("Efficient small-dim", dim=float(dims.drop_nulls().max() or 0) / 2))  # type: ignore[arg-type]
     if depths.drop_nulls().len() > 1:
@@ -208,6 +211,7 @@ def choose(
         floor=scenario.floor,
         **scenario.beside,
         jitter_ms=limits.jitter_ms if scenario.jitter_ms is None else scenario.jitter_ms,
+        delta=limits.delta if scenario.delta is None else scenario.delta,
     )
     chosen = decide(rows, own, scenario.rule, paired=paired).chosen
     return None if chosen is None else str(rows["run_id"][chosen])
@@ -231,8 +235,9 @@ def choices(
         chosen: run_id of the stack that is shipped within the limits that hold, where that is decided.
 
     Returns:
-        The published ones, else the derived ones; the limits that hold; the user's own, which take the
-        place of those of the same name.
+        The published ones, else the derived ones, of which two that both ask for the highest quality and
+        choose one stack are one; the limits that hold; the user's own, which take the place of those of the
+        same name.
     """
     up = limits.higher_is_better
 
@@ -245,7 +250,7 @@ def choices(
         Choice(name, "as the paper names it", run_id, "published")
         for name, run_id in published.items()
         if run_id in table["run_id"]
-    ] or [choice(scenario, "derived") for scenario in derived(table, higher_is_better=up)]
+    ] or _different([choice(scenario, "derived") for scenario in derived(table, higher_is_better=up)])
     side = {axis.field: limits.of(axis) for axis in limits.axes}
     yours = Scenario(YOURS, "quality", **side)
     if chosen is None:
@@ -254,6 +259,12 @@ def choices(
         usual.append(Choice(YOURS, yours.words(higher_is_better=up, said=limits.costs_said), chosen, "yours"))
     names = {scenario.name for scenario in own}
     return [kept for kept in usual if kept.name not in names] + [choice(scenario, "own") for scenario in own]
+
+
+def _different(choices: Sequence[Choice]) -> list[Choice]:
+    """Leave the scenario out that asks for the best alone where the first one chooses its stack too."""
+    first = choices[0].run_id
+    return [each for each in choices if each.asked != BEST_ALONE or each.run_id != first]
 
 
 def named(snapshot: Snapshot, collection_id: str) -> dict[str, str]:

@@ -203,7 +203,8 @@ def legend(rows: pl.DataFrame) -> str:
     if "derived" in kinds:
         words.append(
             "No scenarios are published for this collection: the names stand for the paper's ideas in its "
-            f"own terms (the cost saver keeps {SAVED:.0%} of the best quality).".replace("%", " %")
+            f"own terms (the cost saver keeps {SAVED:.0%} of the best quality; where the quality push would "
+            "ship the baseline's stack, they are one).".replace("%", " %")
         )
     return " ".join([*words, "The last ones are your limits and your own list."])
 

@@ -1,11 +1,13 @@
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
 from core.decide.marginal import marginal
 from core.decide.near import conditioned
 from core.decide.rules import Constraints
+from core.decide.ties import Paired
 from core.errors import InputError
 from core.store import Store
 from core.views.what_if import deeper, scenarios, targets, words
@@ -51,11 +53,27 @@ def test_the_papers_ideas_in_terms_of_another_workspace():
     assert made == {
         "Baseline": "highest quality",
         "Cost saver": "lowest cost, quality at least 0.688",
-        "Quality push": "highest quality",
+        "Quality push": "highest quality, whatever it costs",
         "Efficient small-dim": "highest quality, at most 512 dimensions",
         "High-K check": "highest quality, K at least 200",
     }
     assert [each.name for each in scenarios.derived(stacks(2))] == ["Baseline", "Quality push"]
+
+
+@pytest.mark.parametrize(
+    ("loss", "expected"),
+    [
+        (0.005, [("Baseline", "r1"), ("Quality push", "r0")]),  # surely within the zone: the cheaper one
+        (0.05, [("Baseline", "r0")]),  # one stack, one scenario
+    ],
+)
+def test_two_scenarios_of_the_highest_quality_differ_or_are_one(loss: float, expected: list[tuple[str, str]]):
+    best = np.linspace(0.3, 0.9, 40)
+    near = stacks(2, quality=[0.6, 0.6 - loss], cost=[2.0, 1.0], latency_ms=[200.0, 100.0])
+    paired = Paired(near["run_id"].to_list(), np.stack([best, best - loss]))
+    found = scenarios.choices(near, {}, [], Constraints(delta=0.01), paired=paired)
+    highest = [each for each in found if each.asked.startswith("highest quality") and each.kind == "derived"]
+    assert [(each.name, each.run_id) for each in highest] == expected
 
 
 def test_ones_own_scenario_takes_the_place_of_one_of_the_same_name():
