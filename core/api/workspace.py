@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -169,26 +169,30 @@ class Workspace(Shown):
         place = place_of(Question(collection=self.name or None), self._snapshot())
         return page_of(place, name, section, choices)
 
-    def gate(self, record: str | Path, *, share: float = 0.8, least_pgs: float = 0.0) -> Gate:
+    def gate(
+        self, record: str | Path, *, share: float = 0.8, least_pgs: float = 0.0, waive: Collection[str] = ()
+    ) -> Gate:
         """Ask a recorded decision's own question again.
 
         Args:
             record: The JSON that `Decision.record` wrote.
             share: Of records of the rule until 0.2: probability above which another stack must be chosen.
             least_pgs: Least probability of good selection that the recorded stack must have.
+            waive: Limits to go on without where nothing is known of them for the recorded stack: "robust".
 
         Raises:
             InputError: If it is no record, or one that chose nothing.
+            NothingKnownError: If no stack is known on what a limit asks for.
         """
         from core.report.data import verdict  # noqa: PLC0415
-        from core.report.gate import Held, asked_again, record_of  # noqa: PLC0415
+        from core.report.gate import Held, asked_again, record_of, waived  # noqa: PLC0415
         from core.views.workspace.asked import asked_of  # noqa: PLC0415
         from core.views.workspace.question import Question  # noqa: PLC0415
 
         was, snapshot = record_of(Path(record)), self._snapshot()
         question = asked_again(was, Question(), snapshot, ())
-        view = asked_of(question, snapshot, self._book(question.prices))
-        return Gate(Held(was, view, verdict(view), share, least_pgs))
+        view, dropped = waived(was, asked_of(question, snapshot, self._book(question.prices)), waive)
+        return Gate(Held(was, view, verdict(view), share, least_pgs, dropped))
 
     def measure(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,7 @@ import typer
 from core.cli.base import complain
 from core.cli.context import Format, FormatOption, emit, lay
 from core.cli.deciding import Question, deciding
+from core.decide.axes import LIMITS
 from core.files import write_text
 from core.written import escaped
 
@@ -19,19 +21,25 @@ if TYPE_CHECKING:
 
 
 def compared(
-    ctx: typer.Context, path: Path, question: Question, *, share: float, least_pgs: float = 0.0
+    ctx: typer.Context,
+    path: Path,
+    question: Question,
+    *,
+    share: float,
+    least_pgs: float = 0.0,
+    waive: Sequence[str] = (),
 ) -> Held:
     """Put a record beside what the store and the prices say today; what no option says is asked as in it."""
     from core.report.data import verdict  # noqa: PLC0415
-    from core.report.gate import Held, asked_again, record_of  # noqa: PLC0415
+    from core.report.gate import Held, asked_again, record_of, waived  # noqa: PLC0415
 
     was = record_of(path)
     given = [name for name in vars(question) if _given(ctx, name)]
     snapshot = ctx.obj.store().read(question.revision)
-    view = asked_again(was, question, snapshot, given).on_page(ctx.obj)
+    view, dropped = waived(was, asked_again(was, question, snapshot, given).on_page(ctx.obj), waive)
     if was.command is None:
         complain("warning: the record leaves out what does not compare in a way that no option repeats.")
-    return Held(was, view, verdict(view), share, least_pgs)
+    return Held(was, view, verdict(view), share, least_pgs, dropped)
 
 
 def _given(ctx: typer.Context, option: str) -> bool:
@@ -53,6 +61,14 @@ LeastOption = Annotated[
         min=0, max=1, help="Least probability of good selection (PGS) of the recorded stack; 0 asks for none."
     ),
 ]
+WaiveOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A limit to go on without where nothing is known of it for the recorded stack: "
+        f"{', '.join(LIMITS)}. May be repeated.",
+        show_default=False,
+    ),
+]
 
 
 @deciding
@@ -65,6 +81,7 @@ def run(
     *,
     share: ShareOption = 0.8,
     least_pgs: LeastOption = 0.0,
+    waive: WaiveOption = None,
     junit: Annotated[Path | None, typer.Option(help="JUnit XML to write: a test case per check.")] = None,
     markdown: Annotated[
         Path | None, typer.Option(help="Markdown to write: for a step's summary, or one comment.")
@@ -85,14 +102,14 @@ def run(
 
     Exit codes: 0 it holds; 1 refused, such as no record or no such workspace; 2 wrong usage; 4 it is surely
     worse than what the rule chooses, or its PGS is below what is asked; 5 it breaks a limit; 6 it is gone; 7
-    nothing is known of what a limit asks for. Of several causes the gravest counts. Files are written whether
-    or not it holds; one that is there is replaced.
+    what a limit asks for is unknown of it, unless --waive says to go on without. Of several causes the
+    gravest counts. Files are written whether or not it holds; one that is there is replaced.
     """
     from core.report import gate_files  # noqa: PLC0415
     from core.report.gate_blocks import gate_blocks  # noqa: PLC0415
     from core.report.plain import pieces  # noqa: PLC0415
 
-    held = compared(ctx, record, question, share=share, least_pgs=least_pgs)
+    held = compared(ctx, record, question, share=share, least_pgs=least_pgs, waive=waive or ())
     whole = escaped(
         json.dumps(
             gate_files.as_data(held, dashboard=dashboard), ensure_ascii=False, indent=2, allow_nan=False

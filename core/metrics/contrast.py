@@ -184,7 +184,7 @@ UDCG = MeasureInfo(
         Param(
             name="pull", default=1.0, low=0, high=1, text="Chance that another passage alone is answered from"
         ),
-        Param(name="distraction", default=0.3333, low=0, high=1, text="Weight of the others, a third there"),
+        Param(name="distraction", default=1 / 3, low=0, high=1, text="Weight of the others, a third there"),
     ),
     differs=(
         "Its authors ask the reader about each passage alone and take 1 − the chance that it declines; here "

@@ -1,8 +1,9 @@
 """Whether a decision still holds: today's store and prices against a decision record.
 
-It fails when the chosen stack is gone, breaks a limit, is surely more than the indifference zone worse than
-what the rule chooses today, or when its probability of good selection falls below what is asked. A record of
-the rule until 0.2 is judged by that rule (`core.report.old_rule`). What changed since is told beside it.
+It fails when the chosen stack is gone, breaks a limit or lacks a number that one asks for, is surely more
+than the indifference zone worse than what the rule chooses today, or when its probability of good selection
+falls below what is asked. A record of the rule until 0.2 is judged by that rule (`core.report.old_rule`).
+What changed since is told beside it.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ import polars as pl
 from pydantic import BaseModel, Field, PrivateAttr, ValidationError, model_validator
 
 from core.axes import stack_key
-from core.decide.axes import BESIDE
+from core.decide.axes import BESIDE, LIMITS, Axis
 from core.decide.rules import Rule
 from core.decide.selection import DECIDED_BY
 from core.decide.ties import CHEAPER, LEVEL, ROUNDING, Numbers, not_slower
-from core.errors import InputError
+from core.errors import InputError, UnknownNameError
 from core.importers.read.jsons import parsed
 from core.importers.read.text import shown
 from core.pipeline.own.config import OWN
@@ -181,6 +182,7 @@ class Held:
     verdict: Verdict
     share: float = SHARE  # of the old rule: probability above which another stack must be chosen to say so
     least_pgs: float = 0.0  # least probability of good selection that the recorded stack must have
+    waived: tuple[Axis, ...] = ()  # limits that were dropped, as their number is not known
 
     @cached_property
     def findings(self) -> pl.DataFrame:
@@ -241,8 +243,8 @@ def broken(was: Recorded, asked: View, *, share: float = SHARE, least_pgs: float
         least_pgs: Of others: least probability of good selection that the recorded stack must have.
 
     Returns:
-        A row per reason: check ("gone", "limit", "worse", "pgs"; of the old rule "dominated", "another"),
-        was, now, reason; no rows while the decision holds.
+        A row per reason: check ("gone", "limit", "unknown", "worse", "pgs"; of the old rule "dominated",
+        "another"), was, now, reason; no rows while the decision holds.
     """
     row = today(was, asked.table)
     if row is None:
@@ -368,10 +370,33 @@ def _unversioned(spec: JsonMap) -> JsonMap:
 
 
 def _over(row: int, was: Recorded, asked: View) -> list[tuple[str, str, str, str]]:
-    """Return the limit that the chosen stack breaks."""
+    """Return the limit that the chosen stack breaks, or of which nothing is known of it."""
     reasons = asked.decision.excluded().filter(pl.col("row") == row)
     now = numbers(asked.table.row(row, named=True), asked.quality, asked.latency)
-    return [("limit", was.chosen.stack, now, reason) for reason in reasons["reason"]]
+    check = "limit" if asked.decision.over[row].any() else "unknown"
+    return [(check, was.chosen.stack, now, reason) for reason in reasons["reason"]]
+
+
+def waived(was: Recorded, asked: View, names: Collection[str]) -> tuple[View, tuple[Axis, ...]]:
+    """Drop limits by their name where the recorded stack has no number for them; what is known still holds.
+
+    Raises:
+        UnknownNameError: If there is no such limit.
+    """
+    for name in names:
+        if name not in LIMITS:
+            raise UnknownNameError("limit", name, LIMITS)
+    row, decision = today(was, asked.table), asked.decision
+    if row is None:
+        return asked, ()
+    dropped = tuple(
+        axis
+        for place, axis in enumerate(decision.axes)
+        if axis.limit in names and asked.constraints.of(axis) is not None
+        if np.isnan(axis.read(asked.table)[row]) and not decision.over[row, place]
+    )
+    no_limits: dict[str, Any] = {axis.field: None for axis in dropped}
+    return asked.but(constraints=replace(asked.constraints, **no_limits)), dropped
 
 
 def _dominated(row: int, was: Recorded, asked: View) -> list[tuple[str, str, str, str]]:

@@ -36,6 +36,9 @@ def gate_blocks(held: Held) -> Blocks:
     else:
         yield Table(held.changes, "changes", _CHANGES)
     yield from kept(outside(held.view))
+    if held.waived:
+        names = ", ".join(axis.limit_word for axis in held.waived)
+        yield Text(f"Waived, as nothing is known of it for this stack: {names}.")
     yield Text(_fails(held), "caption")
 
 

@@ -18,11 +18,17 @@ from core.written import upright
 FORMAT = "clq-explorer/gate"
 VERSION = 1
 """Of the JSON, which `gate.schema.json` describes: grows where a field changes its meaning or goes."""
-CODES: Mapping[str, int] = {"": 0, "worse": 4, "pgs": 4, "another": 4, "dominated": 4, "limit": 5, "gone": 6}
+CODES: Mapping[str, int] = dict.fromkeys(("worse", "pgs", "another", "dominated"), 4) | {
+    "": 0,
+    "limit": 5,
+    "gone": 6,
+    "unknown": 7,
+}
 """Exit code by the first cause; 1 is refused input, 2 wrong usage."""
 CHECKS: Mapping[str, str] = {
     "gone": "the chosen stack is in the workspace",
     "limit": "it is within the limits",
+    "unknown": "what the limits ask for is known of it, or waived",
     "worse": "it is not surely worse than what the rule chooses by more than does not matter",
     "pgs": "its probability of good selection is what is asked for",
     "dominated": "no stack is as good in everything and better in something",
@@ -46,6 +52,7 @@ def as_data(held: Held, *, dashboard: str) -> JsonMap:
         "sentence": held.sentence,
         "share": held.share,
         "least_pgs": held.least_pgs,
+        "waived": [axis.limit for axis in held.waived],
         "link": pinned_link(held.view, dashboard),
         "workspace": workspace_data(held.view),
         "findings": held.findings.to_dicts(),

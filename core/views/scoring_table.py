@@ -18,7 +18,7 @@ from core.views import text
 from core.views.workspace.comparable import about_figures, about_queries
 from core.views.workspace.pools import EMPTY_SLOT
 from core.views.workspace.query_sets import Mask, among, asked_in, out_of_reach, overlap
-from core.views.workspace.reported import query_scores, with_intervals
+from core.views.workspace.reported import as_reported, query_scores, scored_here
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import (
     Evidence,
@@ -142,13 +142,19 @@ def score_table(
             if tell and words:
                 tell(words)
         parts.append(scored_rows(seen, measures, per_query=per_query))
-    rest = runs.join(ranked, on="run_id", how="anti")
+    asked = [Quality(str(measure.at(None)), measure.k or 1) for measure in measures]
+    rest = [(_not_here(snapshot, runs, golden_set_id, name), name) for name in asked]
+    for without, name in rest:  # answers to questions that nobody judged are averaged as they are
+        parts[1:] = [
+            part.filter(
+                ~(pl.col("run").is_in(without["run_id"].to_list()) & (pl.col("measure") == name.name))
+            )
+            for part in parts[1:]
+        ]
     if per_query:
-        asked = [(rest, Quality(str(measure.at(None)), measure.k or 1)) for measure in measures]
-        parts += _reported_queries(snapshot, [*asked, *((runs, name) for name in reported)])
-    elif measures and not rest.is_empty():
-        names = [Quality(str(measure.at(None)), measure.k or 1) for measure in measures]
-        figures = pl.concat(_reported(snapshot, rest, name) for name in names)
+        parts += _reported_queries(snapshot, [*rest, *((runs, name) for name in reported)])
+    elif some := [_reported(snapshot, without, name) for without, name in rest if not without.is_empty()]:
+        figures = pl.concat(some)
         came = figures.filter(pl.col("value").is_not_null())["run"].n_unique()
         if tell and came and len(parts) > 1:
             what = f"{text.count(came, 'run comes', 'runs come')} as averages of an evaluation elsewhere"
@@ -157,6 +163,14 @@ def score_table(
     parts += [] if per_query else [_reported(snapshot, runs, name) for name in reported]
     labels = runs.select(pl.col("run_id").alias("run"), pl.col("label").alias("stack"))
     return labelled(pl.concat(parts, how="diagonal"), labels, per_query=per_query)
+
+
+def _not_here(
+    snapshot: Snapshot, runs: pl.DataFrame, golden_set_id: str | None, quality: Quality
+) -> pl.DataFrame:
+    """Return the runs of which a measure is not scored here, but as they came with it."""
+    scope = Scope(str(runs["collection_id"][0]) if runs.height else "", golden_set_id)
+    return runs.join(scored_here(snapshot, runs, scope, quality), on="run_id", how="anti")
 
 
 def labelled(rows: pl.DataFrame, labels: pl.DataFrame, *, per_query: bool) -> pl.DataFrame:
@@ -273,13 +287,8 @@ def _reported_queries(
 
 def _reported(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality) -> pl.DataFrame:
     """Read what runs came with, with their n and interval where they gave one."""
-    figures = (
-        snapshot.aggregates(runs["run_id"].to_list())
-        .filter((pl.col("measure") == quality.bare) & (pl.col("k") == quality.k))
-        .unique("run_id", keep="first")
-        .select("run_id", "value", "n", "low", "high")
-    )
-    figures = with_intervals(snapshot, figures, quality).rename({"low": "ci_low", "high": "ci_high"})
+    figures = as_reported(snapshot, runs["run_id"].to_list(), quality)
+    figures = figures.rename({"low": "ci_low", "high": "ci_high"})
     computed = pl.col("has_rankings") & (quality.measure is not None)
     why = pl.when(computed).then(pl.lit(_NO_JUDGEMENTS)).otherwise(pl.lit(_NOT_REPORTED))
     return (

@@ -85,7 +85,7 @@ def checked(path, record, *options):
         ({**BEFORE, "poor": (2, 30.0, 0.2)}, [], []),
         ({**BEFORE, "good": (14, 250.0, 1.0)}, [], ["limit"]),
         ({**BEFORE, "good": (14, 150.0, 2.5)}, [], ["limit"]),
-        ({**BEFORE, "good": (14, 150.0, None)}, [], ["limit"]),
+        ({**BEFORE, "good": (14, 150.0, None)}, [], ["unknown"]),
         (BEFORE, ["--sla-ms", "100"], ["limit"]),
         (SAME, [], []),  # as good and faster makes it no worse
         (
@@ -104,6 +104,31 @@ def test_what_no_longer_holds(tmp_path, record, today, options, checks):
     assert checked(store(tmp_path / "today", **today), record, *options) == checks
 
 
+UNPRICED = {**BEFORE, "good": (14, 150.0, None)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("today", "waive", "outcome"),
+    [
+        (UNPRICED, [], (7, [])),
+        (UNPRICED, ["sla"], (7, [])),
+        (UNPRICED, ["budget"], (0, ["budget"])),
+        ({name: (found, ms, None) for name, (found, ms, _) in BEFORE.items()}, ["budget"], (0, ["budget"])),
+        ({**BEFORE, "good": (14, 150.0, 2.5)}, ["budget"], (5, [])),  # what is known still holds
+        (BEFORE, ["budgett"], (1, None)),
+    ],
+)
+def test_a_limit_without_data_fails_unless_it_is_waived(tmp_path, record, today, waive, outcome):
+    code, dropped = outcome
+    words = [word for name in waive for word in ("--waive", name)]
+    said = call(store(tmp_path / "today", **today), "gate", record, *words, "--format", "json")
+    assert said.exit_code == code, said.output
+    if dropped is not None:
+        found = json.loads(said.stdout)
+        assert (found["waived"], found["exit_code"], found["holds"]) == (dropped, code, code == 0)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("today", "options", "checks"),
@@ -112,7 +137,7 @@ def test_what_no_longer_holds(tmp_path, record, today, options, checks):
         ({**BEFORE, "poor": (2, 30.0, 0.2)}, [], []),
         ({**BEFORE, "good": (14, 250.0, 1.0)}, [], ["limit", "another"]),
         ({**BEFORE, "good": (14, 150.0, 2.5)}, [], ["limit", "another"]),
-        ({**BEFORE, "good": (14, 150.0, None)}, [], ["limit", "another"]),
+        ({**BEFORE, "good": (14, 150.0, None)}, [], ["unknown", "another"]),
         (BEFORE, ["--sla-ms", "100"], ["limit", "another"]),
         (BEFORE, ["--sla-ms", "100", "--gate-share", "1"], ["limit"]),
         (SAME, [], ["dominated"]),

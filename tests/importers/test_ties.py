@@ -54,6 +54,7 @@ def test_the_files_ranks_win_unless_trec_evals_order_is_asked_for(
     assert [says in note for note in said] == ([True] if says else [])
     other = load([file], Options(collection_id="c", limits=limits, tie_order="trec_eval"))
     assert order(other) == theirs
+    assert sorted(rows(other, "rankings")["score"].to_list()) == sorted(scores)  # as they stood
     assert other.runs[0].run_id != own.runs[0].run_id
     assert not any("own ranks are used" in note for note in other.notes)
 

@@ -11,7 +11,7 @@ WEIGHTING = {
 }  # fmt: skip
 OTHERS = {
     "beta": 0.5, "patience": 0.5, "rel": 4, "p": 0.8, "gain": "linear", "use": 1.0, "pull": 1.0,
-    "distraction": 0.3333,
+    "distraction": 1 / 3,
 }  # fmt: skip
 DEFAULTS = WEIGHTING | OTHERS
 HALF = ("F", "F_e", "T", "T_u", "alpha-nDCG", "NRBP")

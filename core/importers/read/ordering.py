@@ -31,24 +31,24 @@ class Ordered:
     """Rankings in order, and which rule ordered each run."""
 
     rows: pl.DataFrame  # run, stage, query_id, passage_id, score, rank (1..n in each run, stage and query)
-    rules: dict[str, str]  # run → "rank", "score" or "file"
+    rules: dict[str, str]  # run → "rank", "score", "trec_eval" (scores in single precision) or "file"
     notes: tuple[str, ...]  # the rules as sentences
     repeats: Repeats  # what lists held again, and is not among the rows
 
 
-def ordered(rows: pl.DataFrame, name: str) -> Ordered:
+def ordered(rows: pl.DataFrame, name: str, ties: TieOrder = "file") -> Ordered:
     """Give every row its rank within run, stage and query.
 
     The rank column wins where it counts 1..n or 0..n-1 in every query of the run. Otherwise scores decide,
     highest first, ties by descending passage id (byte order) as trec_eval does. Without either, the order of
     the file stands.
     """
-    return as_it_stands(rows, name) or worked_out(rows, name)
+    return as_it_stands(rows, name) or worked_out(rows, name, ties)
 
 
-def worked_out(rows: pl.DataFrame, name: str) -> Ordered:
+def worked_out(rows: pl.DataFrame, name: str, ties: TieOrder = "file") -> Ordered:
     """Order rows as `ordered` does, looking closely at all of them."""
-    rules = decided([tally(rows, name)], name)
+    rules = decided([tally(rows, name)], name, ties)
     done = put_in_order(rows, rules)
     notes = [*rule_notes(rules, name), *against(done.filter(pl.col("rule") == "rank")).notes(name)]
     decided_by = dict(rules.select("run", "rule").iter_rows())
@@ -143,9 +143,10 @@ def _counted(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def decided(tallies: Sequence[pl.DataFrame], name: str) -> pl.DataFrame:
+def decided(tallies: Sequence[pl.DataFrame], name: str, ties: TieOrder = "file") -> pl.DataFrame:
     """Return the rule of each run, from the tallies of all its lists: run, rule, and the sums of `tally`."""
-    holds = {"rank": pl.col("bad") == 0, "score": pl.col("scored"), "file": pl.col("ranked") == 0}
+    by_score = "score" if ties == "file" else ties
+    holds = {"rank": pl.col("bad") == 0, by_score: pl.col("scored"), "file": pl.col("ranked") == 0}
     rules = (
         pl.concat(tallies)
         .group_by("run")
@@ -183,11 +184,14 @@ def rule_notes(rules: pl.DataFrame, name: str) -> list[str]:
 
 def _sorted(rows: pl.DataFrame, *, once: bool) -> pl.DataFrame:
     by_rank = rows.filter(pl.col("rule") == "rank").sort([*KEY, "rank"])
-    by_score = rows.filter(pl.col("rule") == "score").sort(
-        [*KEY, "score", "passage_id"], descending=[False] * len(KEY) + [True, True]
+    by_score, by_single = (
+        rows.filter(pl.col("rule") == rule).sort(
+            [*KEY, score, "passage_id"], descending=[False] * len(KEY) + [True, True]
+        )
+        for rule, score in (("score", pl.col("score")), ("trec_eval", pl.col("score").cast(pl.Float32)))
     )
     by_file = rows.filter(pl.col("rule") == "file").sort([*KEY, "line"])
-    together = pl.concat([part for part in (by_rank, by_score, by_file) if part.height] or [rows])
+    together = pl.concat([part for part in (by_rank, by_score, by_single, by_file) if part.height] or [rows])
     if once:
         together = together.filter(pl.struct(*KEY, "passage_id").is_first_distinct())
     # Rows of a key are neighbours now: its rank is a row's place less the place of the key's first row.
@@ -254,11 +258,5 @@ def against(rows: pl.DataFrame) -> Against:
 
 
 def as_trec_eval(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return rows that are ordered as trec_eval does.
-
-    By their scores in single precision, whatever their ranks.
-    """
-    scored = pl.col("score").is_not_null()
-    return rows.with_columns(
-        pl.col("score").cast(pl.Float32).cast(pl.Float64), pl.when(~scored).then("rank").alias("rank")
-    )
+    """Return rows without their ranks where they have scores, by which trec_eval orders them."""
+    return rows.with_columns(pl.when(pl.col("score").is_null()).then("rank").alias("rank"))

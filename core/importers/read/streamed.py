@@ -76,8 +76,8 @@ def ordered_blocks(
         count += block.height
         if count > most:
             emptying = (held.popleft() for _ in range(len(held)))  # so that memory is free as it goes
-            return _streamed(chain(emptying, source), name)
-    return ordering.ordered(pl.concat(held, rechunk=True), name)
+            return _streamed(chain(emptying, source), name, ties)
+    return ordering.ordered(pl.concat(held, rechunk=True), name, ties)
 
 
 def _counted(blocks: Iterable[pl.DataFrame], ties: TieOrder) -> Iterator[pl.DataFrame]:
@@ -88,14 +88,14 @@ def _counted(blocks: Iterable[pl.DataFrame], ties: TieOrder) -> Iterator[pl.Data
         yield ordering.as_trec_eval(block) if ties == "trec_eval" else block
 
 
-def _streamed(blocks: Iterator[pl.DataFrame], name: str) -> Streamed:
+def _streamed(blocks: Iterator[pl.DataFrame], name: str, ties: TieOrder) -> Streamed:
     spool = Spool()
     try:
         chunks = [_taken(rows, name, spool) for rows in _whole_lists(blocks, name)]
         lists = np.concatenate([chunk.lists for chunk in chunks])
         if np.unique(lists).size < lists.size:
             chunks = _distributed(chunks, spool)
-        rules = ordering.decided([_tally(chunk, name) for chunk in chunks], name)
+        rules = ordering.decided([_tally(chunk, name) for chunk in chunks], name, ties)
         other = sum((chunk.against for chunk in chunks), ordering.NONE)
         if (rules["rule"] != "rank").any() or any(chunk.counted is None for chunk in chunks):
             chunks, other = _finished(chunks, rules, spool)

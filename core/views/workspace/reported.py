@@ -12,7 +12,8 @@ import polars as pl
 from core.metrics.rates import ANSWER, CORRECTED
 from core.stats.intervals import bootstrap_means
 from core.store import Snapshot
-from core.views.workspace.answers import graded
+from core.views.workspace.answers import graded, means
+from core.views.workspace.people import corrected_means
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import Floats, mean, places
 
@@ -76,7 +77,28 @@ def _single(snapshot: Snapshot, run_ids: Sequence[str], quality: Quality) -> pl.
     return rows.select(columns).unique(columns[:2], keep="first")
 
 
-def with_intervals(
+def as_reported(
+    snapshot: Snapshot, run_ids: Sequence[str], quality: Quality, *, only: Collection[str] | None = None
+) -> pl.DataFrame:
+    """Return what runs came with of a measure, or the mean score of the answers that they came with.
+
+    Returns:
+        run_id, value, n, low and high of those that have it.
+    """
+    measure = quality.measure
+    if measure is not None and measure.name == ANSWER.name:
+        read = corrected_means if measure.values["people"] == CORRECTED else means
+        answered = read(snapshot, run_ids, measure, only).filter(pl.col("k") == quality.k)
+        figures = answered.with_columns(pl.col("queries").cast(pl.Int32).alias("n"))
+    else:
+        figures = snapshot.aggregates(run_ids).filter(measure=quality.bare, k=quality.k)
+        figures = figures.unique("run_id", keep="first")
+    return _with_intervals(
+        snapshot, figures.select("run_id", "value", "n", "low", "high"), quality, only=only
+    )
+
+
+def _with_intervals(
     snapshot: Snapshot, figures: pl.DataFrame, quality: Quality, *, only: Collection[str] | None = None
 ) -> pl.DataFrame:
     """Give figures the n and 95 % interval of the queries that they are the mean of, where they have none.

@@ -15,23 +15,21 @@ import polars as pl
 from core.axes import params_words
 from core.metrics import Measure, ratio_of_means
 from core.metrics.engine import to_depth
-from core.metrics.rates import ANSWER, CORRECTED
 from core.prices import PriceBook
 from core.records import Origin
 from core.stats.intervals import bootstrap_means
 from core.store import Snapshot
 from core.tables import schema
 from core.views import text
-from core.views.workspace.answers import MADE_UP, TRIAL, made_up, means
+from core.views.workspace.answers import MADE_UP, TRIAL, made_up
 from core.views.workspace.beside import beside, with_harm
 from core.views.workspace.comparable import at_machine, other_texts
 from core.views.workspace.costs import basis, costs
 from core.views.workspace.lacks import lacks
 from core.views.workspace.latencies import jitters, latencies, prompt_tokens
-from core.views.workspace.people import corrected_means
 from core.views.workspace.pools import deeper
 from core.views.workspace.query_sets import among, chosen_runs
-from core.views.workspace.reported import scored_here, with_intervals
+from core.views.workspace.reported import as_reported, scored_here
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.scores import (
     Evidence,
@@ -295,13 +293,8 @@ def _reported(
 ) -> pl.DataFrame:
     """Return quality of runs whose rankings are not scored here."""
     figures = snapshot.aggregates(runs["run_id"].to_list()).filter(pl.col("k") == quality.k)
-    main = figures.filter(pl.col("measure") == quality.bare).unique("run_id", keep="first")
-    if (asked := quality.measure) and asked.name == ANSWER.name:
-        read = corrected_means if asked.values["people"] == CORRECTED else means
-        answered = read(snapshot, runs["run_id"].to_list(), asked, only).filter(pl.col("k") == quality.k)
-        main = answered.with_columns(pl.col("queries").cast(pl.Int32).alias("n"))
     beside = {"harm": "Harm", "hole": "Hole", "harm_upper": "HarmUpper"}
-    main = with_intervals(snapshot, main.select("run_id", "value", "n", "low", "high"), quality, only=only)
+    main = as_reported(snapshot, runs["run_id"].to_list(), quality, only=only)
     main = main.select("run_id", "n", quality="value", quality_low="low", quality_high="high")
     rows = runs.select("run_id", quality_basis=basis()).join(main, on="run_id", how="left")
     for name, measure in beside.items():

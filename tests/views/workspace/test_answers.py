@@ -14,6 +14,7 @@ from core.records import Batch, Origin
 from core.store import Snapshot
 from core.tables import frame
 from core.views.link import settings
+from core.views.scoring_stored import score_stored
 from core.views.workspace.answers import MADE_UP, TRIAL, agreed, as_name, as_word
 from core.views.workspace.choices import choices
 from core.views.workspace.scope import Answering, Latency, Quality, Scope
@@ -268,3 +269,21 @@ def test_answers_to_questions_that_nobody_judged_have_a_quality_too(tmp_path: Pa
         asked = Quality(f"Answer(scorer={scorer})", 1)
         (row,) = stack_table(snapshot, Scope("lab", "gold"), asked, Latency(), BOOK).rows(named=True)
         assert (row["quality"], row["n"]) == (quality, n)
+        (score,) = score_stored(snapshot, snapshot.runs(), asked.name).rows(named=True)
+        assert (score["value"], score["n"]) == (quality, n)
+        single = score_stored(snapshot, snapshot.runs(), asked.name, per_query=True)
+        assert single["value"].mean() == pytest.approx(quality)
+
+
+@pytest.mark.parametrize("ranked", [True, False])
+def test_score_says_of_answers_what_decide_says(tmp_path: Path, *, ranked: bool):
+    values = {"q1": 0.5, "q2": 1.0, "q3": 0.25}
+    final = {query: ["a"] for query in values} if ranked else {}
+    lab = Lab().ask(dict.fromkeys(values, "?")).run("run", final=final)
+    snapshot = lab.answer("run", values, k=5).write(tmp_path / "store").read()
+    quality = Quality("Answer", 5)
+    (row,) = stack_table(snapshot, Scope("lab"), quality, Latency(), BOOK).rows(named=True)
+    (score,) = score_stored(snapshot, snapshot.runs(), quality.name).rows(named=True)
+    names = {"value": "quality", "n": "n", "ci_low": "quality_low", "ci_high": "quality_high"}
+    assert {name: score[name] for name in names} == {name: row[other] for name, other in names.items()}
+    assert (score["value"], score["n"], score["reason"]) == (pytest.approx(1.75 / 3), 3, None)
