@@ -142,6 +142,20 @@ def test_seed_and_shares_are_shown(cli, tmp_path):
     assert found["golden_set"] == "gold"
 
 
+@pytest.mark.slow
+def test_no_decision_lists_no_chances(cli, tmp_path):
+    queries = [f"q{number}" for number in range(12)]
+    made = Lab().judge({query: {"a": 5} for query in queries}, by="fake")
+    for name, passage, ms in (("one", "a", 10.0), ("two", "b", 90.0)):
+        made.run(name, final={query: [passage] for query in queries}, ms={"embed": [ms] * 12})
+    made.write(tmp_path / "s")
+    shown = cli("--measure", "RR@1", store=tmp_path / "s").stdout
+    assert "No decision yet" in shown
+    assert "P(" not in shown
+    found = json.loads(cli("--measure", "RR@1", "--format", "json", store=tmp_path / "s").stdout)
+    assert (found["chosen"], found["frontier"]) == (None, [])
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

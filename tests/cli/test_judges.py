@@ -82,3 +82,10 @@ def test_a_judge_who_judged_twice_is_refused(tmp_path: Path):
     _, said = call(tmp_path / "store", "import", str(tmp_path / "twice.csv"), code=1)
     assert "is judged twice by" in said
     assert "ben" in said
+
+
+def test_without_results_the_page_says_what_is_missing_and_what_compares_the_judges(store: Path):
+    _, said = call(store, "page", "golden", "--section", "judges", code=1)
+    assert "There are judgements (gold-anne, gold-ben), but no results of a stack." in said
+    assert "`judges agree gold-anne gold-ben`" in said
+    assert call(store, "judges", "agree", "gold-anne", "gold-ben")[0]

@@ -32,7 +32,7 @@ _HEAD_SHARE = 0.5  # Of the traffic (ours)
 _LONG = 5  # Terms from which on a question is long (ours)
 _COUNTED = {"text": pl.String(), "often": pl.Int64()}
 _ROLES = {
-    "text": ("query", "text", "question", "q", "search", "search_query", "keywords", "input"),
+    "text": ("query", "text", "question", "q", "search", "search_query", "query_text", "keywords", "input"),
     "frequency": ("frequency", "count", "times", "n"),
 }
 

@@ -152,7 +152,7 @@ def _batch(imported: Import) -> Batch:
 
 ROLES: Mapping[str, tuple[str, ...]] = {
     "query_id": ("query_id", "_id", "id", "qid", "question_id", "topic"),
-    "text": ("text", "query", "question"),
+    "text": ("text", "query", "question", "query_text", "question_text"),
     "entity": ("entity", "entities"),
 }
 """Role of a column to the names that it goes by, the likeliest first.

@@ -184,17 +184,30 @@ def scope_of(
     elif origins:
         runs = unperturbed(runs)
     collections = runs["collection_id"].unique().sort().to_list()
-    if len(collections) != 1:
-        what = (
-            f"{len(collections)} collections have such runs: {', '.join(collections)}"
-            if collections
-            else "No such run"
-        )
-        raise InputError(
-            f"{what}.", do="Choose one with --collection." if collections else "Import results first."
-        )
+    if not collections:
+        raise _no_results(snapshot, collection, asked=bool(origins or names))
+    if len(collections) > 1:
+        what = f"{len(collections)} collections have such runs: {', '.join(collections)}."
+        raise InputError(what, do="Choose one with --collection.")
     ids = tuple(runs["run_id"]) if origins or names else ()
     return Scope(collections[0], golden_set_of(snapshot, collections[0], golden_set), ids)
+
+
+def _no_results(snapshot: Snapshot, collection: str | None, *, asked: bool) -> InputError:
+    """Say what is missing where no run is there, and what can be done with the judgements that are."""
+    where = collection or "the store"
+    if asked or not snapshot.runs(collection).is_empty():
+        return InputError("No such run.", do="Import results first.")
+    judged = snapshot.golden_sets(collection)["golden_set_id"].to_list()
+    if not judged:
+        return InputError("There are no results.", where=where, do="Import results first.")
+    sets = " ".join(judged)
+    do = "Import results, or run a stack" + (
+        f"; `judges agree {sets}` compares the judges as they are." * (len(judged) > 1) or "."
+    )
+    return InputError(
+        f"There are judgements ({', '.join(judged)}), but no results of a stack.", where=where, do=do
+    )
 
 
 def golden_set_of(snapshot: Snapshot, collection: str, asked: str | None) -> str | None:

@@ -28,6 +28,10 @@ def joint_sample(
     """
     ids = table["run_id"].to_list()
     scored = _long(scores_by_query(snapshot, table, scope, quality))
+    proven = table.filter(pl.col("quality").is_not_null())["run_id"]
+    if proven.is_empty():  # scores that prove nothing give no chances
+        return None
+    scored = scored.filter(pl.col("run_id").is_in(proven.implode()))
     timed = sample(snapshot, table, latency).select("run_id", "query_id", pl.col("ms").alias("value"))
     beside = {}
     for axis in BESIDE:

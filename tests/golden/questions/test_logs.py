@@ -35,7 +35,7 @@ def test_copies_are_merged_with_their_frequency(tmp_path: Path):
 
 def test_frequencies_of_a_table_count(tmp_path: Path):
     log = tmp_path / "log.csv"
-    log.write_text("question,count\nreturn a parcel,90\nislands,10\n")
+    log.write_text("query_text,count\nreturn a parcel,90\nislands,10\n")
     assert read_log(LogSource(path=log), None, ENGLISH).questions == (
         ("return a parcel", 90),
         ("islands", 10),
