@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -38,6 +39,32 @@ class Basis(StrEnum):
     MODELLED = "modelled"
     PUBLISHED = "published"
     IMPORTED = "imported"
+
+
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "cluster": ("cluster", "cluster_id", "question_group", "query_group"),
+    "document": ("document", "doc", "document_id", "doc_id", "source_document"),
+    "session": ("session", "session_id", "conversation", "conversation_id", "thread_id"),
+    "template": ("template", "template_id"),
+    "user": ("user", "user_id"),
+}
+"""What questions come in groups of → names of a column, or of a tag, that says the group of each.
+
+Questions of one group are alike, so that each says less than one drawn by itself (metrics.md §10). Where
+several are there, the first of these counts.
+"""
+_GROUP_OF = {name: kind for kind, names in GROUPS.items() for name in names}
+
+
+def group_kind(name: str) -> str | None:
+    """Return what questions of one value of a column or tag have in common, a key of `GROUPS`."""
+    return _GROUP_OF.get(re.sub(r"[\W_]+", "_", name.strip().lower()))
+
+
+def is_group(tag: str) -> bool:
+    """Tell whether a tag ("session=17") says the group of a question, and no kind of it."""
+    name, _, value = tag.partition("=")
+    return bool(value) and group_kind(name) is not None
 
 
 BASES: Mapping[str, str] = {

@@ -104,6 +104,9 @@ TABLES: Mapping[str, pl.Schema] = {
     ),
     # What a right answer says; a query may have several.
     "gold_answers": schema("collection_id query_id answer"),
+    # The group that a question comes from, which is the unit of resamples. kind: one of
+    # `core.records.GROUPS`.
+    "clusters": schema("collection_id query_id kind cluster"),
     # Where a chunk lies in its source document: characters start_char (included) to end_char (excluded).
     "chunks": schema("collection_id passage_id source start_char:int64 end_char:int64"),
     # Grades of a golden set that are anchored to characters of source documents, so that they hold for

@@ -20,7 +20,7 @@ from core.records import Collection, GoldenSet
 from core.tables import altered
 
 _PAIR = ("query_id", "passage_id")
-_OF_COLLECTIONS = {"queries", "passages", "chunks", "gold_answers"}
+_OF_COLLECTIONS = {"queries", "passages", "chunks", "gold_answers", "clusters"}
 """Tables that say what a collection holds: with them, everything is of it."""
 _TOP = 10
 _ALIKE = 0.1  # Share of the smaller one's pairs that golden sets of one collection judge in common

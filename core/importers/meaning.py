@@ -42,8 +42,8 @@ _INDEX = re.compile(r"(?:unnamed: \d+|level_\d+)?", re.IGNORECASE)
 _OF_COSTS = frozenset({"run", "query_id", "repeat"})
 _ROLES_OF: Mapping[str, frozenset[str]] = {
     "aggregates": frozenset({"run", "n", "measure", "value"}),
-    "costs": _OF_COSTS | {"measure", "value"},
-    "answers": _OF_COSTS | {*_ONLY_ANSWERS, "grade", "score", "judge"},
+    "costs": _OF_COSTS | {"measure", "value", "cluster"},
+    "answers": _OF_COSTS | {*_ONLY_ANSWERS, "grade", "score", "judge", "cluster"},
     "rankings": _OF_COSTS | {"passage_id", "rank", "score", "stage"},
     "judgements": frozenset({"query_id", "passage_id", "grade", "judge"}),
 }

@@ -12,6 +12,7 @@ from core.errors import UnknownNameError
 from core.importers.read.text import no_column
 from core.importers.words import MEASURES, NAMES, WORDS, unaccented
 from core.metrics.measure import REGISTRY, declared
+from core.records import GROUPS
 
 USD_PER_1K = "usd_per_1k"
 QUALITY = "quality"
@@ -330,6 +331,8 @@ ROLES: Mapping[str, Role] = {
     "measure": Role("Measure that a row of a long table holds", "metric", "metric_name", "measure_name",
                      "variable"),
     "value": Role("Value of that measure", "metric_value", "val"),
+    "cluster": Role("Group that a question comes from: a document, session, template or user",
+                    *GROUPS["cluster"][1:]),
     "n": Role("Number of queries", "n_queries", "num_q", "num_queries", "number_of_queries",
               "queries", "questions"),
 }  # fmt: skip

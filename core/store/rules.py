@@ -109,6 +109,7 @@ RULES: Mapping[str, Rules] = {
     "answers": _rules(_KEY, "run_id query_id", checks={"k": _COUNT}, grows=True),
     "answer_scores": _rules(f"{_KEY} scorer judge", "run_id scorer value", checks={"k": _COUNT}, grows=True),
     "gold_answers": _rules("collection_id query_id answer", "collection_id query_id answer"),
+    "clusters": _rules("collection_id query_id kind", "collection_id query_id kind cluster", grows=True),
     "diagnostics": _rules(_DIAGNOSED, "collection_id diagnosis condition measure value"),
     "chunks": _rules("collection_id passage_id", "collection_id passage_id source start_char end_char"),
     "spans": _rules(_SPAN, f"{_SPAN} grade"),

@@ -146,6 +146,15 @@ def small() -> Batch:
                 "gold_answers",
                 {"collection_id": ["corpus"] * 2, "query_id": ["q1"] * 2, "answer": ["1", "One"]},
             ),
+            "clusters": frame(
+                "clusters",
+                {
+                    "collection_id": ["corpus"] * 2,
+                    "query_id": ["q1", "q2"],
+                    "kind": ["session"] * 2,
+                    "cluster": ["s1"] * 2,
+                },
+            ),
             "diagnostics": frame(
                 "diagnostics",
                 {

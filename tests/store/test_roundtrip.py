@@ -98,6 +98,7 @@ _READ = {
     "signals": lambda snapshot: snapshot.signals(["a", "b"]),
     "answers": lambda snapshot: snapshot.answers(["a", "b"]),
     "answer_scores": lambda snapshot: snapshot.answer_scores(["a", "b"]),
+    "clusters": lambda snapshot: snapshot.clusters("corpus"),
     "gold_answers": lambda snapshot: snapshot.gold_answers("corpus"),
     "chunks": lambda snapshot: snapshot.chunks("corpus"),
     "spans": lambda snapshot: snapshot.spans("gold"),

@@ -56,6 +56,7 @@ def test_everything_comes_back(filled: Store) -> None:
         "signals": snapshot.signals(["a", "b"]),
         "answers": snapshot.answers(["a", "b"]),
         "answer_scores": snapshot.answer_scores(["a", "b"]),
+        "clusters": snapshot.clusters("corpus"),
         "gold_answers": snapshot.gold_answers("corpus"),
         "chunks": snapshot.chunks("corpus"),
         "spans": snapshot.spans("gold"),

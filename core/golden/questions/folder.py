@@ -120,6 +120,7 @@ def save(folder: Path, made: QuestionSet) -> None:
     for entry in made.asked:
         draft, share = entry.draft, overlap(entry.draft, analyzer)
         about = {"type": draft.kind, "method": method}
+        about |= {"document": draft.quotes[0].source} if draft.quotes else {}
         about |= {} if share is None else {"words in quote": f"{share:.0%}"}
         about |= {"traffic": draft.part} if draft.part else {}
         rows.append(_line({"_id": entry.query_id, "text": draft.text, "metadata": about}))

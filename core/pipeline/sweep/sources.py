@@ -145,7 +145,7 @@ def _batch(imported: Import) -> Batch:
     if "passages" not in imported.frames:
         names = ", ".join(detected.name for detected in imported.detected)
         raise InputError("It holds no passages.", where=names, do="A BEIR collection has a corpus.jsonl.")
-    taken = ("passages", "queries", "judgements", "spans", "chunks")
+    taken = ("passages", "queries", "judgements", "spans", "chunks", "clusters")
     frames = {name: rows.lazy().collect() for name, rows in imported.frames.items() if name in taken}
     return Batch(collections=imported.collections, golden_sets=imported.golden_sets, frames=frames)
 

@@ -214,6 +214,10 @@ class Snapshot(Revision):
         """Return the right answers to the queries of a collection, sorted by query."""
         return self._rows("gold_answers", [collection_id])
 
+    def clusters(self, collection_id: str) -> pl.DataFrame:
+        """Return the groups that queries of a collection come from, sorted by query."""
+        return self._rows("clusters", [collection_id])
+
     def diagnostics(self, collection_ids: Sequence[str]) -> pl.DataFrame:
         """Return figures of diagnoses of embedders, sorted by collection, embedder and run."""
         # A file may hold what was replaced of one collection beside what counts of another.

@@ -61,6 +61,7 @@ _TABLES: Mapping[str, tuple[str, str]] = {
     "answers": ("answer", "answers"),
     "answer_scores": ("score of an answer", "scores of answers"),
     "gold_answers": ("right answer", "right answers"),
+    "clusters": ("group of a question", "groups of questions"),
     "diagnostics": ("figure of a diagnosis", "figures of diagnoses"),
 }
 """Names of the rows of a table: one, many."""

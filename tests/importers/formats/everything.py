@@ -128,6 +128,10 @@ def everything() -> Batch:
             "answer_scores": frame(
                 "answer_scores", [{"run_id": "r-1", "query_id": "q", "k": 0, "scorer": "f1", "value": 0.5}]
             ),
+            "clusters": frame(
+                "clusters",
+                [{"collection_id": "c", "query_id": "q", "kind": "session", "cluster": "s"}],
+            ),
             "gold_answers": frame("gold_answers", [{"collection_id": "c", "query_id": "q", "answer": "=1"}]),
             "diagnostics": frame(
                 "diagnostics",

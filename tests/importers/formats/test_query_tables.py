@@ -250,3 +250,68 @@ def test_the_cost_of_columns_grows_with_their_number():
 
     seconds(50)
     assert seconds(3_000) < 12 * seconds(500)
+
+
+GROUPED = "query_id,{0},nDCG@10\nq1,{1},.1\nq2,{2},.2\nq3,{3},.3\n"
+BY_ROLE = {"columns": {"cluster": "style"}}
+GROUPS = [
+    (("session_id", "s1", "s1", "s2"), {}, "session", ""),
+    (("Conversation ID", "s1", "s1", "s2"), {}, "session", ""),
+    (("document", "a.md", "a.md", "b.md"), {}, "document", ""),
+    (("doc_id", "a.md", "a.md", "b.md"), {"columns": {"cluster": "doc_id"}}, "document", ""),
+    (("template", "t", "t", "u"), {}, "template", ""),
+    (("user", "ann", "ann", "bob"), {}, "user", ""),
+    (("cluster", "1", "1", "2"), {}, "cluster", ""),
+    (("style", "x", "x", "y"), BY_ROLE, "cluster", ""),
+    (("style", "x", "x", "y"), {}, None, "not recognised"),
+    (("session_id", "s1", "s1", "s2"), {"without": frozenset({"session_id"})}, None, "as you wish"),
+    (("user", "ann", "ann", "ann"), {}, None, "names no group of questions: it is the same for all"),
+    (("user", "ann", "bob", "cid"), {}, None, "names no group of questions: it differs for each"),
+]
+
+
+@pytest.mark.parametrize(("cells", "options", "kind", "why"), GROUPS)
+def test_a_column_says_the_group_of_each_question(cells, options, kind, why):
+    made = read(up("x.csv", GROUPED.format(*cells)), **options)
+    column = cells[0]
+    (report,) = made.reports
+    if kind is None:
+        assert "clusters" not in made.frames
+        assert report.left_out == {column: why}
+        return
+    assert column in report.taken
+    assert rows(made, "clusters").select("query_id", "kind", "cluster").rows() == [
+        (f"q{at}", kind, cell) for at, cell in enumerate(cells[1:], 1)
+    ]
+
+
+def test_a_question_without_a_group_is_one_by_itself():
+    made = read(up("x.csv", GROUPED.format("session", "s1", "s1", "") + "q4,s2,.4\n"))
+    assert rows(made, "clusters")["query_id"].to_list() == ["q1", "q2", "q4"]
+
+
+def test_of_several_columns_that_may_group_questions_none_is_taken_unasked():
+    table = "query_id,session,user,nDCG@10\nq1,s1,ann,.1\nq2,s1,bob,.2\nq3,s2,bob,.3\n"
+    made = read(up("x.csv", table))
+    why = "one of several that may group the questions: say which (--column 'cluster=…')"
+    assert made.reports[0].left_out == {"session": why, "user": why}
+    chosen = read(up("x.csv", table), columns={"cluster": "user"})
+    assert rows(chosen, "clusters").select("kind", "cluster").rows() == [
+        ("user", "ann"), ("user", "bob"), ("user", "bob")
+    ]  # fmt: skip
+
+
+def test_a_column_that_differs_within_a_question_is_no_group():
+    table = "stack,query_id,template,nDCG@10\na,q1,t,.1\na,q2,t,.2\nb,q1,u,.3\nb,q2,u,.4\n"
+    made = read(up("x.csv", table))
+    assert made.reports[0].left_out == {
+        "template": "names no group of questions: it differs within a question"
+    }
+    said = refusal(up("x.csv", table), columns={"cluster": "template"})
+    assert "The question 'q1' is in a second group, 'u'." in said
+    assert "x.csv" in said
+
+
+def test_answers_come_with_the_group_of_their_question():
+    table = "query_id,answer,grade,scale,session\nq1,Yes.,1,0-1,s1\nq2,No.,0,0-1,s1\nq3,So.,1,0-1,s2\n"
+    assert rows(read(up("x.csv", table)), "clusters")["cluster"].to_list() == ["s1", "s1", "s2"]

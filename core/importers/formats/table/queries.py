@@ -18,24 +18,27 @@ from core.importers.formats.table.aggregated import (
     usage,
 )
 from core.importers.formats.table.opened import Opened, keyed
-from core.importers.naming import USD_PER_1K
+from core.importers.naming import USD_PER_1K, normal
 from core.importers.read.rows import again, numbers, refuse
 from core.importers.runs import imported_run, run_labels
-from core.records import Run
+from core.records import Run, group_kind
+from core.tables import TABLES, frame
 
 
 def of_queries(opened: Opened, known: dict[str, Run], options: Options) -> Import:
     """Give timings and usage of queries, and their answers; of these the timings where each query has one."""
     runs, ids = _owners(opened, known, options)
+    groups = Import(frames=frames_of(clusters=_groups(opened, options)))
     if opened.means.kind == "costs":
-        return merged((Import(runs=runs), scored(opened, ids), measured(opened, ids, per_row=True)))
+        figures = (scored(opened, ids), measured(opened, ids, per_row=True))
+        return merged((Import(runs=runs), *figures, groups))
     rows = keyed(opened, "run", "query_id", *ANSWER_ROLES)
     own, taken = own_costs(opened.table, opened.means)
     rows = rows.join(own, on="line", how="left", maintain_order="left")
     named = rows.with_columns(pl.col("run").replace_strict(ids, return_dtype=pl.String).alias("run_id"))
     several = rows.select(pl.struct("run", "query_id").n_unique()).item() < rows.height
     costs = {value.column for value in (*opened.means.timings, *opened.means.usage, *opened.means.scores)}
-    parts = [Import(runs=runs), answers(named, opened.member.name)]
+    parts = [Import(runs=runs), answers(named, opened.member.name), groups]
     if {"grade", "score"} <= opened.means.roles.keys():
         unused = "score" if grade_column(rows) == "grade" else "grade"
         opened.means.ignored[opened.means.roles[unused]] = "the grades of answers are in another column"
@@ -45,6 +48,28 @@ def of_queries(opened: Opened, known: dict[str, Run], options: Options) -> Impor
     elif costs:
         parts += [scored(opened, ids), measured(opened, ids, per_row=True)]
     return merged(parts)
+
+
+def _groups(opened: Opened, options: Options) -> pl.DataFrame:
+    """Return the group that each question comes from, as a column says it.
+
+    Raises:
+        InputError: The column that the user named holds two groups for a question.
+    """
+    means = opened.means
+    if "cluster" not in means.roles:
+        return frame("clusters", [])
+    column = means.roles["cluster"]
+    rows = keyed(opened, "run", "query_id", "cluster").drop_nulls("cluster")
+    rows = rows.unique(["query_id", "cluster"], keep="first", maintain_order=True)
+    said = "The question {query_id} is in a second group, {cluster}."
+    refuse(
+        again(rows, "query_id"), said, opened.member.name, column, do="Name a column that groups questions."
+    )
+    rows = rows.with_columns(
+        collection_id=pl.lit(options.collection_id), kind=pl.lit(group_kind(normal(column)) or "cluster")
+    )
+    return frame("clusters", rows.select(*TABLES["clusters"]).to_dict())
 
 
 _OF_NONE = "a query has several answers, and it is of none of them alone"

@@ -16,6 +16,7 @@ from core.importers.read.tabular import Table
 from core.importers.read.text import place, shown
 from core.importers.read.written import OpenNumbersError, Reading
 from core.importers.report import AS_YOU_WISH, UNKNOWN
+from core.records import group_kind
 
 _BEIR = {"query-id", "corpus-id", "score"}  # Columns of its qrels
 _PERCENTILES = ("latency_p50", "latency_p95", "latency_p99")
@@ -46,8 +47,9 @@ def suited(
         if not means.axes:
             _name_stacks(means, table)
         _set_apart(means, table)
-    if means.kind in ("costs", "answers") and "run" not in means.roles:
+    if means.kind in ("costs", "answers"):
         _name_owners(means, table)
+        _grouped(means, table)
     for values in (means.aggregates, means.scores):
         for number, value in enumerate(values):
             signed = value.column in percent and is_share(value)
@@ -178,7 +180,7 @@ def _differs(means: Meaning, table: Table, column: str) -> bool:
 def _name_owners(means: Meaning, table: Table) -> None:
     """Name the stacks of queries that repeat by the columns of words, or axes, with which none does."""
     query = means.roles["query_id"]
-    if means.roles.keys() & _SEVERAL or _different(table, [query]) == table.rows.height:
+    if means.roles.keys() & {"run", *_SEVERAL} or _different(table, [query]) == table.rows.height:
         return
     axes = [column for column, why in means.ignored.items() if why == OF_STACKS]
     words = [*axes, *_words(means, table)]
@@ -191,6 +193,45 @@ def _name_owners(means: Meaning, table: Table) -> None:
     means.also.extend(chosen[1:])
     for column in chosen:
         means.ignored.pop(column, None)
+
+
+_SEVERAL_GROUPS = "one of several that may group the questions: say which (--column 'cluster=…')"
+_NO_GROUP = {
+    "other": "names no group of questions: it differs within a question",
+    "one": "names no group of questions: it is the same for all",
+    "each": "names no group of questions: it differs for each",
+}
+
+
+def _grouped(means: Meaning, table: Table) -> None:
+    """Find the column that says which group each question comes from; where several may, none is taken."""
+    if "cluster" in means.roles:
+        return
+    free = {column: kind for column in table.rows.columns if (kind := group_kind(normal(column)))}
+    free = {
+        column: kind
+        for column, kind in free.items()
+        if means.ignored.get(column, "") not in ("", AS_YOU_WISH)
+    }
+    reasons = {column: _no_group(means, table, column) for column in free}
+    fitting = [column for column, why in reasons.items() if not why]
+    means.ignored.update({column: _NO_GROUP[why] for column, why in reasons.items() if why})
+    if len(fitting) > 1:
+        means.ignored.update(dict.fromkeys(fitting, _SEVERAL_GROUPS))
+    elif fitting:
+        means.roles["cluster"] = fitting[0]
+        del means.ignored[fitting[0]]
+
+
+def _no_group(means: Meaning, table: Table, column: str) -> str:
+    """Say by a key of `_NO_GROUP` why a column does not group the questions; empty where it does."""
+    rows = (
+        table.taking({"query": means.roles["query_id"], "group": column}).drop("line").drop_nulls().unique()
+    )
+    queries, groups = rows["query"].n_unique(), rows["group"].n_unique()
+    if queries < rows.height:
+        return "other"
+    return "one" if groups < 2 else "each" if groups == queries else ""
 
 
 def _words(means: Meaning, table: Table) -> list[str]:
