@@ -110,6 +110,25 @@ def _average_precision(inputs: Inputs, values: Values, out: Scores) -> None:
     out /= inputs.judged.or_nan(least(values))
 
 
+_EPSILON = 1e-5  # of trec_eval, so that no rate is 0 / 0
+
+
+def _inferred_precision(inputs: Inputs, values: Values, out: Scores) -> None:
+    """Sum the precision that is expected at each relevant passage from what is judged above it."""
+    low = least(values)
+    relevant = (inputs.grades >= low).view(np.int8)
+    found = inputs.found(low) - relevant  # above the rank
+    others = inputs.found(1, low - 1) if low > 1 else 0
+    sampled = found + others + (inputs.found(0, 0) if values["unjudged"] == POOL else 0)
+    np.divide(found + _EPSILON, found + others + 2 * _EPSILON, out=out)
+    out *= sampled
+    out += 1.0
+    out *= relevant
+    out /= inputs.judged.cutoffs
+    running(out)
+    out /= inputs.judged.or_nan(low)
+
+
 def _rank_biased(inputs: Inputs, values: Values, out: Scores) -> None:
     persistence = float(values["p"])
     looked_at = (1.0 - persistence) * persistence ** (inputs.judged.cutoffs - 1.0)
@@ -162,6 +181,31 @@ AP = _measure(
     score=_average_precision,
     na=_NONE,
     differs=_ZERO,
+)
+OUTSIDE, POOL = "outside", "pool"
+INF_AP = _measure(
+    _recall,
+    name="infAP",
+    text="AP that is expected where a random sample of a pool is judged: unjudged passages are no misses.",
+    formula=(
+        "1/Np · sum over ranks i ≤ K with a relevant passage of (1 + s·(r + ε)/(r + n + 2ε)) / i; r, n = "
+        "relevant and other judged passages above it; s = r + n, and the unjudged ones where they are of the "
+        "pool; ε = 0.00001"
+    ),
+    section=f"Yilmaz and Aslam 2006; {TREC_EVAL}",
+    score=_inferred_precision,
+    ceiling=None,
+    na=_NONE,
+    params=(
+        rel_param(),
+        Param(
+            name="unjudged",
+            default=OUTSIDE,
+            choices=(OUTSIDE, POOL),
+            text="Where unjudged passages are from: outside of the pool that was sampled, or of it",
+        ),
+    ),
+    differs=f"{_ZERO} trec_eval tells both kinds of unjudged apart, passage by passage (−1 in the qrels).",
 )
 RBP = _measure(
     lambda of: 1.0 - np.power(float(of.values["p"]), of.found),
@@ -326,6 +370,59 @@ NDCG = MeasureInfo(
     na="No judged passage of the query has a gain.",
     params=(Param(name="gain", default="linear", choices=("linear", "exp"), text="Grade, or 2^grade − 1"),),
     differs="trec_eval scores 0 where no judged passage has a gain; here the query is left out.",
+)
+
+
+def _satisfied(judged: Judged, values: Values) -> Floats:
+    """Return the chance that a passage of grade 1..5 satisfies the reader."""
+    above = np.maximum(np.array(judged.gains, dtype=np.float64) - judged.gains[0], 0.0)
+    most = float(values["most"]) or float(above.max())
+    return np.asarray(np.minimum((np.exp2(above) - 1.0) / 2.0**most, 1.0))
+
+
+def _cascade(stops: Floats, judged: Judged, out: Scores) -> None:
+    """Sum the chance that the reader stops at a rank, over the rank."""
+    np.divide(stops, judged.cutoffs, out=out)
+    out[1:] *= np.cumprod(1.0 - stops, axis=0)[:-1]
+    running(out)
+
+
+def _expected_rank(inputs: Inputs, values: Values, out: Scores) -> None:
+    # The last element stands for -1, the empty slot.
+    table = np.concatenate([[0.0], _satisfied(inputs.judged, values), [0.0]])
+    _cascade(table.take(inputs.grades.astype(np.intp), mode="wrap"), inputs.judged, out)
+
+
+def _best_expected(inputs: Inputs, values: Values, out: Scores) -> None:
+    chances = _satisfied(inputs.judged, values)
+    best = best_of(inputs.candidate_counts(), chances.reshape(-1, 1, 1), len(out))
+    stops = np.zeros(inputs.shape)
+    for kind, chance in enumerate(chances):
+        stops += chance * np.diff(best(kind), axis=0, prepend=0)
+    _cascade(stops, inputs.judged, out)
+
+
+ERR = MeasureInfo(
+    name="ERR",
+    text="Expected reciprocal rank: a reader stops at each passage with a chance that rises with its grade.",
+    formula=(
+        "sum over ranks i ≤ K of R(i)/i · product over j < i of (1 − R(j)); R = min(1, (2^g − 1)/2^most), "
+        "g = the grade as the judges gave it, counted from that of grade 1; 0 for unjudged"
+    ),
+    section="Chapelle et al. 2009",
+    score=_expected_rank,
+    ceiling=_best_expected,
+    params=(
+        Param(
+            name="most",
+            default=0,
+            low=0,
+            high=30,
+            step=1,
+            text="Highest grade of the scale, counted from 0; 0 = the highest that the judges gave",
+        ),
+    ),
+    differs="gdeval and ir_measures take 4 for the highest grade, whatever the scale: ERR(most=4).",
 )
 NDCG_FOUND = MeasureInfo(
     name="nDCG-found",

@@ -150,6 +150,20 @@ HOLE = replace(
     formula="#{Top(K): unjudged} / K",
     score=_share(0, 0),
 )
+
+
+def _judged(inputs: Inputs, _values: Values, out: Scores) -> None:
+    np.subtract(1.0, inputs.found(0, 0) / inputs.judged.cutoffs, out=out)
+
+
+JUDGED = MeasureInfo(
+    name="Judged",
+    text="1 − Hole: share of the first K slots that hold no unjudged passage.",
+    formula="1 − #{Top(K): unjudged} / K",
+    section=SECTION,
+    score=_judged,
+    differs="ir_measures counts an empty slot of a short ranking as not judged; here it is no hole.",
+)
 HIT = _relevant(
     # not applicable where nothing is needed
     lambda of: (of.found >= of.known) + 0.0 * of.known,

@@ -164,7 +164,7 @@ def test_no_decision_lists_no_chances(cli, tmp_path):
         (["--origin", "run"], "No such run. Import results first."),
         (["--golden-set", "nowhere"], "No golden set 'nowhere'"),
         (["--measure", "RA-nWG"], "has no cutoff"),
-        (["--measure", "ERRR@10"], "No measure 'ERRR'"),
+        (["--measure", "GMAPP@10"], "No measure 'GMAPP'"),
     ],
 )
 def test_refusals(cli, words, said):
@@ -173,9 +173,9 @@ def test_refusals(cli, words, said):
 
 def test_measures():
     assert quality_of("RA-nWG@10") == Quality("RA-nWG", 10)
-    assert quality_of("ERR@20") == Quality("ERR", 20)
+    assert quality_of("GMAP@20") == Quality("GMAP", 20)
     with pytest.raises(UnknownNameError):
-        quality_of("ERR")
+        quality_of("GMAP")
     with pytest.raises(InputError):
         quality_of("RA-nWG")
 

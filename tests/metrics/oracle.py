@@ -157,6 +157,38 @@ def average_precision(top, judged, _k, values, _world):
     return sum(precisions) / len(good)
 
 
+def inferred_precision(top, judged, _k, values, _world):
+    good, total = relevant(judged, values), 0.0
+    if not good:
+        return None
+    for place, passage in enumerate(top):  # trec_eval's m_infap.c, with its names
+        if passage not in good:
+            continue
+        above = top[:place]
+        rel, nonrel = (len([p for p in above if p in judged and (p in good) is yes]) for yes in (True, False))
+        unjudged = len([p for p in above if p not in judged]) if values.get("unjudged") == "pool" else 0
+        expected = (rel + 1e-5) / (rel + nonrel + 2e-5)
+        total += (
+            1.0 / (place + 1) + (place / (place + 1)) * ((rel + nonrel + unjudged) / place) * expected
+            if place
+            else 1.0
+        )
+    return total / len(good)
+
+
+def expected_reciprocal_rank(top, judged, _k, values, world):
+    """Algorithm 2 of Chapelle et al. 2009."""
+    gains, lowest = world["gains"], world["gains"].get(1, 0.0)
+    highest = values.get("most") or max(gains.values()) - lowest
+    stay, err = 1.0, 0.0
+    for rank, passage in enumerate(top, 1):
+        grade = max(0.0, gains.get(judged.get(passage), lowest) - lowest)
+        stops = min(1.0, (2**grade - 1) / 2**highest)
+        err += stay * stops / rank
+        stay *= 1 - stops
+    return err
+
+
 def rank_biased(top, judged, _k, values, _world):
     p, good = values["p"], relevant(judged, values)
     return (1 - p) * sum(p ** (rank - 1) for rank, passage in enumerate(top, 1) if passage in good)
@@ -259,6 +291,7 @@ PLAIN = {
     "Harm": lambda top, judged, k, _values, _world: harm(top, judged, k),
     "HarmUpper": lambda top, judged, k, _values, _world: harm(top, judged, k) + hole(top, judged, k),
     "Hole": lambda top, judged, k, _values, _world: hole(top, judged, k),
+    "Judged": lambda top, judged, k, _values, _world: 1 - hole(top, judged, k),
     "Hit": hit,
     "Answer": answered,
     "Acc|Hit": accuracy,
@@ -268,6 +301,8 @@ PLAIN = {
     "Success": success,
     "RR": reciprocal_rank,
     "AP": average_precision,
+    "infAP": inferred_precision,
+    "ERR": expected_reciprocal_rank,
     "nDCG": ndcg,
     "RBP": rank_biased,
     "F": lambda top, judged, k, values, _world: weighted_f(top, judged, k, values["alpha"], values),
@@ -281,8 +316,8 @@ PLAIN = {
     "UDCG": udcg,
 }
 ORDER_FREE = (
-    "RA-nWG", "N-Recall4+", "N-Recall5", "N-Recall", "Precision4+", "Harm", "HarmUpper", "Hole", "Hit", "P",
-    "R", "F1", "Success", "F", "T", "T_u", "UDCG", "Source-Recall",
+    "RA-nWG", "N-Recall4+", "N-Recall5", "N-Recall", "Precision4+", "Harm", "HarmUpper", "Hole", "Judged",
+    "Hit", "P", "R", "F1", "Success", "F", "T", "T_u", "UDCG", "Source-Recall",
 )  # fmt: skip
 """Measures that do not depend on the order within Top(K)."""
 
@@ -294,6 +329,7 @@ def usefulness(name, judged, values, world):
     adds = {
         "RA-nWG": lambda grade: weight.get(grade, 0.0),
         "nDCG": lambda grade: gain_of(grade, values, world),
+        "ERR": lambda grade: world["gains"].get(grade, world["gains"].get(1, 0.0)),
     }.get(name, lambda grade: float(grade >= least))
     return lambda passage: adds(judged.get(passage, 0))
 

@@ -13,6 +13,7 @@ import ir_measures
 import numpy as np
 import polars as pl
 import pytest
+import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_measures import AP, RR, P, R, SetF, Success, nDCG
@@ -153,6 +154,23 @@ def test_trec_eval_files(run: str, qrels: str, grades: str | None, rel: int, raw
     assert_agrees(from_files(run, qrels, grades), rel, raw, ndcg=grades is None)
 
 
+@pytest.mark.parametrize("where", ["outside", "pool"])
+def test_inferred_ap_is_that_of_trec_eval(where: str) -> None:
+    """A third of the passages is judged; trec_eval is told that the rest was sampled out (−1), or not."""
+    rng = np.random.default_rng(7)
+    for _ in range(40):
+        ranking = [f"p{place}" for place in rng.permutation(30)]
+        raw = dict(zip(ranking, rng.integers(-1, 3, size=30).tolist(), strict=True))
+        judged = {each: grade for each, grade in raw.items() if grade >= 0}
+        told = {each: grade for each, grade in raw.items() if grade >= 0 or where == "pool"}
+        evaluator = pytrec_eval.RelevanceEvaluator({"q": told}, {"infAP"})
+        theirs = evaluator.evaluate({"q": {each: -place for place, each in enumerate(ranking)}})["q"]["infAP"]
+        case = Case({"q": judged}, {}, {"q": ranking}, {0: 1, 1: 4, 2: 5})
+        measure = Measure("infAP", 30, (("unjudged", where),))
+        ours = score_all([measure], case.grades(), case.counts())[measure][0, -1]
+        assert float(np.nan_to_num(ours)) == pytest.approx(theirs, abs=1e-6)
+
+
 def test_a_rank_column_wins_over_scores_that_tie_in_trec_eval() -> None:
     made = load([TREC_EVAL / "results.comment.test"], Options()) if TREC_EVAL.is_dir() else None
     if made is None:
@@ -186,6 +204,7 @@ def test_trec_evals_own_expected_output() -> None:
     depth = case.grades().shape[1]
     pairs |= {
         "map": Measure("AP", depth),
+        "infAP": Measure("infAP", depth),
         "recip_rank": Measure("RR", depth),
         "ndcg": Measure("nDCG", 10_000),
     }

@@ -138,7 +138,7 @@ def test_a_measure_is_said_in_words_with_its_number(name: str):
         ("PROC[RA-nWG]", 0.5, "its PROC[RA-nWG]@10 is 0.500, where 1 is best"),
         ("Robust[Harm]", 0.5, "its Robust[Harm]@10 is 0.500, where 0 is best"),
         ("RA-nWG(alpha=0.5)", 0.5, "its first 10 results hold 50 % of the best possible evidence"),
-        ("ERR", 0.5, "its ERR@10 is 0.500"),
+        ("GMAP", 0.5, "its GMAP@10 is 0.500"),
         ("RA-nWG", None, "its RA-nWG@10 is unknown"),
     ],
 )

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from core.metrics import Extra, Measure, Weighting, na_reason, score_at, weights
+from core.metrics.classical import POOL
 from core.metrics.info import depths_of, sets_of
 from core.metrics.robust import chosen
 from core.params import show
@@ -160,6 +161,26 @@ def _average_precision(ranked: Ranked) -> str:
     return f"({_sum(shares)}) / {ranked.present}"
 
 
+def _inferred_precision(ranked: Ranked) -> str:
+    terms = []
+    for found, rank in enumerate(ranked.hits):
+        above = ranked.grades[: rank - 1]
+        judged = found + sum(0 < grade < ranked.rel for grade in above)
+        sampled = judged + above.count(0) * (ranked.values["unjudged"] == POOL)
+        terms.append(f"(1 + {sampled}·({found} + 0.00001)/({judged} + 0.00002))/{rank}")
+    return f"({_sum(terms)}) / {ranked.present}"
+
+
+def _expected_rank(ranked: Ranked) -> str:
+    most, left, terms = ranked.values["most"] or max(GRADES.values()) - 1, "", []
+    for rank, grade in enumerate(ranked.grades, 1):
+        if grade > 1:
+            stops = f"min(1, (2^{grade - 1} − 1)/2^{most})"
+            terms.append(f"{stops}/{rank}{left}")
+            left += f"·(1 − {stops})"
+    return _sum(terms)
+
+
 def _rank_biased(ranked: Ranked) -> str:
     p = ranked.param("p")
     return f"(1 − {p})·({_sum([f'{p}^{rank - 1}' for rank in ranked.hits])})"
@@ -246,6 +267,7 @@ _EXPRESSIONS: dict[str, Callable[[Ranked], str]] = {
     "Harm": _share(1, 2),
     "HarmUpper": _share(0, 1, 2),
     "Hole": _share(0),
+    "Judged": lambda ranked: f"1 − {_share(0)(ranked)}",
     "Hit": lambda ranked: "1" if ranked.found == ranked.present else "0",
     "Answer": lambda ranked: show(ANSWERS[ranked.k - 1]),
     "Acc|Hit": lambda ranked: show(ANSWERS[ranked.k - 1]),
@@ -255,6 +277,8 @@ _EXPRESSIONS: dict[str, Callable[[Ranked], str]] = {
     "Success": lambda ranked: "1" if ranked.found else "0",
     "RR": lambda ranked: f"1 / {ranked.hits[0]}" if ranked.hits else "0",
     "AP": _average_precision,
+    "infAP": _inferred_precision,
+    "ERR": _expected_rank,
     "nDCG": _ndcg,
     "RBP": _rank_biased,
     "F": lambda ranked: _f(ranked, ranked.present),
@@ -367,7 +391,7 @@ def _notes(ranked: Ranked) -> list[str]:
         return [_sources_in_words("adds nothing")]
     if name in ("alpha-nDCG", "NRBP"):
         return [_sources_in_words("loses alpha of its worth, each time")]
-    if name in ("Harm", "HarmUpper", "Hole", "nDCG"):
+    if name in ("Harm", "HarmUpper", "Hole", "Judged", "nDCG", "ERR"):
         return []
     if name == "Acc|Hit":
         return [f"The answer from the first {ranked.k} passages is {show(ANSWERS[ranked.k - 1])} correct."]

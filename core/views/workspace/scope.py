@@ -108,7 +108,7 @@ class Quality:
     """The measure that stands for quality, with its cutoff."""
 
     # A measure without cutoff, parameters included: ``RA-nWG``; one that this product does not compute
-    # (``ERR`` of an imported table) is shown from aggregates only
+    # (``GMAP`` of an imported table) is shown from aggregates only
     bare: str
     k: int  # the cutoff, from 1
 

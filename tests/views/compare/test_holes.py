@@ -69,6 +69,6 @@ def test_without_a_difference_or_a_way_to_judge_it_nothing_is_said(tmp_path: Pat
     rows = compared(snapshot, quality, ("one", "two"))
     same = rows.with_columns(difference=pl.lit(0.0))
     assert if_judged(same, snapshot, LAB, quality, NAMES).to_list() == [None]
-    assert if_judged(rows, snapshot, LAB, Quality("ERR", 3), NAMES).to_list() == [None]
+    assert if_judged(rows, snapshot, LAB, Quality("GMAP", 3), NAMES).to_list() == [None]
     unsure = rows.with_columns(if_judged=-rows["difference"], verdict=pl.lit(compare.OPEN))
     assert doubt(unsure, quality) == ""

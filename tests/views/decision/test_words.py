@@ -172,7 +172,7 @@ def test_dollars_too_small_to_read_are_per_million():
 
 def test_a_measure_explains_itself_where_it_is_known():
     assert "the first K hold" in meaning(AT_10)
-    assert meaning(Quality("ERR", 10)) == ""
+    assert meaning(Quality("GMAP", 10)) == ""
 
 
 @pytest.mark.parametrize(

@@ -152,7 +152,7 @@ def test_the_answer_of_a_workspace_uses_the_results_per_query(tmp_path):
     pairs = paired(snapshot, table, LAB, Quality("RR", 10))
     assert table["run_id"][decide(table, Constraints(), paired=pairs).chosen] == "all"
     assert paired(snapshot, table, Scope("lab"), Quality("RR", 10)) is None
-    assert paired(snapshot, table, LAB, Quality("ERR", 10)) is None
+    assert paired(snapshot, table, LAB, Quality("GMAP", 10)) is None
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_golden_sets_that_judge_the_same_are_no_matter(tmp_path: Path):
     assert judging_offer(snapshot, LAB, AT_2) == Offer(2)
     assert judged_everywhere(snapshot, "lab") == frozenset(ALL)
     assert judging_offer(snapshot, Scope("lab"), AT_2) == Offer(2)
-    assert judging_offer(snapshot, LAB, Quality("ERR", 2)) == Offer(2)
+    assert judging_offer(snapshot, LAB, Quality("GMAP", 2)) == Offer(2)
 
 
 def test_a_query_that_a_run_was_not_asked_is_not_judged_there(tmp_path: Path):

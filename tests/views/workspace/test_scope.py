@@ -7,14 +7,14 @@ from core.views.workspace.scope import Latency, Quality
 @pytest.mark.parametrize(
     ("bare", "k", "name"),
     [("RA-nWG", 10, "RA-nWG@10"), ("N-Recall4+", 1, "N-Recall4+@1"),
-     ("RA-nWG(alpha=0.5)", 5, "RA-nWG@5(alpha=0.5)"), ("ERR", 10, "ERR@10"),
+     ("RA-nWG(alpha=0.5)", 5, "RA-nWG@5(alpha=0.5)"), ("GMAP", 10, "GMAP@10"),
      ("my [odd] (measure)!", 3, "my [odd] (measure)!@3"), ("", 2, "@2")],
 )  # fmt: skip
 def test_a_quality_has_a_name_with_its_cutoff(bare: str, k: int, name: str):
     assert Quality(bare, k).name == name
 
 
-@pytest.mark.parametrize("bare", ["ERR", "", "[x](javascript:alert(1))", "RA-nWG(alpha=", "RA-nWG(beta=1)"])
+@pytest.mark.parametrize("bare", ["GMAP", "", "[x](javascript:alert(1))", "RA-nWG(alpha=", "RA-nWG(beta=1)"])
 def test_what_is_not_computed_here_has_no_measure_and_no_ceiling(bare: str):
     assert Quality(bare, 10).measure is None
     assert Quality(bare, 10).ceiling is None

@@ -180,9 +180,9 @@ def test_a_reported_cost_and_latency_win_over_nothing(tmp_path: Path):
 
 def test_a_measure_that_is_not_computed_here_comes_from_aggregates(tmp_path: Path):
     lab = Lab().judge(GRADES)
-    lab.run("a", final={"q1": ["p1"]}, figures=[{"measure": "ERR", "k": 10, "value": 0.7}])
-    lab.run("b", origin=Origin.PUBLISHED, figures=[{"measure": "ERR", "k": 5, "value": 0.1}])
-    found = table(lab.write(tmp_path / "s").read(), LAB, Quality("ERR", 10))
+    lab.run("a", final={"q1": ["p1"]}, figures=[{"measure": "GMAP", "k": 10, "value": 0.7}])
+    lab.run("b", origin=Origin.PUBLISHED, figures=[{"measure": "GMAP", "k": 5, "value": 0.1}])
+    found = table(lab.write(tmp_path / "s").read(), LAB, Quality("GMAP", 10))
     assert found["quality"].to_list() == [0.7, None]
     assert found["n"].to_list() == [None, None]
 
