@@ -93,9 +93,8 @@ def replicates(
     Returns:
         [S, R]; NaN where the measure applies to no query of a resample.
     """
-    held = np.hstack([judged.slots.reshape(len(judged.slots), -1), judged.place])
-    _, first, which = np.unique(held, axis=0, return_index=True, return_inverse=True)
-    judged = replace(judged, place=judged.place[first], slots=judged.slots[first])  # equal stacks once
+    first, which = _alike(judged, scoring)
+    judged = replace(judged, place=judged.place[first], slots=judged.slots[first])
     model = _Model(judged, posterior(counts))
     means = np.full((len(first), len(drawn)), np.nan)
     asked = np.flatnonzero(drawn.any(axis=1))
@@ -107,7 +106,24 @@ def replicates(
         values = scoring(grades, pools).reshape(len(some), tables, len(first), -1)
         for place, scores in zip(some, values, strict=True):
             means[:, place] = _means(scores, drawn[place])
-    return means[which.reshape(-1)]
+    return means[which]
+
+
+def _alike(judged: Judged, scoring: Scoring) -> tuple[Whole, Whole]:
+    """Find stacks that the measure cannot tell apart: the first of each kind, and the kind of each stack [S].
+
+    They hold the same passages, in the same order where the measure looks at it. Drawn apart, by what else
+    stands at their ranks, equals would beat one another by chance.
+    """
+    _, queries, depth = judged.slots.shape
+    probe = np.random.default_rng(0).integers(1, GRADES + 1, (1, queries, depth)).astype(np.int8)
+    pools = np.full((2, queries, GRADES), 2 * depth, dtype=np.int32)
+    values = scoring(np.concatenate([probe, np.sort(probe, axis=2)]), pools).reshape(2, -1)
+    unordered = np.array_equal(values[0], values[1], equal_nan=True)
+    held = np.sort(judged.slots, axis=2) if unordered else judged.slots
+    rows = held.reshape(len(held), -1)
+    _, first, which = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    return first, which.reshape(-1)
 
 
 def _means(values: Floats, weight: Floats) -> Floats:

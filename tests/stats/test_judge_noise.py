@@ -110,7 +110,7 @@ def test_slots_that_nobody_judged_and_empty_ones_stay_what_they_are() -> None:
         slots=np.array([[[0, 3, 4], [2, 4, 4]]]),
     )
     replicates(judged, np.eye(5), noted, np.ones((1, 2)), seed=0, tables=1)
-    ((grades, counts),) = seen
+    grades, counts = seen[-1]  # The first asks whether order counts.
     assert (grades[0, 0] == [4, 0, -1]).all()
     assert (grades[0, 1, 1:] == -1).all()
     assert (counts.sum(axis=-1) == [[2, 1]]).all()
@@ -148,3 +148,18 @@ def test_the_interval_covers_the_true_mean_in_95_of_100_worlds() -> None:
     without, with_noise = covered.mean(axis=1) / worlds
     assert 0.93 <= with_noise <= 0.97
     assert without < 0.6
+
+
+@pytest.mark.parametrize(("measure", "alike"), [("RA-nWG@10", True), ("nDCG@10", False)])
+def test_stacks_that_hold_the_same_passages_tie_where_order_does_not_count(measure: str, alike: bool) -> None:
+    world = World(5, 20)
+    judged = world.judged(world.audit(20))
+    judged.slots[1] = judged.slots[0, :, ::-1]
+
+    def scored(grades: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        return score_at(Measure.parse(measure), grades, counts)
+
+    counts = audited(judged.grade, judged.known)
+    means = replicates(judged, counts, scored, world.drawn(30), seed=1)
+    assert np.array_equal(means[0], means[1]) == alike
+    assert not np.array_equal(means[0], means[2])
