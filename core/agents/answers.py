@@ -17,7 +17,7 @@ from core.api.workspace import Workspace, loading
 from core.errors import InputError, UnknownNameError
 from core.views.decision.near import kind, sentence, way_in
 from core.views.pages import PAGES
-from core.views.workspace.choices import one_known
+from core.views.workspace.clusters import one_known
 from core.views.workspace.view import View
 
 _NEAR = 3  # Near misses beside a decision

@@ -100,7 +100,7 @@ def _print(view: View, outcome: Verdict) -> None:
     from core.views.decision.facts import warnings  # noqa: PLC0415
     from core.views.decision.near import HEADING, near_rows, sentence, way_in  # noqa: PLC0415
     from core.views.decision.words import answer  # noqa: PLC0415
-    from core.views.workspace.choices import one_known  # noqa: PLC0415
+    from core.views.workspace.clusters import one_known  # noqa: PLC0415
     from core.views.workspace.latencies import jitter_words  # noqa: PLC0415
     from core.views.workspace.noise import refusal  # noqa: PLC0415
     from core.views.workspace.sure import draws  # noqa: PLC0415

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from core.decide.axes import COST, QUALITY, Axis
 from core.decide.joint import JointSample
-from core.decide.ties import CLUSTERS
-from core.stats.intervals import Floats, quotient, weights
+from core.decide.ties import units_of
+from core.stats.intervals import CLUSTERS, Floats, Sample, query_weights, quotient
 from core.stats.mixture import posterior_means
 
 Mask = NDArray[np.bool_]
@@ -71,21 +71,25 @@ def beliefs(sample: JointSample, *, seed: int, draws: int = DRAWS) -> Beliefs | 
 
     Returns:
         As many draws as the judge noise was drawn in, else `draws`, or fewer where there are many stacks.
-        None where a stack of known quality has no results per query, or queries are fewer than `CLUSTERS`.
+        None where a stack of known quality has no results per query, or queries, or their
+        clusters, are fewer than `CLUSTERS`.
     """
     known = sample.quality_varies
     if not known.any() or (~known & ~np.isnan(sample.fixed_quality)).any():
         return None
     common = np.asarray(~np.isnan(sample.quality[known]).any(axis=0))
     values = sample.quality[known][:, common]
-    if values.shape[1] < CLUSTERS:
+    if units_of(common, sample.clusters) < CLUSTERS:
         return None
     most = _CELLS // max(sample.quality.shape)
-    drawn = weights(sample.quality.shape[1], sample.noisy.shape[1] or max(_FEWEST, min(draws, most)), seed)
+    rounds = sample.noisy.shape[1] or max(_FEWEST, min(draws, most))
+    drawn = query_weights(sample.quality.shape[1], rounds, seed, sample.clusters)
     first, which = np.unique(values, axis=0, return_index=True, return_inverse=True)[1:]
     means = values.mean(axis=1)
     apart = values - values[first].mean(axis=0)
-    variances = apart.var(axis=1, ddof=1) / values.shape[1]
+    alike = None if sample.clusters is None else sample.clusters[common]
+    parts = Sample.means(apart, alike).parts()
+    variances = parts.var(axis=1, ddof=1) / parts.shape[1]
     middle = _shrunk(means, variances, first)
     quality = middle[:, None] + _deviations(sample, means, (known, common), drawn)
     expected = posterior_means(means[first], variances[first])[which.reshape(-1)]

@@ -18,7 +18,7 @@ from core.decide.pareto import undominated
 from core.decide.rules import RULES, Constraints, Rule
 from core.decide.ties import CHEAPER, JITTER_MS
 from core.errors import InputError, UnknownNameError
-from core.stats.intervals import RESAMPLES, Floats, quotient, weights
+from core.stats.intervals import RESAMPLES, Floats, Labels, query_weights, quotient
 
 _CELLS = 1 << 21  # Stacks × resamples of one block; bounds the memory of an array to 16 MB
 _TIE = 1e-12
@@ -42,6 +42,7 @@ class JointSample:
     # [S], within which a latency is not told apart; ms. Empty = the paper's for all.
     band: Floats = field(default_factory=lambda: np.empty(0))
     query_ids: tuple[str, ...] = ()  # [Q], which queries; empty where nobody asks
+    clusters: Labels | None = None  # [Q], equal for the queries of a group, drawn together; None = each alone
     # [S, R], means of the quality where each resample draws grades too (`core.stats.judge_noise`); empty =
     # only the queries are drawn. Of a row without any value `quality` counts.
     noisy: Floats = field(default_factory=lambda: np.empty((0, 0)))
@@ -89,7 +90,11 @@ class JointSample:
     def take(self, rows: Sequence[int]) -> JointSample:
         """Return some of the stacks."""
         kept = np.asarray(rows, dtype=np.intp)
-        names = (field.name for field in fields(self) if field.name not in ("share", "query_ids", "beside"))
+        names = (
+            field.name
+            for field in fields(self)
+            if field.name not in ("share", "query_ids", "beside", "clusters")
+        )
         beside = {key: (values[kept], fixed[kept]) for key, (values, fixed) in self.beside.items()}
         some = {name: values[kept] for name in names if len(values := getattr(self, name))}
         return replace(self, beside=beside, **some)
@@ -172,7 +177,7 @@ def chances(
     required, known = constraints.required(rule), sample.known()
     quality_axis = next(axis for axis in required if axis.key == QUALITY.key)
     resamples = sample.noisy.shape[1] or resamples
-    weighed = weights(queries, resamples, seed)
+    weighed = query_weights(queries, resamples, seed, sample.clusters)
     sums = np.zeros((4, stacks))
     block = max(1, _CELLS // max(1, stacks))
     for start in range(0, resamples, block):

@@ -1,10 +1,10 @@
 """Would more evaluation change the decision: queries to judge, repeats to time (an extension of the paper).
 
 Nobody knows the queries to come, so many plausible worlds are drawn: in each the queries seen so far have
-other shares (Bayesian bootstrap; Rubin 1981, Ann. Stat. 9), m more queries are drawn by these shares, and the
-rule is applied again to all queries together: stacks tie as in `core.decide.ties`, where the end of the
-paired interval, which has shrunk to √(n / (n + m)) of today's, lies within the indifference zone. A world's
-shares themselves are what judging without end would show.
+other shares (Bayesian bootstrap; Rubin 1981, Ann. Stat. 9), by cluster where they come in such, m more
+queries are drawn by these shares, and the rule is applied again to all queries together: stacks tie as in
+`core.decide.ties`, where the end of the paired interval, which has shrunk to √(n / (n + m)) of today's, lies
+within the indifference zone. A world's shares themselves are what judging without end would show.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from core.decide.axes import LATENCY, QUALITY, Axis
 from core.decide.joint import JointSample, feasible_in, near_objective, qualities
 from core.decide.rules import Constraints, Rule
-from core.decide.ties import CHEAPER, CLUSTERS, LEVEL, Numbers
+from core.decide.ties import CHEAPER, LEVEL, Numbers
 from core.errors import InputError, UnknownNameError
-from core.stats.intervals import Floats
+from core.stats.intervals import CLUSTERS, Floats, Labels, Sample
 from core.stats.significance import student_ends
 
 WORLDS = 1000
@@ -47,18 +47,21 @@ class Stakes:
     names: Rows  # [S], place of the name in the order of names
 
 
-def stakes(table: pl.DataFrame, per_query: Floats, quality: Axis = QUALITY) -> Stakes:
+def stakes(
+    table: pl.DataFrame, per_query: Floats, quality: Axis = QUALITY, clusters: Labels | None = None
+) -> Stakes:
     """Read them from a table of stacks.
 
     Args:
         table: As for `core.decide.rules.decide`; sizes may be null or absent.
         per_query: [S, Q], their quality; NaN = not applicable.
+        clusters: [Q], which queries belong together; None where each is its own.
     """
     reach = np.full((table.height, table.height), np.nan)
     for best in range(table.height):
         gaps = per_query[best] - per_query
-        enough = (~np.isnan(gaps)).sum(axis=1) >= CLUSTERS
-        low, high = student_ends(gaps[enough], 1 - LEVEL)
+        enough = Sample.means(gaps, clusters).units >= CLUSTERS
+        low, high = student_ends(gaps[enough], 1 - LEVEL, clusters)
         reach[best, enough] = (high - low) / 2
     numbers = Numbers.of(table, quality)
     return Stakes(reach, numbers.prompt, numbers.answered, np.argsort(np.argsort(numbers.names)))
@@ -116,15 +119,19 @@ def outlook(
     stage = _Stage(_still(sample) if kind == "timings" else sample, held, limits)
     queries = sample.quality.shape[1]
     random = np.random.default_rng(seed)
-    shares = random.dirichlet(np.ones(queries), size=worlds)
+    each = np.arange(queries) if sample.clusters is None else sample.clusters
+    units = int(each.max()) + 1
+    shares = random.dirichlet(np.ones(units), size=worlds)
     now = stage.choose(np.ones((1, queries)), 1.0)[0]
-    final = stage.choose(np.rint(shares * _PARTS), 0.0 if kind == "queries" else 1.0, exact=shares)
-    drawn = np.ones((worlds, queries))
+    parts, exact = np.rint(shares * _PARTS)[:, each], shares[:, each]
+    final = stage.choose(parts, 0.0 if kind == "queries" else 1.0, exact=exact)
+    drawn = np.ones((worlds, units))
     choices = np.empty((len(amounts), worlds), dtype=np.intp)
-    for place, extra in enumerate(np.diff(amounts, prepend=0)):
+    more_units = np.rint(amounts * (units / queries)).astype(np.int64)  # each brings as many queries as those
+    for place, extra in enumerate(np.diff(more_units, prepend=0)):
         drawn += random.multinomial(extra, shares)
         shrunk = float(np.sqrt(queries / (queries + amounts[place]))) if kind == "queries" else 1.0
-        choices[place] = stage.choose(drawn, shrunk)
+        choices[place] = stage.choose(drawn[:, each], shrunk)
     counts = np.bincount(final[final >= 0], minlength=len(sample.cost))
     return Outlook(
         more=tuple(int(amount) for amount in amounts),

@@ -18,7 +18,8 @@ from core.decide.axes import COST, LATENCY, QUALITY, Axis, Floats
 from core.decide.beliefs import Beliefs
 from core.decide.pareto import frontier_2d, undominated
 from core.decide.rules import Constraints, Decision, Mask
-from core.decide.ties import CHEAPER, CLUSTERS, LEVEL, ROUNDING, Numbers, Paired, Rows
+from core.decide.ties import CHEAPER, LEVEL, ROUNDING, Numbers, Paired, Rows
+from core.stats.intervals import CLUSTERS
 
 SHOWN = 3  # Alternatives in a card and in a record; all are in the table
 STEP = 0.01  # Quality that a price is told for
@@ -112,11 +113,7 @@ def _why(decision: Decision, believed: Beliefs | None, paired: Paired | None, *,
         return NOTHING
     if alone:
         return ALONE
-    return AVERAGES if paired is None or (believed is None and not _few(paired)) else FEW
-
-
-def _few(paired: Paired) -> bool:
-    return bool((~np.isnan(paired.values)).any(axis=0).sum() < CLUSTERS)
+    return AVERAGES if paired is None or (believed is None and paired.units >= CLUSTERS) else FEW
 
 
 def _number(value: float) -> float | None:

@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from core.decide.axes import Axis, Floats, floats
-from core.stats.intervals import SEED, Sample, paired_rows
+from core.stats.intervals import CLUSTERS, SEED, Labels, Sample, paired_rows
 from core.stats.latency import TOTAL
 from core.stats.significance import Setup, bounds, student_ends
 
@@ -25,8 +25,6 @@ Rows = NDArray[np.intp]
 
 LEVEL = 0.95
 DIGITS = 3  # Decimals that qualities are printed with: averages that print the same are the same
-CLUSTERS = 8
-"""Queries below which nothing but equal results ties, and no chance is stated."""
 CHEAPER = 0.01  # Share of a cost within which another one is the same
 ROUNDING = 1e-9  # Differences below it come from the order of adding up
 
@@ -38,6 +36,7 @@ class Paired:
     run_ids: Sequence[str]  # [S], the stacks
     values: Floats  # [S, Q]; NaN = not applicable. A stack without any value has none.
     seed: int = SEED  # of the resampling
+    clusters: Labels | None = None  # [Q], a number per query, equal within a group; None = each is its own
     _placed: list[tuple[pl.Series, Rows]] = field(default_factory=list, init=False, repr=False)
 
     def places(self, run_ids: pl.Series) -> Rows:
@@ -75,14 +74,14 @@ class Paired:
             tail: The chance that is left beyond either end.
 
         Returns:
-            The ends of Student's interval of the paired difference over the queries that both have. On fewer
-            than `CLUSTERS` queries infinite, unless both have the same value on each.
+            The ends of Student's interval of the paired difference over the queries that both have, or their
+            clusters. On fewer than `CLUSTERS` of these infinite, unless both have the same value on each.
         """
         gaps = sign * (self.values[best] - self.values[rows])
         moved = sign * (shift[best] - shift[rows])
         equal = self.equal(best, rows) & (np.abs(moved) <= ROUNDING)
-        few = self.common(best, rows) < CLUSTERS
-        low, high = (end + moved for end in student_ends(gaps, tail))
+        few = Sample.means(gaps, self.clusters).units < CLUSTERS
+        low, high = (end + moved for end in student_ends(gaps, tail, self.clusters))
         return (
             np.where(equal, 0.0, np.where(few, -np.inf, low)),
             np.where(equal, 0.0, np.where(few, np.inf, high)),
@@ -115,7 +114,17 @@ class Paired:
 
     @cached_property
     def _sample(self) -> Sample:
-        return Sample.means(self.values)
+        return Sample.means(self.values, self.clusters)
+
+    @property
+    def units(self) -> int:
+        """How many queries have a value of any stack, or how many clusters of them."""
+        return units_of(np.asarray(self._applies.any(axis=0)), self.clusters)
+
+
+def units_of(counted: Mask, clusters: Labels | None) -> int:
+    """Return how many queries count [Q], or of how many clusters they are."""
+    return int(counted.sum()) if clusters is None else len(np.unique(clusters[counted]))
 
 
 JITTER_MS = 75.0  # Differences under this are noise where nothing else is known (CLQ paper §3.2.2)

@@ -25,7 +25,8 @@ from core.views.decision.facts import record, soundness, status_rows
 from core.views.decision.ship import handed
 from core.views.headroom import limiting
 from core.views.link import elsewhere
-from core.views.workspace.choices import choices, one_known
+from core.views.workspace.choices import choices
+from core.views.workspace.clusters import one_known
 from core.views.workspace.comparable import environment
 from core.views.workspace.latencies import latencies
 from core.views.workspace.noise import Noise, noisy_rows

@@ -8,6 +8,8 @@ best in more than a stated share of plain resamples.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 
@@ -73,10 +75,11 @@ def _alike(view: View, values: Numbers, rows: np.ndarray, best: int) -> np.ndarr
         alike = (values.quality[rows] >= low) & (values.quality[rows] <= high)
     singly = values.places[rows] >= 0
     if view.paired is not None and values.places[best] >= 0 and singly.any():
+        paired = replace(view.paired, clusters=None)  # which that rule did not know
         places, place = values.places[rows[singly]], int(values.places[best])
-        gap, least, most = view.paired.differences(places, place)
+        gap, least, most = paired.differences(places, place)
         inside = (least <= 1e-6) & (most >= -1e-6)
-        few = view.paired.common(place, places) < LEAST
+        few = paired.common(place, places) < LEAST
         alike[singly] = np.where(few, np.abs(gap) <= 1e-6, inside)
     return np.asarray(alike)
 

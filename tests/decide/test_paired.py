@@ -9,7 +9,8 @@ from hypothesis.extra import numpy as arrays
 from scipy import stats
 
 from core.decide.rules import Constraints, decide
-from core.decide.ties import CLUSTERS, Paired
+from core.decide.ties import Paired
+from core.stats.intervals import CLUSTERS
 
 RNG = np.random.default_rng(5)
 

@@ -74,7 +74,7 @@ def plan(
     kept = list(rows)
     part = sample.take(kept)
     axis = quality_axis(higher_is_better=limits[0].higher_is_better)
-    held = stakes(table[kept], part.quality, axis)
+    held = stakes(table[kept], part.quality, axis, part.clusters)
     queries = sample.quality.shape[1]
     timed = None
     if part.latency_varies.any():

@@ -26,7 +26,7 @@ from core.views.decision.near import (
     scores_missing,
 )
 from core.views.workspace.beside import ENDS, limit_words, measure_of
-from core.views.workspace.choices import one_known
+from core.views.workspace.clusters import one_known
 from core.views.workspace.comparable import MANY_HOLES
 from core.views.workspace.lacks import COLUMNS as LACKS
 from core.views.workspace.latencies import jitter_words

@@ -30,7 +30,7 @@ from core.views.decision.ship import handed
 from core.views.keep import keep
 from core.views.text import count, dollars_of
 from core.views.workspace.beside import ENDS
-from core.views.workspace.choices import one_known
+from core.views.workspace.clusters import one_known
 from core.views.workspace.comparable import environment
 from core.views.workspace.latencies import assumed, jitter_words
 from core.views.workspace.noise import noise_words

@@ -13,7 +13,7 @@ import polars as pl
 from core.decide.axes import BESIDE, COST, QUALITY, Axis
 from core.decide.rules import Constraints, Decision
 from core.decide.selection import ALONE, SHOWN, Alternative, Assessment
-from core.decide.ties import CLUSTERS
+from core.stats.intervals import CLUSTERS
 from core.views import text
 from core.views.decision.near import overturned
 from core.views.workspace.beside import limit_words

@@ -18,7 +18,7 @@ from core.tables import frame
 from core.views.add.anchored import chunks_of, whole
 from core.views.golden.chunks import whole_of
 from core.views.library.export import records
-from core.views.workspace.choices import one_known
+from core.views.workspace.clusters import one_known
 
 _FILLS_IN = ("by value", "holes of stacks")  # Samplings of passages that the golden set lacks
 

@@ -18,8 +18,8 @@ from core.metrics.rates import ANSWER
 from core.records import Origin
 from core.store import Snapshot
 from core.views import text
-from core.views.keep import keep
 from core.views.workspace.answers import graded, scored
+from core.views.workspace.clusters import one_known
 from core.views.workspace.scope import Answering, Percentile, Quality, Scope, audits
 from core.views.workspace.stacks import runs_in
 
@@ -230,23 +230,11 @@ def telling(snapshot: Snapshot, golden_set_id: str | None, names: Sequence[str])
     return [name for name in names if name in _OF_ONE] if one_known(snapshot, golden_set_id) else list(names)
 
 
-@keep(entries=8)
-def one_known(snapshot: Snapshot, golden_set_id: str | None) -> bool:
-    """Tell whether a golden set names one good place for each question and nothing else."""
-    if golden_set_id is None or not snapshot.golden_sets().filter(golden_set_id=golden_set_id)["spans"].sum():
-        return False
-    spans = snapshot.spans(golden_set_id)
-    return bool(spans["query_id"].is_unique().all() and (spans["grade"] >= _GOOD).all())
-
-
 def _began_with_one(snapshot: Snapshot, golden_set_id: str | None) -> bool:
     """Tell whether a golden set names one good place for each question, or did before grades were added."""
     if golden_set_id is None:
         return False
     return one_known(snapshot, ancestry(snapshot.golden_sets(), golden_set_id)[0])
-
-
-_GOOD = 4  # The least grade of a passage that answers
 
 
 def _answered(snapshot: Snapshot, run_ids: list[str]) -> dict[str, Any]:

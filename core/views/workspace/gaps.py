@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from core.stats.intervals import LEAST
+from core.stats.intervals import CLUSTERS, LEAST
 from core.views import text
 from core.views.workspace.view import View
 
@@ -32,6 +32,9 @@ def gap(view: View, stack: str, other: str) -> str:
     n = int(view.paired.common(int(two), pl.Series([int(one)]).to_numpy())[0])
     if n < LEAST:
         return f"too few queries to test: {n} in common"
+    units = view.paired.units
+    if view.paired.clusters is not None and units < CLUSTERS:
+        return f"too few groups of questions to test: {units}"
     difference, low, high = (float(end[0]) for end in view.paired.differences(one.reshape(1), int(two)))
     return tested(difference, low, high)
 

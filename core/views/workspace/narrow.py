@@ -14,7 +14,7 @@ from core.prices import PriceBook
 from core.store import Snapshot
 from core.views import text
 from core.views.workspace import comparable
-from core.views.workspace.choices import one_known
+from core.views.workspace.clusters import one_known
 from core.views.workspace.comparable import APART, Comparability
 from core.views.workspace.query_sets import (
     ANY,

@@ -28,6 +28,7 @@ from core.records import Origin
 from core.stats.intervals import SEED
 from core.store import Snapshot
 from core.store.read.memory import Memory
+from core.views.workspace.clusters import groups
 from core.views.workspace.pools import begun
 from core.views.workspace.reported import QueryScores, query_scores, scored_here
 from core.views.workspace.scope import Ids, Quality, Scope, audits
@@ -289,7 +290,10 @@ def paired(
         The values of `scores_by_query`; None where there are none.
     """
     scores = scores_by_query(snapshot, table, scope, quality)
-    return Paired(scores.run_ids, scores.values, seed) if scores and scores.query_ids else None
+    if not scores or not scores.query_ids:
+        return None
+    clusters = groups(snapshot, scope).labels(scores.query_ids)
+    return Paired(scores.run_ids, scores.values, seed, clusters)
 
 
 def scores_by_query(

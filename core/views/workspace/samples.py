@@ -11,6 +11,7 @@ from core.decide.ties import bands
 from core.stats.latency import SHARES
 from core.store import Snapshot
 from core.views.workspace.beside import by_query
+from core.views.workspace.clusters import groups
 from core.views.workspace.latencies import sample
 from core.views.workspace.query_sets import scores_by_query
 from core.views.workspace.reported import QueryScores
@@ -53,6 +54,7 @@ def joint_sample(
         beside={axis.key: (_matrix(rows, ids, queries), axis.read(table)) for axis, rows in beside.items()},
         band=bands(table, None),
         query_ids=tuple(queries),
+        clusters=groups(snapshot, scope).labels(queries.to_list()),
     )
 
 

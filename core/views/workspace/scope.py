@@ -83,6 +83,10 @@ class Answering:
         return None if self.per == "query" else self.measure(k)
 
 
+AUTO, SINGLY = "auto", "none"
+"""Questions come in the groups that are known of them; each is drawn by itself."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
     """The workspace: one collection, one golden set of it, and a choice of its runs."""
@@ -97,6 +101,7 @@ class Scope:
     lacked: Ids = Ids()  # queries that most runs have and that do not count, as a compared one lacks them
     judging: Judging = Judging()  # how well a query must be judged to count
     answering: Answering = Answering()  # whose answers count, and what a cost is one of
+    cluster_by: str = AUTO  # what its questions come in groups of (`core.views.workspace.clusters`)
     cutoff: int = 0  # of the quality; a ranking that ends before it is another's first part; 0 = none
 
 

@@ -12,7 +12,8 @@ from core.golden.questions.folder import QUERIES, QUOTES
 from core.store import Snapshot, Store
 from core.views.curves.page import BESIDE, curve_table
 from core.views.decision.facts import ONE_KNOWN, warnings
-from core.views.workspace.choices import choices, one_known, telling
+from core.views.workspace.choices import choices, telling
+from core.views.workspace.clusters import one_known
 from core.views.workspace.scope import Latency, Scope
 from core.views.workspace.stacks import runs_in
 from core.views.workspace.view import View
