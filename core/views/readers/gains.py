@@ -18,6 +18,7 @@ from core.views.columns import COLUMNS, Column, Columns
 from core.views.keep import keep
 from core.views.readers import charts, data
 from core.views.readers.charts import points
+from core.views.readers.crossed import beside
 from core.views.readers.reading import Curves, found_in, read
 from core.views.workspace.scope import Scope
 from core.views.workspace.stacks import runs_in
@@ -181,14 +182,15 @@ def _between_stacks(view: View, ask: Ask, reading: Curves) -> Blocks:
     rest = [name for name in names if name != of]
     base = ask.listed("Less", rest, "over")
     ids = dict(runs_in(view.snapshot, view.scope).select("name", "run_id").iter_rows())
-    scores = data.of_voice(found_in(view), reading.scorer, reading.voice).scores
-    rows = difference_table(reading.rows, scores, reading.scorer, ids[of], ids[base])
+    answered = data.of_voice(found_in(view), reading.scorer, reading.voice)
+    rows = difference_table(reading.rows, answered.scores, reading.scorer, ids[of], ids[base])
     if rows.is_empty():
         yield Text(f"No reader answered from both {of} and {base}.")
         return
     yield Text(of_stacks(rows, of, base), label="Between stacks:")
     yield Table(rows, "stack_differences", LESS)
     yield Text(HOW_STACKS, "caption")
+    yield from beside(view, answered, reading.scorer, ids[of], ids[base])
 
 
 def answer(table: pl.DataFrame, scorer: str) -> str:

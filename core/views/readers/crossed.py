@@ -1,0 +1,122 @@
+"""Beside the difference of two stacks: what it is per point of recall, and whether a prompt adds to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from core.metrics import Measure
+from core.readers.crossed import EFFECTS, crossed, per_recall
+from core.views import text
+from core.views.blocks import Blocks, Table, Text
+from core.views.columns import COLUMNS, Column, Columns
+from core.views.keep import keep
+from core.views.readers import data
+from core.views.readers.charts import points
+from core.views.workspace.scores import evidence
+from core.views.workspace.view import View
+
+RECALL = Measure("R")
+HOW_RECALL = (
+    "Both gains are means over the k that both stacks have, on the same questions; recall is of passages of "
+    "grade 4 or 5 (RAGGED §7.1). The interval is Fieller's; none where recall does not surely differ."
+)
+HOW_CROSSED = (
+    "Interaction: how much more the stack gains with the second prompt than with the first; below 0 the "
+    "gains do not add up (RAGGED §6.3). Paired by question, 95 % intervals."
+)
+_POINTS = COLUMNS["gain"]
+_ENDS = ("low", "high")
+SHARE: Columns = (
+    "label",
+    _POINTS.but("reader gain", "Points of the score.", name="reader_gain"),
+    _POINTS.but("recall gain", "Points of recall, in percent.", name="recall_gain"),
+    Column("per_recall", "reader gain ÷ recall gain", "signed", "Points of score a point of recall.", 2),
+    *(Column(f"per_recall_{end}", end, "signed", "95 % interval, Fieller's.", 2) for end in _ENDS),
+    COLUMNS["queries"].but(name="paired"),
+)
+_CELLS = dict(
+    zip(
+        EFFECTS,
+        (
+            "stack, first prompt",
+            "stack, second prompt",
+            "prompt, other stack",
+            "prompt, this stack",
+            "interaction",
+        ),
+        strict=True,
+    )
+)
+CROSS: Columns = (
+    *("reader", Column("first", "first prompt"), Column("second", "second prompt")),
+    *(_POINTS.but(words, "Points.", name=name) for name, words in _CELLS.items()),
+    *(_POINTS.but(f"interaction, {end}", "95 % interval.", name=f"interaction_{end}") for end in _ENDS),
+    COLUMNS["queries"].but(name="paired"),
+)
+MORE_CROSS: Columns = (
+    "temperature",
+    *(_POINTS.but(f"{words}, {end}", "95 % interval.", name=f"{name}_{end}")
+      for name, words in _CELLS.items() if name != "interaction" for end in _ENDS),
+)  # fmt: skip
+
+
+@keep("Scoring recall…", entries=8)
+def recall_by_k(view: View, of: str, base: str, deepest: int) -> pl.DataFrame:
+    """Return recall of two runs at every K: run_id, query_id, k, value; nothing without judged rankings."""
+    kinds = {"run_id": pl.String, "query_id": pl.String, "k": pl.Int32, "value": pl.Float64}
+    ranked = view.snapshot.runs().filter("has_rankings")["run_id"]
+    if view.scope.golden_set_id is None or not {of, base} <= set(ranked):
+        return pl.DataFrame(schema=kinds)
+    found = evidence(view.snapshot, [of, base], view.scope.golden_set_id, [RECALL])
+    values = found.score([RECALL], depth=deepest)[RECALL]
+    rows = [
+        (run, query, k, float(value))
+        for run, by_query in zip(found.run_ids, values, strict=True)
+        for query, by_k in zip(found.query_ids, by_query, strict=True)
+        for k, value in enumerate(by_k, 1)
+    ]
+    return pl.DataFrame(rows, schema=kinds, orient="row").drop_nans()
+
+
+def beside(view: View, answered: data.Answered, scorer: str, of: str, base: str) -> Blocks:
+    """Yield the reader's gain per point of recall, and two stacks × two prompts; of runs, where known."""
+    labels = data.label_of(answered.scores.filter(scorer=scorer))
+    deepest = int(answered.scores["k"].max() or 1)  # type: ignore[arg-type]
+    shares = per_recall(answered.scores, scorer, of, base, recall_by_k(view, of, base, deepest))
+    if shares.height:
+        rows = shares.with_columns(labels).sort("per_recall", descending=True, nulls_last=True)
+        yield Text(of_recall(rows.row(0, named=True)), label="Beside recall:")
+        yield Table(rows, "per_recall", SHARE)
+        yield Text(HOW_RECALL, "caption")
+    cells = crossed(answered.scores, scorer, of, base)
+    if cells.height:
+        yield Text(" ".join(map(verdict, cells.head(3).iter_rows(named=True))), label="Stack × prompt:")
+        yield Table(cells, "stack_and_prompt", CROSS, MORE_CROSS)
+        yield Text(HOW_CROSSED, "caption")
+
+
+def of_recall(row: Mapping[str, Any]) -> str:
+    """Say what a reader makes of the recall that a stack gains."""
+    gained = (
+        f"{text.signed(row['reader_gain'], points)} points from {text.signed(row['recall_gain'], points)}"
+    )
+    said = f"{row['label']} gains {gained} of recall"
+    if row["per_recall_low"] is None:
+        return f"{said}; recall does not surely differ, or questions are few: no ratio."
+    ends = f"[{row['per_recall_low']:.2f}, {row['per_recall_high']:.2f}]"
+    return f"{said}: a ratio of {row['per_recall']:.2f} {ends}, {text.sample(row['paired'])}."
+
+
+def verdict(row: Mapping[str, Any]) -> str:
+    """Say whether the gains of a stack and of a prompt add up."""
+    low, high = row["interaction_low"], row["interaction_high"]
+    apart = low is not None and (low > 0 or high < 0)
+    words = "more than their sum" if row["interaction"] > 0 else "less than their sum"
+    who = f"{row['reader']}, {row['first']} and {row['second']}"
+    ends = "" if low is None else points(low, high)
+    said = f"stack and prompt together give {words}" if apart else "no significant interaction"
+    number = f"{text.signed(row['interaction'], points)}{ends} points"
+    return f"{who}: {said} ({number}, {text.sample(row['paired'])})."
