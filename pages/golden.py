@@ -19,7 +19,7 @@ def merge(view: View) -> None:
     names = judges_of(view, st.session_state.get("sets", ()))[: judges.MOST]
     if len(names) < 2:
         return
-    agreement, _, _ = compared(view.snapshot, names)
+    agreement, *_ = compared(view.snapshot, names)
     st.subheader("One golden set of these", anchor=False)
     if reason := door.forbidden():
         st.caption(reason)

@@ -235,11 +235,12 @@ SetsArgument = Annotated[
 
 @judging.command("agree")
 def agree(ctx: typer.Context, sets: SetsArgument, form: FormatOption = Format.TABLE) -> None:
-    """Print the agreement of every two judges (Cohen's kappa) and of all together (Krippendorff's alpha)."""
+    """Print the agreement of every two judges (Cohen's kappa), and of all (Krippendorff's alpha, Fleiss)."""
     context: Context = ctx.obj
     judged = judges.judged(context.store().read(), sets)
     pairs = judges.agreement(judged)
     complain(judges.agreed(judged, pairs, judges.alpha(judged)))
+    complain(judges.all_agree(judged))
     emit(pairs, form)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from core.pipeline.query.perturb import shown
 from core.records import canonical_json, stack_label
-from core.stats.correlation import order_agreement
+from core.stats.correlation import order_agreement, top_agreement
 from core.stats.intervals import bootstrap_means
 
 CLEAN, NONE = "", "none"
@@ -140,21 +140,26 @@ def mean_of(name: str, values: Floats, ends: tuple[str, str] | None = None) -> d
     }
 
 
-def orders(table: pl.DataFrame) -> pl.DataFrame:
+def orders(table: pl.DataFrame, *, higher_is_better: bool = True) -> pl.DataFrame:
     """Tell whether perturbed queries would rank the stacks alike.
 
     Args:
         table: `EFFECTS`.
+        higher_is_better: Which stacks are the top of an order.
 
     Returns:
-        rewrite, perturb, stacks and tau (Kendall's tau-b of the stacks' quality to that with the queries as
-        they are; null with fewer than two).
+        rewrite, perturb, stacks and, of the stacks' quality to that with the queries as they are, tau
+        (Kendall's tau-b) and top (AP-correlation, in which the best count more); null with fewer than two.
     """
+    sign = 1.0 if higher_is_better else -1.0
     clean = table.filter(pl.col("perturb") == CLEAN).select("family", "rewrite", was=pl.col("quality"))
     both = table.filter(pl.col("perturb") != CLEAN).join(clean, on=["family", "rewrite"])
     records = []
     for (rewrite, perturb), part in both.group_by("rewrite", "perturb", maintain_order=True):
-        tau = order_agreement(*(part[name].cast(pl.Float64).to_numpy() for name in ("was", "quality")))
-        records.append((rewrite, perturb, part.height, tau if np.isfinite(tau) else None))
-    schema = {"rewrite": pl.String, "perturb": pl.String, "stacks": pl.Int32, "tau": pl.Float64}
-    return pl.DataFrame(records, schema=schema, orient="row")
+        merits = [part[name].cast(pl.Float64).to_numpy() * sign for name in ("was", "quality")]
+        records.append((rewrite, perturb, part.height, order_agreement(*merits), top_agreement(*merits)))
+    names = {"rewrite": pl.String, "perturb": pl.String, "stacks": pl.Int32}
+    schema = {**names, "tau": pl.Float64, "top": pl.Float64}
+    return pl.DataFrame(records, schema=schema, orient="row").with_columns(
+        pl.col("tau", "top").fill_nan(None)
+    )

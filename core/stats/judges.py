@@ -2,7 +2,8 @@
 
 Cohen (1960), A coefficient of agreement for nominal scales, and (1968) weighted kappa, here with quadratic
 weights; Krippendorff (2011), Computing Krippendorff's Alpha-Reliability, which takes missing grades and more
-than two judges. All are 1 − observed / expected disagreement: 1 = always agreed, 0 = as by chance, below 0 =
+than two judges; Fleiss (1971), Measuring nominal scale agreement among many raters, for any number of judges
+a passage. All are 1 − observed / expected disagreement: 1 = always agreed, 0 = as by chance, below 0 =
 less than that. Where chance leaves nothing to disagree on (everybody gave one and the same grade) they are
 not defined.
 """
@@ -54,12 +55,13 @@ def confusion(first: NDArray[np.int64], second: NDArray[np.int64], query: NDArra
     return counts
 
 
-def coincidences(grades: NDArray[np.int64], query: NDArray[np.int64]) -> Floats:
+def coincidences(grades: NDArray[np.int64], query: NDArray[np.int64], *, once: bool = False) -> Floats:
     """Return Krippendorff's coincidence matrices, query by query.
 
     Args:
         grades: [judges, n], 1..5; 0 = this judge did not grade the passage.
         query: [n] number of the query, from 0.
+        once: Whether a passage counts once, whoever many judged it (Fleiss), instead of once a judge.
 
     Returns:
         [queries, 5, 5]: every ordered pair of grades of one passage counts 1 / (its judges − 1); a passage
@@ -74,7 +76,8 @@ def coincidences(grades: NDArray[np.int64], query: NDArray[np.int64]) -> Floats:
     diagonal = np.arange(GRADES)
     pairs[:, diagonal, diagonal] -= given
     counts = np.zeros((queries, GRADES, GRADES))
-    np.add.at(counts, query[several], pairs / (judges - 1)[:, None, None])
+    share = (judges - 1) * judges if once else judges - 1
+    np.add.at(counts, query[several], pairs / share[:, None, None])
     return counts
 
 
@@ -159,6 +162,16 @@ def alpha_of(counts: Floats, passages: int) -> Agreement:
         passages: How many have two grades or more.
     """
     return _agreement(alpha(counts.sum(axis=0)), alpha(_drawn(counts)), counts, passages)
+
+
+def fleiss_of(counts: Floats, passages: int) -> Agreement:
+    """Return Fleiss' kappa over all queries, with its interval: chance is one mix of grades for all judges.
+
+    Args:
+        counts: What `coincidences` returns of passages that count once.
+        passages: How many have two grades or more.
+    """
+    return _agreement(kappa(counts.sum(axis=0)), kappa(_drawn(counts)), counts, passages)
 
 
 def shares_of(counts: Floats) -> tuple[Floats, Floats, Floats]:

@@ -88,7 +88,7 @@ def test_orders_tell_whether_noise_would_rank_stacks_alike():
     specs = {**SPECS, "d": DENSE, "dn": {**DENSE, "perturb": NOISE}}
     values = {**VALUES, "d": [0.2, 0.2, 0.2], "dn": [0.9, 0.9, 0.9]}
     made = orders(table(specs, values)).rows()
-    assert made == [("none", "noise 4", 2, -1.0), ("rules", "noise 4", 1, None)]
+    assert made == [("none", "noise 4", 2, -1.0, -1.0), ("rules", "noise 4", 1, None, None)]
 
 
 def letters(texts: Sequence[str]) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Overlap and Kendall's tau-b against scipy, by hand and by invariants."""
 
 import math
+from itertools import permutations, product
 
 import numpy as np
 import polars as pl
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
-from core.stats.correlation import AGREEMENT, agreement, order_agreement
+from core.stats.correlation import AGREEMENT, agreement, order_agreement, top_agreement
 
 
 def ranking(**lists):
@@ -96,3 +97,49 @@ def test_agreement_of_orders_of_stacks():
     assert tied == pytest.approx(kendalltau([1, 2, 2], [1, 2, 3]).statistic)
     assert math.isnan(order_agreement(np.array([0.1, nan]), np.array([0.1, 0.2])))
     assert math.isnan(order_agreement(np.array([0.1, 0.1]), np.array([0.1, 0.2])))
+
+
+def broken(scores):
+    """Every way to break the ties of some scores, as orders of places, best first."""
+    groups = [[at for at, each in enumerate(scores) if each == value] for value in sorted(set(scores))[::-1]]
+    for parts in product(*(permutations(group) for group in groups)):
+        yield [at for part in parts for at in part]
+
+
+def ap_correlation(actual, order):
+    """Yilmaz et al. 2008, equation 3, of two orders without ties."""
+    rank = {at: place for place, at in enumerate(actual)}
+    shares = [
+        sum(rank[above] < rank[order[place]] for above in order[:place]) / place
+        for place in range(1, len(order))
+    ]
+    return 2 * sum(shares) / len(shares) - 1
+
+
+@pytest.mark.parametrize(
+    ("usual", "other", "value"),
+    [
+        ([4, 3, 2, 1], [4, 3, 2, 1], 1.0),
+        ([4, 3, 2, 1], [1, 2, 3, 4], -1.0),
+        ([4, 3, 2, 1], [3, 4, 2, 1], 2 * (0 + 1 + 1) / 3 - 1),  # the best two swapped
+        ([4, 3, 2, 1], [4, 3, 1, 2], 2 * (1 + 1 + 2 / 3) / 3 - 1),  # the last two: less is lost
+        ([3, 2, 1, math.nan], [2, 3, 1, 5], 0.0),  # of three
+        ([1, 1, 1], [1, 2, 3], None),
+        ([1], [1], None),
+    ],
+)
+def test_ap_correlation_of_orders(usual, other, value):
+    found = top_agreement(np.array(usual, dtype=float), np.array(other, dtype=float))
+    assert math.isnan(found) if value is None else found == pytest.approx(value)
+
+
+@given(st.integers(2, 5).flatmap(lambda n: st.lists(st.lists(st.integers(0, 2), min_size=n, max_size=n),
+                                                    min_size=2, max_size=2)))  # fmt: skip
+def test_ap_correlation_with_ties_is_the_mean_over_all_ways_to_break_them(scores):
+    usual, other = scores
+    found = top_agreement(np.array(usual, dtype=float), np.array(other, dtype=float))
+    if len(set(usual)) == 1 or len(set(other)) == 1:
+        assert math.isnan(found)
+        return
+    ways = [ap_correlation(one, two) for one, two in product(broken(usual), broken(other))]
+    assert found == pytest.approx(sum(ways) / len(ways))

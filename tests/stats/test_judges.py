@@ -1,3 +1,5 @@
+from itertools import permutations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -5,7 +7,17 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
 from core.stats.intervals import SEED, resample_weights
-from core.stats.judges import RESAMPLES, alpha, alpha_of, coincidences, confusion, kappa, kappa_of, shares_of
+from core.stats.judges import (
+    RESAMPLES,
+    alpha,
+    alpha_of,
+    coincidences,
+    confusion,
+    fleiss_of,
+    kappa,
+    kappa_of,
+    shares_of,
+)
 
 # Krippendorff (2011), Computing Krippendorff's Alpha-Reliability, section C: four observers, twelve units.
 TEXTBOOK = np.array(
@@ -73,6 +85,37 @@ def test_kappa_equals_scikit_learn(seed: int):
     assert kappa(counts) == pytest.approx(cohen_kappa_score(first, second, labels=labels), abs=1e-12)
     quadratic = cohen_kappa_score(first, second, labels=labels, weights="quadratic")
     assert kappa(counts, "quadratic") == pytest.approx(quadratic, abs=1e-12)
+
+
+FLEISS = (
+    (0, 0, 0, 0, 14), (0, 2, 6, 4, 2), (0, 0, 3, 5, 6), (0, 3, 9, 2, 0), (2, 2, 8, 1, 1),
+    (7, 7, 0, 0, 0), (3, 2, 6, 3, 0), (2, 5, 3, 2, 2), (6, 5, 2, 1, 0), (0, 2, 2, 3, 7),
+)  # fmt: skip
+"""Fourteen judges, ten passages, how many gave each grade: an example of Fleiss' kappa, which is .210."""
+
+
+def test_fleiss_of_the_textbook():
+    grades = np.array([np.repeat(np.arange(1, 6), row) for row in FLEISS]).T
+    found = fleiss_of(coincidences(grades, np.arange(10) // 5, once=True), 10)
+    assert found.value == pytest.approx(0.20993, abs=5e-6)
+    assert (found.n, found.queries) == (10, 2)
+    assert found.low <= found.value <= found.high
+
+
+@pytest.mark.parametrize("judges", [2, 3, 6])
+def test_fleiss_equals_its_definition_however_many_judged_a_passage(judges: int):
+    rng = np.random.default_rng(judges)
+    grades = rng.integers(1, 6, size=(judges, 60)) * (rng.random((judges, 60)) < 0.7)
+    rated = [[int(grade) for grade in column if grade] for column in grades.T]
+    several = [given for given in rated if len(given) > 1]
+    same = [
+        sum(one == two for one, two in permutations(given, 2)) / (len(given) * (len(given) - 1))
+        for given in several
+    ]
+    mix = [np.mean([given.count(grade) / len(given) for given in several]) for grade in range(1, 6)]
+    chance = sum(share**2 for share in mix)
+    found = fleiss_of(coincidences(grades, np.arange(60) % 7, once=True), len(several)).value
+    assert found == pytest.approx((np.mean(same) - chance) / (1 - chance))
 
 
 def test_one_grade_only_leaves_nothing_to_disagree_on():

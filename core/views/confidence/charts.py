@@ -134,8 +134,8 @@ def agreement(grid: Grid, chosen: Sequence[str | None]) -> go.Figure:
         for tau, name in zip(grid.taus, chosen, strict=True)
     ]
     hovers = [
-        f"{cell}<br>tau-b {tau:.3f}<br>choice: {text.escape(name or 'none')}"
-        for cell, tau, name in zip(grid.cells, grid.taus, chosen, strict=True)
+        f"{cell}<br>tau-b {tau:.3f}, AP-correlation {top:.3f}<br>choice: {text.escape(name or 'none')}"
+        for cell, tau, top, name in zip(grid.cells, grid.taus, grid.tops, chosen, strict=True)
     ]
     floor = min(0.8, float(np.nanmin(grid.taus, initial=1.0)))
     return _heatmap(grid, grid.taus, words, hovers, {"zmin": floor, "zmax": 1, "title": "tau-b"})

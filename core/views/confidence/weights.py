@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from core.decide.rules import Constraints, decide
 from core.decide.ties import Paired
 from core.metrics import Measure
-from core.stats.correlation import order_agreement
+from core.stats.correlation import order_agreement, top_agreement
 from core.stats.intervals import Sample, interval, resampled, weights
 from core.stats.significance import Setup, compare
 from core.views.compare.data import LEVEL
@@ -82,6 +82,7 @@ class Grid:
     n: NDArray[np.int64]  # [stacks], queries that the means rest on
     ranks: NDArray[np.int64]  # [cells, stacks], 1 = best, equal scores share a rank; 0 = not scored
     taus: Floats  # [cells], Kendall's tau-b between the order in the usual setting and in the cell
+    tops: Floats  # [cells], its AP-correlation with the usual one, in which the best count more
     # [stacks], position of the first stack with the same score on every query (its own for most)
     twins: NDArray[np.intp]
     # positions of the `BEST` stacks of the usual setting, best first, of twins only the first
@@ -126,6 +127,7 @@ def score_grid(graded: Evidence, measure: Measure) -> Grid:
         n=n,
         ranks=np.stack([_ranks(mean) for mean in means]),
         taus=np.array([order_agreement(means[start], mean) for mean in means]),
+        tops=np.array([top_agreement(means[start], mean) for mean in means]),
         twins=twins,
         best=best,
         best_values=np.concatenate(kept),

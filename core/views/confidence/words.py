@@ -199,7 +199,8 @@ def weighed_cards(grid: Grid, chosen: Sequence[str | None], turned: pl.DataFrame
         (
             "Same order",
             f"≥ {taus.min():.2f}",
-            f"of 1 = the same; Kendall's tau-b of {text.count(stacks, 'stack')}",
+            f"of 1 = the same; Kendall's tau-b of {text.count(stacks, 'stack')}; AP-correlation, in which "
+            f"the best count more, ≥ {np.nanmin(grid.tops):.2f}",
         ),
         ("Pairs that swap", f"{flipped} of {turned.height}", f"pairs of the {len(grid.best)} best stacks"),
     ]

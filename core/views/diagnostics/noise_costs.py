@@ -99,15 +99,12 @@ def cards(table: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
         cards.append((f"Won back by {won['rewrite']}", text.signed(won["won"]), _interval(won, "won")))
     if row["overlap"] is not None:
         cards.append((f"Top-{quality.k} that stays", text.percent(row["overlap"]), f"n = {row['n']}"))
-    kept = orders(table).filter(rewrite=NONE, perturb=row["perturb"]).drop_nulls("tau")
-    for tau, stacks in kept.select("tau", "stacks").iter_rows():
-        cards.append(
-            (
-                "Order of the stacks",
-                f"τ {tau:.2f}",
-                f"Kendall's tau-b, {stacks} stacks, against clean queries",
-            )
-        )
+    kept = orders(table, higher_is_better=quality.higher_is_better)
+    kept = kept.filter(rewrite=NONE, perturb=row["perturb"]).drop_nulls("tau")
+    for tau, top, stacks in kept.select("tau", "top", "stacks").iter_rows():
+        beside = f"AP-correlation, in which the best count more, {top:.2f}"
+        said = f"Kendall's tau-b, {stacks} stacks, against clean queries; {beside}"
+        cards.append(("Order of the stacks", f"τ {tau:.2f}", said))
     return cards
 
 

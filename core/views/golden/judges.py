@@ -24,6 +24,7 @@ from core.stats.judges import (
     alpha_of,
     coincidences,
     confusion,
+    fleiss_of,
     kappa_of,
     put_together,
     shares_of,
@@ -141,6 +142,21 @@ def alpha(judged: Judged) -> Agreement:
     """Return Krippendorff's alpha (ordinal) of all judges together."""
     several = int((judged.judges > 1).sum())
     return alpha_of(coincidences(judged.grades, judged.query), several)
+
+
+def fleiss(judged: Judged) -> Agreement:
+    """Return Fleiss' kappa of all judges together."""
+    several = int((judged.judges > 1).sum())
+    return fleiss_of(coincidences(judged.grades, judged.query, once=True), several)
+
+
+def all_agree(judged: Judged) -> str:
+    """Say what Fleiss' kappa of all judges is, beside the alpha of `agreed`."""
+    found = fleiss(judged)
+    if np.isnan(found.value):
+        return "Fleiss' kappa (equal grades alone) is not defined."
+    ends = text.interval(found.low, found.high)
+    return f"Fleiss' kappa (equal grades alone) is {text.score(found.value)}{ends}."
 
 
 def merge(judged: Judged, policy: Policy, into: str, revision: int) -> Batch:

@@ -45,10 +45,12 @@ every_query = keep()(data.every_query)
 
 
 @keep("Comparing the judges…")
-def compared(snapshot: Snapshot, names: tuple[str, ...]) -> tuple[judges.Judged, pl.DataFrame, Agreement]:
+def compared(
+    snapshot: Snapshot, names: tuple[str, ...]
+) -> tuple[judges.Judged, pl.DataFrame, Agreement, str]:
     """Return some golden sets side by side, how every two agree, and how all do."""
     judged = judges.judged(snapshot, names)
-    return judged, judges.agreement(judged), judges.alpha(judged)
+    return judged, judges.agreement(judged), judges.alpha(judged), judges.all_agree(judged)
 
 
 @section("soundness", "Are there enough judgements to trust the scores?")
@@ -144,8 +146,9 @@ def do_judges_agree(view: View, ask: Ask) -> Blocks:
     picked = ask.several(
         "Judges (golden sets)", names, "sets", usual=names[:most], words=words, most=most, about=JUDGES
     )
-    judged, pairs, overall = compared(view.snapshot, judges_of(view, picked)[:most])
-    yield Answer(judges.agreed(judged, pairs, overall), caveats={"how to read": judges.KAPPA})
+    judged, pairs, overall, fleiss = compared(view.snapshot, judges_of(view, picked)[:most])
+    caveats = {"Fleiss' kappa": fleiss, "how to read": judges.KAPPA}
+    yield Answer(judges.agreed(judged, pairs, overall), caveats=caveats)
     labels = [f"{first} and {second}" for first, second in pairs.select("first", "second").iter_rows()]
     label = ask.listed("Grade by grade", labels, "judges") if len(labels) > 1 else labels[0]
     row = pairs.row(labels.index(label), named=True)

@@ -137,7 +137,8 @@ def made(values: list[list[list[float]]], cells: tuple[Cell, ...] = CELLS[:2]) -
         measure=Measure("RA-nWG", 1), cells=cells, start=0, run_ids=run_ids,
         means=means, low=means, high=means, n=np.full(len(run_ids), scores.shape[2]),
         ranks=(means[:, None, :] > means[:, :, None]).sum(axis=2) + 1,
-        taus=np.array([1.0, 0.5]), twins=np.arange(len(run_ids)), best=best, best_values=scores[:, best],
+        taus=np.array([1.0, 0.5]), tops=np.array([1.0, 0.4]), twins=np.arange(len(run_ids)), best=best,
+        best_values=scores[:, best],
     )  # fmt: skip
 
 
