@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 from core.cli.app import app
 from core.diagnostics.names.job import NamesSpec
 from core.golden.spec import GoldenSpec
+from core.importers import FORMATS
 from core.importers.formats.published import published_batch
 from core.importers.formats.published.readers import published_readers
 from core.paths import ROOT
@@ -75,6 +76,11 @@ def test_links_lead_somewhere(page: Path):
         target = (page.parent / file).resolve() if file else page
         assert target.exists(), f"{name(page)}: {file}"
         assert not anchor or anchor in anchors(target), f"{name(page)}: {file}#{anchor}"
+
+
+def test_the_guide_to_imports_names_every_format():
+    guide = (ROOT / "docs" / "import.md").read_text(encoding="utf-8")
+    assert [known.name for known in FORMATS if f"`{known.name}`" not in guide] == []
 
 
 def test_every_page_is_in_the_index():

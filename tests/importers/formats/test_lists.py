@@ -84,6 +84,7 @@ def test_ratings_alone_are_judgements_and_blanks_are_counted(data):
     [
         (FOUND.replace("d1,1,", "d1,first,"), "found.csv:3, column `rank`: 'first' is not an integer"),
         (FOUND.replace("T,Case A,8,cat,d3,1,Cat,0", "T,Case A,8,,d3,1,Cat,0"), "The id is empty"),
+        (FOUND.replace("Case A,8,cat", "Case A,,cat"), "found.csv:4, column `id`: The id is empty"),
         (FOUND.replace("Cat,0", "Cat,good"), "'good' is not an integer"),
         ("query,docid,rating\na,1,\n", "The grade is empty"),
     ],

@@ -162,6 +162,26 @@ def test_a_database_of_phoenix_whose_attributes_are_no_json_is_refused():
     assert "phoenix.db, span" in refusal(up("phoenix.db", broken))
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("UPDATE traces SET id = 0", "phoenix.db, traces.id: The id 0 stands"),
+        ("INSERT INTO projects VALUES (1, 'again')", "phoenix.db, projects.id: The id 1 stands 2 times."),
+        ("UPDATE spans SET span_id = 's1'", "phoenix.db, spans.span_id: The id s1 stands"),
+    ],
+)
+def test_a_database_of_phoenix_in_which_an_id_stands_again_is_refused(change: str, said: str):
+    with closing(sqlite3.connect(":memory:")) as made:
+        made.deserialize(as_database(PHOENIX))
+        for table in ("projects", "traces", "spans"):  # without their keys, as another tool may write them
+            made.execute(f"CREATE TABLE other AS SELECT * FROM {table}")  # noqa: S608
+            made.execute(f"DROP TABLE {table}")
+            made.execute(f"ALTER TABLE other RENAME TO {table}")
+        made.execute(change)
+        made.commit()
+        assert said in refusal(up("phoenix.db", made.serialize()))
+
+
 FORMS = {
     "list": lambda entries: json.dumps(entries, indent=2),
     "lines": as_lines,

@@ -37,6 +37,16 @@ class Listed:
     notes: list[str] = field(default_factory=list)
 
 
+def unseen(tool: str, built: str = "built from the documentation") -> str:
+    """Say that no file of a tool was at hand (`Format.untried`)."""
+    return f"{built}: no file that {tool} wrote was tried"
+
+
+def scored(each: str) -> dict[str, str]:
+    """Return what is taken of measures that stand beside every query (`Format.takes`)."""
+    return {"signals": each, "aggregates": "the mean of these"}
+
+
 class Lists(Format):
     """Files with lists of passages by query."""
 

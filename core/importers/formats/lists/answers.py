@@ -8,7 +8,7 @@ from typing import Any
 
 from core.errors import InputError
 from core.importers.base import SURE, Options
-from core.importers.formats.lists import Listed, Lists
+from core.importers.formats.lists import Listed, Lists, scored, unseen
 from core.importers.formats.lists.query_rows import column_names, number_columns, number_in, row_cells
 from core.importers.read.jsons import (
     at,
@@ -47,11 +47,10 @@ class RagChecker(Lists):
         "rankings": "retrieved_context in its order",
         "gold_answers": "gt_answer",
         "answer_scores": "",
-        "signals": "the metrics of each result",
-        "aggregates": "their means, as shares",
+        **scored("the metrics of each result, as shares"),
     }
     recognised = "results with query, response and retrieved_context"
-    untried = "built from the documentation: no file that RAGChecker wrote was tried"
+    untried = unseen("RAGChecker")
     traps = ("The metrics of the whole are percentages of the same: the means are computed here.",)
     known = {
         "results": {
@@ -99,7 +98,7 @@ class MtRag(Lists):
         "gold_answers": "targets",
     }
     recognised = "JSON lines with task_id and contexts with document_id"
-    untried = "built from the documentation: no file of the benchmark was tried"
+    untried = unseen("the benchmark")
     traps = ("The question is the last turn of the user; turns before it are left out.",)
     known = {
         "tasks": {
@@ -147,13 +146,12 @@ class TruLens(Lists):
     name, title = "trulens", "TruLens records and feedback (CSV, JSON, JSONL, Parquet)"
     takes = {
         **dict.fromkeys(("queries", "answers", "answer_scores"), ""),
-        "signals": "every feedback, a column of numbers",
-        "aggregates": "their means",
+        **scored("every feedback, a column of numbers"),
         "timings": "latency, from seconds",
     }
     units = "latency (seconds) to milliseconds"
     recognised = "record_id and app_id or app_name beside input and output"
-    untried = "built from the documentation: no file that TruLens wrote was tried"
+    untried = unseen("TruLens")
     traps = ("Costs and calls of a feedback are those of judging, not the stack's.",)
     _own = ("record_id", "input", "output", "app_id", "app_name", "app_version", "latency")
     _idle = ("type", "tags", "ts", "total_tokens", "total_cost", "num_events", "cost_currency")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import polars as pl
 
 from core.importers.base import Options
-from core.importers.formats.lists import Listed, Lists
+from core.importers.formats.lists import Listed, Lists, scored, unseen
 from core.importers.read.member import Member
 from core.importers.read.rows import again, identified, numbers, refuse
 from core.importers.read.tabular import columns, kind_of, read_table
@@ -28,12 +28,11 @@ class Quepid(Lists):
     takes = {
         "rankings": "the documents of each query by their position, a run per case",
         "judgements": "their ratings; blank ones are not judged, and counted",
-        "signals": "the score of each query as its case's scorer gave it",
-        "aggregates": "the mean of these scores",
+        **scored("the score of each query as its case's scorer gave it"),
         "queries": "",
     }
     recognised = "Team Name, Case Name, Case ID and Query Text beside Doc ID and Rating, or beside Score"
-    untried = "built from small inputs of the same layout: no file that Quepid wrote was tried"
+    untried = unseen("Quepid", "built from small inputs of the same layout")
     traps = ("Titles and other fields of a document are no text of it.",)
     known = {
         "found": {**dict.fromkeys((*_CASE.values(), *_FOUND.values()), TAKEN), "*": "a field of a document"},
@@ -54,7 +53,7 @@ class Quepid(Lists):
         found = self.kind(member) == "found"
         table = read_table(member, kind_of(member))
         rows = table.taking(_CASE | (_FOUND if found else _SCORED))
-        identified(rows, member.name, "query_id")
+        identified(rows, member.name, "id", "query_id")
         column, listed = "rank" if found else "score", Listed()
         rows = rows.with_columns(
             numbers(rows, column, member.name, whole=found).alias(column),

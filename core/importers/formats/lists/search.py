@@ -7,7 +7,7 @@ from typing import Any
 
 from core.errors import InputError
 from core.importers.base import Options
-from core.importers.formats.lists import Listed, Lists
+from core.importers.formats.lists import Listed, Lists, scored, unseen
 from core.importers.read.jsons import (
     Json,
     at,
@@ -36,11 +36,10 @@ class RankEval(Lists):
     takes = {
         "judgements": "ratings of a request, or those of the hits of a response",
         "rankings": "the hits of a response in their order, with their scores",
-        "signals": "metric_score of each query",
-        "aggregates": "the mean of these",
+        **scored("metric_score of each query"),
     }
     recognised = "requests with ratings, or details with metric_score and hits"
-    untried = "built from the documentation: no file that Elasticsearch wrote was tried"
+    untried = unseen("Elasticsearch")
     traps = ("Documents are named by their id alone; where two indexes have the same it is refused.",)
     known = {
         "request": {
@@ -124,11 +123,10 @@ class SearchRelevance(Lists):
     takes = {
         "judgements": "the ratings of a judgement list, by the text of the query",
         "rankings": "documents of evaluation results, and of both sides of a pairwise comparison",
-        "signals": "the metrics of evaluation results",
-        "aggregates": "their means",
+        **scored("the metrics of evaluation results"),
     }
     recognised = "judgmentRatings, documentIds with searchText and metrics, or results with snapshots"
-    untried = "built from the documentation: no file that OpenSearch wrote was tried"
+    untried = unseen("OpenSearch")
     traps = (
         "A query is known by its text there.",
         "Metrics of a comparison say how alike its two sides are, of none how good: they are left out.",

@@ -1,5 +1,6 @@
 """The database of Phoenix (SQLite): the spans that it also exports, in its own tables."""
 
+import sqlite3
 from collections.abc import Iterator, Sequence
 
 import polars as pl
@@ -12,6 +13,7 @@ from core.importers.formats.traces.tools import OpenSpans
 from core.importers.read.database import MAGIC, columns_of, database
 from core.importers.read.jsons import Json, parsed
 from core.importers.read.member import Archive, Member, members_of, per_member
+from core.importers.read.text import shown
 from core.importers.report import TAKEN, FileReport, settled
 
 _MOST_SPANS = 5_000_000
@@ -48,6 +50,8 @@ _UNTAKEN = {
     ),
 }
 """Reason → which rows are left out for it."""
+_IDS = {"projects": "id", "traces": "id", "spans": "span_id"}
+"""By table what tells its rows apart."""
 _NAMES = (
     "context.span_id", "parent_id", "name", "span_kind", "start_time", "end_time", "status_code",
     "attributes", "context.trace_id", "project_name",
@@ -81,6 +85,7 @@ class Phoenix(OpenSpans):
         for member in members:
             with database(member) as (connection, said):
                 notes += said
+                _told_apart(connection, member.name)
                 counts = {
                     reason: connection.execute(f"SELECT COUNT(*) FROM {rows}").fetchone()[0]  # noqa: S608
                     for reason, rows in _UNTAKEN.items()
@@ -93,6 +98,18 @@ class Phoenix(OpenSpans):
                     steps += self.spans(_row(cells, where), where)
         made = imported(steps, members, options, importer=self.name, source=self.source)
         return merged((made, Import(notes=tuple(notes), left_out=tuple(left))))
+
+
+def _told_apart(connection: sqlite3.Connection, name: str) -> None:
+    """Refuse a database in which an id stands for several rows, whose spans would be told twice."""
+    for table, column in _IDS.items():
+        within = ", trace_rowid" if table == "spans" else ""
+        query = (
+            f"SELECT {column}, COUNT(*) FROM {table} GROUP BY {column}{within} HAVING COUNT(*) > 1 LIMIT 1"  # noqa: S608
+        )
+        for value, times in connection.execute(query):
+            problem = f"The id {shown(value, 80)} stands {times} times."
+            raise InputError(problem, where=f"{name}, {table}.{column}")
 
 
 def _row(cells: Sequence[object], where: str) -> Json:
