@@ -372,7 +372,11 @@ def _note(values: Numbers, preferred: Rows) -> str:
         return ""
     by = ", then ".join(_deciding(values, preferred)) or "table order"
     singly = values.singly(preferred).all()
-    how = f"surely within {values.delta:.3g} of the best" if singly else "that averages show as equal"
+    how = (
+        f"surely within {values.delta:.3g} of the highest estimate"
+        if singly
+        else "that averages show as equal"
+    )
     return f"{len(preferred)} stacks tie: {how}. Chosen by {by}."
 
 

@@ -18,10 +18,9 @@ from core.records import Origin
 from core.report.summary import summary, terms
 from core.report.words import question
 from core.store import Snapshot
-from core.views.confidence.data import to_judge
 from core.views.confidence.hold import shares
 from core.views.decision import words as decision_words
-from core.views.decision.facts import record, soundness, status_rows
+from core.views.decision.facts import if_judged, record, soundness, status_rows
 from core.views.decision.ship import handed
 from core.views.headroom import limiting
 from core.views.link import elsewhere
@@ -190,12 +189,6 @@ def slow(view: View, run_id: str) -> dict[str, object] | None:
     runs = runs_in(view.snapshot, view.scope).filter(pl.col("run_id") == run_id)
     row = latencies(view.snapshot, runs, replace(view.latency, percentile="p95")).row(0, named=True)
     return {key.removeprefix("latency_"): row[key] for key in row if key not in ("run_id", "latency_basis")}
-
-
-def if_judged(view: View) -> float | None:
-    """Return the PGS were unjudged passages graded like judged ones; None where none is, or it is unknown."""
-    told = to_judge(view, view.constraints)
-    return None if told is None or told.worth.rows.is_empty() else told.filled
 
 
 def definition(quality: Quality) -> str:

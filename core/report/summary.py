@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from core.decide.axes import LIMITS
 from core.report.tables import WORDS, Data, costs, counted, said_in, written_as
 from core.views import text
+from core.views.decision.facts import NEAR
 from core.views.decision.near import OVERTURNED, way_in
 from core.views.decision.words import good_enough
 from core.views.workspace.scope import MEAN, Quality
@@ -53,7 +54,6 @@ _TIMED = {
 CHANGES = 4  # What would change the choice is said of so many at most
 _SURE = 0.995  # From this chance on, whole percents would say always; from 1 less it on, never
 _MORE = "judging more"
-_NEAR = 0.05  # Chances that are no further apart than this are told once
 _PLAIN = {"SLA": "time limit"}
 """What a limit is called, where its usual name is one of the field."""
 
@@ -132,7 +132,7 @@ def _sure(data: Data) -> str:
     if chance is not None:
         sure = f"It is a good choice with {_chance(chance)} probability"
         judged = data["pgs_if_judged"]
-        if first is not None and first.what == _MORE and judged is not None and judged < chance - _NEAR:
+        if first is not None and first.what == _MORE and judged is not None and judged < chance - NEAR:
             return f"Good with {_chance(chance)} probability; judging more could make it {_chance(judged)}."
     return f"{sure}; {first.what if first else 'nothing close by'} could change it."
 

@@ -17,6 +17,7 @@ from core.report.tables import FINALISTS, Data, basis, costs, counted, finalists
 from core.views import text
 from core.views.decision.near import HEADING, PROMISING, lacking_table, near_table
 from core.views.workspace.answers import as_name
+from core.views.workspace.comparable import clock
 from core.views.workspace.noise import OFF
 from core.views.workspace.query_sets import WORDS
 from core.views.workspace.question import Question
@@ -100,7 +101,7 @@ def _tiles(data: Data) -> list[tuple[str, str, str, str]]:
         (
             asked["latency"],
             text.ms(row["latency_ms"]),
-            _joined(spread, timed, row["latency_note"]),
+            _joined(spread, timed, clock(data["stack"]["environment"].get("reported")), row["latency_note"]),
             basis(row, "latency_ms"),
         ),
         *_slow(data),

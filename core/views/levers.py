@@ -138,12 +138,12 @@ def to_try(row: Mapping[str, Any], reading: str, table: pl.DataFrame, feasible: 
             beyond = f" (all {len(alike)} here that do are beyond your limits)"
             open_.append(lever.words + beyond * (bool(alike) and not any(alike)))
             continue
-        _, name, quality, within = max(same, key=lambda other: (other[3], other[2] or 0.0))
-        # A lever that was pulled and moved nothing is no advice, whatever the limits.
-        gains = text.score(quality) != text.score(row["quality"])
+        # An equal score tells nothing: ten candidates in another order are the same ten.
+        moved = [other for other in same if text.score(other[2]) != text.score(row["quality"])]
+        _, name, quality, within = max(moved or same, key=lambda other: (other[3], other[2] or 0.0))
         seen = "" if within else ", beyond your limits"
         measured.append(
-            f"{lever.words}: {name}, {text.score(quality)}{seen if gains else ', which gains nothing'}"
+            f"{lever.words}: {name}, {text.score(quality)}{seen if moved else ', which changes nothing'}"
         )
     said = f"The CLQ paper (§6) suggests: {'; '.join(open_)}." if open_ else NOTHING_LEFT
     return f"{said} Measured here already: {'; '.join(measured)}." if measured else said

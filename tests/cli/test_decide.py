@@ -84,7 +84,7 @@ def test_the_whole_answer_is_one_object(cli, priced):
     found = decided()
     assert (found["chosen"]["stack"], found["decided_by"], found["delta"]) == ("equal", 2, 0.01)
     assert [row["stack"] for row in found["ties"]] == ["best"]
-    assert found["note"] == "2 stacks tie: surely within 0.01 of the best. Chosen by lower cost."
+    assert found["note"] == "2 stacks tie: surely within 0.01 of the highest estimate. Chosen by lower cost."
     assert 0.9 < found["chosen"]["pgs"] <= 1
     assert found["chosen"]["pgs_unknown"] is None
     assert 0.75 < found["chosen"]["expected_quality"] <= 0.91

@@ -85,4 +85,4 @@ def test_a_lever_that_moved_nothing_is_no_advice():
     specs = [DENSE, DENSE | {"reranker": "r"}]
     rows = stacks(spec=list(map(json.dumps, specs)), quality=[0.6191, 0.6194])
     said = to_try(rows.row(0, named=True), ORDERING, rows, [True, False])
-    assert said.endswith("Measured here already: add a reranker: stack 1, 0.619, which gains nothing.")
+    assert said.endswith("Measured here already: add a reranker: stack 1, 0.619, which changes nothing.")

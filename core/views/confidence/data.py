@@ -15,7 +15,7 @@ from core.views.confidence.hold import shares, turn_rows
 from core.views.confidence.weights import Grid
 from core.views.confidence.worth import Plan
 from core.views.diagnostics.noise_costs import choice_under_noise
-from core.views.golden.value import Next, before_and_after, what_next
+from core.views.golden.value import before_and_after
 from core.views.keep import keep
 from core.views.workspace.query_sets import among
 from core.views.workspace.scores import evidence
@@ -79,13 +79,6 @@ def look_ahead(
     known = sample(view)
     assert known is not None  # asked for where there are results per query only  # noqa: S101
     return worth.plan(view.table, rows, known, (constraints, rule), more)
-
-
-@keep("Looking for what to judge…")
-def to_judge(view: View, constraints: Constraints) -> Next | None:
-    """Return the passages to judge next."""
-    del constraints  # which the decision follows from
-    return what_next(view)
 
 
 @keep()

@@ -31,12 +31,13 @@ from core.views.confidence.kinds import kinds_of_question
 from core.views.confidence.weights import Grid
 from core.views.decision.chart import identical, kept, merged
 from core.views.decision.facts import CHANCES as SHARES
-from core.views.decision.facts import marked, ordered, warnings
+from core.views.decision.facts import marked, ordered, warnings, worth_judging
 from core.views.decision.sections import stack_columns
 from core.views.decision.words import listed
-from core.views.golden.value import USUAL, next_words
+from core.views.golden.value import USUAL, next_words, to_judge
 from core.views.link import RULES
 from core.views.queries.sections import queries
+from core.views.workspace.clusters import one_known
 from core.views.workspace.noise import Noise, noise_words, noisy_rows, refusal
 from core.views.workspace.sure import drawn, draws, sample
 from core.views.workspace.view import View
@@ -113,10 +114,14 @@ def every_stack(view: View, decision: Decision, sure_table: pl.DataFrame) -> Tab
 def caveats(asked: View, counted: pl.DataFrame, noisy: Noise | None) -> dict[str, str]:
     """List what weakens the chances, by the words of a chip."""
     rows = asked.table.join(counted, on="run_id", how="left", maintain_order="left")
+    alone = one_known(asked.snapshot, asked.scope.golden_set_id)
+    judging = {} if alone else worth_judging(asked.table, asked.decision, asked)
+    rest = [said for said in warnings(rows, asked.decision, asked) if said not in judging.values()]
     return {
+        **{label: said for label, said in judging.items() if said},
         "judge noise": judge_noise(asked, noisy),
         "noisy queries": data.under_noise(asked, asked.constraints, asked.rule),
-        "what else to know": " ".join(warnings(rows, asked.decision, asked)),
+        "what else to know": " ".join(rest),
     }
 
 
@@ -305,7 +310,7 @@ def _tagged(view: View, ranked: pl.DataFrame) -> Blocks:
 
 def _passages(view: View, ask: Ask) -> Blocks:
     """Yield the passages to judge next, handed over to Golden sets, and what the grades of others did."""
-    unjudged = data.to_judge(view, view.constraints)
+    unjudged = to_judge(view, view.constraints, view.rule)
     if unjudged is None:
         return
     yield Text("Which passages to judge next", "heading")

@@ -25,6 +25,7 @@ from core.views.decision.near import (
     promising_words,
     scores_missing,
 )
+from core.views.golden.value import to_judge
 from core.views.workspace.beside import ENDS, limit_words, measure_of
 from core.views.workspace.clusters import one_known
 from core.views.workspace.comparable import MANY_HOLES
@@ -39,6 +40,7 @@ FEW_QUERIES = 30
 """Below this a difference between stacks of the usual size cannot be shown; said as a warning."""
 PROTOCOL_QUERIES = 50  # What the CLQ paper's own protocol takes (§3.1)
 SURE = 0.9
+NEAR = 0.05  # Chances that are no further apart than this are told once
 """Share of the resamples in which the chosen stack must meet the limits for nothing to be said."""
 AVERAGES = "no interval"
 ONE_PLACE = "one place known"
@@ -135,9 +137,7 @@ def caveats(table: pl.DataFrame, decision: Decision, asked: View) -> dict[str, s
         A sentence by what it is about, in two or three words.
     """
     alone = one_known(asked.snapshot, asked.scope.golden_set_id)
-    chips: dict[str, str | None] = {
-        "judging more could overturn it": None if alone else overturned(table, decision, asked.quality)
-    }
+    chips: dict[str, str | None] = {} if alone else worth_judging(table, decision, asked)
     if decision.chosen is not None:
         chips |= _about_chosen(table.row(decision.chosen, named=True), asked.constraints.sla_ms)
     chips["scores missing"] = scores_missing(table, decision, asked.quality)
@@ -152,6 +152,25 @@ def caveats(table: pl.DataFrame, decision: Decision, asked: View) -> dict[str, s
         "people graded too": _beside(table, asked),
     }
     return {label: words for label, words in chips.items() if words}
+
+
+def if_judged(asked: View) -> float | None:
+    """Return the PGS were unjudged passages graded like judged ones; None where none is, or it is unknown."""
+    told = to_judge(asked, asked.constraints, asked.rule)
+    return None if told is None or told.worth.rows.is_empty() else told.filled
+
+
+def worth_judging(table: pl.DataFrame, decision: Decision, asked: View) -> dict[str, str | None]:
+    """Say what judging more could do to the choice; nothing where it could do nothing."""
+    said = overturned(table, decision, asked.quality)
+    if said is None or asked.sure.pgs is None:
+        return {"judging more could overturn it": said}
+    filled = if_judged(asked)
+    if filled is None or filled >= asked.sure.pgs - NEAR:
+        return {"judging more could overturn it": said}
+    chance = text.percent(filled)
+    like = f"Were unjudged passages like judged ones, the chance would be {chance}."
+    return {f"judging more could make it {chance}": f"{said} {like}"}
 
 
 def unanswerable(asked: View) -> dict[str, str]:

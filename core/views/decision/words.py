@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from heapq import nlargest
@@ -17,7 +18,7 @@ from core.stats.intervals import CLUSTERS
 from core.views import text
 from core.views.decision.near import overturned
 from core.views.workspace.beside import limit_words
-from core.views.workspace.comparable import unjudged_words
+from core.views.workspace.comparable import clock, unjudged_words
 from core.views.workspace.scope import MEAN, Latency, Quality
 from core.views.workspace.stacks import UNPROVEN
 from core.views.workspace.view import View
@@ -113,9 +114,12 @@ def sure_words(decision: Decision, sure: Assessment) -> str:
     """Say how sure the choice is: its chance to be good enough, and what to expect of it on new queries."""
     if decision.chosen is None:
         return ""
+    new = "" if sure.expected is None else f"; {text.score(sure.expected)} expected on new queries"
+    if sure.pgs is None and sure.unknown == ALONE and sure.p_feasible not in (None, 1.0):
+        meets = f"Meets the limits in {text.percent(sure.p_feasible)} of simulated repeats{new}"
+        return f"{meets}; {sure.unknown}."
     if sure.pgs is None:
         return f"How sure this is, is unknown: {sure.unknown}."
-    new = "" if sure.expected is None else f"; {text.score(sure.expected)} expected on new queries"
     ahead = " Surely ahead of all others." if sure.ahead else ""
     good = good_enough(decision)
     return f"{good[:1].upper()}{good[1:]} in {text.percent(sure.pgs)} of simulated repeats{new}.{ahead}"
@@ -301,6 +305,8 @@ def cards(
     low, high = row["latency_low"], row["latency_high"]
     spread = "" if low is None or high is None else f"{text.ms(low)} to {text.ms(high)} "
     timed = "" if row["latency_n"] is None else text.sample(row["latency_n"])
+    if measured := clock(json.loads(row["environment"] or "{}").get("reported")):
+        timed += f", {measured}"
     said, cost, share = text.CostUnit.of(row), text.cost_of(row, bare=True), row["correct"]
     modelled = "≈ " if row["cost_basis"] == "modelled" and not cost.startswith("≥") else ""
     if share is None:
@@ -403,12 +409,16 @@ def firmness(table: pl.DataFrame, decision: Decision, sure: Assessment) -> tuple
     """Return the one number of confidence, and what it is a chance of or why it is unknown."""
     if decision.chosen is None:
         return text.NOT_APPLICABLE, ""
+    feasible = sure.p_feasible
+    always = feasible is None or feasible == 1.0
     if sure.pgs is not None:
-        return text.percent(sure.pgs), f"chance to be {good_enough(decision)}"
+        meets = "" if always else f"; meets the limits in {text.percent(feasible)}"
+        return text.percent(sure.pgs), f"chance to be {good_enough(decision)}{meets}"
     if few(table, decision):
         return "unknown", f"fewer than {CLUSTERS} queries"
     if sure.unknown == ALONE:
-        return "–", "nothing to choose from"
+        alone = "nothing to choose from"
+        return ("–", alone) if always else (text.percent(feasible), f"to meet the limits; {alone}")
     return "unknown", sure.unknown
 
 

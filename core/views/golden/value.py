@@ -8,13 +8,14 @@ import numpy as np
 import polars as pl
 
 from core.decide.beliefs import beliefs
-from core.decide.rules import Decision
+from core.decide.rules import Constraints, Decision, Rule
 from core.decide.selection import assess
 from core.golden.value import Contest, Floats, Scoring, Worth, contest, overlaid, worth
 from core.store import Snapshot
 from core.tables import schema
 from core.views import text
 from core.views.decision.words import good_enough
+from core.views.keep import keep
 from core.views.workspace.noise import about_grades
 from core.views.workspace.query_sets import among
 from core.views.workspace.scope import Quality, Scope
@@ -68,8 +69,7 @@ def what_next(view: View) -> Next | None:
     rows = contenders(view.snapshot, view.table, view.decision, view.scope, view.quality)
     if rows.is_empty():
         return None
-    field, scoring = _read(view.snapshot, rows, view.scope, view.quality)
-    found = worth(field.distinct(), scoring, seed=view.seed)
+    field, found = _worth(view, tuple(rows["run_id"]))
     row = view.decision.chosen
     return Next(
         worth=found,
@@ -78,6 +78,20 @@ def what_next(view: View) -> Next | None:
         pgs=view.sure.pgs,
         filled=_filled(view, field, found),
     )
+
+
+@keep("Looking for what to judge…")
+def to_judge(view: View, constraints: Constraints, rule: Rule) -> Next | None:
+    """Return the passages to judge next."""
+    del constraints, rule  # which the decision follows from
+    return what_next(view)
+
+
+@keep()
+def _worth(view: View, run_ids: tuple[str, ...]) -> tuple[Contest, Worth]:
+    """Return what judging could do to some stacks: limits move, and the stacks that may be chosen stay."""
+    field, scoring = _read(view.snapshot, run_ids, view.scope, view.quality)
+    return field, worth(field.distinct(), scoring, seed=view.seed)
 
 
 def _filled(view: View, field: Contest, found: Worth) -> float | None:
@@ -110,7 +124,7 @@ def before_and_after(
         return pl.DataFrame(schema=schema("name before:float after:float change:float is"))
     means = []
     for name in (None, more):
-        whole, scoring = _read(snapshot, rows, scope, quality, name)
+        whole, scoring = _read(snapshot, tuple(rows["run_id"]), scope, quality, name)
         field = whole.distinct()
         means.append(field.means(scoring))
     rows = rows.filter(pl.col("run_id").is_in(field.stacks))
@@ -133,10 +147,10 @@ def before_and_after(
 
 
 def _read(
-    snapshot: Snapshot, rows: pl.DataFrame, scope: Scope, quality: Quality, more: str | None = None
+    snapshot: Snapshot, run_ids: tuple[str, ...], scope: Scope, quality: Quality, more: str | None = None
 ) -> tuple[Contest, Scoring]:
     """Give contest of some stacks, with the grades of another golden set on top, and the measure upwards."""
-    ids, golden, measure = rows["run_id"].to_list(), scope.golden_set_id, quality.measure
+    ids, golden, measure = list(run_ids), scope.golden_set_id, quality.measure
     assert golden is not None  # `contenders` looks  # noqa: S101
     assert measure is not None  # noqa: S101
     only = among(snapshot, scope)
@@ -150,7 +164,7 @@ def _read(
     def scoring(grades: np.ndarray, counts: np.ndarray) -> Floats:
         return sign * graded.rescored(measure, grades, counts)
 
-    field = contest(snapshot.rankings(ids, stage="final"), judged, tuple(ids), quality.k)
+    field = contest(snapshot.rankings(ids, stage="final"), judged, run_ids, quality.k)
     return field, scoring
 
 

@@ -25,6 +25,7 @@ NAMED = 2  # Stacks with many holes that are named; of more than these the worst
 _NOTES = "notes on comparability"
 SHARED, EVERY = "shared queries", "all queries"
 SAME, ALL = "comparable ones", "all"
+PROCESSOR_TIME = "processor time"
 ALL_MACHINES = "all machines"
 LATENCY = ("latency_ms", "latency_low", "latency_high", "latency_n", "latency_basis")
 _UNIMPORTANT = frozenset({"load_average", "packages", "python", "system", "memory_gib"})
@@ -135,6 +136,11 @@ def environment(table: pl.DataFrame) -> str:
     how = {json.loads(environment).get("reported") for environment in table["environment"].unique()}
     told = f": {text.shorten(str(how.pop()), 120)}" if len(how) == 1 and None not in how else ""
     return f"Timed on {known.pop()}{told}."
+
+
+def clock(reported: object) -> str:
+    """Name what was timed, in two words, where that is not the time that passes: ``processor time``."""
+    return PROCESSOR_TIME if str(reported).startswith(PROCESSOR_TIME) else ""
 
 
 def at_machine(table: pl.DataFrame, chosen: str | None) -> pl.DataFrame:

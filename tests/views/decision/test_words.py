@@ -6,7 +6,18 @@ from core.decide.axes import COST, LATENCY
 from core.decide.joint import JointSample
 from core.decide.rules import Constraints, decide
 from core.views.decision.facts import marked
-from core.views.decision.words import answer, cards, firmness, lacking, limits, meaning, note, numbers, why
+from core.views.decision.words import (
+    answer,
+    cards,
+    firmness,
+    lacking,
+    limits,
+    meaning,
+    note,
+    numbers,
+    sure_words,
+    why,
+)
 from core.views.workspace.scope import Latency, Quality
 from tests.views.made import AT_10, asking, stacks
 
@@ -114,12 +125,12 @@ def test_a_tie_says_within_what_it_is_one_and_how_it_was_broken():
     view = asking(TWO, Constraints(delta=0.01), sample=of_queries(TWO, QUERIES))
     found = answer(view)
     assert found.sentence.startswith("Ship shallow")
-    assert "2 stacks tie: surely within 0.01 of the best. Chosen by lower cost." in found.reason
+    assert "2 stacks tie: surely within 0.01 of the highest estimate. Chosen by lower cost." in found.reason
     assert (
         "Within 0.01 of the best in 100.0 % of simulated repeats; 0.795 expected on new queries."
         in found.reason
     )
-    assert why(view) == "One of 2 surely within 0.01 of the best; chosen by lower cost."
+    assert why(view) == "One of 2 surely within 0.01 of the highest estimate; chosen by lower cost."
     assert firmness(TWO, view.decision, view.sure) == ("100.0 %", "chance to be within 0.01 of the best")
 
 
@@ -196,3 +207,14 @@ def test_a_choice_without_evidence_is_none(
     few = "fewer than 8 queries" if n is not None and n < 8 else None
     alone = "nothing to choose from" if len(names) == 1 else "there are no results per query"
     assert firmness(table, view.decision, view.sure)[1] == (few or alone)
+
+
+def test_the_only_stack_within_the_limits_says_how_often_it_meets_them():
+    view = asking(TWO, Constraints(floor=0.7975), sample=of_queries(TWO, QUERIES + np.tile([-0.1, 0.1], 10)))
+    feasible = view.sure.p_feasible
+    assert 0.3 < feasible < 0.9
+    assert firmness(TWO, view.decision, view.sure) == (
+        f"{100 * feasible:.1f} %",
+        "to meet the limits; nothing to choose from",
+    )
+    assert sure_words(view.decision, view.sure).startswith(f"Meets the limits in {100 * feasible:.1f} % of")
