@@ -1,9 +1,7 @@
-"""How one process serves many visitors: imports, memory, open files, sockets, and whose turn it is."""
+"""How one process serves many visitors: imports, open files, sockets, and whose turn it is."""
 
 from __future__ import annotations
 
-import atexit
-import gc
 import importlib
 import os
 import pkgutil
@@ -11,7 +9,7 @@ import socket
 import stat
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from threading import Condition, Lock, Thread
@@ -24,6 +22,7 @@ from streamlit.runtime.memory_session_storage import MemorySessionStorage
 from streamlit.runtime.pages_manager import PagesManager
 
 from core.extras import installed
+from core.ui.garbage import Garbage
 
 _PACKAGES = ("core.ui", "core.views", "core.pipeline.sweep")
 _LIBRARIES = (
@@ -72,10 +71,10 @@ class Imports:
         self._free = Condition()
         self._busy, self._waiting, self._done = False, 0, True
 
-    def begin(self, names: Iterable[str]) -> Thread:
-        """Import modules from now on; the thread ends when all are there or one has failed."""
+    def begin(self, names: Iterable[str], then: Callable[[], object] = lambda: None) -> Thread:
+        """Import modules from now on; the thread ends when all are there or one has failed, after `then`."""
         self._done = False
-        thread = Thread(target=self._run, args=(iter(names),), name="imports", daemon=True)
+        thread = Thread(target=self._run, args=(iter(names), then), name="imports", daemon=True)
         thread.start()
         return thread
 
@@ -95,7 +94,7 @@ class Imports:
         finally:
             self._leave()
 
-    def _run(self, names: Iterator[str]) -> None:
+    def _run(self, names: Iterator[str], then: Callable[[], object]) -> None:
         name: str | None = __name__
         try:
             while name is not None:
@@ -110,6 +109,7 @@ class Imports:
                     self._leave()
         finally:
             self._done = True
+            then()
 
     def _leave(self) -> None:
         with self._free:
@@ -130,7 +130,7 @@ async def ready(_app: st.App) -> AsyncIterator[None]:
     """
     PagesManager.uses_pages_directory = False
     Image.preinit()
-    IMPORTS.begin(everything())
+    IMPORTS.begin(everything(), GARBAGE.settle)
     send_at_once()
     yield
 
@@ -147,20 +147,6 @@ def send_at_once() -> None:
                 with socket.socket(fileno=os.dup(int(handle.name))) as listening:
                     if listening.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
                         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-
-@st.cache_resource(show_spinner=False)
-def tame_collector(page: str) -> None:
-    """Move everything that a page needed for its first run out of the garbage collector's sight.
-
-    Streamlit collects all generations after every script run; with the plotting libraries loaded that costs
-    30 to 47 ms a run, more than the script itself. What imports and first uses have made lives as long as the
-    process anyway; half of the libraries' objects are made by the first chart, not by the import.
-    """
-    del page  # the key
-    gc.collect()
-    gc.freeze()
-    atexit.register(gc.unfreeze)  # else libraries that count their objects at exit report them as leaked
 
 
 @st.cache_resource(show_spinner=False)
@@ -238,3 +224,5 @@ class Turns:
 
 TURNS = Turns(0.25)
 """Of the process's pages."""
+GARBAGE = Garbage(TURNS.take)
+"""Of the process."""

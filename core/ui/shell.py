@@ -18,7 +18,7 @@ from core.jobs import State
 from core.jobs.job import STATUS, Job, begin, new_folder
 from core.ui import address, cache, door
 from core.ui.links import link
-from core.ui.serving import bound_handles, tame_collector
+from core.ui.serving import GARBAGE, bound_handles
 from core.ui.share import offer, share
 from core.ui.state import SETTINGS, problems, renewed, unreadable
 from core.ui.view import (
@@ -108,7 +108,7 @@ def shell(page: Page) -> Iterator[None]:
         if not again:  # else the notice would be gone before anybody saw it
             _notice(notice)
             address.write(whole=whole)
-        tame_collector(page.name)
+        GARBAGE.drawn(page.name)
     if not started:
         st.stop()  # without it a page that never started would count as an error of its own
 
