@@ -69,7 +69,8 @@ TABLES: Mapping[str, pl.Schema] = {
     # stage: "pool" (candidates a reranker or final cut could choose from) or "final"; rank counts from 1.
     "rankings": schema("run_id query_id stage rank:int32 passage_id score:float"),
     # stage: embed, retrieve, sparse, fuse, rerank, generate… ; milliseconds; repeat counts from 1.
-    "timings": schema("run_id query_id stage repeat:int16 ms:float"),
+    # place: when within its repeat it was measured, from 1; null = unknown.
+    "timings": schema("run_id query_id stage repeat:int16 ms:float place:int32"),
     # unit: input_tokens, output_tokens, search_units, requests, cpu_ms; item: what is priced, for example
     # "rerank-2.5" or "local-cpu"; query_id null = per query on average over the run; amount null = it was
     # used, but how much is not known.

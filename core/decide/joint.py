@@ -19,6 +19,7 @@ from core.decide.rules import RULES, Constraints, Rule
 from core.decide.ties import CHEAPER, JITTER_MS
 from core.errors import InputError, UnknownNameError
 from core.stats.intervals import RESAMPLES, Floats, Labels, query_weights, quotient
+from core.stats.latency import inflation
 
 _CELLS = 1 << 21  # Stacks × resamples of one block; bounds the memory of an array to 16 MB
 _TIE = 1e-12
@@ -43,6 +44,8 @@ class JointSample:
     band: Floats = field(default_factory=lambda: np.empty(0))
     query_ids: tuple[str, ...] = ()  # [Q], which queries; empty where nobody asks
     clusters: Labels | None = None  # [Q], equal for the queries of a group, drawn together; None = each alone
+    # [S], the φ of latencies that follow one another (`core.stats.latency.serial`); empty = independent
+    serial: Floats = field(default_factory=lambda: np.empty(0))
     # [S, R], means of the quality where each resample draws grades too (`core.stats.judge_noise`); empty =
     # only the queries are drawn. Of a row without any value `quality` counts.
     noisy: Floats = field(default_factory=lambda: np.empty((0, 0)))
@@ -224,7 +227,19 @@ def _means(values: Floats, reported: Floats, drawn: Floats) -> Floats:
 
 
 def latencies(sample: JointSample, drawn: Floats) -> Floats:
-    """Return the percentile, or the mean, of the latency of every stack in every resample."""
+    """Return the percentile, or the mean, of the latency of every stack in every resample.
+
+    Where latencies that follow one another are alike, resamples lie as much further from the sample's.
+    """
+    found = _latencies(sample, drawn)
+    if not sample.serial.any():
+        return found
+    once = _latencies(sample, np.ones((1, drawn.shape[1])))
+    wider = np.sqrt(inflation(sample.serial, sample.share))[:, None]
+    return np.asarray(np.where(np.isnan(once), found, np.maximum(once + wider * (found - once), 0.0)))
+
+
+def _latencies(sample: JointSample, drawn: Floats) -> Floats:
     if sample.share is None:
         return _means(sample.latency_ms, sample.fixed_latency, drawn)
     percentiles = np.repeat(sample.fixed_latency[:, None], len(drawn), axis=1)

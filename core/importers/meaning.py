@@ -39,7 +39,7 @@ _ONLY_ANSWERS = ("answer", "k", "scale", "reader", "prompt", "temperature", "ans
 _NUMBERS = ("score", "temperature", "value")
 _WHOLE = ("rank", "grade", "n", "k", "repeat", "pass")
 _INDEX = re.compile(r"(?:unnamed: \d+|level_\d+)?", re.IGNORECASE)
-_OF_COSTS = frozenset({"run", "query_id", "repeat"})
+_OF_COSTS = frozenset({"run", "query_id", "repeat", "measured_at"})
 _ROLES_OF: Mapping[str, frozenset[str]] = {
     "aggregates": frozenset({"run", "n", "measure", "value"}),
     "costs": _OF_COSTS | {"measure", "value", "cluster"},
@@ -499,6 +499,8 @@ def _unused_roles(means: Meaning, kind: str) -> None:
     for role in [role for role in roles if role not in _ROLES_OF[kind]]:
         only = f"only a table of answers has {role}" if role in _ONLY_ANSWERS else None
         means.ignored[roles.pop(role)] = f"not recognised: {only or f'{_WORDS[kind]} have no {role}'}"
+    if "measured_at" in roles and not means.timings:
+        means.ignored[roles.pop("measured_at")] = "no column holds times whose order it would say"
     if kind == "answers" and not roles.keys() & {"grade", "score"}:
         for role in roles.keys() & {"judge", "scale"}:
             means.ignored[roles.pop(role)] = "it is about grades, and no column holds them"

@@ -316,6 +316,8 @@ ROLES: Mapping[str, Role] = {
                  "strategy"),
     "stage": Role("Stage (pool or final)", "list"),
     "repeat": Role("Repeat of a query", "repetition", "trial", "iteration", "attempt"),
+    "measured_at": Role("When, or as which, a query was measured", "asked_at", "started_at", "start_time",
+                        "timestamp", "sequence", "seq"),
     "judge": Role("Judge", "judged_by", "judge_name", "judge_id", "annotator", "annotator_id", "assessor",
                    "rater", "grader", "graded_by"),
     "answer": Role("Answer (makes it a table of answers)", "response", "answer_text", "generated_answer",

@@ -36,6 +36,7 @@ SAMPLE = pl.Schema(
 """One row per question. query_id null = named by its text; ids and texts of a list belong together by place;
 references are the passages that are known to be relevant, `right` what right answers say."""
 _JUDGED = pl.Schema(dict.fromkeys(("query_id", "signal", "judge"), pl.String()))
+ASKED_AT = "asked_at"  # Signal of when a question was asked; seconds since 1970 (UTC)
 _TIME = pl.Schema({"query_id": pl.String(), "stage": pl.String(), "ms": pl.Float64()})
 _USED = pl.Schema(
     {**dict.fromkeys(("query_id", "stage", "item", "unit"), pl.String()), "amount": pl.Float64()}
@@ -105,6 +106,10 @@ def answered(member: Member, samples: Sequence[Sample]) -> Answered:
         )
 
     times = collected(_TIME, lambda sample: sample.times.items())
+    told = collected(VALUE, lambda sample: sample.signals.items())
+    began = told.filter(signal=ASKED_AT).select("query_id", at="value")
+    if began.height:
+        times = times.join(began, on="query_id", how="left").sort("at", maintain_order=True).drop("at")
     used = collected(_USED, lambda sample: ((*key, amount) for key, amount in sample.used.items()))
     return Answered(
         member=member,
@@ -114,7 +119,7 @@ def answered(member: Member, samples: Sequence[Sample]) -> Answered:
         frames={
             "timings": times.with_columns(repeat=pl.lit(1)),
             "usage": used.with_columns(basis=pl.lit(Basis.IMPORTED.value)),
-            "signals": collected(VALUE, lambda sample: sample.signals.items()),
+            "signals": told,
         },
         scores=collected(_SCORE, lambda sample: enumerate(sample.scores, 1)),
     )

@@ -18,7 +18,7 @@ from typing import Any
 
 import polars as pl
 
-from core.importers.formats.traces.questions import ASKED_AT
+from core.importers.samples import ASKED_AT
 from core.paths import DEMO
 from core.pipeline import demo
 from core.pipeline.environment import describe, threads
@@ -182,19 +182,19 @@ def traffic(passages: pl.DataFrame, queries: pl.DataFrame) -> Batch:
     rows: dict[str, list[tuple[Any, ...]]] = {"rankings": [], "timings": [], "signals": []}
     with threads(1), make_embedder(_EMBEDDER, _DIM) as embedder:
         index = make_index("flat", embedder.embed(corpus.texts.to_list()))
-        for query_id, text in queries.select("query_id", "text").iter_rows():
+        for place, (query_id, text) in enumerate(queries.select("query_id", "text").iter_rows(), 1):
             at, start = time.time(), time.perf_counter()
             (vector,) = embedder.embed([text], Purpose.QUERY)
             embedded = time.perf_counter()
             hits = index.search(vector, DEPTH)
             done = time.perf_counter()
             rows["signals"].append((run_id, query_id, ASKED_AT, None, at))
-            rows["timings"] += [(run_id, query_id, "embed", 1, 1000 * (embedded - start)),
-                        (run_id, query_id, "retrieve", 1, 1000 * (done - embedded))]  # fmt: skip
+            rows["timings"] += [(run_id, query_id, "embed", 1, 1000 * (embedded - start), place),
+                        (run_id, query_id, "retrieve", 1, 1000 * (done - embedded), place)]  # fmt: skip
             ranked = zip(hits.passages.tolist(), hits.scores.tolist(), strict=True)
             rows["rankings"] += [
-                (run_id, query_id, "final", rank, ids[place], score)
-                for rank, (place, score) in enumerate(ranked, 1)
+                (run_id, query_id, "final", rank, ids[found], score)
+                for rank, (found, score) in enumerate(ranked, 1)
             ]
     run = Run(
         run_id=run_id,

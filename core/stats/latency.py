@@ -3,17 +3,25 @@
 The unit of the sample is the query: the repeats of a query are first reduced to their median, so that a
 query timed ten times does not count ten times. Retrieval latency is everything before generation (CLQ paper
 §3.2.2).
+
+Queries that follow one another meet the same load, so n of them say less than n. Where the order of measuring
+is known, their intervals have the ranks of fewer: the effective n is that of a normal series made of the
+ranks, whose autocorrelation is added up while pairs of lags are above 0 and fall (Geyer 1992; Vehtari et al.
+2021). A percentile needs less of it than the mean: at each lag the correlation of "is below it" follows from
+the series of Hermite polynomials of two normal variables.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
 
 from core.errors import InputError
 from core.stats.intervals import quantile_ranks, too_few, weights
@@ -31,10 +39,14 @@ LEAST: Mapping[str, int] = {"p95": P95_MIN_QUERIES, "p99": P99_MIN_QUERIES}
 AFTER_RETRIEVAL = ("generate", "first_token")  # Stages that are not part of the retrieval path
 
 SUMMARY = schema(
-    "run_id stage n:int64 p50:float p50_low:float p50_high:float p95:float p95_low:float p95_high:float "
-    "p95_reason p99:float p99_low:float p99_high:float p99_reason"
+    "run_id stage n:int64 p50:float p50_low:float p50_high:float p50_reason p95:float p95_low:float "
+    "p95_high:float p95_reason p99:float p99_low:float p99_high:float p99_reason"
 )
 """Columns of `summarise`; milliseconds."""
+LEAST_SERIES = 20  # Queries of one pass below which its autocorrelation is not estimated
+_LAGS = 40
+LEAST_EFFECTIVE = 12
+"""Effective n below which autocorrelated queries have no interval: what they count as is too unsure."""
 
 
 def per_query(
@@ -50,8 +62,21 @@ def per_query(
     Returns:
         Columns run_id, stage, query_id, ms.
     """
-    rows = per_repeat(timings, scope=scope, stages=stages)
-    return rows.group_by("run_id", "stage", "query_id").agg(pl.col("ms").median())
+    return _medians(per_repeat(timings, scope=scope, stages=stages))
+
+
+def totals(timings: pl.DataFrame, scope: Scope = "path") -> pl.DataFrame:
+    """Return `per_query` of the stage "total" alone, with the column `serial` of its run (see `serial`)."""
+    return sampled(per_repeat(timings, scope=scope).filter(pl.col("stage") == TOTAL))
+
+
+def sampled(repeats: pl.DataFrame) -> pl.DataFrame:
+    """Reduce rows of `per_repeat` to the medians of queries, with the column `serial` (see there)."""
+    return _medians(repeats).join(serial(repeats), on=["run_id", "stage"], how="left")
+
+
+def _medians(repeats: pl.DataFrame) -> pl.DataFrame:
+    return repeats.group_by("run_id", "stage", "query_id").agg(pl.col("ms").median())
 
 
 def per_repeat(
@@ -68,7 +93,7 @@ def per_repeat(
         stages: Exactly these stages instead of a scope.
 
     Returns:
-        Columns run_id, stage, query_id, repeat, ms.
+        Columns run_id, stage, query_id, repeat, ms, place (in the order of measuring; null = unknown).
     """
     known = timings.filter(pl.col("ms").is_not_null() & pl.col("ms").is_not_nan())
     parts = known.filter(_in_scope(scope, stages) & (pl.col("stage") != TOTAL))
@@ -77,13 +102,17 @@ def per_repeat(
     sums = (
         parts.join(whole.select("run_id").unique(), on="run_id", how="anti")
         .group_by("run_id", "query_id", "repeat")
-        .agg(pl.col("ms").sum(), pl.col("stage").n_unique().alias("found"))
+        .agg(pl.col("ms").sum(), _first_place(), pl.col("stage").n_unique().alias("found"))
         .join(expected, on="run_id")
         .filter(pl.col("found") == pl.col("expected"))
         .with_columns(pl.lit(TOTAL).alias("stage"))
     )
-    columns = ["run_id", "stage", "query_id", "repeat", "ms"]
+    columns = ["run_id", "stage", "query_id", "repeat", "ms", "place"]
     return pl.concat([parts.select(columns), whole.select(columns), sums.select(columns)])
+
+
+def _first_place() -> pl.Expr:
+    return pl.when(pl.col("place").is_not_null().all()).then(pl.col("place").min()).alias("place")
 
 
 def _in_scope(scope: Scope, stages: Sequence[str] | None) -> pl.Expr:
@@ -94,6 +123,90 @@ def _in_scope(scope: Scope, stages: Sequence[str] | None) -> pl.Expr:
     return ~pl.col("stage").is_in(list(AFTER_RETRIEVAL))
 
 
+def serial(repeats: pl.DataFrame) -> pl.DataFrame:
+    """Estimate how alike queries are that were measured one after another.
+
+    Args:
+        repeats: Rows of `per_repeat`.
+
+    Returns:
+        run_id, stage, serial: the φ, 0..1, of a first-order series whose mean is as unsure as that of theirs,
+        over all passes of the run. No row where the order is unknown or passes have fewer than
+        `LEAST_SERIES` queries.
+    """
+    of_pass = ["run_id", "stage", "repeat"]
+    ranked = repeats.filter(pl.col("place").is_not_null().all().over(of_pass)).select(
+        *of_pass, "place", pl.col("ms").rank().over(of_pass), n=pl.len().over(of_pass)
+    )
+    parts = []
+    for (n,), rows in ranked.filter(pl.col("n") >= LEAST_SERIES).group_by("n"):
+        ordered = rows.sort(*of_pass, "place")
+        shares = ordered["ms"].to_numpy().reshape(-1, n)
+        lags = autocorrelation(ndtri((shares - 0.5) / shares.shape[1]))
+        head = ordered.select(of_pass)[:: shares.shape[1]]
+        parts.append(head.with_columns(n=pl.lit(n), lags=pl.Series(list(lags), dtype=pl.List(pl.Float64))))
+    empty = pl.DataFrame(schema={"run_id": pl.String, "stage": pl.String, "serial": pl.Float64})
+    return pl.concat([empty, *map(_pooled, parts)]).unique(["run_id", "stage"], keep="first")
+
+
+def _pooled(passes: pl.DataFrame) -> pl.DataFrame:
+    """Average the lags of the passes of each run, and sum them up."""
+    lags = np.stack([*passes["lags"].to_numpy()])
+    runs = passes.select("run_id", "stage", group=pl.struct("run_id", "stage").rank("dense") - 1)
+    at = runs["group"].to_numpy().astype(np.intp)
+    sums = np.zeros((at.max() + 1, lags.shape[1]))
+    np.add.at(sums, at, lags)
+    phi = summed_up(sums / np.bincount(at)[:, None], passes["n"][0])
+    return runs.with_columns(serial=pl.Series(phi[at])).drop("group")
+
+
+def autocorrelation(series: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the autocorrelation of series [S, n] from lag 1 to `_LAGS` [S, L]; 0 where all is equal."""
+    n = series.shape[1]
+    centred = series - series.mean(axis=1, keepdims=True)
+    power = np.abs(np.fft.rfft(centred, 2 * n, axis=1)) ** 2
+    products = np.fft.irfft(power, axis=1)[:, : min(n // 2, _LAGS) + 1]
+    spread = np.maximum(products[:, :1], 1e-12)
+    return np.asarray(products[:, 1:] / spread)
+
+
+def summed_up(lags: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """Return the φ of a first-order series as unsure in its mean as one of these autocorrelations [S, L]."""
+    upto = np.column_stack([np.ones(len(lags)), lags])[:, : 2 * ((lags.shape[1] + 1) // 2)]
+    pairs = upto[:, 0::2] + upto[:, 1::2]
+    falling = np.minimum.accumulate(pairs, axis=1) * np.cumprod(pairs > 0, axis=1)
+    times = np.maximum(2 * falling.sum(axis=1) - 1, 1.0)
+    times /= np.maximum(1 - times / n, 0.1)  # the mean that was subtracted took as much away
+    first_order = (n * lags[:, 0] + 1) / (n - 3)  # lag 1 falls short by (1 + 3 φ) / n (Kendall 1954)
+    return np.asarray(np.clip(np.maximum(first_order, (times - 1) / (times + 1)), 0.0, 0.99))
+
+
+@lru_cache(maxsize=8)
+def _hermite(q: float, terms: int = 60) -> NDArray[np.float64]:
+    """Return what powers of a normal correlation add to that of being below a quantile; they sum to 1."""
+    z = float(ndtri(q))
+    values = [1.0, z]
+    for j in range(2, terms):
+        values.append((z * values[-1] - np.sqrt(j - 1) * values[-2]) / np.sqrt(j))
+    density = np.exp(-z * z / 2) / np.sqrt(2 * np.pi)
+    squares = density**2 * np.square(values) / np.arange(1, terms + 1) / (q * (1 - q))
+    return np.asarray(squares)
+
+
+def inflation(phi: ArrayLike, q: float | None) -> NDArray[np.float64]:
+    """Return by how much autocorrelation multiplies a variance: phi [S] to [S], from 1.
+
+    Args:
+        phi: As of `serial`.
+        q: Of which quantile; None = of the mean.
+    """
+    alike = np.minimum(np.asarray(phi, dtype=np.float64), 0.99)
+    if q is None:
+        return np.asarray((1 + alike) / (1 - alike))
+    powers = alike[:, None] ** np.arange(1, 61)
+    return np.asarray(1 + 2 * (_hermite(q) * powers / (1 - powers)).sum(axis=1))
+
+
 def summarise(timings: pl.DataFrame, *, stages: Sequence[str] | None = None) -> pl.DataFrame:
     """Return p50, p95 and p99 of every run and stage, and of their sum.
 
@@ -102,55 +215,86 @@ def summarise(timings: pl.DataFrame, *, stages: Sequence[str] | None = None) -> 
         stages: Exactly these stages instead of every stage before generation.
 
     Returns:
-        Columns of `SUMMARY`, one row per run and stage including "total", sorted. n counts queries. An
-        interval that n does not allow is null; p95 is null below `P95_MIN_QUERIES` and p99 below
-        `P99_MIN_QUERIES`, with the reason.
+        `summary` of them.
     """
-    sample = per_query(timings, stages=stages)
+    return summary(sampled(per_repeat(timings, stages=stages)))
+
+
+def summary(sample: pl.DataFrame) -> pl.DataFrame:
+    """Return p50, p95 and p99 of every run and stage.
+
+    Args:
+        sample: run_id, stage, query_id, ms, serial (of the run and stage; null = taken as independent).
+
+    Returns:
+        Columns of `SUMMARY`, one row per run and stage, sorted. n counts queries. An interval that n, or
+        what it counts as, does not allow is null; p95 is null below `P95_MIN_QUERIES` and p99 below
+        `P99_MIN_QUERIES`; the reason says so, or what n counts as.
+    """
     grouped = sample.group_by("run_id", "stage").agg(
         pl.len().cast(pl.Int64).alias("n"),
+        pl.col("serial").max().fill_null(0.0),
         pl.col("ms").median().alias("p50"),
         pl.col("ms").quantile(0.95, interpolation="linear").alias("p95"),
         pl.col("ms").quantile(0.99, interpolation="linear").alias("p99"),
         pl.col("ms").sort().alias("sorted"),
     )
-    ranked = grouped.join(_ranks(grouped["n"].unique().to_list()), on="n", how="left")
-    bounds = [
-        pl.col("sorted").list.get(pl.col(f"{name}_rank"), null_on_oob=True).alias(name)
-        for name in (f"{p}_{end}" for p in SHARES for end in ("low", "high"))
-    ]
+    phi = grouped["serial"].to_numpy()
+    counts = {name: np.floor(grouped["n"].to_numpy() / inflation(phi, q)) for name, q in SHARES.items()}
+    grouped = grouped.with_columns(pl.Series(f"{name}_as", m, dtype=pl.Int64) for name, m in counts.items())
+    for name in SHARES:
+        keys = ["n", f"{name}_as"]
+        grouped = grouped.join(_ranks(name, grouped.select(keys).unique()), on=keys, how="left")
+    ends = [f"{p}_{end}" for p in SHARES for end in ("low", "high")]
+    found = [pl.col("sorted").list.get(pl.col(f"{end}_rank"), null_on_oob=True).alias(end) for end in ends]
     shown = [
         pl.when(pl.col("n") >= least).then(pl.col(name))
         for p, least in LEAST.items()
         for name in (p, f"{p}_low", f"{p}_high")
     ]
     return (
-        ranked.with_columns(bounds)
+        grouped.with_columns(found)
         .with_columns(shown)
         .select([pl.col(name).cast(dtype) for name, dtype in SUMMARY.items()])
         .sort("run_id", "stage")
     )
 
 
-def _ranks(sizes: Sequence[int]) -> pl.DataFrame:
-    """Return positions (from 0) of the interval bounds and the reason against a p95, for each sample size."""
-    rows = []
-    for n in sizes:
-        row: dict[str, int | str | None] = {"n": n, "p95_reason": p95_reason(n)}
-        row["p99_reason"] = _reason("p99", n)
-        for name, q in SHARES.items():
-            ranks = quantile_ranks(n, q)
-            row[f"{name}_low_rank"] = ranks[0] - 1 if ranks else None
-            row[f"{name}_high_rank"] = ranks[1] - 1 if ranks else None
-        rows.append(row)
-    positions = [f"{name}_{end}_rank" for name in SHARES for end in ("low", "high")]
-    schema = {
-        "n": pl.Int64,
-        "p95_reason": pl.String,
-        "p99_reason": pl.String,
-        **dict.fromkeys(positions, pl.Int64),
-    }
-    return pl.DataFrame(rows, schema=schema, orient="row")
+def _ranks(percentile: str, sizes: pl.DataFrame) -> pl.DataFrame:
+    """Add positions (from 0) of the bounds, and what there is to say of them, to sample sizes.
+
+    Args:
+        sizes: n, and what it counts as.
+    """
+    rows = [(n, m, *_bounds(percentile, n, m), _said(percentile, n, m)) for n, m in sizes.iter_rows()]
+    names = [*sizes.columns, f"{percentile}_low_rank", f"{percentile}_high_rank", f"{percentile}_reason"]
+    types = [pl.Int64(), pl.Int64(), pl.Int64(), pl.Int64(), pl.String()]
+    return pl.DataFrame(rows, schema=dict(zip(names, types, strict=True)), orient="row")
+
+
+def _bounds(percentile: str, n: int, counts_as: int) -> tuple[int, int] | tuple[None, None]:
+    """Return the ranks, from 0, of n ordered queries that hold the percentile of fewer independent ones."""
+    ranks = quantile_ranks(counts_as, SHARES[percentile])
+    if ranks is None or (counts_as < min(n, max(LEAST_EFFECTIVE, LEAST.get(percentile, 0) - 1))):
+        return None, None
+    low, high = ((rank - 0.5) * n / counts_as + 0.5 for rank in ranks)
+    return max(round(low), 1) - 1, min(round(high), n) - 1
+
+
+NOTED = 0.9
+"""Share of n above which what it counts as is not said."""
+
+
+def _said(percentile: str, n: int, counts_as: int) -> str | None:
+    """Say why a percentile or its interval is withheld, or what n counts as; None where there is nothing."""
+    withheld = _reason(percentile, n)
+    if withheld or counts_as == n:
+        return withheld
+    none = _bounds(percentile, n, counts_as)[0] is None
+    if not none and counts_as > NOTED * n:
+        return None
+    said = f"measured one after another, {n} queries count as {counts_as}"
+    return f"{said}: too few for a 95 % interval of {percentile}" if none else said
 
 
 def p95_reason(n: int) -> str | None:
@@ -159,12 +303,12 @@ def p95_reason(n: int) -> str | None:
 
 
 def _reason(percentile: str, n: int) -> str | None:
-    least = LEAST[percentile]
+    least = LEAST.get(percentile, 0)
     return None if n >= least else f"{too_few(n, SHARES[percentile])}: at least {least} are needed"
 
 
 def quantile_gap(
-    first: NDArray[np.float64], second: NDArray[np.float64], q: float
+    first: NDArray[np.float64], second: NDArray[np.float64], q: float, phi: float = 0.0
 ) -> tuple[float, float, float]:
     """Estimate a quantile's difference of two stacks with its 95 % bootstrap interval, paired over queries.
 
@@ -172,14 +316,17 @@ def quantile_gap(
         first: [Q], one latency a query; ms.
         second: [Q], the same queries in the same order.
         q: 0..1.
+        phi: The larger `serial` of the two; the interval is wider by the root of its inflation.
 
     Returns:
         second − first, and the bounds of it; ms.
     """
     drawn = weights(len(first))
     apart = _quantiles(second, drawn, q) - _quantiles(first, drawn, q)
-    low, high = np.quantile(apart, [0.025, 0.975])
-    return float(np.quantile(second, q) - np.quantile(first, q)), float(low), float(high)
+    gap = float(np.quantile(second, q) - np.quantile(first, q))
+    wider = float(inflation([phi], q)[0]) ** 0.5
+    low, high = (gap + wider * (float(end) - gap) for end in np.quantile(apart, [0.025, 0.975]))
+    return gap, low, high
 
 
 def _quantiles(values: NDArray[np.float64], drawn: NDArray[np.float64], q: float) -> NDArray[np.float64]:

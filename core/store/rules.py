@@ -24,7 +24,7 @@ _ORDINAL: Check = ("{0} >= 1", "{0} is less than 1")
 _NUMBER: Check = ("isfinite({0})", "{0} is not a number")
 _AMOUNT: Check = ("isfinite({0}) AND {0} >= 0", "{0} is negative or not a number")
 _CHECKS: Mapping[str, Check] = {
-    **dict.fromkeys(("rank", "repeat", "pass", "run", "k"), _ORDINAL),
+    **dict.fromkeys(("rank", "repeat", "place", "pass", "run", "k"), _ORDINAL),
     **dict.fromkeys(("tokens", "input_tokens", "output_tokens", "n"), _COUNT),
     **dict.fromkeys(("exposures", "locks", "contradictions"), _COUNT),
     **dict.fromkeys(("amount", "ms", "first_token_ms", "seconds", "usd"), _AMOUNT),
@@ -130,7 +130,7 @@ def names(columns: Iterable[str]) -> str:
     return ", ".join(f'"{column}"' for column in columns)
 
 
-_LATER = {"answers": pl.Schema({**TABLES["answers"], **EARLIER})}
+_LATER = {"answers": pl.Schema({**TABLES["answers"], **EARLIER}), "timings": TABLES["timings"]}
 """Tables that had other columns in the last release, with those of then and of now."""
 _TYPES = {
     pl.String: "VARCHAR",

@@ -19,7 +19,7 @@ SCHEMA = {
 
 
 def timings(*rows):
-    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row").with_columns(place=pl.lit(None, pl.Int32))
 
 
 def passes(run, *medians, stage="retrieve"):

@@ -7,7 +7,7 @@ import time
 import polars as pl
 import pytest
 
-from core.importers.formats.traces.questions import ASKED_AT
+from core.importers.samples import ASKED_AT
 from core.pipeline import by_name, demo
 from core.pipeline.query.entities import named
 from core.tables import TABLES

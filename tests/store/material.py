@@ -101,7 +101,14 @@ def small() -> Batch:
             ),
             "timings": frame(
                 "timings",
-                {"run_id": ["a"], "query_id": ["q1"], "stage": ["embed"], "repeat": [1], "ms": [1.5]},
+                {
+                    "run_id": ["a"],
+                    "query_id": ["q1"],
+                    "stage": ["embed"],
+                    "repeat": [1],
+                    "ms": [1.5],
+                    "place": [1],
+                },
             ),
             "usage": frame(
                 "usage",

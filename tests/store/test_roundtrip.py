@@ -31,6 +31,7 @@ _SPECIAL = {
     "score": st.none() | st.floats(),
     "rank": _COUNT,
     "repeat": _COUNT,
+    "place": st.none() | _COUNT,
     "ms": _AMOUNT,
     "amount": _AMOUNT,
     "basis": st.sampled_from(list(Basis)).map(lambda basis: basis.value),

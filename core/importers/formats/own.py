@@ -51,7 +51,10 @@ _KINDS: Mapping[str, Mapping[str, type]] = {
 """Keys that are read of each map, with their types."""
 _READ: Mapping[str, pl.Schema] = {"answers": pl.Schema({**TABLES["answers"], **EARLIER})}
 """Columns that are read of a table that had others in an earlier release."""
-_MAY_LACK = {"answers": set(_READ["answers"]) - {"run_id", "query_id", "k", "text"}}
+_MAY_LACK = {
+    "answers": set(_READ["answers"]) - {"run_id", "query_id", "k", "text"},
+    "timings": {"place"},
+}
 """Columns that only one of the releases writes."""
 _MADE: Mapping[str, type] = {"parents": list, "manifest": dict}
 """How a golden set was made, and of which kind it is."""

@@ -53,6 +53,8 @@ _SCHEMA = """
 CREATE TABLE IF NOT EXISTS blocks (
     step TEXT NOT NULL, pass TEXT NOT NULL, ms BLOB NOT NULL, cpu_ms BLOB, waited_ms REAL NOT NULL,
     PRIMARY KEY (step, pass));
+CREATE TABLE IF NOT EXISTS places (
+    step TEXT NOT NULL, pass TEXT NOT NULL, place BLOB NOT NULL, PRIMARY KEY (step, pass));
 CREATE TABLE IF NOT EXISTS rounds (number INTEGER PRIMARY KEY, began TEXT NOT NULL, ended TEXT);
 """
 
@@ -147,6 +149,7 @@ class Block:
     ms: NDArray[np.float64]  # float64 [queries], milliseconds of the step itself
     cpu_ms: NDArray[np.float64] | None  # float64 [queries], milliseconds of processor time here
     waited_ms: float = 0.0  # milliseconds that all queries together waited
+    place: NDArray[np.int32] | None = None  # [queries], as which each was asked, from 1; None = unknown
 
 
 class Measurements:
@@ -161,12 +164,15 @@ class Measurements:
     def get(self, step: str, of: str) -> Block | None:
         """Return the times of a step in a pass; None if it was not measured."""
         row = self._db.execute(
-            "SELECT ms, cpu_ms, waited_ms FROM blocks WHERE step = ? AND pass = ?", (step, of)
+            "SELECT ms, cpu_ms, waited_ms, place FROM blocks LEFT JOIN places USING (step, pass)"
+            " WHERE step = ? AND pass = ?",
+            (step, of),
         ).fetchone()
         if row is None:
             return None
         ms, cpu_ms = (None if blob is None else np.frombuffer(blob, dtype=np.float64) for blob in row[:2])
-        return None if ms is None else Block(ms, cpu_ms, float(row[2]))
+        place = None if row[3] is None else np.frombuffer(row[3], dtype=np.int32)
+        return None if ms is None else Block(ms, cpu_ms, float(row[2]), place)
 
     def put(
         self, step: str, of: str, block: Block, parts: Mapping[str, Block] = MappingProxyType({})
@@ -185,6 +191,9 @@ class Measurements:
         ]
         with transaction(self._db):
             self._db.executemany("INSERT OR REPLACE INTO blocks VALUES (?, ?, ?, ?, ?)", rows)
+            if block.place is not None:
+                placed = (step, of, block.place.tobytes())
+                self._db.execute("INSERT OR REPLACE INTO places VALUES (?, ?, ?)", placed)
 
     def parts(self, step: str, of: str) -> dict[str, Block]:
         """Return the times of a step's stages in a pass, by stage."""

@@ -108,7 +108,7 @@ class Protocol:
     # Measure in an order drawn anew per repeat over all stacks, not stack after stack. A burst of load from
     # elsewhere then meets one repeat of a stack and not all of them.
     shuffled: bool = False
-    seed: int = 0  # Of that order
+    seed: int = 0  # Of that order, and of that in which the queries of each pass are asked
     concurrency: int = 1  # How many queries remote models are asked at once; above 1 they disturb one another
     # Ask rerankers that score passages one by one only at the deepest K of a pool; smaller K then have no
     # latency
@@ -127,6 +127,7 @@ class Protocol:
             "pause_s": self.pause_s,
             "warm_up": {"local": 1, "remote_queries": self.warm_up},
             "order": "rounds, shuffled" if self.shuffled else "stack after stack",
+            "queries": "in an order drawn anew for each pass",
             "seed": self.seed,
             "threads": 1,
             "concurrency": self.concurrency,

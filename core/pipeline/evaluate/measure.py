@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from core.jobs import Tracker
 from core.pipeline.evaluate.asking import Asker, Node, Outcome, ordered
@@ -147,6 +148,7 @@ class Measurer:
             np.array([outcome.ms for outcome in outcomes]),
             np.array(here, dtype=np.float64) if known else None,
             sum(outcome.waited_ms for outcome in outcomes),
+            places(self._order(of)),
         )
         self.results[step].blocks[of] = block
         parts = self.results[step].parts[of] = stages(outcomes)
@@ -157,13 +159,21 @@ class Measurer:
         again = "" if of is None else f"pass {name(of)}"
         self._stage(node.step.stage)
         workers = node.workers(self._protocol.concurrency)
-        outcomes = []
-        for outcome in in_order(
-            lambda query: self._ask(node, query, again), range(len(self._texts)), workers
-        ):
-            outcomes.append(outcome)
+        order = self._order(of)
+        outcomes: dict[int, Outcome] = {}
+        asked = in_order(lambda query: self._ask(node, query, again), order, workers)
+        for query, outcome in zip(order, asked, strict=True):
+            outcomes[query] = outcome
             self._tracker.within(len(outcomes), len(self._texts), "questions")
-        return outcomes
+        return [outcomes[query] for query in range(len(self._texts))]
+
+    def _order(self, of: Pass | None) -> Sequence[int]:
+        """Return the queries in the order of a pass: drawn anew for each, the same for all steps of it."""
+        queries = len(self._texts)
+        if of is None:
+            return range(queries)
+        drawn = np.random.default_rng([self._protocol.seed, *of]).permutation(queries)
+        return [int(query) for query in drawn]
 
     def _ask(self, node: Node, query: int, again: str) -> Outcome:
         self._check()
@@ -192,6 +202,13 @@ class Measurer:
         self._stage(f"{node.step.stage}, warm-up")
         for query in range(min(self._protocol.warm_up, len(self._texts))):
             self._ask(node, query, f"warm-up {number}.{query + 1}")
+
+
+def places(order: Sequence[int]) -> NDArray[np.int32]:
+    """Return as which query each was asked, from 1, of the order they were asked in."""
+    at = np.empty(len(order), dtype=np.int32)
+    at[np.asarray(order, dtype=np.intp)] = np.arange(1, len(order) + 1)
+    return at
 
 
 def stages(outcomes: Sequence[Outcome]) -> dict[str, Block]:

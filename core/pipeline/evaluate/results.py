@@ -289,7 +289,15 @@ def timings(run_id: str, route: Route, results: Results, query_ids: pl.Series) -
         answered = results[step]
         for repeat, of in enumerate(sorted(answered.blocks), 1):
             for stage, ms in _stages(step.stage, answered.blocks[of], answered.parts.get(of, {})):
-                columns = pl.DataFrame({"query_id": query_ids, "ms": ms, "repeat": repeat})
+                place = answered.blocks[of].place
+                columns = pl.DataFrame(
+                    {
+                        "query_id": query_ids,
+                        "ms": ms,
+                        "repeat": repeat,
+                        "place": pl.Series(place, dtype=pl.Int32),
+                    }
+                )
                 known = columns.filter(pl.col("ms").is_finite())  # a query that failed has no time
                 parts.append(_declared("timings", known, run_id=run_id, stage=stage))
     return _by_stage(pl.concat(parts), "ms")
@@ -309,9 +317,9 @@ def _stages(
 
 def _by_stage(rows: pl.DataFrame, amount: str) -> pl.DataFrame:
     """Add up the steps of one stage, of which several queries bring several; unknown stays unknown."""
-    keys = [name for name in rows.columns if name not in (amount, "basis")]
+    keys = [name for name in rows.columns if name not in (amount, "basis", "place")]
     known = pl.when(~pl.col(amount).has_nulls()).then(pl.col(amount).sum()).alias(amount)
-    rest = [pl.col("basis").first()] if "basis" in rows.columns else []
+    rest = [pl.col(name).first() for name in ("basis", "place") if name in rows.columns]
     return rows.group_by(keys, maintain_order=True).agg(known, *rest).select(rows.columns)
 
 

@@ -17,7 +17,7 @@ from core.decide.rules import Decision
 from core.metrics import Measure
 from core.stats.correlation import AGREEMENT
 from core.stats.intervals import Floats, Sample, bootstrap_means
-from core.stats.latency import SHARES, quantile_gap
+from core.stats.latency import SHARES, inflation, quantile_gap
 from core.stats.significance import Setup, compare
 from core.store import Snapshot
 from core.tables import schema
@@ -231,12 +231,17 @@ def _latency(one: Row, other: Row, timed: pl.DataFrame, jitter: float, q: float 
         return {**gap, "note": _why(one, other, LATENCY.column, "latency_note") or LATENCY.missing}
     if machine(one["environment"], one["origin"]) != machine(other["environment"], other["origin"]):
         return {**gap, "note": "timed on different machines"}
-    mine, theirs = (timed.filter(run_id=row["run_id"]).select("query_id", "ms") for row in (one, other))
+    mine, theirs = (
+        timed.filter(run_id=row["run_id"]).select("query_id", "ms", "serial") for row in (one, other)
+    )
     both = mine.join(theirs, on="query_id", suffix="_other").sort("query_id")
     notes = [] if both.height > 1 else [AVERAGES]
     if both.height > 1:
         first, second = both["ms_other"].to_numpy(), both["ms"].to_numpy()
-        apart, low, high = _mean_gap(second - first) if q is None else quantile_gap(first, second, q)
+        phi = float(np.nan_to_num(both.select("serial", "serial_other").to_numpy()).max())
+        apart, low, high = (
+            _mean_gap(second - first, phi) if q is None else quantile_gap(first, second, q, phi)
+        )
         gap |= {"difference": apart, "low": low, "high": high, "n": both.height}
     verdict = LOSSES if gap["difference"] > 0 else WINS
     if abs(gap["difference"]) <= jitter:
@@ -247,10 +252,11 @@ def _latency(one: Row, other: Row, timed: pl.DataFrame, jitter: float, q: float 
     return {**gap, "verdict": verdict, "note": "; ".join(notes) or None}
 
 
-def _mean_gap(apart: Floats) -> tuple[float, float, float]:
-    """Return the mean of paired differences with its 95 % interval."""
-    low, high = (float(end[0]) for end in bootstrap_means(apart[None], whole=None))
-    return float(apart.mean()), low, high
+def _mean_gap(apart: Floats, phi: float) -> tuple[float, float, float]:
+    """Return the mean of paired differences with its 95 % interval; `phi` as of `quantile_gap`."""
+    gap, wider = float(apart.mean()), float(inflation([phi], None)[0]) ** 0.5
+    low, high = (gap + wider * (float(end[0]) - gap) for end in bootstrap_means(apart[None], whole=None))
+    return gap, low, high
 
 
 def _cost(one: Row, other: Row) -> dict[str, Any]:

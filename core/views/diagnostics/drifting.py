@@ -13,10 +13,19 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
-from core.importers.formats.traces.questions import ASKED_AT
+from core.importers.samples import ASKED_AT
 from core.metrics import Measure
-from core.stats.drift import LEAST, drift, windows
-from core.stats.intervals import bootstrap_means
+from core.stats.drift import (
+    HOURS,
+    LEAST,
+    LEAST_SESSIONS,
+    Floats,
+    Rows,
+    clustered_mean,
+    drift,
+    sessions_of,
+    windows,
+)
 from core.views import text, theme
 from core.views.keep import keep
 from core.views.what_if.families import Option, available
@@ -24,6 +33,7 @@ from core.views.workspace.scores import at_cutoff, evidence
 from core.views.workspace.view import View
 
 NAME = "drift"
+_SESSIONS = ("session", "user")  # Kinds of groups whose queries are asked together
 WORDS, FOUND = "words of the query", "passages found"
 JUDGED = ("T", "F_e")
 """Measures of the T paper that need no more than the grades of what was retrieved."""
@@ -37,10 +47,12 @@ LIMITS = (
     "can get worse without one. Judge some traces of a window: T and F_e then stand beside it."
 )
 HOW = (
-    "Windows follow one another and hold as many queries each; the first is the reference. Shift: difference "
-    "of means with its 95 % bootstrap interval. Drifted: Kolmogorov–Smirnov distance of p < 0.05, corrected "
-    f"for the number of windows (Holm); below {LEAST} queries nothing is compared. Queries are taken as "
-    "independent."
+    "Windows follow one another and hold as many queries each; the first is the reference. Each is compared "
+    f"with it at the same hours of the day ({HOURS} hours together from two days on), so a daily cycle is no "
+    "drift. Shift: difference of means with its 95 % interval. Drifted: Kolmogorov–Smirnov distance of "
+    "p < 0.05 where whole sessions are dealt anew, corrected for the number of windows (Holm). Below "
+    f"{LEAST} queries or {LEAST_SESSIONS} sessions at hours of both nothing is compared. Unknown sessions: "
+    "runs of queries, as long as queries that follow one another are alike."
 )
 _SHORT_S = 120  # Windows that are shorter on average are told to the millisecond
 _TELLABLE = 0.0001  # Least p that is told
@@ -59,7 +71,7 @@ def timed(view: View) -> dict[str, str]:
 
 @keep("Reading what is known of every query…", entries=16)
 def proxies(view: View, run_id: str) -> pl.DataFrame:
-    """Return query_id, at (seconds since 1970) and a column per proxy; null = unknown."""
+    """Return query_id, at (seconds since 1970), session and a column per proxy; null = unknown."""
     asked = view.snapshot.signals([run_id], signal=ASKED_AT).select("query_id", at="value")
     texts = view.snapshot.queries(view.scope.collection_id).select(
         "query_id", pl.col("text").str.split(" ").list.len().cast(pl.Float64).alias(WORDS)
@@ -71,18 +83,25 @@ def proxies(view: View, run_id: str) -> pl.DataFrame:
         if signal.values:
             own = pl.DataFrame({"query_id": list(signal.values), signal.label: list(signal.values.values())})
             table = table.join(own, on="query_id", how="left")
-    return table.sort("at", "query_id")
+    told = view.snapshot.clusters(view.scope.collection_id).filter(pl.col("kind").is_in(_SESSIONS))
+    session = told.sort("kind").unique("query_id", keep="first").select("query_id", session="cluster")
+    return table.join(session, on="query_id", how="left").sort("at", "query_id")
 
 
 @keep("Comparing windows…", entries=32)
 def drifted(view: View, run_id: str, proxy: str, count: int) -> pl.DataFrame:
     """Compare windows: `DRIFT`, and mean, low, high and n of T and F_e over the queries that are judged."""
     table = proxies(view, run_id).drop_nulls(["at", proxy])
-    rows = drift(table[proxy].to_numpy(), table["at"].to_numpy(), count, seed=view.seed)
-    of = windows(table["at"].to_numpy(), count)
+    values, at = table[proxy].cast(pl.Float64).to_numpy(), table["at"].to_numpy()
+    session = None if table["session"].has_nulls() else table["session"].to_numpy()
+    rows = drift(values, at, count, session=session, seed=view.seed)
+    asked = np.arange(len(at)) if session is None else sessions_of(values, at, session)
+    of = windows(at, count, asked)
     for name, by_query in _judged(view, run_id).items():
         values = np.array([by_query.get(query_id, np.nan) for query_id in table["query_id"]])
-        told = [_mean(name, values[of == window - 1]) for window in rows["window"]]
+        told = [
+            _mean(name, values[part], asked[part]) for window in rows["window"] for part in [of == window - 1]
+        ]
         rows = rows.hstack(pl.DataFrame(told, schema=_columns(name)))
     return rows
 
@@ -92,14 +111,17 @@ def _columns(name: str) -> dict[str, pl.DataType]:
     return {**floats, f"{name}_n": pl.Int32()}
 
 
-def _mean(name: str, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> dict[str, float | int | None]:
+def _mean(name: str, values: Floats, asked: Rows) -> dict[str, float | int | None]:
     """Return the mean of a measure over the judged queries of a window; null where none is."""
-    known = values[np.isfinite(values)]
-    if not len(known):
+    known = np.isfinite(values)
+    if not known.any():
         return {f"{name}_n": 0}
-    low, high = (float(end[0]) for end in bootstrap_means(known[None], whole=None))
-    row: dict[str, float | int | None] = {name: float(known.mean()), f"{name}_n": len(known)}
-    return row | {f"{name}_{end}": None if np.isnan(at) else at for end, at in (("low", low), ("high", high))}
+    found = clustered_mean(values[known], asked[known])
+    return {
+        name: found["mean"],
+        f"{name}_n": int(known.sum()),
+        **{f"{name}_{end}": found[end] for end in ("low", "high")},
+    }
 
 
 def _judged(view: View, run_id: str) -> dict[str, dict[str, float]]:
@@ -121,10 +143,10 @@ def _judged(view: View, run_id: str) -> dict[str, dict[str, float]]:
 def answer(rows: pl.DataFrame, proxy: str) -> str:
     """Say which windows drifted from the first, and by how much at most."""
     compared = rows.drop_nulls("shift")
+    n = f"n = {sample(rows)}"
     if compared.is_empty():
-        few = f"fewer than {LEAST} queries in the first window or in each later one"
-        return f"Too few to tell a drift of {proxy}: {few}."
-    n = f"n = {int(rows['n'].sum())} queries"
+        few = f"fewer than {LEAST} queries or {LEAST_SESSIONS} sessions at hours of the first window"
+        return f"Too few to tell a drift of {proxy}: {few} ({n})."
     gone = compared.filter("drifted").sort(pl.col("distance"), descending=True)
     windows_of = text.count(compared.height, "window")
     if gone.is_empty():
@@ -135,6 +157,13 @@ def answer(rows: pl.DataFrame, proxy: str) -> str:
         f"{gone.height} of {windows_of} drifted: {proxy} moves by {_signed(row['shift'])}{ends} against the "
         f"first in window {row['window']} ({n})."
     )
+
+
+def sample(rows: pl.DataFrame) -> str:
+    """Say of how many queries, and groups where these have several: ``400 queries from 80 groups``."""
+    queries, sessions = (int(rows[name].sum()) for name in ("n", "sessions"))
+    said = text.count(queries, "query", "queries")
+    return said if sessions == queries else f"{said} from {text.count(sessions, 'group')}"
 
 
 def _signed(value: float) -> str:

@@ -180,7 +180,9 @@ def live(view: View, ask: Ask) -> Blocks:
         yield Text(drifting.WAY_OUT, "guide")
         return
     run_id = runs[ask.listed("Traces", runs, "live", width=230)]
-    offered = [name for name in drifting.proxies(view, run_id).columns if name not in ("query_id", "at")]
+    offered = [
+        name for name in drifting.proxies(view, run_id).columns if name not in ("query_id", "at", "session")
+    ]
     usual = next((name for name in offered if name.startswith("best score")), None)
     proxy = ask.listed("Proxy", offered, "proxy", usual=usual, about=drifting.ABOUT_PROXY, width=230)
     count = int(ask.number("Windows", "wins", 6.0, 2.0, 50.0) or 6)
@@ -210,6 +212,8 @@ DRIFT: Columns = (
 OF_JUDGED = "Over the judged queries of the window, at the cutoff."
 MORE_DRIFT: Columns = (
     Column("distance", "distance", "score", "Kolmogorov–Smirnov, to the first window."),
+    Column("sessions", "groups", "exact", "Sessions, or runs of queries where none are known."),
+    Column("compared", "n compared", "exact", "Queries at hours of the day that the first window has too."),
     *(
         Column(f"{name}{end}", f"{name}{end.replace('_', ' ')}", "number", OF_JUDGED, 3)
         for name in drifting.JUDGED

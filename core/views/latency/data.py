@@ -11,7 +11,7 @@ import polars as pl
 from core.answers import TOP_K
 from core.axes import QUERY_STAGES
 from core.decide.rules import Decision
-from core.stats.latency import AFTER_RETRIEVAL, TOTAL, Fit, answers, fit, per_query, summarise
+from core.stats.latency import AFTER_RETRIEVAL, TOTAL, Fit, answers, fit, per_repeat, sampled, summary
 from core.store import Snapshot
 from core.tables import FIRST_TOKEN, GENERATE
 from core.views.workspace.comparable import at_machine
@@ -59,13 +59,13 @@ def stage_samples(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> p
         latency: The scope that the total is of.
 
     Returns:
-        run_id, name, stage, query_id, ms (median over its repeats), modelled (whether a part of it is); the
-        total as the sidebar asks for it.
+        run_id, name, stage, query_id, ms (median over its repeats), serial (see `sampled`), modelled (whether
+        a part of it is); the total as the sidebar asks for it.
     """
     timings = snapshot.timings(runs["run_id"].to_list())
     parts = timings.filter(pl.col("stage") != TOTAL)["stage"].unique().to_list()
-    columns = ["run_id", "stage", "query_id", "ms", "modelled"]
-    rows = per_query(timings, stages=parts).filter(pl.col("stage") != TOTAL)
+    columns = ["run_id", "stage", "query_id", "ms", "serial", "modelled"]
+    rows = sampled(per_repeat(timings, stages=parts).filter(pl.col("stage") != TOTAL))
     rows = rows.with_columns(modelled=pl.lit(False)).select(columns)
     whole = sample(snapshot, runs, latency).with_columns(stage=pl.lit(TOTAL)).select(columns)
     return pl.concat([rows, whole]).join(runs.select("run_id", "name"), on="run_id").sort(
@@ -99,13 +99,8 @@ def stage_table(snapshot: Snapshot, runs: pl.DataFrame, samples: pl.DataFrame) -
     Returns:
         name, stage, n, p50, p95 and p99 with their bounds and reasons (ms), basis.
     """
-    measured = summarise(
-        samples.filter(pl.col("stage") != TOTAL).with_columns(repeat=pl.lit(1)),
-        stages=samples["stage"].unique().to_list(),
-    ).filter(pl.col("stage") != TOTAL)
-    whole = summarise(samples.filter(pl.col("stage") == TOTAL).with_columns(repeat=pl.lit(1)))
     guessed = samples.group_by("run_id", "stage").agg(pl.col("modelled").any())
-    stages = pl.concat([measured, whole]).join(guessed, on=["run_id", "stage"], how="left")
+    stages = summary(samples).join(guessed, on=["run_id", "stage"], how="left")
     stages = stages.join(runs.select("run_id", basis()), on="run_id", how="left")
     stages = stages.with_columns(basis=pl.when("modelled").then(pl.lit("modelled")).otherwise("basis"))
     stages = stages.drop("modelled")

@@ -107,7 +107,7 @@ def where_the_time_goes(view: View, ask: Ask) -> Blocks:
         shape: charts.Shape = ask.one("Drawn as", ("ECDF", "box"), "shape", about=SHAPES)
         drawn = charts.distributions(samples, theme.colours_for(names), shape, view.decision.jitter_ms)
         yield Chart(drawn, "stages", "Latency of every stage of the stacks shown", REPEATS)
-    yield Table(rows, "stages", ("name", "stage", *PERCENTILES, *SAMPLE), (*ENDS, *REASONS[1:]))
+    yield Table(rows, "stages", ("name", "stage", *PERCENTILES, *SAMPLE), (*ENDS, *REASONS))
 
 
 @section("reranker by K", "How much slower does each further candidate make the reranker?")

@@ -16,7 +16,7 @@ import polars as pl
 
 from core.answers import TOP_K
 from core.readers.curves import by_query, points
-from core.stats.latency import TOTAL, per_query
+from core.stats.latency import totals
 from core.store import Snapshot
 from core.views import text, theme
 from core.views.workspace.scope import Scope
@@ -91,7 +91,7 @@ def _passes(scores: pl.DataFrame) -> pl.DataFrame:
 
 def _speeds(snapshot: Snapshot, ids: list[str]) -> pl.DataFrame:
     """Return characters of the answers per second of retrieving, reranking and generating them."""
-    path = per_query(snapshot.timings(ids)).filter(pl.col("stage") == TOTAL)
+    path = totals(snapshot.timings(ids))
     answers = snapshot.answers(ids).drop_nulls(("ms", "text")).with_columns(pl.col("mode").fill_null(TOP_K))
     both = answers.join(path.select("run_id", "query_id", path="ms"), on=("run_id", "query_id"))
     seconds = (pl.col("ms") + pl.col("path")).sum() / 1000

@@ -12,7 +12,16 @@ from core.decide.ties import JITTER_MS, jitter, pass_differences
 from core.prices.cost import mean_usage
 from core.records import Origin
 from core.stats.intervals import bootstrap_means
-from core.stats.latency import AFTER_RETRIEVAL, TOTAL, Generation, per_query, per_repeat, summarise
+from core.stats.latency import (
+    AFTER_RETRIEVAL,
+    TOTAL,
+    Generation,
+    inflation,
+    per_query,
+    per_repeat,
+    summary,
+    totals,
+)
 from core.store import Snapshot
 from core.tables import GENERATE, remembered
 from core.views import text
@@ -80,11 +89,11 @@ def _measured(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.Da
     rows = sample(snapshot, runs, latency)
     if p == MEAN:
         return _measured_mean(runs, rows)
-    whole = rows.select("run_id", "query_id", pl.lit(TOTAL).alias("stage"), pl.lit(1).alias("repeat"), "ms")
-    table = summarise(whole).join(rows.group_by("run_id").agg(pl.col("modelled").any()), on="run_id")
+    table = summary(rows.with_columns(stage=pl.lit(TOTAL))).join(
+        rows.group_by("run_id").agg(pl.col("modelled").any()), on="run_id"
+    )
     table = table.join(runs.select("run_id", basis()), on="run_id")
     modelled = pl.col("modelled")
-    reason = pl.col(f"{p}_reason") if p != "p50" else pl.lit(None, dtype=pl.String)
     return table.select(
         "run_id",
         pl.col(p).alias("latency_ms"),
@@ -92,7 +101,9 @@ def _measured(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.Da
         pl.col(f"{p}_high").alias("latency_high"),
         pl.col("n").cast(pl.Int32).alias("latency_n"),
         pl.when(modelled).then(pl.lit("modelled")).otherwise("basis").alias("latency_basis"),
-        pl.coalesce(reason, pl.when(modelled).then(pl.format(_MODELLED, "basis"))).alias("latency_note"),
+        pl.coalesce(f"{p}_reason", pl.when(modelled).then(pl.format(_MODELLED, "basis"))).alias(
+            "latency_note"
+        ),
     )
 
 
@@ -105,6 +116,9 @@ def _measured_mean(runs: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
         values[run, query] = rows["ms"].to_numpy()
     means, n = mean(values)
     low, high = bootstrap_means(values, whole=None) if rows.height else (means, means)
+    alike = dict(rows.group_by("run_id").agg(pl.col("serial").max().fill_null(0.0)).iter_rows())
+    wider = np.sqrt(inflation([alike[run_id] for run_id in run_ids], None))
+    low, high = (means + wider * (end - means) for end in (low, high))
     columns = dict(zip(COLUMNS[:4], (means, low, high, n.astype(np.int32)), strict=True))
     table = pl.DataFrame({"run_id": pl.Series(run_ids, dtype=pl.String), **columns})
     modelled = pl.col("modelled")
@@ -215,18 +229,19 @@ _NAMES = ["run_id", "query_id", "ms"]
 
 
 def sample(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:
-    """Return one latency per run and query."""
+    """Return one latency per run and query: run_id, query_id, ms, serial (see `totals`), modelled."""
     timings = snapshot.timings(runs["run_id"].to_list())
     if latency.scope != "end-to-end":
-        rows = per_query(timings, scope=latency.scope).filter(pl.col("stage") == TOTAL)
-        return rows.select(*_NAMES, pl.lit(False).alias("modelled"))
-    path = per_query(timings, scope="path").filter(pl.col("stage") == TOTAL).select(_NAMES)
+        rows = totals(timings, latency.scope)
+        return rows.select(*_NAMES, "serial", pl.lit(False).alias("modelled"))
+    path = totals(timings).select(*_NAMES, "serial")
     answered = _answered(snapshot, timings, latency)
     both = path.join(answered.select("run_id", "query_id", pl.col("ms").alias("answer")), on=_NAMES[:2])
     added = modelled_ms(snapshot, runs, latency.generation)
     rest = path.join(answered.select("run_id").unique(), on="run_id", how="anti").join(added, on="run_id")
-    measured = both.select(*_NAMES[:2], pl.col("ms") + pl.col("answer"), pl.lit(False).alias("modelled"))
-    modelled = rest.select(*_NAMES[:2], pl.col("ms") + pl.col("added"), pl.lit(True).alias("modelled"))
+    of = (*_NAMES[:2], "serial")
+    measured = both.select(*of, pl.col("ms") + pl.col("answer"), pl.lit(False).alias("modelled"))
+    modelled = rest.select(*of, pl.col("ms") + pl.col("added"), pl.lit(True).alias("modelled"))
     return pl.concat([measured, modelled])
 
 

@@ -33,7 +33,9 @@ def joint_sample(
     if proven.is_empty():  # scores that prove nothing give no chances
         return None
     scored = scored.filter(pl.col("run_id").is_in(proven.implode()))
-    timed = sample(snapshot, table, latency).select("run_id", "query_id", pl.col("ms").alias("value"))
+    measured = sample(snapshot, table, latency)
+    alike = dict(measured.group_by("run_id").agg(pl.col("serial").max().fill_null(0.0)).iter_rows())
+    timed = measured.select("run_id", "query_id", pl.col("ms").alias("value"))
     beside = {}
     for axis in BESIDE:
         if (scores := by_query(snapshot, table, scope, quality, axis)) is not None:
@@ -55,6 +57,7 @@ def joint_sample(
         band=bands(table, None),
         query_ids=tuple(queries),
         clusters=groups(snapshot, scope).labels(queries.to_list()),
+        serial=np.array([alike.get(run_id, 0.0) for run_id in ids]),
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.importers.samples import ASKED_AT
 from core.records import Batch, Origin, Run, Stack
 from core.store import Store
 from core.tables import frame
@@ -45,7 +46,7 @@ def test_windows_have_proxies_and_t_where_queries_are_judged(tmp_path: Path):
         run_id=run_id, collection_id="c", stack=Stack({"name": "live"}), label="live", origin=Origin.IMPORT
     )
     asked = [
-        {"run_id": run_id, "query_id": name, "signal": drifting.ASKED_AT, "value": at * DAY}
+        {"run_id": run_id, "query_id": name, "signal": ASKED_AT, "value": at * DAY}
         for at, name in enumerate(names)
     ]
     ranked = read.rankings([read.runs()["run_id"].item()], stage="final").with_columns(run_id=pl.lit(run_id))

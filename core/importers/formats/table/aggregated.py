@@ -227,7 +227,7 @@ def timings(table: Table, means: Meaning, keys: pl.DataFrame, *, per_row: bool) 
         if value.factor != 1.0:
             said = f"converted from {unit_of(value)} to milliseconds"
             notes.append(f"{table.name}: `{shown(value.column)}` {said}.")
-    rows = pl.concat(parts, how="diagonal")
+    rows = _as_measured(pl.concat(parts, how="diagonal"))
     order = pl.int_range(1, pl.len() + 1).over(*_QUERY, "stage")
     rows = rows.with_columns(pl.coalesce("repeat", order).alias("repeat"))
     twice = again(rows, *_QUERY, "stage", "repeat")
@@ -235,6 +235,14 @@ def timings(table: Table, means: Meaning, keys: pl.DataFrame, *, per_row: bool) 
     wrong = rows.filter(~pl.col("repeat").is_between(1, 32_767))
     refuse(wrong, "A repeat counts from 1.", table.name, "repeat")
     return Import(frames=frames_of(timings=rows), notes=tuple(notes), left_out=tuple(empty))
+
+
+def _as_measured(rows: pl.DataFrame) -> pl.DataFrame:
+    """Sort rows by when they were measured, a number or a date as ISO 8601 writes it; as they are without."""
+    at = rows["measured_at"]
+    number = at.cast(pl.Float64, strict=False)
+    when = number if number.null_count() == at.null_count() else at
+    return rows.with_columns(measured_at=when).sort("measured_at", nulls_last=True, maintain_order=True)
 
 
 def usage(table: Table, means: Meaning, keys: pl.DataFrame, *, per_row: bool) -> Import:

@@ -105,8 +105,8 @@ def measured(opened: Opened, ids: Mapping[str, str], *, per_row: bool) -> Import
 
 
 def _keys(opened: Opened, ids: Mapping[str, str]) -> pl.DataFrame:
-    """Return of every row run_id, query_id, repeat and line."""
-    keys = keyed(opened, "run", "query_id", "repeat")
+    """Return of every row run_id, query_id, repeat, measured_at and line."""
+    keys = keyed(opened, "run", "query_id", "repeat", "measured_at")
     return keys.with_columns(
         pl.col("run").replace_strict(ids, return_dtype=pl.String).alias("run_id"),
         numbers(keys, "repeat", opened.member.name, whole=True),

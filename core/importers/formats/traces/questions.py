@@ -14,12 +14,11 @@ from core.importers.formats.traces.spans import Document, Kind, Span
 from core.importers.read.jsons import Json
 from core.importers.read.member import Member, digest_of
 from core.importers.read.text import shown
-from core.importers.samples import UNNAMED, Answered, Sample, answered, assemble
+from core.importers.samples import ASKED_AT, UNNAMED, Answered, Sample, answered, assemble
 from core.importers.settings import axes_of, kept
 
 _STAGES: Mapping[Kind, str] = {"model": "generate", "embedding": "embed", "reranker": "rerank"}
 _MOST_STEPS = 1_000
-ASKED_AT = "asked_at"  # Signal of when a question was asked; seconds since 1970 (UTC)
 _TIMES = (
     "Times are the lengths of the steps that retrieved, reranked and answered; that of a whole trace is "
     "not taken, because it is that of the application, answering included."
