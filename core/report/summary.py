@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from core.decide.axes import LIMITS
 from core.report.tables import WORDS, Data, costs, counted, said_in, written_as
 from core.views import text
-from core.views.decision.facts import NEAR
 from core.views.decision.near import OVERTURNED, way_in
 from core.views.decision.words import good_enough
+from core.views.golden.value import NEAR
 from core.views.workspace.scope import MEAN, Quality
 
 if TYPE_CHECKING:

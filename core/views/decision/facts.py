@@ -25,7 +25,7 @@ from core.views.decision.near import (
     promising_words,
     scores_missing,
 )
-from core.views.golden.value import to_judge
+from core.views.golden.value import NEAR, to_judge
 from core.views.workspace.beside import ENDS, limit_words, measure_of
 from core.views.workspace.clusters import one_known
 from core.views.workspace.comparable import MANY_HOLES
@@ -40,7 +40,6 @@ FEW_QUERIES = 30
 """Below this a difference between stacks of the usual size cannot be shown; said as a warning."""
 PROTOCOL_QUERIES = 50  # What the CLQ paper's own protocol takes (§3.1)
 SURE = 0.9
-NEAR = 0.05  # Chances that are no further apart than this are told once
 """Share of the resamples in which the chosen stack must meet the limits for nothing to be said."""
 AVERAGES = "no interval"
 ONE_PLACE = "one place known"
