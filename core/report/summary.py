@@ -233,7 +233,7 @@ def terms(data: Data, view: View) -> dict[str, str]:
         **_measure(view.quality),
         "n": "how many questions the figure is a mean of",
         "95 % interval": "with other such questions the figure would lie in it 19 times of 20",
-        "expected": "what new questions should give; the best of many looks a little too good",
+        "expected": "what new questions should give, and its interval; the best of many looks too good",
         on: _TYPICAL[on],
         "PGS": f"probability of good selection (a good choice): {good} in so many simulated repeats",
         "judging": "grading how useful a result is; what nobody graded counts as useless",

@@ -55,7 +55,7 @@ WEIGH_BACK = "Queries taken by these shares must be weighted back to the shares 
 BEST_STACK = "the best as usual"
 ASSUMED_USD = 0.01  # A judgement, while nobody names a price
 _SAME = ("quality", "quality_low", "quality_high", "n", "latency_ms", "cost")
-SAME_CHANCES = (*_SAME, "p_best", "p_feasible", "p_frontier", "p_sla")
+SAME_CHANCES = (*_SAME, "p_best", "p_again", "p_feasible", "p_frontier", "p_sla")
 SAME_GAP = (*_SAME, "d_quality", "d_low", "d_high")  # What stacks have in common that are one row
 
 
@@ -339,7 +339,7 @@ def _passages(view: View, ask: Ask, unjudged: Next) -> Blocks:
 
 
 NUMBERS, INTERVAL = ("quality", "latency_ms", "cost"), ("quality_low", "quality_high", "n")
-CHANCES = ("stack", "status", "p_best", "p_feasible", "p_frontier", *NUMBERS, "unknown")
+CHANCES = ("stack", "status", "p_best", "p_again", "p_feasible", "p_frontier", *NUMBERS, "unknown")
 TIES = (
     *("stack", "quality", "d_quality", "d_low", "d_high", "latency_ms", "cost"),
     COLUMNS["reading"].but("query by query"),

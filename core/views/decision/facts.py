@@ -69,7 +69,7 @@ NUMBERS = (
     "cost_per",
     "correct",
 )
-CHANCES = ("p_frontier", "p_sla", "p_feasible", "p_best")
+CHANCES = ("p_frontier", "p_sla", "p_feasible", "p_best", "p_again")
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,8 @@ def soundness(
     if low is None or high is None:
         findings.append(Finding(False, "No interval: these figures came without per-query data."))
     else:
-        findings.append(Finding(True, f"95 % interval of {quality.name}:{text.interval(low, high)}."))
+        ends = text.interval(low, high)
+        findings.append(Finding(True, f"95 % interval of {quality.name} by itself:{ends}."))
         findings += _lead(row, runner_up, quality, paired)
     if row["latency_ms"] is None:
         findings.append(Finding(False, f"Latency unknown: {row['latency_note']}."))
@@ -301,6 +302,8 @@ def _sure(chosen: dict[str, object] | None, sure: Assessment) -> dict[str, objec
         "pgs": sure.pgs,
         "pgs_unknown": sure.unknown or None,
         "expected_quality": sure.expected,
+        "expected_low": sure.expected_low,
+        "expected_high": sure.expected_high,
         "ahead": sure.ahead,
         "clusters": None,
         "effective_n": None,
