@@ -214,7 +214,8 @@ def chances(
     shares[1, ~known[LATENCY.key] if constraints.sla_ms is not None else slice(None)] = np.nan
     shares[2, _any_unknown(known, required)] = np.nan
     varies = sample.quality_varies | sample.latency_varies
-    return Chances(*shares, varies)
+    frontier, sla, within, best, again = shares
+    return Chances(frontier, sla, within, best, again, varies)
 
 
 def _any_unknown(known: Mapping[str, Mask], among: Sequence[Axis]) -> Mask:
