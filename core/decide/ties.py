@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from core.decide.axes import Axis, Floats, floats
 from core.stats.intervals import CLUSTERS, SEED, Labels, Sample, paired_rows
 from core.stats.latency import TOTAL
-from core.stats.significance import Setup, bounds, student_ends
+from core.stats.significance import Setup, bounds, compare, student_ends
 
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.intp]
@@ -98,6 +98,10 @@ class Paired:
         one, other = paired_rows(self._sample, np.full(len(rows), best), rows)
         low, high = bounds(one, other, Setup(level=LEVEL, seed=self.seed))
         return other.estimate() - one.estimate(), low, high
+
+    def compared(self, first: int, second: int) -> pl.DataFrame:
+        """Compare two stacks, the first with the second: a row of `core.stats.significance.compare`."""
+        return compare(self._sample, [second], [first], Setup(level=LEVEL, seed=self.seed))
 
     def common(self, best: int, rows: Rows) -> Rows:
         """Return how many queries each of some stacks has in common with one [m]."""

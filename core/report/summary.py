@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from core.decide.axes import LIMITS
 from core.report.tables import WORDS, Data, costs, counted, said_in, written_as
 from core.views import text
+from core.views.decision.facts import NEAR
 from core.views.decision.near import OVERTURNED, way_in
 from core.views.decision.words import good_enough
-from core.views.golden.value import NEAR
 from core.views.workspace.scope import MEAN, Quality
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ _TIMED = {
 }
 CHANGES = 4  # What would change the choice is said of so many at most
 _SURE = 0.995  # From this chance on, whole percents would say always; from 1 less it on, never
-_MORE = "judging more"
+_MORE = "judging more passages"
 _PLAIN = {"SLA": "time limit"}
 """What a limit is called, where its usual name is one of the field."""
 
@@ -133,7 +133,8 @@ def _sure(data: Data) -> str:
         sure = f"It is a good choice with {_chance(chance)} probability"
         judged = data["pgs_if_judged"]
         if first is not None and first.what == _MORE and judged is not None and judged < chance - NEAR:
-            return f"Good with {_chance(chance)} probability; judging more could make it {_chance(judged)}."
+            good = f"Good with {_chance(chance)} probability"
+            return f"{good}; judging more passages could make it {_chance(judged)}."
     return f"{sure}; {first.what if first else 'nothing close by'} could change it."
 
 
@@ -180,7 +181,7 @@ def _more_known(data: Data) -> Iterator[_Change]:
         some = text.count(better, "stack looks", "stacks look")
         yield _Change("measuring more", f"Measuring more: {some} better, but time or cost is unknown.")
     if _judging(data):
-        yield _Change(_MORE, "Judging more: others lead if all their unjudged results are good.")
+        yield _Change(_MORE, "Judging more passages: others lead if all their unjudged results are good.")
 
 
 def _judging(data: Data) -> bool:
@@ -233,7 +234,7 @@ def terms(data: Data, view: View) -> dict[str, str]:
         **_measure(view.quality),
         "n": "how many questions the figure is a mean of",
         "95 % interval": "with other such questions the figure would lie in it 19 times of 20",
-        "expected": "what new questions should give, and its interval; the best of many looks too good",
+        "expected": "what new questions should give; the best of many looks a little too good",
         on: _TYPICAL[on],
         "PGS": f"probability of good selection (a good choice): {good} in so many simulated repeats",
         "judging": "grading how useful a result is; what nobody graded counts as useless",

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri, stdtrit
+from scipy.special import chdtri, ndtri, stdtrit
 
 from core.stats.intervals import (
     FEW,
@@ -60,6 +60,32 @@ def queries_needed(sd: ArrayLike, difference: ArrayLike) -> Floats:
     """Give how many queries show a difference of that size, with `POWER` at the level `ALPHA`; NaN for 0."""
     ratio = quotient(np.asarray(sd, dtype=np.float64), np.abs(np.asarray(difference, dtype=np.float64)))
     return np.ceil((_Z * ratio) ** 2)
+
+
+PILOT = 0.8
+"""Level of the limits of what a pilot says of further questions: nine in ten lie within an end."""
+
+
+def spread_limits(sd: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
+    """Return the `PILOT` limits of a standard deviation that n questions show (chi-square); NaN below two."""
+    seen, free = np.asarray(sd, dtype=np.float64), np.asarray(n, dtype=np.float64) - 1
+    ends = (chdtri(np.maximum(free, 1), tail) for tail in ((1 - PILOT) / 2, (1 + PILOT) / 2))
+    low, high = (np.where(free >= 1, seen * np.sqrt(np.maximum(free, 1) / end), np.nan) for end in ends)
+    return low, high
+
+
+def needed_limits(gap: ArrayLike, sd: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
+    """Return the fewest and the most questions that may show a difference that n of them estimated.
+
+    The ends are those of `PILOT` limits of the difference in standard deviations (Hedges & Olkin 1985, §5),
+    so that both its parts are unsure. The larger end has `POWER` in nine of ten pilots; it is NaN where the
+    difference may be none.
+    """
+    counts = np.maximum(np.asarray(n, dtype=np.float64), 1)
+    size = quotient(np.abs(np.asarray(gap, dtype=np.float64)), np.asarray(sd, dtype=np.float64))
+    reach = ndtri((1 + PILOT) / 2) * np.sqrt(1 / counts + size**2 / (2 * counts))
+    fewest, most = queries_needed(1.0, size + reach), queries_needed(1.0, np.maximum(size - reach, 0.0))
+    return fewest, most
 
 
 def differences(one: Sample, other: Sample) -> Floats:
@@ -164,8 +190,9 @@ def compare(sample: Sample, first: ArrayLike, second: ArrayLike, setup: Setup | 
         clusters, as is p), p (two-sided), exact (every swap was tried), p_holm (adjusted over these pairs),
         wins, ties, losses (of the second, with the tolerance), sd (of the queries' differences; of their
         linear part for a ratio of means), d_z = difference / sd (null where nothing varies), superiority,
-        detectable (smallest difference that these units show at 80 % power), needed (queries that would show
-        the observed difference, in clusters of the same size).
+        detectable (smallest difference that these units show at 80 % power), detectable_high (where the
+        spread is at its upper `PILOT` limit), needed (queries that would show the observed difference, in
+        clusters of the same size), needed_low and needed_high (see `needed_limits`).
     """
     chosen = setup or Setup()
     left, right = (np.asarray(rows, dtype=np.intp) for rows in (first, second))
@@ -208,8 +235,16 @@ def _block(sample: Sample, left: NDArray[np.intp], right: NDArray[np.intp], setu
         "d_z": quotient(gap, np.where(sd > _ROUNDING, sd, 0.0)),
         "superiority": superiority(gains),
         "detectable": detectable(apart, units),
-        "needed": np.ceil(queries_needed(apart, gap) * (n / np.maximum(units, 1))),
+        "detectable_high": detectable(spread_limits(apart, units)[1], units),
+        **_needed(gap, apart, units, n / np.maximum(units, 1)),
     }
+
+
+def _needed(gap: Floats, apart: Floats, units: NDArray[np.int64], each: Floats) -> dict[str, Floats]:
+    """Return how many questions show the observed difference, in clusters of as many each."""
+    fewest, most = needed_limits(gap, apart, units)
+    counts = {"needed": queries_needed(apart, gap), "needed_low": fewest, "needed_high": most}
+    return {name: np.ceil(many * each) for name, many in counts.items()}
 
 
 def bounds(one: Sample, other: Sample, setup: Setup) -> tuple[Floats, Floats]:

@@ -181,7 +181,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "golden",
             "Golden sets",
             ":material/fact_check:",
-            "How many judgements carry the scores, and whether judging more could change them.",
+            "How many judgements carry the scores, and whether judging more passages could change them.",
             {
                 "questions": "How do I get questions from documents alone?",
                 "build": "How do I get judgements from a model?",

@@ -114,6 +114,18 @@ def weight(size: float) -> str:
     return count(int(size), "byte")
 
 
+def more_questions(low: float | None, likely: float | None, high: float | None) -> str:
+    """Say how many questions would show an observed difference (`core.stats.significance.needed_limits`).
+
+    Takes the fewest, the number itself and the most; None = no number does.
+    """
+    if likely is None or low is None:
+        return "No number of questions shows a difference of 0."
+    if high is None:
+        return f"About {likely:,.0f} questions would show it, at least {low:,.0f}; it may be none."
+    return f"Plan for {high:,.0f} questions to show it with 80 % power; {low:,.0f} may do."
+
+
 def sample(n: object) -> str:
     """Return the number of queries that a mean rests on: ``n = 2,837``, or ``n unknown``."""
     return f"n = {n:,}" if isinstance(n, int) else f"n = {n}" if n is not None else f"n {UNKNOWN}"

@@ -210,7 +210,7 @@ MISS = {
     "value": 506.0, "over": 6.0, "cost_per": None,
 }  # fmt: skip
 TURN = {"stack": "b", "of": "quality", "now": 0.5, "then": 0.6, "by": 0.1, "winner": "b", "reason": None}
-JUDGE = ("Judging more could overturn the choice: 2 other feasible stacks could overtake it.",)
+JUDGE = ("Judging more passages could overturn the choice: 2 other feasible stacks could overtake it.",)
 
 
 @pytest.mark.parametrize(
@@ -221,12 +221,15 @@ JUDGE = ("Judging more could overturn the choice: 2 other feasible stacks could 
         ({"pgs": 1.0}, "It is a good choice with over 99 % probability; nothing close by could change it."),
         ({"pgs": 0.0}, "It is a good choice with under 1 % probability; nothing close by could change it."),
         ({"near_misses": [MISS], "warnings": JUDGE}, "a time limit of 510 ms could change it."),
-        ({"near_misses": [{**MISS, "near": False}], "warnings": JUDGE}, "judging more could change it."),
+        (
+            {"near_misses": [{**MISS, "near": False}], "warnings": JUDGE},
+            "judging more passages could change it.",
+        ),
         (
             {"warnings": JUDGE, "pgs": 0.95, "pgs_if_judged": 0.51},
-            "Good with 95 % probability; judging more could make it 51 %.",
+            "Good with 95 % probability; judging more passages could make it 51 %.",
         ),
-        ({"warnings": JUDGE, "pgs": 0.95, "pgs_if_judged": 0.93}, "judging more could change it."),
+        ({"warnings": JUDGE, "pgs": 0.95, "pgs_if_judged": 0.93}, "judging more passages could change it."),
         ({"promising": [{"gain": 0.1}]}, "measuring more could change it."),
         (
             {"promising": [{"gain": -0.1}], "would_turn": [TURN]},
@@ -248,7 +251,7 @@ def test_what_would_change_it_names_what_then_ships():
     data = fake(near_misses=both, warnings=JUDGE, would_turn=[TURN], latency_ms=9.0, cost=1.25)
     assert changes(data) == [
         "A time limit of 510 ms: then b ships.",
-        "Judging more: others lead if all their unjudged results are good.",
+        "Judging more passages: others lead if all their unjudged results are good.",
         "A budget of $0.5 / 1M: then c ships.",
         "A quality of 0.600 instead of 0.500 for b: then it ships.",
     ]

@@ -12,7 +12,7 @@ from core.golden.questions.spread import Spread
 from core.golden.questions.writing import DRAFT, KNOWN, TWIN, wanted
 from core.pipeline.sweep.plan import Bill, Line, asked_seconds, priced_lines
 from core.pipeline.sweep.problems import Problem
-from core.stats.significance import detectable, queries_needed
+from core.stats.significance import detectable, queries_needed, spread_limits
 
 FINE = 0.03  # The difference that is asked about besides
 _SAMPLE = 60  # Calls that are counted; the sum is scaled
@@ -33,7 +33,7 @@ class QuestionsPlan(Bill):
     language: str
     seconds: float  # How long the calls take, as far as is known
     shows: float  # The smallest difference in RR@10 that so many show, at the usual power and level
-    needed: int  # How many show a difference of `FINE`
+    needed: tuple[int, int]  # How many show a difference of `FINE`: as it is, and at the spread's upper limit
     spread: Spread  # That both rest on
 
 
@@ -55,9 +55,14 @@ def plan(job: QuestionsJob, *, problems: Sequence[Problem] = ()) -> QuestionsPla
         seconds=sum(asked_seconds(line, chat) for line in lines) if chat else 0.0,
         problems=tuple(problems),
         shows=float(detectable(job.spread.sd, count)),
-        needed=int(queries_needed(job.spread.sd, FINE)),
+        needed=_needed(job.spread),
         spread=job.spread,
     )
+
+
+def _needed(spread: Spread) -> tuple[int, int]:
+    most = spread.sd if spread.questions < 2 else float(spread_limits(spread.sd, spread.questions)[1])
+    return int(queries_needed(spread.sd, FINE)), int(queries_needed(most, FINE))
 
 
 def _lines(job: QuestionsJob) -> Iterator[Line]:

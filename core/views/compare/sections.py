@@ -48,7 +48,19 @@ NUMBERS = (
     "verdict",
     COLUMNS["n"].but(about="Queries that count for both."),
 )
-MORE = ("wins", "ties", "losses", "superiority", "d_z", "detectable", "needed", "p")
+MORE = (
+    "wins",
+    "ties",
+    "losses",
+    "superiority",
+    "d_z",
+    "detectable",
+    "detectable_high",
+    "needed",
+    "needed_low",
+    "needed_high",
+    "p",
+)
 PAIR = ("second", COLUMNS["first"].but("against", "", form="text", width=200))
 BESIDE = {
     **{column if isinstance(column, str) else column.name: column for column in NUMBERS},

@@ -142,13 +142,18 @@ def how(rows: pl.DataFrame, setup: Setup) -> str:
     exact = "exact" if rows["exact"].all() else f"{setup.permutations:,} random swaps"
     if exact != "exact" and rows["exact"].any():
         exact += ", exact for few queries"
-    least = rows["detectable"].drop_nulls().to_numpy()
-    shown = text.score(float(np.median(least))) if len(least) else ""
+    likely, most = (rows[name].drop_nulls().to_numpy() for name in ("detectable", "detectable_high"))
+    shown = f"{text.score(float(np.median(most)))} up" if len(most) else ""
+    if shown:
+        shown += f" ({text.score(float(np.median(likely)))} if their spread is as seen)"
+    row = rows.row(0, named=True)
+    more = text.more_questions(row["needed_low"], row["needed"], row["needed_high"])
+    power = f" With 80 % power these queries show true differences from about {shown}. {more}" * bool(shown)
     return (
         f"Every stack on the same queries: {100 * setup.level:g} % {setup.method} interval of "
         f"{setup.resamples:,} bootstrap resamples, paired randomisation test ({exact}), seed {setup.seed}"
         f"{family if rows.height > 1 else ''}."
-        + (f" With 80 % power these queries show true differences from about {shown} up." if shown else "")
+        f"{power}"
     )
 
 
@@ -165,9 +170,9 @@ def doubt(rows: pl.DataFrame, quality: Quality) -> str:
     behind, ahead = (row["first"], row["second"]) if row["difference"] > 0 else (row["second"], row["first"])
     others = "" if rows.height == 1 else f" {turned.height} of {text.count(rows.height, 'comparison')}"
     return (
-        f"Judging more could overturn{others or ' this'}: were every unjudged passage that only {behind} has "
-        f"in its Top-{quality.k} of grade 5, and every one that only {ahead} has of grade 1, {behind} would "
-        f"lead by {text.score(abs(row['if_judged']))} {quality.name}."
+        f"Judging more passages could overturn{others or ' this'}: were every unjudged passage that only "
+        f"{behind} has in its Top-{quality.k} of grade 5, and every one that only {ahead} has of grade 1, "
+        f"{behind} would lead by {text.score(abs(row['if_judged']))} {quality.name}."
     )
 
 

@@ -75,8 +75,7 @@ def _named_rows(layout: theme.Spec, rows: pl.DataFrame, words: Sequence[str]) ->
 
 
 def _hovers(drawn: pl.DataFrame) -> list[str]:
-    dots = ((column, title) for column, title, *_ in _DOTS)
-    parts = [("p_best", "best"), ("p_again", "again on new queries"), *dots]
+    parts = [("p_best", "best"), *((column, title) for column, title, *_ in _DOTS)]
     return [
         "<br>".join(
             [f"<b>{text.escape(row['name'])}</b>"]

@@ -25,7 +25,7 @@ from core.views.decision.near import (
     promising_words,
     scores_missing,
 )
-from core.views.golden.value import NEAR, to_judge
+from core.views.golden.value import to_judge
 from core.views.workspace.beside import ENDS, limit_words, measure_of
 from core.views.workspace.clusters import one_known
 from core.views.workspace.comparable import MANY_HOLES
@@ -40,6 +40,7 @@ FEW_QUERIES = 30
 """Below this a difference between stacks of the usual size cannot be shown; said as a warning."""
 PROTOCOL_QUERIES = 50  # What the CLQ paper's own protocol takes (§3.1)
 SURE = 0.9
+NEAR = 0.05  # Chances that are no further apart than this are told once
 """Share of the resamples in which the chosen stack must meet the limits for nothing to be said."""
 AVERAGES = "no interval"
 ONE_PLACE = "one place known"
@@ -69,7 +70,10 @@ NUMBERS = (
     "cost_per",
     "correct",
 )
-CHANCES = ("p_frontier", "p_sla", "p_feasible", "p_best", "p_again")
+CHANCES = ("p_frontier", "p_sla", "p_feasible", "p_best")
+
+
+MEANWHILE = "Until then the limits, cost and speed decide between stacks that tie."
 
 
 @dataclass(frozen=True)
@@ -86,14 +90,13 @@ def soundness(
     """Give how far a row of the stack table can be trusted: n, interval, latency, holes, unjudged queries."""
     n, low, high = row["n"], row["quality_low"], row["quality_high"]
     many = n is not None and n >= PROTOCOL_QUERIES
-    carried = "" if n is None else f"{text.count(n, 'query carries', 'queries carry')} the mean"
-    said = f"{carried}{'' if many else f'; the paper used {PROTOCOL_QUERIES}'}."
-    findings = [Finding(many, said if carried else "The number of queries is unknown.")]
+    counted = "" if n is None else f"The mean is over {text.count(n, 'query', 'queries')}"
+    said = f"{counted}{'' if many else f'; the paper used {PROTOCOL_QUERIES}'}."
+    findings = [Finding(many, said if counted else "The number of queries is unknown.")]
     if low is None or high is None:
         findings.append(Finding(False, "No interval: these figures came without per-query data."))
     else:
-        ends = text.interval(low, high)
-        findings.append(Finding(True, f"95 % interval of {quality.name} by itself:{ends}."))
+        findings.append(Finding(True, f"95 % interval of {quality.name}:{text.interval(low, high)}."))
         findings += _lead(row, runner_up, quality, paired)
     if row["latency_ms"] is None:
         findings.append(Finding(False, f"Latency unknown: {row['latency_note']}."))
@@ -127,7 +130,18 @@ def _lead(
     surely = min(ends) > 0
     interval = f"[{text.signed(min(ends))}, {text.signed(max(ends))}]"
     doubt = "" if surely else "; it may be behind"
-    return [Finding(surely, f"{text.signed(lead)} {interval} ahead of the runner-up, query by query{doubt}.")]
+    found = [
+        Finding(surely, f"{text.signed(lead)} {interval} ahead of the runner-up, query by query{doubt}.")
+    ]
+    if surely:
+        return found
+    power = paired.compared(first, other).row(0, named=True)
+    least = power["detectable_high"]
+    if least is not None:
+        shown = f"These queries show differences from about {text.score(least)} up (80 % power)."
+        more = text.more_questions(power["needed_low"], power["needed"], power["needed_high"])
+        found.append(Finding(False, f"{shown} {more} {MEANWHILE}"))
+    return found
 
 
 def caveats(table: pl.DataFrame, decision: Decision, asked: View) -> dict[str, str]:
@@ -161,16 +175,16 @@ def if_judged(asked: View) -> float | None:
 
 
 def worth_judging(table: pl.DataFrame, decision: Decision, asked: View) -> dict[str, str | None]:
-    """Say what judging more could do to the choice; nothing where it could do nothing."""
+    """Say what judging more passages could do to the choice; nothing where it could do nothing."""
     said = overturned(table, decision, asked.quality)
     if said is None or asked.sure.pgs is None:
-        return {"judging more could overturn it": said}
+        return {"judging more passages could overturn it": said}
     filled = if_judged(asked)
     if filled is None or filled >= asked.sure.pgs - NEAR:
-        return {"judging more could overturn it": said}
+        return {"judging more passages could overturn it": said}
     chance = text.percent(filled)
     like = f"Were unjudged passages like judged ones, the chance would be {chance}."
-    return {f"judging more could make it {chance}": f"{said} {like}"}
+    return {f"judging more passages could make it {chance}": f"{said} {like}"}
 
 
 def unanswerable(asked: View) -> dict[str, str]:
@@ -302,8 +316,6 @@ def _sure(chosen: dict[str, object] | None, sure: Assessment) -> dict[str, objec
         "pgs": sure.pgs,
         "pgs_unknown": sure.unknown or None,
         "expected_quality": sure.expected,
-        "expected_low": sure.expected_low,
-        "expected_high": sure.expected_high,
         "ahead": sure.ahead,
         "clusters": None,
         "effective_n": None,

@@ -224,7 +224,7 @@ def promising_words(rows: pl.DataFrame, decision: Decision) -> str:
     )
 
 
-OVERTURNED = "Judging more could overturn the choice"
+OVERTURNED = "Judging more passages could overturn the choice"
 
 
 def overturned(table: pl.DataFrame, decision: Decision, quality: Quality) -> str | None:

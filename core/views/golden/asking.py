@@ -119,7 +119,9 @@ def size_of(plan: QuestionsPlan) -> str:
 def shows(plan: QuestionsPlan) -> str:
     """Say what so many questions tell apart, and how many a finer difference asks for."""
     told = f"{count(plan.count, 'question')} tell apart stacks that differ by {score(plan.shows)} in RR@10"
-    told += "" if plan.count >= plan.needed else f"; for .03 ask {plan.needed:,}"
+    likely, most = plan.needed
+    upto = f" to {most:,}" if most > likely else ""
+    told += "" if plan.count >= most else f"; for .03 ask {likely:,}{upto}"
     spread = plan.spread
     where = (
         f"{count(spread.stacks, 'different stack')} and {count(spread.questions, 'question')} here"

@@ -29,7 +29,7 @@ PART = (
 )
 HOLES = (
     "A passage that nobody judged counts as 0. The line reaches from all of them being of grade 1 to "
-    "all being of grade 5. Where lines overlap, judging more could change the order."
+    "all being of grade 5. Where lines overlap, judging more passages could change the order."
 )
 BIAS = (
     "Leave one system out: a stack's score without the judgements of passages that no stack of other "
@@ -199,13 +199,13 @@ MORE_PAIRS: Columns = (
 
 
 def answer(judged: Judged, overturned: str | None, table: pl.DataFrame) -> str:
-    """Tell whether judging more could change the decision; takes what `scores.overturned` says."""
+    """Tell whether judging more passages could change the decision; takes what `scores.overturned` says."""
     if reason := undecided(table):
         return f"{_judgements(judged)}. {reason}"
     if overturned:
-        return "Judging more could overturn the choice."
+        return "Judging more passages could overturn the choice."
     if table["hole_high"].count():
-        return "Judging more could not overturn the choice."
+        return "Judging more passages could not overturn the choice."
     return f"{_judgements(judged)} carry the scores here."
 
 

@@ -1,4 +1,4 @@
-"""What judging more could make of a comparison, against a store in which just that was judged."""
+"""What judging more passages could make of a comparison, against a store in which just that was judged."""
 
 from __future__ import annotations
 

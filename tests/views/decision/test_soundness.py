@@ -34,8 +34,8 @@ def test_what_limits_a_stack(quality: float | None, proc: float | None, pool: st
 
 @pytest.mark.parametrize(
     ("n", "good", "words"),
-    [(64, True, "64 queries carry the mean."), (50, True, "50 queries carry the mean."),
-     (1, False, "1 query carries the mean; the paper used 50."),
+    [(64, True, "The mean is over 64 queries."), (50, True, "The mean is over 50 queries."),
+     (1, False, "The mean is over 1 query; the paper used 50."),
      (None, False, "The number of queries is unknown.")],
 )  # fmt: skip
 def test_few_queries_speak_against_trust(n: int | None, good: bool, words: str):
@@ -47,7 +47,7 @@ def test_few_queries_speak_against_trust(n: int | None, good: bool, words: str):
     ("interval", "good", "words"),
     [
         ((None, None), False, "No interval: these figures came without per-query data."),
-        ((0.4, 0.6), True, "95 % interval of RA-nWG@10 by itself: [0.400, 0.600]."),
+        ((0.4, 0.6), True, "95 % interval of RA-nWG@10: [0.400, 0.600]."),
     ],
 )
 def test_an_interval_is_told(interval: tuple[float | None, float | None], good: bool, words: str):

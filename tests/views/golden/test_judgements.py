@@ -136,7 +136,10 @@ def test_the_demo_page(demo_store: Path):
     assert len(charts.bounds_figure(bounds, AT_10).data[0].x) == rows.height
     assert list(charts.bounds_figure(bounds, AT_10, bounds["name"][3]).layout.yaxis.ticktext)[3][0] == "▸"
     said = [sections.answer(found, doubt, rows) for doubt in ("2 stacks", None)]
-    assert said == ["Judging more could overturn the choice.", "Judging more could not overturn the choice."]
+    assert said == [
+        "Judging more passages could overturn the choice.",
+        "Judging more passages could not overturn the choice.",
+    ]
     assert sections.answer(found, None, rows.clear()).startswith("1")
     cards = sections.cards(found, rows, AT_10)
     assert cards[0][1] == f"{found.mix['median'][-1]:g}"
