@@ -18,6 +18,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from core.decide.rules import Constraints, decide
 from core.decide.selection import assess
 from core.decide.ties import Paired
 from core.paths import ROOT
-from core.stats.intervals import weights
+from core.stats.intervals import Labels, weights
 
 Floats = NDArray[np.float64]
 SEED, DELTA = 20251112, 0.01
@@ -51,6 +52,14 @@ class World:
     stacks: int
     queries: int
     true: Callable[[np.random.Generator, int], Floats]
+    family: float = 0.0  # share of what sets a stack apart that it has in common with three others
+    cluster: int = 1  # queries that come from one document
+    within: float = 0.0  # share of what varies between queries that lies between documents
+
+    @cached_property
+    def labels(self) -> Labels | None:
+        """Return of which document each query is [Q]; None where each is by itself."""
+        return None if self.cluster == 1 else np.arange(self.queries) // self.cluster
 
 
 def _normal(random: np.random.Generator, stacks: int, spread: float = 0.05) -> Floats:
@@ -69,6 +78,14 @@ def _near_equals(random: np.random.Generator, stacks: int) -> Floats:
     return random.normal(0.5, 0.005, stacks)
 
 
+def _families(random: np.random.Generator, stacks: int) -> Floats:
+    return np.repeat(random.normal(0.5, 0.05, -(-stacks // _KIN)), _KIN)[:stacks] + random.normal(
+        0, 0.005, stacks
+    )
+
+
+_KIN = 4
+SIZES_OF_WORLDS = ((6, 64), (20, 50), (20, 200), (76, 64))
 WORLDS = tuple(
     World(f"{name}, {stacks} stacks, n = {queries}", stacks, queries, true)
     for name, true in (
@@ -77,8 +94,27 @@ WORLDS = tuple(
         ("long tail", _long_tail),
         ("near equals", _near_equals),
     )
-    for stacks, queries in ((6, 64), (20, 50), (20, 200), (76, 64))
+    for stacks, queries in SIZES_OF_WORLDS
+) + tuple(
+    World(f"{name}, {stacks} stacks, n = {queries}", stacks, queries, true, *shape)
+    for name, true, shape in (("families", _families, (0.8,)), ("clusters", _normal, (0.0, 4, 0.4)))
+    for stacks, queries in SIZES_OF_WORLDS
 )
+
+
+def drawn_of(world: World, true: Floats, random: np.random.Generator) -> Floats:
+    """Draw results per query around true qualities [S, Q]."""
+    kin = np.arange(world.stacks) // _KIN
+    documents = np.arange(world.queries) // world.cluster
+
+    def noise(rows: int) -> Floats:
+        between = random.normal(0, 1, (rows, int(documents[-1]) + 1))[:, documents]
+        own = random.normal(0, 1, (rows, world.queries))
+        return np.sqrt(world.within) * between + np.sqrt(1 - world.within) * own
+
+    apart = np.sqrt(world.family) * noise(int(kin[-1]) + 1)[kin]
+    apart += np.sqrt(1 - world.family) * noise(world.stacks)
+    return np.asarray(true[:, None] + SPREAD / 2 * noise(1) + SPREAD * np.sqrt(0.75) * apart)
 
 
 @dataclass(frozen=True)
@@ -94,16 +130,23 @@ class Told:
     expected: float  # its expected quality less the true one
 
 
-def trial(values: Floats, true: Floats, cost: Floats, latency: Floats | None = None) -> Told:
+def trial(
+    values: Floats,
+    true: Floats,
+    cost: Floats,
+    latency: Floats | None = None,
+    *,
+    labels: Labels | None = None,
+) -> Told:
     """Decide on results per query [S, Q], of stacks whose true qualities are known [S]."""
     count, queries = values.shape
     names = [f"s{row:05}" for row in range(count)]
     ms = np.full(count, np.nan) if latency is None else latency
     figures = {"quality": values.mean(axis=1), "latency_ms": ms, "cost": cost}
     table = pl.DataFrame({"run_id": names, **figures}).fill_nan(None)
-    paired, limits = Paired(names, values), Constraints(delta=DELTA, jitter_ms=1e9)
+    paired, limits = Paired(names, values, clusters=labels), Constraints(delta=DELTA, jitter_ms=1e9)
     unknown = np.full(count, np.nan)
-    sample = JointSample(values, np.full((count, queries), np.nan), cost, unknown, ms)
+    sample = JointSample(values, np.full((count, queries), np.nan), cost, unknown, ms, clusters=labels)
     decision = decide(table, limits, paired=paired)
     held = beliefs(sample, seed=SEED, draws=DRAWN)
     sure = assess(table, decision, limits, held, paired)
@@ -136,9 +179,8 @@ def simulated(world: World, trials: int = TRIALS) -> list[Told]:
     told = []
     for _ in range(trials):
         true = world.true(random, world.stacks)
-        hard = random.normal(0, SPREAD / 2, world.queries)
-        own = random.normal(0, SPREAD * np.sqrt(0.75), (world.stacks, world.queries))
-        told.append(trial(true[:, None] + hard + own, true, random.random(world.stacks)))
+        values = drawn_of(world, true, random)
+        told.append(trial(values, true, random.random(world.stacks), labels=world.labels))
     return told
 
 

@@ -53,7 +53,10 @@ class Confidence:
     pgs: float | None  # it is within the limits, and nothing within them is better by more than `delta`
     delta: float  # the difference in quality that does not matter
     expected_quality: float | None  # what to expect of it on new queries
+    expected_low: float | None  # its 95 % interval, which holds although the stack was selected
+    expected_high: float | None
     p_best: float | None  # it is the very best within the limits; of equal bests each is
+    p_again: float | None  # it is that on as many new queries
     p_feasible: float | None  # it is within the limits
     p_sla: float | None  # it is within the latency target
     p_frontier: float | None  # no other stack beats it
@@ -106,11 +109,12 @@ class Decision(Shown):
         if row is None:
             return None
         shares = verdict.chances.row(row, named=True)
-        named = {name: shares[name] for name in ("p_best", "p_sla", "p_frontier")}
+        named = {name: shares[name] for name in ("p_best", "p_again", "p_sla", "p_frontier")}
         sure = verdict.sure
         return Confidence(
             sure_words(verdict.decision, sure), sure.pgs, verdict.decision.delta, sure.expected,
-            p_feasible=sure.p_feasible, **named, draws=draws(self.view), seed=self.view.seed,
+            sure.expected_low, sure.expected_high, p_feasible=sure.p_feasible, **named,
+            draws=draws(self.view), seed=self.view.seed,
         )  # fmt: skip
 
     @property

@@ -4,6 +4,11 @@ The best of many estimates is optimistic. Draws shrink the mean of every stack t
 ones before they add its deviation in a joint resample of the queries; the expected quality on new queries is
 its posterior mean under a prior estimated from all compared stacks by maximum likelihood without assuming its
 shape (Kiefer & Wolfowitz 1956, Ann. Math. Stat. 27). Stacks of equal results count once in both.
+
+The interval of a stack by itself does not hold for the one that is taken because it is the highest; moved to
+the expected quality it does (docs/statistics.md). What is the very best is counted in draws around a point
+halfway between both ways to shrink: the first alone says too much where many stacks are nearly as good as
+the best, the second too little where few are.
 """
 
 from __future__ import annotations
@@ -13,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from core.decide.axes import COST, QUALITY, Axis
 from core.decide.joint import JointSample
@@ -22,6 +28,8 @@ from core.stats.mixture import posterior_means
 
 Mask = NDArray[np.bool_]
 
+CONFIDENCE = 0.95
+_NOTHING = 1e-20  # Variance that rounding alone makes
 DRAWS = 10_000  # So that a chance is within .01
 _FEWEST = 500
 _CELLS = 8_000_000  # Stacks × draws, and draws × queries, that are held at most
@@ -35,7 +43,9 @@ class Beliefs:
     drawn: Floats  # [B, Q], how often each query counts in each draw
     means: Floats  # [S], the estimates; NaN = unknown
     quality: NDArray[np.float32]  # [S, B], shrunk draws
+    shrunk: Floats  # [S], around which they are drawn
     expected: Floats  # [S], posterior means
+    reach: Floats  # [S], half the width of the 95 % interval around the posterior mean
     distinct: int  # stacks of different results
     _asked: dict[tuple[str, int], Floats] = field(default_factory=dict, repr=False)
     _peaks: dict[int, NDArray[np.float32]] = field(default_factory=dict, repr=False)
@@ -45,6 +55,16 @@ class Beliefs:
         if sign not in self._peaks:
             self._peaks[sign] = (sign * self.quality).max(axis=1)
         return self._peaks[sign]
+
+    def leading(self) -> Floats:
+        """Return the draws that the very best is counted in [S, B]."""
+        apart = np.zeros(len(self.shrunk)) if _alike(self.shrunk) else (self.expected - self.shrunk) / 2
+        return np.asarray(self.quality + apart[:, None])
+
+    def again(self) -> Floats:
+        """Return draws of the means of as many new queries [S, B]: other queries around other true values."""
+        other = np.roll(self.quality, 1, axis=1) - self.shrunk[:, None]
+        return np.asarray(self.quality + other + (self.expected - self.shrunk)[:, None])
 
     def numbers(self, axis: Axis, rows: NDArray[np.intp]) -> NDArray[Any]:
         """Return the numbers of rows on an axis in every draw [m, B].
@@ -91,16 +111,39 @@ def beliefs(sample: JointSample, *, seed: int, draws: int = DRAWS) -> Beliefs | 
     parts = Sample.means(apart, alike).parts()
     variances = parts.var(axis=1, ddof=1) / parts.shape[1]
     middle = _shrunk(means, variances, first)
-    quality = middle[:, None] + _deviations(sample, means, (known, common), drawn)
+    deviations = _deviations(sample, means, (known, common), drawn)
+    quality = middle[:, None] + deviations
     expected = posterior_means(means[first], variances[first])[which.reshape(-1)]
     return Beliefs(
         sample=sample,
         drawn=drawn,
         means=_everywhere(means, known),
         quality=_everywhere(quality.astype(np.float32), known),
+        shrunk=_everywhere(middle, known),
         expected=_everywhere(expected, known),
+        reach=_everywhere(_reach(deviations, first, parts.shape[1]), known),
         distinct=len(first),
     )
+
+
+def _alike(values: Floats) -> bool:
+    return bool(np.nanmin(values) == np.nanmax(values))
+
+
+def _reach(deviations: Floats, first: NDArray[np.intp], units: int) -> Floats:
+    """Return half the width of Student's 95 % interval of each mean [S]; NaN where nothing varies.
+
+    Its variance is that of what all stacks share, and of how it departs from that: so a stack that is right
+    on each query is not taken to be without noise.
+
+    Args:
+        deviations: [S, B], drawn.
+        units: How many queries, or clusters of them, were drawn from.
+    """
+    shared = deviations[first].mean(axis=0)
+    variance = shared.var() + (deviations - shared).var(axis=1)
+    variance = np.where(variance > _NOTHING, variance, np.nan)
+    return np.asarray(stdtrit(units - 1, (1 + CONFIDENCE) / 2) * np.sqrt(variance * units / (units - 1)))
 
 
 def _everywhere(values: NDArray[Any], known: Mask) -> NDArray[Any]:

@@ -49,6 +49,7 @@ class JointSample:
     # [S, R], means of the quality where each resample draws grades too (`core.stats.judge_noise`); empty =
     # only the queries are drawn. Of a row without any value `quality` counts.
     noisy: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    again: Floats = field(default_factory=lambda: np.empty((0, 0)))  # [S, R], the same of new queries
 
     def __post_init__(self) -> None:
         stacks = len(self.cost)
@@ -145,8 +146,14 @@ class Chances:
     # In which it is the best under the rule, as each of equal bests is. The tie-breaks of the rule are left
     # out: this is about which stack is best, not about which of two alike is taken.
     best: Floats
+    again: Floats  # in which it is that on as many new queries; NaN where `JointSample.again` is empty
     # Whether anything of the stack varies between resamples; where not, a share only says what the others do
     varies: Mask
+
+    @property
+    def counted(self) -> tuple[Floats, ...]:
+        """All of the shares, in their order."""
+        return self.frontier, self.sla, self.feasible, self.best, self.again
 
 
 def chances(
@@ -181,21 +188,25 @@ def chances(
     quality_axis = next(axis for axis in required if axis.key == QUALITY.key)
     resamples = sample.noisy.shape[1] or resamples
     weighed = query_weights(queries, resamples, seed, sample.clusters)
-    sums = np.zeros((4, stacks))
+    sums = np.zeros((5, stacks))
     block = max(1, _CELLS // max(1, stacks))
     for start in range(0, resamples, block):
-        values = sample.drawn(weighed[start : start + block], required)
-        if sample.noisy.size:
-            noisy = sample.noisy[:, start : start + block]
-            drawn_too = ~np.isnan(sample.noisy).all(axis=1, keepdims=True)
-            values[QUALITY.key] = np.where(drawn_too, noisy, values[QUALITY.key])
-        merit, latency = quality_axis.merit(values[QUALITY.key]), values[LATENCY.key]
-        feasible = feasible_in(values, constraints, (rule, required), known=known)
-        sums[0] += _on_frontier(merit, latency, sample.cost)
-        sums[1] += _within(latency, constraints.sla_ms).sum(axis=1)
-        sums[2] += feasible.sum(axis=1)
-        sums[3] += _best(merit, latency, sample.cost, feasible, (rule, sample.bands(constraints)))
+        values, part = sample.drawn(weighed[start : start + block], required), slice(start, start + block)
+        latency = values[LATENCY.key]
+        for place, means in enumerate((sample.noisy, sample.again)):
+            if means.size:
+                drawn_too = ~np.isnan(means).all(axis=1, keepdims=True)
+                values[QUALITY.key] = np.where(drawn_too, means[:, part], values[QUALITY.key])
+            merit = quality_axis.merit(values[QUALITY.key])
+            feasible = feasible_in(values, constraints, (rule, required), known=known)
+            best = _best(merit, latency, sample.cost, feasible, (rule, sample.bands(constraints)))
+            sums[3 + place] += best
+            if not place:
+                sums[0] += _on_frontier(merit, latency, sample.cost)
+                sums[1] += _within(latency, constraints.sla_ms).sum(axis=1)
+                sums[2] += feasible.sum(axis=1)
     shares = sums / resamples
+    shares[4, slice(None) if not sample.again.size else slice(0)] = np.nan
     compared = [
         axis for axis in constraints.axes if axis.compared and (axis == quality_axis or known[axis.key].any())
     ]
@@ -203,7 +214,8 @@ def chances(
     shares[1, ~known[LATENCY.key] if constraints.sla_ms is not None else slice(None)] = np.nan
     shares[2, _any_unknown(known, required)] = np.nan
     varies = sample.quality_varies | sample.latency_varies
-    return Chances(shares[0], shares[1], shares[2], shares[3], varies)
+    frontier, sla, within, best, again = shares
+    return Chances(frontier, sla, within, best, again, varies)
 
 
 def _any_unknown(known: Mapping[str, Mask], among: Sequence[Axis]) -> Mask:

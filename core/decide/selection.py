@@ -62,6 +62,8 @@ class Assessment:
     unknown: str  # why it is
     p_feasible: float | None  # share of draws in which the shipped stack meets every limit
     expected: float | None  # quality of the shipped stack on new queries
+    expected_low: float | None  # the 95 % interval of that: it holds although the stack was selected
+    expected_high: float | None
     ahead: bool  # whether the shipped stack is surely better than every other feasible one
     alternatives: tuple[Alternative, ...]
     prices: Mapping[str, tuple[Price, ...]]  # by the key of the axis that is paid: cost, latency
@@ -97,15 +99,29 @@ def assess(
         good, within = _good(believed, decision, limits, chosen)
     alone = chosen is not None and _alone(numbers, decision)
     known = good is not None and not alone
+    expected, low, high = _expected(believed, chosen)
     return Assessment(
         pgs=good if known else None,
         unknown="" if known else _why(decision, believed, paired, alone=alone),
         p_feasible=within,
-        expected=None if believed is None or chosen is None else _number(believed.expected[chosen]),
+        expected=expected,
+        expected_low=low,
+        expected_high=high,
         ahead=chosen is not None and _ahead(numbers, decision, chosen),
         alternatives=_alternatives(decision, numbers, believed),
         prices={axis.key: _prices(table, decision, axis) for axis in (COST, LATENCY)},
     )
+
+
+def _expected(
+    believed: Beliefs | None, chosen: int | None
+) -> tuple[float | None, float | None, float | None]:
+    """Return what to expect of the chosen row on new queries, with its interval; of shares within 0 and 1."""
+    if believed is None or chosen is None:
+        return None, None, None
+    middle, reach, values = believed.expected[chosen], believed.reach[chosen], believed.sample.quality
+    least, most = (0.0, 1.0) if np.nanmin(values) >= 0 and np.nanmax(values) <= 1 else (-np.inf, np.inf)
+    return _number(middle), _number(max(middle - reach, least)), _number(min(middle + reach, most))
 
 
 def _why(decision: Decision, believed: Beliefs | None, paired: Paired | None, *, alone: bool) -> str:

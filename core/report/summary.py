@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from core.decide.axes import LIMITS
 from core.report.tables import WORDS, Data, costs, counted, said_in, written_as
 from core.views import text
-from core.views.decision.facts import NEAR
 from core.views.decision.near import OVERTURNED, way_in
 from core.views.decision.words import good_enough
+from core.views.golden.value import NEAR
 from core.views.workspace.scope import MEAN, Quality
 
 if TYPE_CHECKING:
@@ -234,7 +234,7 @@ def terms(data: Data, view: View) -> dict[str, str]:
         **_measure(view.quality),
         "n": "how many questions the figure is a mean of",
         "95 % interval": "with other such questions the figure would lie in it 19 times of 20",
-        "expected": "what new questions should give; the best of many looks a little too good",
+        "expected": "what new questions should give, and its interval; the best of many looks too good",
         on: _TYPICAL[on],
         "PGS": f"probability of good selection (a good choice): {good} in so many simulated repeats",
         "judging": "grading how useful a result is; what nobody graded counts as useless",

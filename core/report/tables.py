@@ -21,6 +21,7 @@ _SHARES = {
     "p_sla": "meets the SLA",
     "p_feasible": "within the limits",
     "p_best": "best",
+    "p_again": "best again",
 }
 WORDS = {axis.key: axis.word for axis in axes()}
 

@@ -90,7 +90,8 @@ def _tiles(data: Data) -> list[tuple[str, str, str, str]]:
     timed = "" if row["latency_n"] is None else text.sample(row["latency_n"])
     asked, said = data["asked"], said_in(data)
     expected = row["expected_quality"]
-    new = None if expected is None else f"{text.score(expected)} expected on new questions"
+    ends = text.interval(row["expected_low"], row["expected_high"])
+    new = None if expected is None else f"{text.score(expected)}{ends} expected on new questions"
     return [
         (
             asked["measure"],

@@ -7,17 +7,21 @@ list holds it.
 
 - Chapman (1951) for two lists of a query: (n1 + 1)(n2 + 1) / (m + 1) − 1, m = passages of both; unbiased
   where n1 + n2 is at least what there is, and the lists capture independently of each other.
-- Chao (1987), lower bound for any number of lists: seen + f1(f1 − 1) / (2(f2 + 1)), f1, f2 = passages of
-  exactly one and of exactly two lists.
+- Chao (1987), lower bound for any number of lists: seen + Σ f_i f_j / (f2 + 1) over the pairs of lists, f_i =
+  passages of list i alone, f2 = of exactly two lists. Where t lists reach equally far, that is Chao's
+  (t − 1) / t · f1² / (2 f2); written by pairs, the bound also holds where one list reaches further. Of two
+  lists it is Chapman's estimate.
 - Log-linear models for three lists or more (Fienberg 1972): the log of the number of passages with each
-  history of captures, all queries together, is a sum of a term per list and of terms per pair of lists; the
-  pairs of least AIC are taken. Nobody has seen the history "in none", which is e to the first term.
+  history of captures, all queries together, is a sum of a term per list and of terms per pair of lists.
+  Every set of pairs is a model, none and all of them too. They are averaged by their Akaike weights (Burnham
+  and Anderson 2002, §4.2), averaged over resamples: one model taken for sure covers 68 % where it says 95.
+  Nobody has seen the history "in none", which is e to the first term.
 - Extrapolation: a list holds N·k / (k + h) relevant passages by depth k, N and h by least squares over all
   queries. It says what deeper lists of the same retrievers would hold, not what they never rank.
 
-Retrievers find easy passages together. Then captures depend on each other, and what two lists say is too low:
-a lower bound. With three or more lists the dependence shows: the odds of a passage of one list to be in
-another, among the passages of a third (Mantel and Haenszel 1959).
+Where retrievers find the same easy passages, what two lists say is too low; where they complement each other
+(words and meaning), it is too high. With three or more lists the dependence and its sign show: the odds of a
+passage of one list to be in another, among the passages of a third (Mantel and Haenszel 1959).
 """
 
 from __future__ import annotations
@@ -33,7 +37,10 @@ from core.stats.intervals import SEED, Floats, resample_weights
 
 MOST_LISTS = 4
 RESAMPLES = 1000
-_STEPS, _CLOSE = 50, 1e-9
+FEW = 40
+"""Passages in the lists below which log-linear models tell nothing: their intervals have no end."""
+_STEPS, _CLOSE, _NEAR = 30, 1e-6, 1e-5
+_FAR = 15.0  # Of the log of a number of passages, beyond which it is as good as none, or as any number
 _HALF = np.geomspace(0.25, 1000, 200)  # Depths tried at which half of all is found
 Pair = tuple[int, int]
 
@@ -57,9 +64,9 @@ class Dependence:
     high: float  # upper end
 
     @property
-    def depends(self) -> bool:
-        """Whether the interval leaves out independence."""
-        return bool(self.low > 1 or self.high < 1)
+    def sign(self) -> int:
+        """1 = the lists find the same passages, -1 = they complement each other, 0 = neither for sure."""
+        return int(self.low > 1) - int(self.high < 1)
 
 
 def histories(captured: NDArray[np.bool_], query: NDArray[np.int64], queries: int) -> Floats:
@@ -88,22 +95,27 @@ def chao(cells: Floats) -> Total:
     return _by_query(cells, _chao)
 
 
-def log_linear(cells: Floats, pairs: Sequence[Pair] | None = None) -> tuple[Total, tuple[Pair, ...]]:
-    """Estimate by a log-linear model.
+def log_linear(cells: Floats) -> Total | None:
+    """Estimate by log-linear models, averaged.
 
     Args:
         cells: Of `histories`, for three lists or more.
-        pairs: The pairs of lists that depend on each other; None = those of least AIC.
 
     Returns:
-        The estimate and the pairs.
+        None where the lists hold fewer than `FEW` passages.
     """
-    together = cells.sum(axis=0)
-    taken = tuple(_chosen(together) if pairs is None else pairs)
-    design = _design(cells.shape[1], taken)
-    every = np.vstack([together, resample_weights(len(cells), RESAMPLES, SEED) @ cells])
+    if cells.sum() < FEW:
+        return None
+    every = np.vstack([cells.sum(axis=0), resample_weights(len(cells), RESAMPLES, SEED) @ cells])
     found = every.sum(axis=1)
-    return _total(found + _unseen(every, design), found), taken
+    models = [_design(cells.shape[1], pairs) for pairs in _pairs(cells.shape[1])]
+    fits = [_modelled(every, each) for each in models]
+    unseen, misfit = (np.stack(parts) for parts in zip(*fits, strict=True))
+    weight = np.exp((misfit.min(axis=0) - misfit) / 2)
+    trusted = (weight / weight.sum(axis=0)).mean(axis=1)  # [models]
+    shares = np.divide(unseen, found, out=np.zeros_like(unseen), where=found > 0)
+    low, high = found[0] * (1 + _weighed(shares[:, 1:], trusted, (0.025, 0.975)))
+    return Total(float(found[0] + trusted @ unseen[:, 0]), float(low), float(high))
 
 
 def extrapolated(found: Floats) -> Total:
@@ -149,8 +161,9 @@ def _chapman(cells: Floats) -> Floats:
 
 def _chao(cells: Floats) -> Floats:
     times = np.array([cell.bit_count() for cell in range(cells.shape[1])])
-    once, twice = cells[:, times == 1].sum(axis=1), cells[:, times == 2].sum(axis=1)
-    return np.asarray(seen(cells) + once * (once - 1) / (2 * (twice + 1)))
+    alone, twice = cells[:, times == 1], cells[:, times == 2].sum(axis=1)
+    apart = (alone.sum(axis=1) ** 2 - (alone**2).sum(axis=1)) / 2  # the products of all pairs
+    return np.asarray(seen(cells) + apart / (twice + 1))
 
 
 def _by_query(cells: Floats, estimate: Callable[[Floats], Floats]) -> Total:
@@ -174,36 +187,41 @@ def _design(columns: int, pairs: Sequence[Pair]) -> Floats:
     return np.column_stack([np.ones(columns - 1), held, *both])
 
 
-def _chosen(cells: Floats) -> tuple[Pair, ...]:
-    """Return the pairs of least AIC; at least one history stays to check the model by."""
-    lists = len(cells).bit_length() - 1
-    every = list(combinations(range(lists), 2))
-    most = min(len(every), len(cells) - 1 - 1 - lists - 1)
-    offered = [some for size in range(most + 1) for some in combinations(every, size)]
-    return min(offered, key=lambda some: _aic(cells, _design(len(cells), some)))
+def _pairs(columns: int) -> list[tuple[Pair, ...]]:
+    """Return every set of pairs of lists."""
+    every = list(combinations(range(columns.bit_length() - 1), 2))
+    return [some for size in range(len(every) + 1) for some in combinations(every, size)]
 
 
-def _aic(cells: Floats, design: Floats) -> float:
-    expected = np.exp(np.clip(design @ _fitted(cells[None, 1:], design)[0], -30, 30))
-    return float(2 * design.shape[1] - 2 * (cells[1:] * np.log(expected) - expected).sum())
+def _modelled(cells: Floats, design: Floats) -> tuple[Floats, Floats]:
+    """Return expected passages in no list, and Akaike's criterion: [samples] each."""
+    terms = _fitted(cells[:, 1:], design)
+    logs = np.clip(terms @ design.T, -_FAR, _FAR)
+    misfit = 2 * design.shape[1] - 2 * (cells[:, 1:] * logs - np.exp(logs)).sum(axis=1)
+    return np.exp(np.clip(terms[:, 0], -_FAR, _FAR)), misfit
 
 
-def _unseen(cells: Floats, design: Floats) -> Floats:
-    """Return expected passages in no list [samples]."""
-    return np.asarray(np.exp(np.clip(_fitted(cells[:, 1:], design)[:, 0], -30, 30)))
+def _weighed(values: Floats, weight: Floats, shares: Sequence[float]) -> Floats:
+    """Return quantiles of values [models, samples] of which each row counts by its weight."""
+    order = np.argsort(values, axis=None, kind="stable")
+    running = np.cumsum(np.repeat(weight, values.shape[1])[order])
+    return np.asarray(values.ravel()[order][np.searchsorted(running, np.asarray(shares) * running[-1])])
 
 
 def _fitted(counts: Floats, design: Floats) -> Floats:
     """Return Poisson regressions with a log link, by Newton's steps: counts [samples, histories] to terms."""
-    terms: Floats = np.asarray(np.linalg.lstsq(design, np.log(counts + 0.5).T, rcond=None)[0].T, np.float64)
-    ridge = _CLOSE * np.eye(design.shape[1])
+    logs = np.log(counts[:1] + 0.5)  # all start where the first does, of which the others are resamples
+    terms = np.repeat(np.linalg.lstsq(design, logs.T, rcond=None)[0].T, len(counts), axis=0)
+    sides = design.shape[1]
+    squares = (design[:, :, None] * design[:, None, :]).reshape(len(design), -1)
+    ridge = _CLOSE * np.eye(sides)
     for _ in range(_STEPS):
-        expected = np.exp(np.clip(terms @ design.T, -30, 30))
+        expected = np.exp(np.clip(terms @ design.T, -_FAR, _FAR))
         slope = (counts - expected) @ design
-        curve = np.einsum("sh,hi,hj->sij", expected, design, design) + ridge
+        curve = (expected @ squares).reshape(-1, sides, sides) + ridge
         step = np.clip(np.linalg.solve(curve, slope[..., None])[..., 0], -2, 2)
         terms = np.asarray(terms + step, dtype=np.float64)
-        if np.abs(step).max() < 1e-8:
+        if np.abs(step).max() < _NEAR:
             break
     return terms
 

@@ -15,11 +15,13 @@ others.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtri, stdtrit
+
+from core.stats.intervals import CLUSTERS, Labels, columns_of
 
 Floats = NDArray[np.float64]
 FEW = 10
@@ -36,10 +38,16 @@ class Scored:
 
     graded: Floats  # [Q], by people, 0..1
     judged: Floats  # [Q] or [Q, J], by one judge or several, 0..1
+    clusters: Labels | None = None  # [Q], a number per question, equal within a document; None = each its own
 
     def columns(self) -> Floats:
         """Return the judges' scores [Q, J]."""
         return self.judged.reshape(len(self.graded), -1)
+
+    def units(self) -> Labels:
+        """Return the cluster of each question, numbered from 0 [Q]."""
+        every = len(self.graded)
+        return np.arange(every) if self.clusters is None else columns_of(self.clusters, every)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +64,14 @@ class Corrected:
     graded: int  # questions that people graded; of a difference those of the stack that has fewer
     questions: int  # that the judge scored
     effective: float  # as many grades without a judge would be as sure
-    influence: Floats  # [Q], of each question on the value: their squares add up to its variance
+    influence: Floats  # [Q], of each question on the value: squares of clusters' sums add up to its variance
     left: float = 0.0  # share of that variance that no further grade takes away
+    units: int = 0  # clusters that the graded questions come from; as many as these where each is its own
+
+    @property
+    def enough(self) -> bool:
+        """Whether people graded enough questions, of enough clusters, for an interval."""
+        return self.graded >= FEW and self.units >= min(CLUSTERS, FEW)
 
     @property
     def moved(self) -> float:
@@ -79,10 +93,12 @@ def correct(one: Scored, other: Scored | None = None, *, level: float = 0.95) ->
         level: Coverage in (0, 1).
 
     Returns:
-        Figures in 0..1, of a difference in -1..1; the ends are NaN below `FEW` grades of either stack. The
-        interval is Student's, moved for the skewness of the disagreements (Hall 1992). Of a mean of grades
-        that are all yes or no it is Wilson's for people alone, and corrected that of the Bayesian bootstrap
-        (Rubin 1981) of the disagreements with Jeffreys' half an answer at either end.
+        Figures in 0..1, of a difference in -1..1; the ends are NaN below `FEW` grades of either stack, and
+        where they come from fewer than `CLUSTERS` clusters. The interval is Student's, moved for the skewness
+        of the disagreements (Hall 1992). Of a mean of grades that are all yes or no it is Wilson's for people
+        alone, and corrected that of the Bayesian bootstrap (Rubin 1981) of the disagreements with Jeffreys'
+        half an answer at either end. Where questions come in clusters it is Student's of the sums of
+        clusters.
     """
     parts = [(_moments(one), 1.0)] + ([(_moments(other), -1.0)] if other is not None else [])
     alone = sum(sign * part.alone for part, sign in parts)
@@ -90,36 +106,40 @@ def correct(one: Scored, other: Scored | None = None, *, level: float = 0.95) ->
     base = np.sum([sign * part.base for part, sign in parts], axis=0)
     levers = np.concatenate([sign * part.levers for part, sign in parts], axis=1)
     shifts = np.concatenate([sign * part.shifts for part, sign in parts])
-    n = min(part.graded for part, _ in parts)
-    plain = _wider(base, n, 0)
-    fitted, tuned = _fit(base, levers, n)
-    shares = other is None and _yes_or_no(one.graded)
+    n, units = min(part.graded for part, _ in parts), min(part.units for part, _ in parts)
+    plain = _wider(base, units, 0)
+    fitted, tuned = _fit(base, levers, units)
+    shares = other is None and one.clusters is None and _yes_or_no(one.graded)
     value = float(alone - shifts @ fitted)
     if shares:
         ends = _wilson(alone, plain, n, level)
         better, rare = _bootstrapped(value, tuned, fitted, parts[0][0], level)
     else:
         rare = float(sum(part.guess for part, _ in parts))
-        ends = _student(alone, plain, 0.0, n, level)
-        better = _student(value, tuned, rare, n, level, skewed=True)
+        ends = _student(alone, plain, 0.0, units, level)
+        better = _student(value, tuned, rare, units, level, skewed=one.clusters is None)
     if not fitted.any() or better[1] - better[0] >= ends[1] - ends[0]:  # the judge is of no use
         fitted, tuned, rare, better, value = np.zeros_like(fitted), plain, 0.0, ends, float(alone)
     unsure = [float(np.sum(some**2)) + more for some, more in ((plain, 0.0), (tuned, rare))]
-    few = n < FEW
-    return Corrected(
+    more = np.sqrt(1 + rare / float(np.sum(tuned**2))) if tuned.any() else 1.0
+    told = Corrected(
         value=value,
-        low=np.nan if few else better[0],
-        high=np.nan if few else better[1],
+        low=better[0],
+        high=better[1],
         alone=float(alone),
-        alone_low=np.nan if few else ends[0],
-        alone_high=np.nan if few else ends[1],
+        alone_low=ends[0],
+        alone_high=ends[1],
         judged=float(judged),
         graded=n,
         questions=max(part.questions for part, _ in parts),
         effective=n * unsure[0] / unsure[1] if unsure[1] > _TINY else float(n),
-        influence=tuned * np.sqrt(1 + rare / float(np.sum(tuned**2))) if tuned.any() else tuned,
+        influence=_spread(tuned * more, one, other),
         left=_left(parts, fitted, unsure[1]),
+        units=units,
     )
+    unknown = np.nan
+    few = replace(told, low=unknown, high=unknown, alone_low=unknown, alone_high=unknown)
+    return told if told.enough else few
 
 
 def by_question(of: Scored) -> Floats:
@@ -130,10 +150,21 @@ def by_question(of: Scored) -> Floats:
         everywhere below `FEW` grades.
     """
     told = correct(of)
-    known = ~(np.isnan(of.graded) & np.isnan(of.columns()).any(axis=1))
-    if told.graded < FEW:
+    known = _known(of)
+    if not told.enough:
         return np.full(len(of.graded), np.nan)
     return np.where(known, told.value + known.sum() * told.influence, np.nan)
+
+
+def _known(of: Scored) -> NDArray[np.bool_]:
+    return np.asarray(~(np.isnan(of.graded) & np.isnan(of.columns()).any(axis=1)))
+
+
+def _spread(influence: Floats, one: Scored, other: Scored | None) -> Floats:
+    """Share the influence of each cluster among its questions that somebody scored [Q]."""
+    counted = _known(one) if other is None else _known(one) | _known(other)
+    size = np.bincount(one.units(), counted, minlength=len(influence))
+    return np.asarray((influence / np.maximum(size, 1))[one.units()] * counted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,17 +230,18 @@ def rogan_gladen(judged: Floats, errors: Errors, *, level: float = 0.95) -> tupl
 
 @dataclass(frozen=True, slots=True)
 class _Moments:
-    """Influence of each question on a mean of grades, and of a judge's scores on what it is moved by."""
+    """Influence of each of U clusters on a mean of grades, and of a judge's scores on what it is moved by."""
 
     alone: float
     judged: float
-    base: Floats  # [Q]
-    levers: Floats  # [Q, J]
-    every: Floats  # [Q, J], of the levers what the judge's mean over all questions adds
+    base: Floats  # [U]
+    levers: Floats  # [U, J]
+    every: Floats  # [U, J], of the levers what the judge's mean over all questions adds
     shifts: Floats  # [J], a judge's mean over the graded questions less that over all
     seen: Floats  # [J], a judge's mean over the graded questions
     guess: float  # variance that one error of a judge who guesses among the grades adds
     graded: int
+    units: int  # clusters that these come from
     questions: int
 
 
@@ -238,7 +270,17 @@ def _moments(of: Scored) -> _Moments:
         else np.unique(np.concatenate([told, judged[scored].ravel()]))
     )
     guess = float(np.mean((levels - alone) ** 2)) / n**2 if n else 0.0
-    return _Moments(alone, mean, np.nan_to_num(base), levers, every_part, shifts, of_graded, guess, n, every)
+    labels = of.units()
+    base, levers, every_part = (_summed(part, labels) for part in (np.nan_to_num(base), levers, every_part))
+    units = len(np.unique(labels[known]))
+    return _Moments(alone, mean, base, levers, every_part, shifts, of_graded, guess, n, units, every)
+
+
+def _summed(parts: Floats, labels: Labels) -> Floats:
+    """Add up the rows of each cluster."""
+    sums = np.zeros((int(labels.max(initial=-1)) + 1, *parts.shape[1:]))
+    np.add.at(sums, labels, parts)
+    return sums
 
 
 def _left(parts: list[tuple[_Moments, float]], weights: Floats, variance: float) -> float:

@@ -1,7 +1,9 @@
 """How well a score tells two classes apart: the area under the curve, and what a threshold costs.
 
-DeLong, DeLong and Clarke-Pearson (1988), Comparing the areas under two or more correlated ROC curves,
-Biometrics 44, for the interval, on the logit so that it stays within 0 and 1.
+The interval is the score interval of Newcombe (2006, Statistics in Medicine 25, part 2, method 5): all areas
+from which what was seen lies no further than their own deviation allows, by Hanley and McNeil's formula. It
+holds where few are misordered, or none. With more misordered pairs its variance is drawn towards that of
+DeLong, DeLong and Clarke-Pearson (1988, Biometrics 44), which assumes no shape.
 """
 
 from __future__ import annotations
@@ -10,10 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit, ndtri
+from scipy.optimize import brentq
+from scipy.special import ndtri
 
 Floats = NDArray[np.float64]
 FEW = 5  # of either class, below which nothing is said
+_PRIOR = 3.0  # Members as of whose evidence the formula counts beside the variance that was seen
+_TINY = 1e-12
 
 
 class Area(NamedTuple):
@@ -32,17 +37,32 @@ def area(members: Floats, others: Floats, level: float = 0.95) -> Area:
         others: [n], scores of the other class.
 
     Returns:
-        NaN below `FEW` of either; the ends are the value where it is 0 or 1.
+        NaN below `FEW` of either.
     """
-    if min(len(members), len(others)) < FEW:
+    m, n = len(members), len(others)
+    if min(m, n) < FEW:
         return Area(np.nan, np.nan, np.nan)
     above = (members[:, None] > others).astype(np.float64) + (members[:, None] == others) / 2
     value = float(above.mean())
-    if not 0 < value < 1:
-        return Area(value, value, value)
-    variance = above.mean(axis=1).var(ddof=1) / len(members) + above.mean(axis=0).var(ddof=1) / len(others)
-    reach = float(ndtri((1 + level) / 2)) * np.sqrt(variance) / (value * (1 - value))
-    return Area(value, *(float(expit(logit(value) + sign * reach)) for sign in (-1, 1)))
+    seen = above.mean(axis=1).var(ddof=1) / m + above.mean(axis=0).var(ddof=1) / n
+    inner = (above.sum() + 0.5) / (m * n + 1)  # never 0 or 1
+    told = min(m, n) * 4 * inner * (1 - inner)
+    trust = told / (told + _PRIOR)
+    wider = 1 - trust + trust * seen / _variance(inner, m, n)
+    reach = float(ndtri((1 + level) / 2))
+
+    def beyond(at: float) -> float:
+        return float((value - at) ** 2 - reach**2 * wider * _variance(at, m, n))
+
+    low = brentq(beyond, 0.0, value - _TINY) if value > _TINY else 0.0
+    high = brentq(beyond, value + _TINY, 1.0) if value < 1 - _TINY else 1.0
+    return Area(value, float(low), float(high))
+
+
+def _variance(at: float, m: int, n: int) -> float:
+    """Return the variance of an area by Hanley and McNeil's formula, of equal classes as Newcombe has it."""
+    more = (m + n) / 2 - 1
+    return at * (1 - at) * (1 + more * ((1 - at) / (2 - at) + at / (1 + at))) / (m * n)
 
 
 def threshold(members: Floats, most: float) -> float:

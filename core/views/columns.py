@@ -478,6 +478,7 @@ _EVERY = (
         "P(best)",
         "Share of the resamples it wins, with the stacks equal to it that the row stands for.",
     ),
+    _share("p_again", "again", "Share of draws in which it is the best on as many new queries."),
     _share("p_feasible", "P(feasible)", "Meets every limit."),
     _share("p_frontier", "P(frontier)", "In cost, latency and quality, limits or not."),
     _share("p_sla", "P(SLA)", "Empty without an SLA, or where the latency is unknown."),

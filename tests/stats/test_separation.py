@@ -16,8 +16,11 @@ def test_the_area_is_the_share_of_pairs_in_order():
 
 
 @pytest.mark.parametrize(("shift", "expect"), [(10.0, 1.0), (-10.0, 0.0)])
-def test_what_is_wholly_apart_is(shift: float, expect: float):
-    assert area(np.arange(6) + shift, np.arange(6.0)) == (expect, expect, expect)
+def test_what_is_wholly_apart_may_be_less_so(shift: float, expect: float):
+    found = area(np.arange(6) + shift, np.arange(6.0))
+    assert found.value == expect
+    assert expect in found[1:]
+    assert 0.2 < found.high - found.low < 0.4, "six of each tell little"
 
 
 def test_few_say_nothing():

@@ -75,7 +75,8 @@ def _named_rows(layout: theme.Spec, rows: pl.DataFrame, words: Sequence[str]) ->
 
 
 def _hovers(drawn: pl.DataFrame) -> list[str]:
-    parts = [("p_best", "best"), *((column, title) for column, title, *_ in _DOTS)]
+    dots = ((column, title) for column, title, *_ in _DOTS)
+    parts = [("p_best", "best"), ("p_again", "again on new queries"), *dots]
     return [
         "<br>".join(
             [f"<b>{text.escape(row['name'])}</b>"]

@@ -132,7 +132,7 @@ def shares(
         reason = pl.lit("no results per query: nothing can be resampled").alias("reason")
         return table.select("run_id", *unknown, reason)
     sampled = chances(sample, *limits, resamples=resamples, seed=seed)
-    counted = zip(CHANCES, (sampled.frontier, sampled.sla, sampled.feasible, sampled.best), strict=True)
+    counted = zip(CHANCES, sampled.counted, strict=True)
     varies = pl.Series(sampled.varies)
     return table.select(
         "run_id",

@@ -34,7 +34,7 @@ from core.views.decision.facts import CHANCES as SHARES
 from core.views.decision.facts import marked, ordered, warnings, worth_judging
 from core.views.decision.sections import stack_columns
 from core.views.decision.words import listed
-from core.views.golden.value import USUAL, next_words, to_judge
+from core.views.golden.value import USUAL, Next, judging_first, next_words, to_judge
 from core.views.link import RULES
 from core.views.queries.sections import queries
 from core.views.workspace.clusters import one_known
@@ -55,7 +55,7 @@ WEIGH_BACK = "Queries taken by these shares must be weighted back to the shares 
 BEST_STACK = "the best as usual"
 ASSUMED_USD = 0.01  # A judgement, while nobody names a price
 _SAME = ("quality", "quality_low", "quality_high", "n", "latency_ms", "cost")
-SAME_CHANCES = (*_SAME, "p_best", "p_feasible", "p_frontier", "p_sla")
+SAME_CHANCES = (*_SAME, "p_best", "p_again", "p_feasible", "p_frontier", "p_sla")
 SAME_GAP = (*_SAME, "d_quality", "d_low", "d_high")  # What stacks have in common that are one row
 
 
@@ -219,8 +219,16 @@ def worth_measuring_more(view: View, ask: Ask) -> Blocks:
     if sample(view) is None or not rows:
         yield Answer(words.unknown_answer(view.table, view.decision, view.quality))
     else:
-        yield from _queries(view, ask, rows)
-        yield from _passages(view, ask)
+        unjudged = to_judge(view, view.constraints, view.rule)
+        if unjudged is not None and (first := judging_first(unjudged)):
+            yield Answer(*first)
+            yield from _passages(view, ask, unjudged)
+            yield Text("More queries", "heading")
+            yield from _queries(view, ask, rows, heads=False)
+        else:
+            yield from _queries(view, ask, rows)
+            if unjudged is not None:
+                yield from _passages(view, ask, unjudged)
     yield Text("Stacks to add", "heading")
     further = data.stacks_to_add(view, view.constraints)
     yield Text(words.next_stack_words(further))
@@ -270,8 +278,12 @@ def ask_money(view: View, ask: Ask, rows: list[int]) -> Money:
     return Money(price, price.affordable(spend or 0.0), ASSUMED_USD if judge is None else None)
 
 
-def _queries(view: View, ask: Ask, rows: list[int]) -> Blocks:
-    """Yield more queries, the stacks and the queries that it is about, and timing again."""
+def _queries(view: View, ask: Ask, rows: list[int], *, heads: bool = True) -> Blocks:
+    """Yield more queries, the stacks and the queries that it is about, and timing again.
+
+    Args:
+        heads: Whether the result is the head of the page, not a text below another one.
+    """
     money = ask_money(view, ask, rows)
     amounts = worth.amounts(money.affordable)
     plan = data.look_ahead(view, view.constraints, view.rule, tuple(rows), amounts)
@@ -283,7 +295,10 @@ def _queries(view: View, ask: Ask, rows: list[int]) -> Blocks:
         "how it is simulated": words.ABOUT_WORLDS,
         "what a query costs": words.price_words(money.price, len(rows)),
     }
-    yield Answer(sentence, details, caveats=chips)
+    if heads:
+        yield Answer(sentence, details, caveats=chips)
+    else:
+        yield from map(Text, (sentence, details, *chips.values()))
     yield Chart(charts.plan_chart(planned, money.affordable), "plan", sentence)
     yield Table(planned, "plan", PLAN)
     yield Text("Which stacks it is about", "heading")
@@ -308,11 +323,8 @@ def _tagged(view: View, ranked: pl.DataFrame) -> Blocks:
         yield Table(tags, "tags", TAGS)
 
 
-def _passages(view: View, ask: Ask) -> Blocks:
+def _passages(view: View, ask: Ask, unjudged: Next) -> Blocks:
     """Yield the passages to judge next, handed over to Golden sets, and what the grades of others did."""
-    unjudged = to_judge(view, view.constraints, view.rule)
-    if unjudged is None:
-        return
     yield Text("Which passages to judge next", "heading")
     yield Text(next_words(unjudged, view.quality))
     rows = unjudged.worth.rows.head(USUAL)
@@ -327,7 +339,7 @@ def _passages(view: View, ask: Ask) -> Blocks:
 
 
 NUMBERS, INTERVAL = ("quality", "latency_ms", "cost"), ("quality_low", "quality_high", "n")
-CHANCES = ("stack", "status", "p_best", "p_feasible", "p_frontier", *NUMBERS, "unknown")
+CHANCES = ("stack", "status", "p_best", "p_again", "p_feasible", "p_frontier", *NUMBERS, "unknown")
 TIES = (
     *("stack", "quality", "d_quality", "d_low", "d_high", "latency_ms", "cost"),
     COLUMNS["reading"].but("query by query"),

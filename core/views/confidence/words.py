@@ -12,6 +12,7 @@ import polars as pl
 from core.decide.axes import LIMITS
 from core.decide.planner import WORLDS, Bill
 from core.decide.rules import Decision
+from core.decide.selection import Assessment
 from core.stats.intervals import SEED
 from core.views import text
 from core.views.compare.data import LEVEL
@@ -71,14 +72,26 @@ def held_cards(view: View, chances: pl.DataFrame, drawn: tuple[int, Noise | None
     good = text.NOT_APPLICABLE if sure.pgs is None else text.percent(sure.pgs)
     return [
         ("Confidence (PGS)", good, f"{good_enough(decision)}; {of}"),
-        ("The very best", text.percent(row["p_best"]), "of all within the limits"),
+        ("The very best", text.percent(row["p_best"]), _again(row)),
         ("Feasible", text.percent(sure.p_feasible), within),
         (
             "Expected on new queries",
             text.score(sure.expected),
-            f"{quality[0]} {quality[1]} {quality[2]} here",
+            f"{expected_ends(sure)}{quality[0]} {quality[1]} {quality[2]} here, by itself",
         ),
     ]
+
+
+def _again(row: Mapping[str, Any]) -> str:
+    again = row["p_again"]
+    said = "" if again is None else f"; again on as many new queries: {text.percent(again)}"
+    return f"of all within the limits{said}"
+
+
+def expected_ends(sure: Assessment) -> str:
+    """Write the interval of the expected quality; it holds although the stack was selected."""
+    ends = text.interval(sure.expected_low, sure.expected_high).strip()
+    return f"{ends}; " if ends else ""
 
 
 def quality_card(row: Mapping[str, Any], quality: Quality) -> Card:

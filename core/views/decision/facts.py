@@ -25,7 +25,7 @@ from core.views.decision.near import (
     promising_words,
     scores_missing,
 )
-from core.views.golden.value import to_judge
+from core.views.golden.value import NEAR, to_judge
 from core.views.workspace.beside import ENDS, limit_words, measure_of
 from core.views.workspace.clusters import one_known
 from core.views.workspace.comparable import MANY_HOLES
@@ -40,7 +40,6 @@ FEW_QUERIES = 30
 """Below this a difference between stacks of the usual size cannot be shown; said as a warning."""
 PROTOCOL_QUERIES = 50  # What the CLQ paper's own protocol takes (§3.1)
 SURE = 0.9
-NEAR = 0.05  # Chances that are no further apart than this are told once
 """Share of the resamples in which the chosen stack must meet the limits for nothing to be said."""
 AVERAGES = "no interval"
 ONE_PLACE = "one place known"
@@ -70,7 +69,7 @@ NUMBERS = (
     "cost_per",
     "correct",
 )
-CHANCES = ("p_frontier", "p_sla", "p_feasible", "p_best")
+CHANCES = ("p_frontier", "p_sla", "p_feasible", "p_best", "p_again")
 
 
 MEANWHILE = "Until then the limits, cost and speed decide between stacks that tie."
@@ -96,7 +95,8 @@ def soundness(
     if low is None or high is None:
         findings.append(Finding(False, "No interval: these figures came without per-query data."))
     else:
-        findings.append(Finding(True, f"95 % interval of {quality.name}:{text.interval(low, high)}."))
+        ends = text.interval(low, high)
+        findings.append(Finding(True, f"95 % interval of {quality.name} by itself:{ends}."))
         findings += _lead(row, runner_up, quality, paired)
     if row["latency_ms"] is None:
         findings.append(Finding(False, f"Latency unknown: {row['latency_note']}."))
@@ -316,6 +316,8 @@ def _sure(chosen: dict[str, object] | None, sure: Assessment) -> dict[str, objec
         "pgs": sure.pgs,
         "pgs_unknown": sure.unknown or None,
         "expected_quality": sure.expected,
+        "expected_low": sure.expected_low,
+        "expected_high": sure.expected_high,
         "ahead": sure.ahead,
         "clusters": None,
         "effective_n": None,

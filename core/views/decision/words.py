@@ -114,7 +114,8 @@ def sure_words(decision: Decision, sure: Assessment) -> str:
     """Say how sure the choice is: its chance to be good enough, and what to expect of it on new queries."""
     if decision.chosen is None:
         return ""
-    new = "" if sure.expected is None else f"; {text.score(sure.expected)} expected on new queries"
+    ends = text.interval(sure.expected_low, sure.expected_high)
+    new = "" if sure.expected is None else f"; {text.score(sure.expected)}{ends} expected on new queries"
     if sure.pgs is None and sure.unknown == ALONE and sure.p_feasible not in (None, 1.0):
         meets = f"Meets the limits in {text.percent(sure.p_feasible)} of simulated repeats{new}"
         return f"{meets}; {sure.unknown}."

@@ -29,27 +29,33 @@ LISTS = (
 )
 DEPTH = "How deep a list counts as looked through. By default as deep as 95 % of the lists is judged."
 HOW = (
-    "Chapman: from how many relevant passages two lists share. Log-linear: three lists or more, with the "
-    "pairs that depend on each other. Chao: a lower bound from those that one list alone holds. "
-    "Extrapolated: from how their number grows with the depth."
+    "Chapman: from how many relevant passages two lists share. Log-linear: three lists or more, averaged "
+    "over models of which pairs depend on each other; low where every list misses the same passages. Chao: "
+    "from those that one list alone holds; of two lists Chapman's. Extrapolated: from how they grow with the "
+    "depth."
 )
 TWO = (
-    "Whether two lists find the same easy passages cannot be told from the two: then there is more than "
-    "this, and the estimate is a least. A third retriever of another kind would show it."
+    "Two lists cannot tell whether they depend on each other. Where they find the same easy passages, there "
+    "is more than this; where they complement each other, as words and meaning may, there is less. A third "
+    "list of another kind shows it."
 )
-DEPENDENT = (
-    "{} depend on each other: they find the same easy passages. Chapman's estimate is then a least, and the "
-    "log-linear one better, but still low where every list misses the same passages."
-)
+SAME = "{} find the same passages: Chapman's and Chao's estimates are then a least."
+APART = "{} complement each other: Chapman's and Chao's estimates are then a most, no bound from below."
+SIGNS: Mapping[int | None, str] = {1: "same passages", -1: "complementary", 0: "not told apart", None: ""}
+"""How two lists depend on each other; None = it cannot be told."""
+LEAST, MOST, ABOUT, UNSURE = "at least", "at most", "about", "about, which way unknown"
 BOUNDS = (
     "As if the unseen passages had the grades of those that were seen, query by query. At most: with the "
-    "lower end of the estimate, where no unjudged passage of a stack's own Top-K is relevant."
+    "lower end of the estimate, where no unjudged passage of a stack's own Top-K is relevant. It is no bound "
+    "where lists complement each other."
 )
+EXTRAPOLATED, MODELLED, FIRST_TWO = "extrapolated to any depth", "log-linear", "Chapman, the first two"
 JUDGED = 0.95
 """Share of the lists that must be judged for them to count as looked through."""
 _DRAWS = 16
 ESTIMATES: Columns = (
     Column("method", "estimate", "text"),
+    Column("side", "there are", "text", "By how the lists depend on each other."),
     Column("lists", "lists", "number", digits=0),
     Column("total", "passages", "number", "Relevant, over all queries; at least those judged.", 0),
     Column("total_low", "low", "number", digits=0, help="Lower end of the 95 % bootstrap interval."),
@@ -71,6 +77,7 @@ PAIRS: Columns = (
     ),
     Column("odds_low", "low", "number", digits=1, help="Lower end of its 95 % bootstrap interval."),
     Column("odds_high", "high", "number", digits=1, help="Upper end."),
+    Column("dependence", "the two are", "text", "Where the interval of the odds ratio leaves out 1."),
 )
 
 
@@ -82,9 +89,8 @@ class Unseen:
     known: int  # relevant passages that were judged
     queries: int  # that have one
     judged: float  # share of the lists that is judged, 0..1
-    estimates: pl.DataFrame  # method, lists, total with low and high, missing
+    estimates: pl.DataFrame  # columns of `ESTIMATES`
     pairs: pl.DataFrame  # columns of `PAIRS`; odds null where they cannot be told
-    depends: tuple[str, ...]  # pairs of lists that depend on each other
 
 
 Row = Mapping[str, Any]
@@ -157,17 +163,32 @@ def unseen(
     first = wide.select(pl.min_horizontal(pl.col(pl.Int32, pl.Int64, pl.UInt32))).to_series().to_numpy()
     cells = captures.histories(held, query, len(asked))
     made = _estimates(cells, _growth(first, query, len(asked), depth), len(names))
-    pairs, depends = _pairs(cells, names)
+    pairs, signs = _pairs(cells, names)
     share = listed["grade"].count() / max(1, listed.height)
-    rows = _told(made, known)
-    return Unseen(names, known, len(asked), float(share), rows, pairs, depends)
+    rows = _told(made, known, signs)
+    return Unseen(names, known, len(asked), float(share), rows, pairs)
 
 
-def _told(made: Sequence[tuple[str, int, Total]], known: int) -> pl.DataFrame:
-    rows = [(name, lists, *(max(end, known) for end in (each.value, each.low, each.high)))
-            for name, lists, each in made]  # fmt: skip
-    named = pl.DataFrame(rows, schema=["method", "lists", "total", "total_low", "total_high"], orient="row")
+def _told(made: Sequence[tuple[str, int, Total]], known: int, signs: Sequence[int | None]) -> pl.DataFrame:
+    rows = [
+        (name, _side(name, signs), lists, *(max(end, known) for end in (each.value, each.low, each.high)))
+        for name, lists, each in made
+    ]
+    ends = ("total", "total_low", "total_high")
+    named = pl.DataFrame(rows, schema=["method", "side", "lists", *ends], orient="row")
     return named.with_columns(missing=1 - known / pl.col("total"))
+
+
+def _side(method: str, signs: Sequence[int | None]) -> str:
+    """Say on which side of the truth an estimate is, by the signs of the pairs' dependence."""
+    if method == EXTRAPOLATED:
+        return LEAST
+    if method == MODELLED:
+        return ABOUT
+    told = set(signs[:1] if method == FIRST_TWO else signs)
+    if None in told or {1, -1} <= told:
+        return UNSURE
+    return LEAST if 1 in told else MOST if -1 in told else ABOUT
 
 
 def _growth(first: Floats, query: np.ndarray, queries: int, depth: int) -> Floats:
@@ -179,28 +200,30 @@ def _growth(first: Floats, query: np.ndarray, queries: int, depth: int) -> Float
 
 def _estimates(cells: Floats, growth: Floats, lists: int) -> list[tuple[str, int, Total]]:
     made = [
-        ("extrapolated to any depth", lists, captures.extrapolated(growth)),
+        (EXTRAPOLATED, lists, captures.extrapolated(growth)),
         ("Chao, lower bound", lists, captures.chao(cells)),
     ]
     two = captures.chapman(captures.of_lists(cells, (0, 1)))
     if lists == 2:
         return [("Chapman", 2, two), *made]
-    best, _ = captures.log_linear(cells)
-    return [("log-linear", lists, best), ("Chapman, the first two", 2, two), *made]
+    modelled = captures.log_linear(cells)
+    best = [] if modelled is None else [(MODELLED, lists, modelled)]
+    return [*best, (FIRST_TWO, 2, two), *made]
 
 
-def _pairs(cells: Floats, names: Sequence[str]) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    rows, depends = [], []
+def _pairs(cells: Floats, names: Sequence[str]) -> tuple[pl.DataFrame, tuple[int | None, ...]]:
+    """Return the pairs of lists, and the sign of each one's dependence."""
+    rows, signs = [], []
     for each in captures.dependences(cells):
         first, second = (names[place] for place in each.pair)
         shared = captures.of_lists(cells, each.pair).sum(axis=0)
         ends = [value if np.isfinite(value) else None for value in (each.odds, each.low, each.high)]
-        rows.append((first, second, shared[1], shared[3], shared[2], *ends))
-        depends += [f"{first} and {second}"] if each.depends else []
-    schema = {"first_list": pl.String, "second_list": pl.String} | dict.fromkeys(
-        ("one", "both", "other", "odds", "odds_low", "odds_high"), pl.Float64
+        signs.append(None if np.isnan(each.odds) else each.sign)
+        rows.append((first, second, shared[1], shared[3], shared[2], *ends, SIGNS[signs[-1]]))
+    schema = dict.fromkeys(("first_list", "second_list"), pl.String()) | dict.fromkeys(
+        ("one", "both", "other", "odds", "odds_low", "odds_high"), pl.Float64()
     )
-    return pl.DataFrame(rows, schema=schema, orient="row"), tuple(depends)
+    return pl.DataFrame(rows, schema=schema | {"dependence": pl.String()}, orient="row"), tuple(signs)
 
 
 @keep("Scoring with what nobody saw…")
@@ -319,7 +342,13 @@ def answer(row: Row, found: Unseen, depth: int) -> str:
         other = f", by “{row['method']}”; “{most['method']}” gives {text.percent(most['missing'])} unseen"
         return f"{said}{other if most['missing'] else ''}."
     ends = " to ".join(text.percent(1 - found.known / row[end]) for end in ("total_low", "total_high"))
-    return f"About {text.percent(row['missing'])} of the relevant passages ({ends}) have not been judged."
+    share = f"{_side_first(row)} {text.percent(row['missing'])} of the relevant passages ({ends})"
+    return f"{share} have not been judged."
+
+
+def _side_first(row: Row) -> str:
+    """Return on which side of the truth an estimate is, as a sentence begins."""
+    return str(row["side"]).split(",", maxsplit=1)[0].capitalize()
 
 
 def _unjudged(found: Unseen, depth: int) -> str:
@@ -331,22 +360,33 @@ def _unjudged(found: Unseen, depth: int) -> str:
 
 def caveats(found: Unseen) -> dict[str, str]:
     """List what the estimate takes for granted, by the words of its chip."""
-    depends = DEPENDENT.format("; ".join(found.depends)) if found.depends else ""
+    said = {
+        chip: words.format("; ".join(which)) if (which := _of_sign(found, sign)) else ""
+        for chip, words, sign in (("a least", SAME, 1), ("a most", APART, -1))
+    }
+    few = len(found.names) > 2 and MODELLED not in found.estimates["method"]
     return {
-        "lists depend on each other": depends,
-        "a least": TWO if len(found.names) == 2 else "",
+        **said,
+        "which way is unknown": TWO if len(found.names) == 2 else "",
+        "no log-linear model": f"It takes {captures.FEW} relevant passages in the lists." if few else "",
         "how to read": HOW,
     }
+
+
+def _of_sign(found: Unseen, sign: int) -> list[str]:
+    """Name the pairs of lists that depend on each other so."""
+    rows = found.pairs.filter(dependence=SIGNS[sign])
+    return [f"{first} and {second}" for first, second in rows.select("first_list", "second_list").iter_rows()]
 
 
 def cards(row: Row, found: Unseen, depth: int, least: int) -> tuple[tuple[str, str, str], ...]:
     """Give what was judged, what there is by the estimate, and what is missing: label, number, what it is."""
     known, per = found.known, max(1, found.queries)
     ends = f"{row['total_low']:,.0f} to {row['total_high']:,.0f}"
-    lists = text.count(row["lists"], "list")
+    lists, side = text.count(row["lists"], "list"), row["side"].split(",")[0]
     return (
         (f"Judged, grade {least} or more", f"{known:,}", f"{known / per:.1f} per query, n = {found.queries}"),
-        ("There are, at least", f"{row['total']:,.0f}", f"{ends}; {row['method']}, Top-{depth} of {lists}"),
+        (f"There are, {side}", f"{row['total']:,.0f}", f"{ends}; {row['method']}, Top-{depth} of {lists}"),
         ("Unseen", text.percent(row["missing"]), f"{(row['total'] - known) / per:.2f} per query"),
     )
 

@@ -25,6 +25,7 @@ from core.views.workspace.view import View
 
 TARGET = 0.9  # Probability of good selection from which nothing more needs judging
 USUAL = 20
+NEAR = 0.05  # Chances that are no further apart than this are told once
 LEADING = 30  # Stacks that may be chosen of which is looked at
 
 
@@ -166,6 +167,18 @@ def _read(
 
     field = contest(snapshot.rankings(ids, stage="final"), judged, run_ids, quality.k)
     return field, scoring
+
+
+def judging_first(unjudged: Next) -> tuple[str, str] | None:
+    """Say that the passages nobody judged matter more than further queries; None where they do not."""
+    if unjudged.pgs is None or unjudged.filled is None or unjudged.filled >= unjudged.pgs - NEAR:
+        return None
+    passages = text.count(unjudged.worth.rows.height, "unjudged passage")
+    return (
+        f"Judge first: {passages} could take the chance from {text.percent(unjudged.pgs)} "
+        f"to {text.percent(unjudged.filled)}.",
+        "More queries cannot show that; the first passages to judge stand below.",
+    )
 
 
 def next_words(unjudged: Next, quality: Quality, target: float = TARGET) -> str:

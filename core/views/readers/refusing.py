@@ -45,8 +45,8 @@ _SHARE = COLUMNS["share"]
 STACKS: Columns = (
     "name",
     Column("auc", "AUC", "score", "1 = scores tell answerable questions from others; 0.5 = as a coin."),
-    Column("auc_low", "low", "score", "95 % interval (DeLong)."),
-    Column("auc_high", "high", "score", "95 % interval (DeLong)."),
+    Column("auc_low", "low", "score", "95 % interval (Newcombe)."),
+    Column("auc_high", "high", "score", "95 % interval (Newcombe)."),
     Column("threshold", "threshold", "exact", "Refuse where the first passage scores lower."),
     _SHARE.but("refused rightly", "Of the questions without an answer.", name="right"),
     *(_SHARE.but(end, "95 % interval.", name=f"right_{end}") for end in ("low", "high")),

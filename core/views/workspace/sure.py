@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from core.decide.beliefs import Beliefs, beliefs
 from core.decide.joint import JointSample
 from core.decide.selection import Assessment, assess
@@ -56,4 +54,6 @@ def assessed(view: View) -> Assessment:
 def joint(view: View) -> JointSample | None:
     """Return the results per query with the draws of quality that the confidence counts."""
     known, held = sample(view), believed(view, view.noise)
-    return known if known is None or held is None else replace(known, noisy=held.quality.astype(np.float64))
+    if known is None or held is None:
+        return known
+    return replace(known, noisy=held.leading(), again=held.again())

@@ -95,8 +95,11 @@ def test_the_answer_is_the_chance_of_a_good_selection_with_what_stands_beside_it
     assert cards["Feasible"] == ("100.0 %", "within 200 ms (p50)")
     value, about = cards["Expected on new queries"]
     assert float(value) == pytest.approx(view.sure.expected, abs=5e-4)
-    assert about.startswith("RA-nWG@10 0.7")
-    assert about.endswith("n = 60 here")
+    ends, here = about.split("; ")
+    assert ends == f"[{view.sure.expected_low:.3f}, {view.sure.expected_high:.3f}]"
+    assert view.sure.expected_low < view.sure.expected < view.sure.expected_high
+    assert here.startswith("RA-nWG@10 0.7")
+    assert here.endswith("n = 60 here, by itself")
 
 
 def test_no_choice_is_said():

@@ -47,7 +47,7 @@ def test_few_queries_speak_against_trust(n: int | None, good: bool, words: str):
     ("interval", "good", "words"),
     [
         ((None, None), False, "No interval: these figures came without per-query data."),
-        ((0.4, 0.6), True, "95 % interval of RA-nWG@10: [0.400, 0.600]."),
+        ((0.4, 0.6), True, "95 % interval of RA-nWG@10 by itself: [0.400, 0.600]."),
     ],
 )
 def test_an_interval_is_told(interval: tuple[float | None, float | None], good: bool, words: str):

@@ -36,7 +36,7 @@ def test_two_lists_tell_what_both_lack(tmp_path: Path):
     found = dict(rows.select("method", "total").iter_rows())
     # 2 and 2 with 1 of both: 3·3/2 − 1 = 3.5 a query, fewer than the 4 that are judged
     assert found["Chapman"] == 24
-    # 3 seen, 2 of one list, 1 of both: 3 + 2·1 / (2·2) = 3.5
+    # 3 seen, 1 of each list alone, 1 of both: 3 + 1·1 / (1 + 1) = 3.5
     assert found["Chao, lower bound"] == 24
     cards = next(block for block in blocks if isinstance(block, Cards)).cards
     assert [number for _, number, _ in cards] == ["24", "24", "0.0 %"]
@@ -70,3 +70,27 @@ def test_the_usual_depth_is_as_deep_as_is_judged():
     rows = pl.DataFrame({"rank": [1, 2, 3, 3], "grade": [5, 1, None, None]})
     assert judged_depth(rows) == 2
     assert judged_depth(rows.with_columns(grade=pl.lit(None, pl.Int64))) == 10
+
+
+@pytest.mark.slow
+def test_the_sign_of_the_dependence_says_on_which_side_an_estimate_is(tmp_path: Path):
+    # bm and de hold the same passages of those that the third has, or none together
+    third = ({"mode": "dense", "embedder": "f", "dim": 8}, [f"p{n}" for n in range(12)])
+    same = {"bm": (SPARSE, [f"p{n}" for n in range(6)]), "de": (DENSE, [f"p{n}" for n in range(1, 7)])}
+    apart = {"bm": (SPARSE, [f"p{n}" for n in range(7)]), "de": (DENSE, [f"p{n}" for n in range(6, 12)])}
+    judged = {f"q{n}": {f"p{at}": 5 for at in range(12)} for n in range(12)}
+    for held, side, words in ((same, "at least", "same passages"), (apart, "at most", "complementary")):
+        made = Lab().judge(judged)
+        for name, (spec, ranked) in {**held, "ot": third}.items():
+            made.run(name, final=dict.fromkeys(judged, ranked), spec={"name": name, **spec})
+        snapshot = made.write(tmp_path / side).read()
+        page = asked(quality=Quality("RA-nWG", 3), snapshot=snapshot, scope=LAB)
+        asking = {"listk": ["12"], "lists": ["bm", "de", "ot"], "listby": ["Chapman, the first two"]}
+        blocks = list(is_unseen.draw(page, Given(asking)))
+        rows = next(block.rows for block in blocks if isinstance(block, Table) and block.name == "unseen")
+        assert rows.filter(method="Chapman, the first two")["side"].item() == side
+        tabs = next(block for block in blocks if isinstance(block, Tabs))
+        pairs = next(block.rows for block in tabs.folds[1].blocks if isinstance(block, Table))
+        assert pairs["dependence"][0] == words
+        cards = next(block for block in blocks if isinstance(block, Cards)).cards
+        assert cards[1][0] == f"There are, {side}"

@@ -1,0 +1,38 @@
+"""The interval of the area under the curve: how often it holds the area, where few tell and where many do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from bench.calibration import SEED, Row
+from core.stats.separation import area
+
+Floats = NDArray[np.float64]
+TRIALS = 4000
+SIZES = ((5, 20), (20, 5), (5, 5), (10, 50), (40, 30))
+AREA = 0.94
+
+
+def scores(random: np.random.Generator, members: int, others: int, spread: float) -> tuple[Floats, Floats]:
+    """Draw normal scores of two classes whose area is `AREA`; `spread` is the members' deviation."""
+    ahead = float(ndtri(AREA)) * np.hypot(1, spread)
+    return random.normal(ahead, spread, members), random.normal(0, 1, others)
+
+
+def held(members: int, others: int, trials: int, spread: float = 1.0) -> float:
+    """Return in how many percent of the trials the interval holds the area."""
+    random = np.random.default_rng(SEED)
+    ends = (area(*scores(random, members, others, spread)) for _ in range(trials))
+    return 100 * float(np.mean([low <= AREA <= high for _, low, high in ends]))
+
+
+def rows(trials: int | None = None) -> Iterator[Row]:
+    """Count over classes of several sizes, then with members that scatter twice as much."""
+    n = trials or TRIALS
+    for members, others in SIZES:
+        yield Row(f"AUC {AREA}, {members} against {others}", 95, held(members, others, n), n)
+    yield Row(f"AUC {AREA}, 5 against 20, members scatter twice", 95, held(5, 20, n, 2.0), n)
