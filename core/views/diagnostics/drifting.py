@@ -183,6 +183,11 @@ def dated(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def dates(at: pl.Series) -> pl.Series:
+    """Write moments, in seconds since 1970, to the minute (UTC)."""
+    return pl.Series("asked", [_date(value, fine=False) for value in at], dtype=pl.String)
+
+
 def _p(value: float | None) -> str:
     return "" if value is None else f"{value:.4f}" if value >= _TELLABLE else f"< {_TELLABLE}"
 

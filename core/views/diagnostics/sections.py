@@ -11,7 +11,7 @@ from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, section
 from core.views.columns import COLUMNS, Column, Columns
 from core.views.diagnostics import asked_names as named
-from core.views.diagnostics import drifting, foretold
+from core.views.diagnostics import drifting, foretold, watching
 from core.views.diagnostics import names as page
 from core.views.diagnostics import noise_costs as noisy
 from core.views.diagnostics.noise import Gathered, drops, effect_table, gather, per_query, rewritten
@@ -196,7 +196,7 @@ def live(view: View, ask: Ask) -> Blocks:
 
 
 OF_P = "Of the Kolmogorov–Smirnov distance, corrected (Holm)."
-SECTIONS = (by_names, by_noise, with_recall, live)
+SECTIONS = (by_names, by_noise, with_recall, live, watching.live_quality)
 DRIFT: Columns = (
     Column("window", "window", "exact", "In the order of time; the first is the reference."),
     Column("from", "from (UTC)", "text", "When its first query was asked.", width=130),

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
 from core.importers.samples import ASKED_AT
 from core.records import Batch, Origin, Run, Stack
+from core.stats.alarm import watch
 from core.store import Store
 from core.tables import frame
 from core.views.ask import Given
 from core.views.blocks import Answer, Table
-from core.views.diagnostics import drifting
+from core.views.diagnostics import drifting, watching
 from core.views.diagnostics.sections import live
 from core.views.workspace.scope import Latency, Quality
 from core.views.workspace.view import View
@@ -38,8 +40,9 @@ def test_without_times_it_says_how_to_have_some(store: Store):
     assert blocks[0].sentence == drifting.NOTHING
 
 
-def test_windows_have_proxies_and_t_where_queries_are_judged(tmp_path: Path):
-    store = routed.write(tmp_path / "s", (10,))
+def traced(folder: Path) -> tuple[Store, str, list[str]]:
+    """A stack whose queries were asked day by day: its store, run and queries."""
+    store = routed.write(folder / "s", (10,))
     read = store.read()
     run_id, names = "live", read.queries("c")["query_id"].to_list()
     run = Run(
@@ -53,7 +56,43 @@ def test_windows_have_proxies_and_t_where_queries_are_judged(tmp_path: Path):
     frames = {"signals": frame("signals", asked), "rankings": frame("rankings", ranked.to_dict())}
     with store.write("times") as writer:
         writer.add(Batch(runs=(run,), frames=frames))
+    return store, run_id, names
+
+
+def test_live_quality_is_watched_in_the_order_of_time(tmp_path: Path):
+    store, run_id, names = traced(tmp_path)
     view = view_of(store)
+    few = list(watching.live_quality.draw(view, Given()))
+    assert few[0].sentence.startswith(f"Too few to watch RA-nWG@3: {len(names)} of 31")
+    blocks = list(watching.live_quality.draw(view, Given({"before": ["10"]})))
+    table = next(block for block in blocks if isinstance(block, Table)).rows.sort("number")
+    assert table["query_id"].to_list() == names
+    expected = dict(zip(names, watching.watched(view, run_id, 100.0)["value"], strict=True))
+    np.testing.assert_allclose(
+        table["evidence"],
+        watch(np.array([expected[name] for name in names]), first=10, seed=view.seed).evidence,
+    )
+    assert blocks[0].sentence.startswith(("No alarm: evidence of a fall", "Alarm since"))
+
+
+def test_a_larger_sample_holds_the_smaller_one(tmp_path: Path):
+    names = [f"q{number}" for number in range(2000)]
+    tenth, third = ([name for name in names if watching.in_sample(name, share)] for share in (10, 30))
+    assert set(tenth) < set(third)
+    assert (len(tenth), len(third)) == (pytest.approx(200, abs=40), pytest.approx(600, abs=60))
+    assert all(watching.in_sample(name, 100) for name in names)
+    store, run_id, _ = traced(tmp_path)
+    part = watching.watched(view_of(store), run_id, 50.0)
+    assert part["query_id"].to_list() == [
+        name
+        for name in watching.watched(view_of(store), run_id, 100.0)["query_id"]
+        if watching.in_sample(name, 50)
+    ]
+
+
+def test_windows_have_proxies_and_t_where_queries_are_judged(tmp_path: Path):
+    store, run_id, _ = traced(tmp_path)
+    read, view = store.read(), view_of(store)
     blocks = list(live.draw(view, Given({"wins": ["3"]})))
     (table,) = [block for block in blocks if isinstance(block, Table)]
     rows = table.rows
