@@ -13,7 +13,7 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
-from core.importers.formats.traces.questions import ASKED_AT
+from core.importers.samples import ASKED_AT
 from core.stats.alarm import ALPHA, FIRST, watch
 from core.views import text, theme
 from core.views.ask import Ask
