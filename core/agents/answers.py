@@ -58,7 +58,7 @@ class Answers:
         said = words.answer(view, one_known=one_known(view.snapshot, view.scope.golden_set_id))
         sure, data = decision.confidence, decision.data
         counts = dict(decision.table.group_by("status").len().sort("status").iter_rows())
-        notes = [said.reason, said.warning and f"warning: {said.warning}", *view.compared.sentences]
+        notes = [said.reason, said.warning and f"warning: {said.warning}", *view.compared.remarks]
         near = self._near(decision)
         return {
             "answer": untrusted(said.sentence),
@@ -273,6 +273,8 @@ def _stack(view: View, table: pl.DataFrame, row: int | None) -> Small | None:
             "high": number(named["quality_high"]),
             "interval": "95 % bootstrap over queries" if named["quality_low"] is not None else None,
             "n_queries": named["n"],
+            "clusters": named["clusters"],
+            "cluster_kind": named["cluster_kind"],
             "basis": named["quality_basis"],
         },
         "latency": {

@@ -40,6 +40,7 @@ class Stack:
     quality_low: float | None  # lower end of the 95 % interval over queries
     quality_high: float | None  # upper end of it
     n: int | None  # queries that the quality rests on
+    clusters: int | None  # how many groups they come from; None where each is one by itself
     latency_ms: float | None  # milliseconds, of the percentile and scope that were asked
     cost: float | None  # $ per 1,000 queries
     spec: Mapping[str, Any]  # what it is made of
@@ -210,7 +211,7 @@ class Decision(Shown):
         if row is None:
             return None
         named = self.verdict.table.row(row, named=True)
-        numbers = ("run_id", "quality", "quality_low", "quality_high", "n", "latency_ms", "cost")
+        numbers = ("run_id", "quality", "quality_low", "quality_high", "n", "clusters", "latency_ms", "cost")
         spec = json.loads(str(named["spec"]))
         return Stack(name=named["name"], spec=spec, **{name: named[name] for name in numbers})
 

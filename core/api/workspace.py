@@ -52,6 +52,7 @@ class Asked(TypedDict, total=False):
     together: bool
     judged: LeastJudged
     every_golden_set: bool
+    cluster_by: str
     judge_noise: str | None
     reader: str
     scorer: str

@@ -23,6 +23,8 @@ class Question(question.Question):
         """Return the workspace that is asked about; what it leaves out is said on standard error."""
         view = asked_of(self, context.store().read(self.revision), context.book(self.prices))
         fewer = view.scope.shared or view.scope.apart or view.latency.machine
+        if view.compared.grouped:
+            complain(f"note: {shown(view.compared.grouped, _LINE)}")
         for words in view.compared.sentences:
             complain(f"warning: {shown(words, _LINE)}{' (--together compares all)' if fewer else ''}")
         return view

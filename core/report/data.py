@@ -148,7 +148,7 @@ def record_data(
         },
         **decision_data(view, verdict),
         "definition": definition(view.quality),
-        "remarks": list(view.compared.sentences),
+        "remarks": list(view.compared.remarks),
         "limiting": None
         if chosen is None
         else limiting(chosen, view.quality, verdict.table, verdict.decision.feasible.tolist()),

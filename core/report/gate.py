@@ -41,7 +41,7 @@ from core.views.decision.words import good_enough, numbers
 from core.views.workspace.noise import OFF
 from core.views.workspace.query_sets import LeastJudged
 from core.views.workspace.question import Question
-from core.views.workspace.scope import Answering, LatencyScope, Per, Percentile
+from core.views.workspace.scope import AUTO, Answering, LatencyScope, Per, Percentile
 from core.views.workspace.view import View
 
 SHARE = 0.8  # Probability from which another stack would be chosen that a decision no longer holds
@@ -74,6 +74,7 @@ class Again(BaseModel):
     price: list[str] = []
     seed: Annotated[int, Field(ge=0)]
     every_golden_set: bool
+    cluster_by: str = AUTO
     judge_noise: str = OFF
     reader: str = Answering().reader
     scorer: str = Answering().scorer

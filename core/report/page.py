@@ -146,8 +146,15 @@ def workspace_data(place: Place) -> JsonMap:
         "quality": view and view.quality.name,
         "latency": view and view.latency.name,
         "prices": view and view.book.title,
-        "remarks": list(view.compared.sentences) if view else [],
+        "clusters": view and _groups(view),
+        "remarks": list(view.compared.remarks) if view else [],
     }
+
+
+def _groups(view: View) -> JsonMap | None:
+    """Return how many queries of how many groups the numbers rest on; None where each is one by itself."""
+    rows = view.table.drop_nulls("clusters").sort("n", descending=True)
+    return rows.select("n", "clusters", kind="cluster_kind").row(0, named=True) if rows.height else None
 
 
 def as_json(said: Said) -> str:

@@ -96,7 +96,7 @@ def _tiles(data: Data) -> list[tuple[str, str, str, str]]:
         (
             asked["measure"],
             text.score(row["quality"]),
-            _joined(interval, text.sample(row["n"]), new),
+            _joined(interval, text.sample(row), new),
             basis(row, "quality"),
         ),
         (
@@ -266,6 +266,7 @@ def question(view: View) -> dict[str, object]:
         "price": list(view.book.changes),
         "seed": view.seed,
         "every_golden_set": view.scope.judging.everywhere,
+        "cluster_by": view.scope.cluster_by,
         "judge_noise": view.noise or OFF,
         "together": bool(view.compared.sentences and not narrowed(view)),
         "generation": None if model is None else asdict(model),

@@ -23,6 +23,7 @@ from core.views.link import parameter_key
 from core.views.text import plain
 from core.views.workspace.answers import as_word
 from core.views.workspace.choices import Choices as Offered
+from core.views.workspace.clusters import groupings
 from core.views.workspace.comparable import ALL, ALL_MACHINES, EVERY, SAME, SHARED
 from core.views.workspace.narrow import (
     Choices,
@@ -36,7 +37,7 @@ from core.views.workspace.narrow import (
 )
 from core.views.workspace.noise import OFF, about_grades, auditors, usual_auditor
 from core.views.workspace.query_sets import ANY, EVERY_SET, ONE_SET, QuerySets
-from core.views.workspace.scope import PER, Answering, Judging, Latency, Quality, Scope
+from core.views.workspace.scope import AUTO, PER, SINGLY, Answering, Judging, Latency, Quality, Scope
 
 _offer = cache.cached(entries=64)(judging_offer)
 
@@ -63,6 +64,12 @@ def judge_noise(snapshot: Snapshot, scope: Scope, quality: Quality) -> str | Non
 
 
 _auditors, _usual = cache.cached(entries=64)(auditors), cache.cached(entries=64)(usual_auditor)
+
+
+def cluster_by(snapshot: Snapshot, scope: Scope) -> str:
+    """Offer what the questions come in groups of, where they do."""
+    known = groupings(snapshot, scope.collection_id, scope.golden_set_id)
+    return pick_asked("cluster_by", [AUTO, *known, SINGLY], few=True) if known else AUTO
 
 
 class _Asking(Choices):

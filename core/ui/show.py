@@ -63,9 +63,15 @@ def head(
             if view is not None:
                 prices.chip(view)
                 _differing(view)
-            _chips(caveats)
+            _chips({**_grouped(view), **caveats})
             if warning:
                 st.markdown(f":material/warning: {plain(warning)}", width="content")
+
+
+def _grouped(view: View | None) -> dict[str, str]:
+    """Return that the questions of a workspace come in groups: in a few words, and what follows from it."""
+    said = "" if view is None else view.compared.grouped
+    return {said.partition(":")[0]: said} if said else {}
 
 
 def _differing(view: View) -> None:
@@ -348,7 +354,7 @@ def card(rows: pl.DataFrame, run_id: str | None, quality: Quality) -> None:
         left, middle, right = st.columns(3)
         interval = text.interval(row["quality_low"], row["quality_high"])
         left.metric(plain(quality.name), text.score(row["quality"]))
-        left.caption(f"{plain(interval.strip())} {text.sample(row['n'])} · {row['quality_basis'] or ''}")
+        left.caption(f"{plain(interval.strip())} {text.sample(row)} · {row['quality_basis'] or ''}")
         middle.metric("Latency", text.ms(row["latency_ms"]))
         spread = (
             f"{text.ms(row['latency_low'])} to {text.ms(row['latency_high'])} · "

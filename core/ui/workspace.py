@@ -17,7 +17,7 @@ from core.ui import address, cache, prices
 from core.ui.limits import adopt, alike, constraints, standing, turn
 from core.ui.pages import links
 from core.ui.pick import ASKED, KEPT, pick_asked, still_offered
-from core.ui.settings import answering, compared, generation, judge_noise, parameters
+from core.ui.settings import answering, cluster_by, compared, generation, judge_noise, parameters
 from core.ui.state import LATEST, SETTINGS, TAKE, back_to_defaults, bound, changed, forget_defaults, linked
 from core.ui.view import Frame, Lacking, current_page
 from core.views.text import plain
@@ -120,6 +120,7 @@ def _view(top: DeltaGenerator, frame: Frame) -> Place | None:
         named = pick_asked("prices", books, usual=usual)
         book = prices.in_force(books[named])
     with differing:
+        scope = replace(scope, cluster_by=cluster_by(snapshot, scope))
         narrowed = compared(snapshot, scope, quality, latency, book)
     scope, latency, table = narrowed.scope, narrowed.latency, narrowed.table
     with differing:

@@ -95,6 +95,7 @@ _EVERY = (
     _score("quality_low", "low", "95 % interval over queries."),
     _score("quality_high", "high", "95 % interval over queries."),
     _number("n", "n", 0, "Queries."),
+    _number("clusters", "groups", 0, "Groups that the queries come from: each counts as one."),
     Column("lacks", "missing", "share", "Of the queries, those without a score; the mean leaves them out."),
     _score("lacks_low", "if lowest", "Mean, were every missing score the lowest of its range."),
     _score("lacks_high", "if highest", "Mean, were every missing score the highest of its range."),

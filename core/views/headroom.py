@@ -59,7 +59,7 @@ def numbers(row: Mapping[str, Any], quality: Quality) -> str:
     """Return the three parts of a stack in one sentence, for files that have no cards."""
     return (
         f"{row['name']} reaches {text.score(row['quality'])} of a possible 1 ({quality.name}, "
-        f"{text.sample(row['n'])}, pool {row['pool']}): {text.score(row['ordering'])} is lost in ordering "
+        f"{text.sample(row)}, pool {row['pool']}): {text.score(row['ordering'])} is lost in ordering "
         f"and {text.score(row['retrieval'])} in retrieval."
     )
 
@@ -100,7 +100,7 @@ def cards(row: Mapping[str, Any], quality: Quality) -> tuple[tuple[str, str, str
     """Return the four numbers of a stack: label, number, what it rests on."""
     interval = text.interval(row["quality_low"], row["quality_high"]).strip()
     return (
-        (quality.name, text.score(row["quality"]), f"{interval} {text.sample(row['n'])}".strip()),
+        (quality.name, text.score(row["quality"]), f"{interval} {text.sample(row)}".strip()),
         ("Ordering headroom", text.score(row["ordering"]), "in the pool, ranked too low"),
         ("Retrieval headroom", text.score(row["retrieval"]), "not in the pool"),
         ("%PROC", text.percent(row["pct_proc"]), f"of the best order of its candidates, {row['pool']}"),
@@ -157,7 +157,7 @@ def headroom(
         .with_columns(parts)
         .sort("quality", "name", descending=[True, False])
     )
-    names = ("ordering", "retrieval", "reading", "proc", "pct_proc", "n")
+    names = ("ordering", "retrieval", "reading", "proc", "pct_proc", "n", "clusters", "cluster_kind")
     rows = best.select("name", "pool", "^quality(_low|_high|_basis)?$", *names)
     if rows.is_empty():
         return None

@@ -13,7 +13,7 @@ from core.metrics.rates import ANY
 from core.params import Param
 from core.views.workspace.answers import as_name
 from core.views.workspace.query_sets import EVERY_SET, WORDS
-from core.views.workspace.scope import Answering, Latency
+from core.views.workspace.scope import AUTO, Answering, Latency
 
 if TYPE_CHECKING:
     from core.views.workspace.view import View
@@ -105,6 +105,7 @@ def settings(view: View, *, runs: tuple[str, ...] = ()) -> dict[str, object]:
         "price": view.book.changes,
         **_answering(scope.answering),
         "gq": EVERY_SET if scope.judging.everywhere else None,
+        "by": scope.cluster_by if scope.cluster_by != AUTO else None,
         "jq": WORDS.get(scope.judging.least),
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -15,6 +16,7 @@ from core.stats.intervals import bootstrap_means
 from core.store import Snapshot
 from core.tables import schema
 from core.views import text
+from core.views.workspace.clusters import EACH, Groups, groups
 from core.views.workspace.comparable import about_figures, about_queries
 from core.views.workspace.pools import EMPTY_SLOT
 from core.views.workspace.query_sets import Mask, among, asked_in, out_of_reach, overlap
@@ -90,7 +92,9 @@ def _otherwise(over: Over) -> str:
     return f"(--queries: {'; '.join(words for other, words in _WORDS.items() if other is not over)})"
 
 
-COLUMNS = schema("run stack measure k:int32 query_id value:float reason n:int32 ci_low:float ci_high:float")
+COLUMNS = schema(
+    "run stack measure k:int32 query_id value:float reason n:int32 clusters:int32 ci_low:float ci_high:float"
+)
 """Columns of `score_table`; query_id only where scores per query are asked for."""
 
 # No frame at import: its operations start threads, which a server forked from a warm process would wait for.
@@ -133,6 +137,7 @@ def score_table(
     require_cutoffs(measures)
     ranked = runs.filter(pl.col("has_rankings")) if golden_set_id else runs.clear()
     parts = [pl.DataFrame(schema=_UNLABELLED)]
+    alike = groups(snapshot, _scope(runs, golden_set_id)) if runs.height else EACH
     if measures and golden_set_id and not ranked.is_empty():
         graded = evidence(snapshot, ranked["run_id"].to_list(), golden_set_id, measures)
         seen = counted(graded, snapshot.timings, over)
@@ -141,7 +146,7 @@ def score_table(
         for words in (units, seen.said, unjudged(graded, measures, called)):
             if tell and words:
                 tell(words)
-        parts.append(scored_rows(seen, measures, per_query=per_query))
+        parts.append(scored_rows(seen, measures, per_query=per_query, alike=alike))
     asked = [Quality(str(measure.at(None)), measure.k or 1) for measure in measures]
     rest = [(_not_here(snapshot, runs, golden_set_id, name), name) for name in asked]
     for without, name in rest:  # answers to questions that nobody judged are averaged as they are
@@ -153,23 +158,29 @@ def score_table(
         ]
     if per_query:
         parts += _reported_queries(snapshot, [*rest, *((runs, name) for name in reported)])
-    elif some := [_reported(snapshot, without, name) for without, name in rest if not without.is_empty()]:
+    elif some := [
+        _reported(snapshot, without, name, alike) for without, name in rest if not without.is_empty()
+    ]:
         figures = pl.concat(some)
         came = figures.filter(pl.col("value").is_not_null())["run"].n_unique()
         if tell and came and len(parts) > 1:
             what = f"{text.count(came, 'run comes', 'runs come')} as averages of an evaluation elsewhere"
             tell(f"{what}, which do not compare with scores made here.")
         parts.append(figures)
-    parts += [] if per_query else [_reported(snapshot, runs, name) for name in reported]
+    parts += [] if per_query else [_reported(snapshot, runs, name, alike) for name in reported]
     labels = runs.select(pl.col("run_id").alias("run"), pl.col("label").alias("stack"))
     return labelled(pl.concat(parts, how="diagonal"), labels, per_query=per_query)
+
+
+def _scope(runs: pl.DataFrame, golden_set_id: str | None) -> Scope:
+    return Scope(str(runs["collection_id"][0]) if runs.height else "", golden_set_id)
 
 
 def _not_here(
     snapshot: Snapshot, runs: pl.DataFrame, golden_set_id: str | None, quality: Quality
 ) -> pl.DataFrame:
     """Return the runs of which a measure is not scored here, but as they came with it."""
-    scope = Scope(str(runs["collection_id"][0]) if runs.height else "", golden_set_id)
+    scope = _scope(runs, golden_set_id)
     return runs.join(scored_here(snapshot, runs, scope, quality), on="run_id", how="anti")
 
 
@@ -198,18 +209,20 @@ def unjudged(graded: Evidence, measures: Sequence[Measure], labels: Mapping[str,
     return f"No passage of the Top-{k} is judged, so that a score says nothing: {listed}."
 
 
-def scored_rows(seen: Counted, measures: Sequence[Measure], *, per_query: bool) -> pl.DataFrame:
+def scored_rows(
+    seen: Counted, measures: Sequence[Measure], *, per_query: bool, alike: Groups = EACH
+) -> pl.DataFrame:
     """Give the rows of `score_table` for runs with rankings, without labels; measures share their counts."""
     if per_query:
         measures = [measure.by_query for measure in measures]
     deepest = max(measure.k or 1 for measure in measures)
     scored = seen.found.score(measures, deepest, hidden=seen.hidden)
-    make = _queries if per_query else _means
+    make = _queries if per_query else partial(_means, alike=alike)
     parts = [make(seen, measure, values[..., (measure.k or 1) - 1]) for measure, values in scored.items()]
     return pl.concat([pl.DataFrame(schema=_UNLABELLED), *parts], how="diagonal")
 
 
-def _means(seen: Counted, measure: Measure, values: np.ndarray) -> pl.DataFrame:
+def _means(seen: Counted, measure: Measure, values: np.ndarray, alike: Groups) -> pl.DataFrame:
     graded = seen.found
     means, n = mean(values)
     low, high = bootstrap_means(values)
@@ -223,6 +236,7 @@ def _means(seen: Counted, measure: Measure, values: np.ndarray) -> pl.DataFrame:
     return pl.DataFrame(
         {"run": graded.run_ids, "value": means, "n": n.astype(np.int32), "ci_low": low, "ci_high": high}
     ).with_columns(
+        alike.counts(values, graded.query_ids).alias("clusters"),
         pl.col("value", "ci_low", "ci_high").fill_nan(None),
         pl.when(pl.col("n") == 0).then(pl.Series(reasons, dtype=pl.String)).alias("reason"),
         *_named(str(measure), measure.k),
@@ -285,9 +299,9 @@ def _reported_queries(
             )
 
 
-def _reported(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality) -> pl.DataFrame:
+def _reported(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality, alike: Groups) -> pl.DataFrame:
     """Read what runs came with, with their n and interval where they gave one."""
-    figures = as_reported(snapshot, runs["run_id"].to_list(), quality)
+    figures = as_reported(snapshot, runs["run_id"].to_list(), quality, alike=alike)
     figures = figures.rename({"low": "ci_low", "high": "ci_high"})
     computed = pl.col("has_rankings") & (quality.measure is not None)
     why = pl.when(computed).then(pl.lit(_NO_JUDGEMENTS)).otherwise(pl.lit(_NOT_REPORTED))
@@ -299,6 +313,7 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality) -> pl.Da
             "value",
             pl.when(pl.col("value").is_null()).then(why).alias("reason"),
             "n",
+            "clusters",
             "ci_low",
             "ci_high",
             *_named(quality.name, quality.k),

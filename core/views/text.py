@@ -127,7 +127,16 @@ def more_questions(low: float | None, likely: float | None, high: float | None) 
 
 
 def sample(n: object) -> str:
-    """Return the number of queries that a mean rests on: ``n = 2,837``, or ``n unknown``."""
+    """Return the number of queries that a mean rests on: ``n = 2,837``, or ``n unknown``.
+
+    Args:
+        n: The number, or the row of a table that holds it, with clusters and cluster_kind where the queries
+            come in groups: ``n = 64 from 25 documents``.
+    """
+    if isinstance(n, Mapping):
+        clusters = n.get("clusters")
+        of = "" if clusters is None else f" from {count(clusters, n['cluster_kind'])}"
+        return f"{sample(n['n'])}{of}"
     return f"n = {n:,}" if isinstance(n, int) else f"n = {n}" if n is not None else f"n {UNKNOWN}"
 
 

@@ -31,6 +31,8 @@ _COLUMNS: dict[str, tuple[pl.DataType, object]] = {
     "quality_low": (pl.Float64(), None),
     "quality_high": (pl.Float64(), None),
     "n": (pl.Int32(), 50),
+    "clusters": (pl.Int32(), None),
+    "cluster_kind": (pl.String(), None),
     "quality_basis": (pl.String(), "measured"),
     "proc": (pl.Float64(), None),
     "pct_proc": (pl.Float64(), None),

@@ -13,10 +13,9 @@ import polars as pl
 
 from core.axes import KEYS, Spec
 from core.records import JsonMap, canonical_json
-from core.stats.intervals import Sample
-from core.stats.significance import Setup, compare
+from core.stats.significance import Setup
 from core.store import Snapshot
-from core.views.compare.data import Scored, scored, with_verdict
+from core.views.compare.data import Scored, scored, tested, with_verdict
 from core.views.workspace.scope import Quality, Scope
 
 PAIRS = pl.Schema(
@@ -179,7 +178,7 @@ def effects_of(stacks: Scored, pairs: pl.DataFrame, setup: Setup) -> tuple[pl.Da
     means = np.stack([stacks.values[rows].mean(axis=0) for rows in (first, second)])
     single, whole = (
         with_verdict(
-            compare(Sample.means(values), *rows, setup).drop("first", "second"),
+            tested(values, rows, setup, (stacks.alike, stacks.query_ids)).drop("first", "second"),
             higher_is_better=setup.higher_is_better,
         )
         for values, rows in ((stacks.values, (first, second)), (means, ([0], [1])))

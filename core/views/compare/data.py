@@ -16,6 +16,7 @@ from core.stats.correlation import agreement
 from core.stats.intervals import Sample
 from core.stats.significance import Setup, compare
 from core.store import Snapshot
+from core.views.workspace.clusters import EACH, Groups, groups
 from core.views.workspace.query_sets import among, scores_by_query
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import Evidence, Floats, evidence, places
@@ -35,6 +36,28 @@ class Scored:
     run_ids: tuple[str, ...]  # their runs
     query_ids: tuple[str, ...]  # the judged queries, sorted
     values: Floats  # [stacks, queries]; NaN where the measure is not applicable
+    alike: Groups = EACH  # what the queries come in groups of
+
+
+def tested(
+    values: Floats | Sample,
+    pairs: tuple[Sequence[int], Sequence[int]],
+    setup: Setup,
+    asked: tuple[Groups, Sequence[str]],
+) -> pl.DataFrame:
+    """Return `core.stats.significance.compare` with the columns clusters and cluster_kind of `stack_table`.
+
+    Args:
+        values: [S, Q].
+        asked: What the queries come in groups of, and which they are.
+    """
+    alike, query_ids = asked
+    labels = alike.labels(query_ids)
+    rows = compare(values if isinstance(values, Sample) else Sample.means(values, labels), *pairs, setup)
+    kind = None if labels is None else alike.kind
+    clusters = pl.lit(None) if labels is None else pl.col("units")
+    said = {"clusters": clusters.cast(pl.Int32), "cluster_kind": pl.lit(kind, pl.String)}
+    return rows.with_columns(**said).drop("units")
 
 
 def scored(snapshot: Snapshot, scope: Scope, quality: Quality, names: Mapping[str, str]) -> Scored:
@@ -46,7 +69,7 @@ def scored(snapshot: Snapshot, scope: Scope, quality: Quality, names: Mapping[st
     if by_query is None:
         raise InputError(f"{quality.name} is known from aggregates only.", do="Choose another measure.")
     named = tuple(names[run_id] for run_id in by_query.run_ids)
-    return Scored(named, by_query.run_ids, by_query.query_ids, by_query.values)
+    return Scored(named, by_query.run_ids, by_query.query_ids, by_query.values, groups(snapshot, scope))
 
 
 def pairs_of(names: Sequence[str], against: Against) -> tuple[list[int], list[int]]:
@@ -87,12 +110,12 @@ def compared(
 
 def differences(stacks: Scored, first: Sequence[int], second: Sequence[int], setup: Setup) -> pl.DataFrame:
     """Return `core.stats.significance.compare` with names in first and second, and `with_verdict`."""
-    compared = compare(Sample.means(stacks.values), first, second, setup)
+    rows = tested(stacks.values, (first, second), setup, (stacks.alike, stacks.query_ids))
     named = (
-        pl.Series(column, [stacks.names[row] for row in compared[column]], dtype=pl.String)
+        pl.Series(column, [stacks.names[row] for row in rows[column]], dtype=pl.String)
         for column in ("first", "second")
     )
-    return with_verdict(compared.with_columns(named), higher_is_better=setup.higher_is_better)
+    return with_verdict(rows.with_columns(named), higher_is_better=setup.higher_is_better)
 
 
 def with_verdict(rows: pl.DataFrame, *, higher_is_better: bool = True) -> pl.DataFrame:

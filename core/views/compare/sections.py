@@ -47,6 +47,7 @@ NUMBERS = (
     "p_holm",
     "verdict",
     COLUMNS["n"].but(about="Queries that count for both."),
+    "clusters",
 )
 MORE = (
     "wins",
@@ -184,7 +185,8 @@ def first_look(view: View, names: Sequence[str], rows: pl.DataFrame | None, *, s
         "" if rows is None else words.doubt(rows, view.quality),
     )
     yield Comparison(numbers(view, letters, gaps))
-    order = sorted(SIDES, key=lambda name: name in ("p_holm", "stack"))  # last: beyond 1280 pixels
+    names = [name for name in SIDES if name != "cluster_kind"]
+    order = sorted(names, key=lambda name: name in ("p_holm", "stack"))  # last: beyond 1280 pixels
     shown = [BESIDE.get(name, name) for name in order]
     cells = [words.in_units(row, cost_of(view, gaps)) for row in gaps.to_dicts()]
     yield Fold("As a table", [Table(gaps, "sides", shown, cells=cells)])

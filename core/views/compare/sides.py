@@ -15,14 +15,16 @@ import polars as pl
 from core.decide.axes import COST, LATENCY, QUALITY
 from core.decide.rules import Decision
 from core.metrics import Measure
+from core.records import is_group
 from core.stats.correlation import AGREEMENT
 from core.stats.intervals import Floats, Sample, bootstrap_means
 from core.stats.latency import SHARES, inflation, quantile_gap
-from core.stats.significance import Setup, compare
+from core.stats.significance import Setup
 from core.store import Snapshot
 from core.tables import schema
-from core.views.compare.data import LOSSES, OPEN, TIES, WINS, alike, with_verdict
+from core.views.compare.data import LOSSES, OPEN, TIES, WINS, alike, tested, with_verdict
 from core.views.queries.data import query_table
+from core.views.workspace.clusters import Groups, groups
 from core.views.workspace.comparable import machine
 from core.views.workspace.latencies import sample
 from core.views.workspace.query_sets import among
@@ -65,7 +67,7 @@ def look_closer(
     pools = runs.filter(pl.col("run_id").is_in(pair))["proc_pool"].fill_null("none").unique().sort().to_list()
     return Closer(
         queries=queries,
-        tags=by_tag(queries, setup),
+        tags=by_tag(queries, setup, groups(snapshot, scope)),
         sources=sources(snapshot, scope, quality, pair, setup),
         alike=same,
         pools=tuple(pools) if len(pools) > 1 else (),
@@ -87,10 +89,11 @@ def flips(queries: pl.DataFrame, setup: Setup, alike: pl.DataFrame | None) -> pl
     return rows.sort(order, descending=[False, True, False], nulls_last=True)
 
 
-def by_tag(rows: pl.DataFrame, setup: Setup) -> pl.DataFrame:
+def by_tag(rows: pl.DataFrame, setup: Setup, alike: Groups) -> pl.DataFrame:
     """Compare a pair on the queries of each tag; the tags are one family."""
     known = rows.filter(pl.col("delta").is_not_null()).sort("query_id")
     tagged = known.select("query_id", pl.col("tags").alias("tag")).explode("tag").drop_nulls().unique()
+    tagged = tagged.filter([not is_group(tag) for tag in tagged["tag"]])
     sizes = tagged.group_by("tag").len().filter((pl.col("len") > 1) & (pl.col("len") < known.height))
     names = sizes["tag"].sort().to_list()
     table = np.full((2, 1), 0.0)
@@ -99,10 +102,13 @@ def by_tag(rows: pl.DataFrame, setup: Setup) -> pl.DataFrame:
         values = known.select("other", "score").to_numpy().T
         table = np.where(masks[:, None, :], values[None], np.nan).reshape(2 * len(names), -1)
     first = np.arange(0, 2 * len(names), 2)
-    compared = with_verdict(
-        compare(Sample.means(table), first, first + 1, setup), higher_is_better=setup.higher_is_better
+    asked = (alike, known["query_id"].to_list() if names else [""])
+    rows = tested(table, (first.tolist(), (first + 1).tolist()), setup, asked)
+    return (
+        with_verdict(rows, higher_is_better=setup.higher_is_better)
+        .drop("first", "second")
+        .insert_column(0, pl.Series("tag", names, dtype=pl.String))
     )
-    return compared.drop("first", "second").insert_column(0, pl.Series("tag", names, dtype=pl.String))
 
 
 def sources(
@@ -122,25 +128,26 @@ def sources(
         ceiling: "what the candidate pool holds: retrieval",
         ceiling.renamed(f"%{ceiling.name}"): "how much of it is brought up: ordering",
     }
-    compared = pl.concat(
-        [compare(_sample(graded, scored_measure), [0], [1], setup) for scored_measure in wanted]
-    )
+    asked = (groups(snapshot, scope), graded.query_ids)
+    rows = pl.concat([tested(_sample(graded, each, asked[0]), ([0], [1]), setup, asked) for each in wanted])
     names = pl.Series("measure", [str(scored_measure) for scored_measure in wanted])
-    return compared.select(names, pl.Series("says", list(wanted.values())), pl.exclude("first", "second"))
+    return rows.select(names, pl.Series("says", list(wanted.values())), pl.exclude("first", "second"))
 
 
-def _sample(graded: Evidence, measure: Measure) -> Sample:
+def _sample(graded: Evidence, measure: Measure, alike: Groups) -> Sample:
     """Return what is averaged over queries; of %PROC the ratio of means, as published (metrics.md §2)."""
+    labels = alike.labels(graded.query_ids)
     if measure.name.startswith("%"):
         ceiling, actual = measure.name.removeprefix("%"), measure.inner or ""
-        return Sample.ratios(*(at_cutoff(graded, measure.renamed(name)) for name in (actual, ceiling)))
-    return Sample.means(at_cutoff(graded, measure))
+        above, below = (at_cutoff(graded, measure.renamed(name)) for name in (actual, ceiling))
+        return Sample.ratios(above, below, labels)
+    return Sample.means(at_cutoff(graded, measure), labels)
 
 
 SAME = "the same"
 SIDES = schema(
     "axis stack against value:float value_against:float difference:float low:float high:float n:int64 "
-    "p_holm:float verdict note"
+    "clusters:int32 cluster_kind p_holm:float verdict note"
 )
 """Columns of `sides`."""
 AVERAGES = "no interval: averages only"
@@ -220,7 +227,8 @@ def _quality(one: Row, other: Row, pair: Row | None) -> dict[str, Any]:
     gap = _gap(one, other, QUALITY.column)
     if pair is None:
         return {**gap, "note": "not scored" if gap["difference"] is None else AVERAGES}
-    kept = {name: pair[name] for name in ("difference", "low", "high", "n", "p_holm", "verdict")}
+    names = ("difference", "low", "high", "n", "clusters", "cluster_kind", "p_holm", "verdict")
+    kept = {name: pair[name] for name in names}
     equal = pair["difference"] == 0 and pair["low"] == pair["high"]
     return {**gap, **kept, **({"verdict": SAME} if equal else {})}
 

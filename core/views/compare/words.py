@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from core.decide.axes import COST, LATENCY, QUALITY, Axis
+from core.stats.intervals import CLUSTERS
 from core.stats.significance import Setup
 from core.views import text
 from core.views.compare.data import LEVEL, LOSSES, OPEN, WINS, alike_means
@@ -53,7 +54,8 @@ def answer(gaps: pl.DataFrame, quality: Quality, cost: Axis = COST, *, same: boo
     if same:
         heads = [f"ranks the same passages in the same order as {row['against']}: equal {quality.name}"]
     n = {row["n"] for row in rows[QUALITY] if row["n"] is not None}
-    sample = f" (n = {' to '.join(map(str, sorted({min(n), max(n)})))})" if n else f" ({AVERAGES})"
+    of = text.sample(row) if len(n) == 1 else f"n = {min(n)} to {max(n)}" if n else AVERAGES
+    sample = f" ({of})"
     said = f"{name} {'; it '.join(heads)}{sample}"
     if len(heads) > 1:
         return f"{said}."
@@ -69,6 +71,9 @@ def _quality(row: Row, quality: Quality) -> str:
     if row["n"] == 0 or difference is None:
         known = "applies to no query of" if row["n"] == 0 else "is not known of"
         return f"cannot be told from {other}: {quality.name} {known} both"
+    if row["clusters"] is not None and row["clusters"] < CLUSTERS:
+        few = f"fewer than {CLUSTERS} {row['cluster_kind']}s"
+        return f"averages {gap(row)} {quality.name} beside {other}; {few} tell no more"
     if row["verdict"] == OPEN:
         return f"shows no significant difference from {other}: {gap(row)} {quality.name}"
     if row["verdict"] in (WINS, LOSSES):
@@ -106,7 +111,7 @@ def apart(row: Row, axis: Axis) -> tuple[str, str]:
     """Return a difference of two stacks on an axis, and what is known about it."""
     if row["difference"] is None:
         return text.UNKNOWN, row["note"] or ""
-    n = None if row["n"] is None else text.sample(row["n"])
+    n = None if row["n"] is None else text.sample(row)
     p = None if row["p_holm"] is None else p_value(row["p_holm"])
     return gap(row, axis.written), " · ".join(filter(None, (row["verdict"], n, p, row["note"])))
 
@@ -239,7 +244,7 @@ def change(kind: str, rows: pl.DataFrame, whole: pl.DataFrame, quality: Quality)
     )  # fmt: skip
     return (
         f"{kind} moves {quality.name} by {gap(row)} on average over "
-        f"{text.count(rows.height, 'pair')} of stacks, {p_value(row['p'])}, {text.sample(row['n'])}.{alone}"
+        f"{text.count(rows.height, 'pair')} of stacks, {p_value(row['p'])}, {text.sample(row)}.{alone}"
     )
 
 

@@ -97,7 +97,7 @@ def expected_ends(sure: Assessment) -> str:
 def quality_card(row: Mapping[str, Any], quality: Quality) -> Card:
     """Return the quality of a stack with its interval and n."""
     interval = text.interval(row["quality_low"], row["quality_high"]).strip()
-    return quality.name, text.score(row["quality"]), f"{interval} {text.sample(row['n'])}".strip()
+    return quality.name, text.score(row["quality"]), f"{interval} {text.sample(row)}".strip()
 
 
 def about_chances(queries: int, draws: int) -> str:
@@ -350,7 +350,7 @@ def unknown_answer(table: pl.DataFrame, decision: Decision, quality: Quality) ->
     if decision.chosen is None:
         return "Nothing is chosen, so there is no decision that more evaluation could change."
     row = table.row(decision.chosen, named=True)
-    figures = f"{quality.name} {text.score(row['quality'])}, {text.sample(row['n'])}"
+    figures = f"{quality.name} {text.score(row['quality'])}, {text.sample(row)}"
     return f"What more queries would do is unknown: only averages are known ({figures})."
 
 

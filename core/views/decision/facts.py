@@ -52,6 +52,8 @@ NUMBERS = (
     "quality_low",
     "quality_high",
     "n",
+    "clusters",
+    "cluster_kind",
     *LACKS,
     "quality_basis",
     *(axis.column + end for axis in BESIDE for end in ("", *ENDS)),
@@ -307,7 +309,7 @@ def record(table: pl.DataFrame, asked: View, *, chances: pl.DataFrame | None = N
 
 
 def _sure(chosen: dict[str, object] | None, sure: Assessment) -> dict[str, object] | None:
-    """Return the chosen stack with how sure the choice is; clusters of queries are not known yet."""
+    """Return the chosen stack with how sure the choice is, on how many queries or groups of them."""
     if chosen is None:
         return None
     return {
@@ -319,8 +321,7 @@ def _sure(chosen: dict[str, object] | None, sure: Assessment) -> dict[str, objec
         "expected_low": sure.expected_low,
         "expected_high": sure.expected_high,
         "ahead": sure.ahead,
-        "clusters": None,
-        "effective_n": None,
+        "effective_n": chosen["n"] if chosen["clusters"] is None else chosen["clusters"],
     }
 
 

@@ -75,7 +75,7 @@ def numbers(row: Mapping[str, Any], quality: Quality, latency: Latency) -> str:
     took += " (mean)" if latency.percentile == MEAN and row["latency_ms"] is not None else ""
     interval = text.interval(row["quality_low"], row["quality_high"])
     return (
-        f"{quality.name} {text.score(row['quality'])}{interval}, {text.sample(row['n'])}; "
+        f"{quality.name} {text.score(row['quality'])}{interval}, {text.sample(row)}; "
         f"{text.told('latency', took)}; {text.told('cost', text.cost_of(row))}"
     )
 
@@ -227,9 +227,10 @@ def title(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
 
 
 def few(table: pl.DataFrame, decision: Decision) -> bool:
-    """Tell whether the chosen stack was scored on fewer queries than any test needs."""
-    n = None if decision.chosen is None else table["n"][decision.chosen]
-    return n is not None and n < CLUSTERS
+    """Tell whether the chosen stack was scored on fewer queries, or groups of them, than any test needs."""
+    row = None if decision.chosen is None else table.row(decision.chosen, named=True)
+    units = None if row is None else row["n"] if row["clusters"] is None else row["clusters"]
+    return units is not None and units < CLUSTERS
 
 
 def lacking(table: pl.DataFrame, decision: Decision) -> str:
@@ -240,6 +241,8 @@ def lacking(table: pl.DataFrame, decision: Decision) -> str:
     if few(table, decision):
         ahead = "It" if table.height == 1 else f"{row['name']} leads, but it"
         asked = text.count(row["n"], "query", "queries")
+        if row["clusters"] is not None:
+            asked += f" from {text.count(row['clusters'], row['cluster_kind'])}"
         lacks.append(f"{ahead} was scored on {asked}; it takes at least {CLUSTERS}.")
     if table.height == 1:
         lacks.append("It is the only stack here: add or run another to compare it with.")
@@ -321,7 +324,7 @@ def cards(
     else:
         whole = "" if row["cost"] is None else said.bare(row["cost"] * share)
         paid = whole and f"{whole} ÷ {text.percent(share)} correct"
-    interval = f"{text.interval(row['quality_low'], row['quality_high'])} {text.sample(row['n'])}".strip()
+    interval = f"{text.interval(row['quality_low'], row['quality_high'])} {text.sample(row)}".strip()
     asked = _LATENCIES[latency.scope].format(latency.percentile)
     costed = f"Cost per {said.many} {COSTED.get(str(row['cost_per']), 'queries')}"
     return [
@@ -416,7 +419,8 @@ def firmness(table: pl.DataFrame, decision: Decision, sure: Assessment) -> tuple
         meets = "" if always else f"; meets the limits in {text.percent(feasible)}"
         return text.percent(sure.pgs), f"chance to be {good_enough(decision)}{meets}"
     if few(table, decision):
-        return "unknown", f"fewer than {CLUSTERS} queries"
+        kind = table["cluster_kind"][decision.chosen]
+        return "unknown", f"fewer than {CLUSTERS} {'queries' if kind is None else f'{kind}s'}"
     if sure.unknown == ALONE:
         alone = "nothing to choose from"
         return ("–", alone) if always else (text.percent(feasible), f"to meet the limits; {alone}")

@@ -32,6 +32,7 @@ from core.views.keep import keep
 from core.views.queries import charts, data, one_query, words
 from core.views.queries.one_query import ROWS, OneQuery, Side
 from core.views.workspace.choices import lacking
+from core.views.workspace.clusters import groups
 from core.views.workspace.reported import query_scores
 from core.views.workspace.view import View
 
@@ -110,9 +111,10 @@ def answer(view: View, names: tuple[str, ...], shown: int, total: int, _rows: pl
 @keep()
 def slices(view: View, runs: tuple[str, ...], shown: int, _rows: pl.DataFrame) -> pl.DataFrame:
     """Average the stack on the queries of each tag; alone it is compared with nothing, so with 0."""
-    del view, shown  # stand for the rows
+    del shown  # stands for the rows
+    alike = groups(view.snapshot, view.scope)
     alone = _rows.with_columns(other=pl.lit(0.0), delta="score")
-    return by_tag(alone if len(runs) == 1 else _rows, Setup()).sort("value_second", "tag")
+    return by_tag(alone if len(runs) == 1 else _rows, Setup(), alike).sort("value_second", "tag")
 
 
 @section()

@@ -17,6 +17,7 @@ from core.store import Snapshot
 from core.views.text import cost_unit
 from core.views.workspace.answers import agreed, as_word
 from core.views.workspace.choices import choices
+from core.views.workspace.clusters import groups
 from core.views.workspace.narrow import Choices, Narrowed, judging, narrow
 from core.views.workspace.query_sets import unperturbed
 from core.views.workspace.question import Question
@@ -94,6 +95,8 @@ def _measured(question: Question, snapshot: Snapshot) -> tuple[Scope, Quality]:
     scope = scope_of(
         snapshot, question.collection, question.golden_set, question.origin or (), question.runs or ()
     )
+    scope = replace(scope, cluster_by=question.cluster_by)
+    groups(snapshot, scope)  # refuses what they do not come in
     answering = Answering(
         as_word(question.reader), as_word(question.scorer), question.cost_per, question.correct_from
     )

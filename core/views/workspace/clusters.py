@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
+import polars as pl
 
 from core.errors import UnknownNameError
 from core.golden.adding import ancestry
 from core.records import GROUPS, group_kind
-from core.stats.intervals import Labels
+from core.stats.intervals import Floats, Labels, Sample
 from core.store import Snapshot
 from core.store.read.memory import Memory
 from core.views import text
@@ -43,10 +44,14 @@ class Groups:
         keys = [(name in known, known.get(name, name)) for name in query_ids]
         return np.array([number.setdefault(key, len(number)) for key in keys], dtype=np.intp)
 
-    def count(self, query_ids: Sequence[str]) -> int | None:
-        """Return of how many groups questions are; None where each is one by itself."""
+    def counts(self, values: Floats, query_ids: Sequence[str]) -> pl.Series:
+        """Return of how many groups the queries are that have a value, row by row of some [S, Q].
+
+        Null where each is one by itself.
+        """
         labels = self.labels(query_ids)
-        return None if labels is None else int(labels.max()) + 1
+        units = [None] * len(values) if labels is None else Sample.means(values, labels).units.tolist()
+        return pl.Series(units, dtype=pl.Int32)
 
 
 EACH = Groups()
@@ -112,10 +117,11 @@ def groups(snapshot: Snapshot, scope: Scope) -> Groups:
     return known[scope.cluster_by]
 
 
-def about_groups(groups: Groups, query_ids: Sequence[str]) -> str:
-    """Say of how many groups the questions are that count; empty where each is one by itself."""
-    clusters = groups.count(query_ids)
-    if clusters is None:
+def about_groups(table: pl.DataFrame) -> str:
+    """Say of how many groups the queries of a stack table are; empty where each is one by itself."""
+    rows = table.drop_nulls("clusters").sort("n", descending=True)
+    if rows.is_empty():
         return ""
-    said = f"{text.count(len(query_ids), 'question')} from {text.count(clusters, groups.kind)}"
-    return f"{said}: intervals, tests and chances take each {groups.kind} as one."
+    n, clusters, kind = rows.select("n", "clusters", "cluster_kind").row(0)
+    said = f"{text.count(n, 'question')} from {text.count(clusters, kind)}"
+    return f"{said}: intervals, tests and chances take each {kind} as one."

@@ -44,6 +44,12 @@ class Comparability:
     # The runs that are not compared with the others: name, why
     apart: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=APART))
     offers: tuple[str, ...] = ()  # what else differs that nothing is done about, and what could be
+    grouped: str = ""  # that the questions come in groups, and of how many they are
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Return what is said of all numbers: the groups of their questions, and what differs."""
+        return (*filter(None, [self.grouped]), *self.sentences)
 
     def unjudged(self, table: pl.DataFrame) -> float:
         """Return the largest share of unjudged results, 0..1, where the chip is about it; else 0."""

@@ -14,7 +14,7 @@ from core.prices import PriceBook
 from core.store import Snapshot
 from core.views import text
 from core.views.workspace import comparable
-from core.views.workspace.clusters import one_known
+from core.views.workspace.clusters import about_groups, one_known
 from core.views.workspace.comparable import APART, Comparability
 from core.views.workspace.query_sets import (
     ANY,
@@ -197,7 +197,8 @@ def narrow(
     if one_known(snapshot, scope.golden_set_id):  # what else may be good is unjudged by design, and said so
         more = ()
     out = pl.DataFrame(list(apart.values()), schema=APART, orient="row").sort("name")
-    return Narrowed(scope, latency, table, Comparability(tuple(filter(None, said)), out, more))
+    told = Comparability(tuple(filter(None, said)), out, more, about_groups(table))
+    return Narrowed(scope, latency, table, told)
 
 
 def _named(snapshot: Snapshot, scope: Scope, why: Mapping[str, str]) -> dict[str, tuple[str, str]]:

@@ -17,7 +17,7 @@ from core.records import Origin
 from core.stats.intervals import SEED
 from core.stats.latency import Generation
 from core.views.workspace.query_sets import LeastJudged
-from core.views.workspace.scope import LatencyScope, Per, Percentile
+from core.views.workspace.scope import AUTO, LatencyScope, Per, Percentile
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,6 +154,16 @@ class Question(Beside, Aim):
             title="Queries judged in", dependent=True, rare=True,
         ),
     ] = False  # fmt: skip
+    cluster_by: Annotated[
+        str,
+        Choice(
+            "by", "groups of questions",
+            "Questions of one group are alike: intervals, tests and chances take each group as one. auto: "
+            "the groups that are known. none: each question is drawn by itself. Else document, session, "
+            "template, user or cluster.",
+            title="Questions in groups of", metavar="KIND", dependent=True, rare=True,
+        ),
+    ] = AUTO  # fmt: skip
     judge_noise: Annotated[
         str | None,
         Choice(

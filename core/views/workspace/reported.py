@@ -13,6 +13,7 @@ from core.metrics.rates import ANSWER, CORRECTED
 from core.stats.intervals import bootstrap_means
 from core.store import Snapshot
 from core.views.workspace.answers import graded, means
+from core.views.workspace.clusters import EACH, Groups
 from core.views.workspace.people import corrected_means
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import Floats, mean, places
@@ -78,12 +79,20 @@ def _single(snapshot: Snapshot, run_ids: Sequence[str], quality: Quality) -> pl.
 
 
 def as_reported(
-    snapshot: Snapshot, run_ids: Sequence[str], quality: Quality, *, only: Collection[str] | None = None
+    snapshot: Snapshot,
+    run_ids: Sequence[str],
+    quality: Quality,
+    *,
+    only: Collection[str] | None = None,
+    alike: Groups = EACH,
 ) -> pl.DataFrame:
     """Return what runs came with of a measure, or the mean score of the answers that they came with.
 
+    Args:
+        alike: Groups that the queries come from.
+
     Returns:
-        run_id, value, n, low and high of those that have it.
+        run_id, value, n, clusters, low and high of those that have it.
     """
     measure = quality.measure
     if measure is not None and measure.name == ANSWER.name:
@@ -93,18 +102,17 @@ def as_reported(
     else:
         figures = snapshot.aggregates(run_ids).filter(measure=quality.bare, k=quality.k)
         figures = figures.unique("run_id", keep="first")
-    return _with_intervals(
-        snapshot, figures.select("run_id", "value", "n", "low", "high"), quality, only=only
-    )
+    figures = figures.select("run_id", "value", "n", "low", "high", clusters=pl.lit(None, pl.Int32))
+    return _with_intervals(snapshot, figures, quality, only, alike)
 
 
 def _with_intervals(
-    snapshot: Snapshot, figures: pl.DataFrame, quality: Quality, *, only: Collection[str] | None = None
+    snapshot: Snapshot, figures: pl.DataFrame, quality: Quality, only: Collection[str] | None, alike: Groups
 ) -> pl.DataFrame:
     """Give figures the n and 95 % interval of the queries that they are the mean of, where they have none.
 
     Args:
-        figures: run_id, value, n, low and high.
+        figures: run_id, value, n, clusters, low and high.
         only: The queries that count, over which the mean is then taken; None = all.
     """
     open_ = pl.col("value").is_not_null() & (pl.col("low").is_null() | (only is not None))
@@ -114,14 +122,17 @@ def _with_intervals(
         return figures
     low, high = bootstrap_means(scores.values)
     means, counts = mean(scores.values)
+    units = alike.counts(scores.values, scores.query_ids)
     columns = {"run_id": scores.run_ids, "own": means, "own_n": counts, "own_low": low, "own_high": high}
+    columns["own_clusters"] = units
     own = pl.DataFrame(columns).with_columns(pl.col(pl.Float64).fill_nan(None))
     rows = figures.join(own, on="run_id", how="left", maintain_order="left")
     counted = pl.col("own_n").is_not_null()
     return rows.select(
-        pl.exclude("value", "n", "low", "high", *own.columns[1:]),
+        pl.exclude("value", "n", "clusters", "low", "high", *own.columns[1:]),
         pl.when(counted & (only is not None)).then("own").otherwise("value").alias("value"),
         pl.coalesce("own_n", "n").cast(pl.Int32).alias("n"),
+        pl.col("own_clusters").alias("clusters"),
         *(pl.when(counted).then(f"own_{end}").otherwise(end).alias(end) for end in ("low", "high")),
     )
 

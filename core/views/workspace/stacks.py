@@ -23,6 +23,7 @@ from core.tables import schema
 from core.views import text
 from core.views.workspace.answers import MADE_UP, TRIAL, made_up
 from core.views.workspace.beside import beside, with_harm
+from core.views.workspace.clusters import Groups, groups
 from core.views.workspace.comparable import at_machine, other_texts
 from core.views.workspace.costs import basis, costs
 from core.views.workspace.lacks import lacks
@@ -92,9 +93,9 @@ CALLS = "pipeline_calls"
 """The signal of how many retrievals a pipeline of one's own made for a query."""
 
 _QUALITY = schema(
-    "quality:float quality_low:float quality_high:float n:int32 quality_basis proc:float pct_proc:float "
-    "proc_pool hole:float hole_low:float hole_high:float harm:float harm_upper:float unjudged_queries:int32 "
-    "quality_note"
+    "quality:float quality_low:float quality_high:float n:int32 clusters:int32 cluster_kind quality_basis "
+    "proc:float pct_proc:float proc_pool hole:float hole_low:float hole_high:float harm:float "
+    "harm_upper:float unjudged_queries:int32 quality_note"
 )
 
 _WITHOUT_K = pl.col("name").str.replace(r"K = \d+", "")
@@ -146,6 +147,7 @@ def stack_table(
 
     Returns:
         One row per run, ordered by name: the columns of `runs_in`, then quality (0..1, null = not applicable)
+        (clusters and cluster_kind: of how many groups of what its n queries are; null where each is its own)
         with its 95 % bootstrap interval and n, proc and pct_proc (its ceiling), proc_pool (the pool that
         this is of, by `core.views.workspace.pools`; null = not stated), hole
         (share of unjudged passages in the Top-K), hole_low and hole_high (quality if every hole were of the
@@ -177,19 +179,20 @@ def said_alike(table: pl.DataFrame) -> pl.DataFrame:
 
 def _qualities(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Quality) -> pl.DataFrame:
     measure, golden, only = quality.measure, scope.golden_set_id, among(snapshot, scope)
+    alike = groups(snapshot, scope)
     ranked = scored_here(snapshot, runs, scope, quality)
     parts = [pl.DataFrame(schema={"run_id": pl.String(), **_QUALITY})]
     if measure and golden and not ranked.is_empty():
         judged = evidence(snapshot, ranked["run_id"].to_list(), golden, (measure, quality.ceiling), only=only)
         bases = ranked.select("run_id", quality_basis=basis())
         pools = dict(snapshot.runs(scope.collection_id).select("run_id", "pool").iter_rows())
-        computed = _computed(judged, measure, quality.ceiling, pools).join(bases, on="run_id")
+        computed = _computed(judged, measure, quality.ceiling, pools, alike).join(bases, on="run_id")
         if lacking := _no_evidence(snapshot, judged, golden, measure):
             figures = (pl.lit(None, pl.Float64).alias(name) for name in _FIGURES)
             computed = computed.with_columns(*figures, quality_note=pl.lit(f"{UNPROVEN}{lacking}"))
         parts.append(computed)
     rest = runs.join(ranked, on="run_id", how="anti")
-    reported = _reported(snapshot, rest, quality, only)
+    reported = _reported(snapshot, rest, quality, only, alike)
     if golden is None:
         ids = runs.filter("has_rankings")["run_id"].to_list()
         bare = pl.col("quality").is_null() & pl.col("run_id").is_in(ids)
@@ -199,7 +202,9 @@ def _qualities(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Qu
         note = pl.when(trials & pl.col("quality").is_null()).then(pl.lit(f"{UNPROVEN}{MADE_UP}"))
         reported = reported.with_columns(quality_note=note)
     parts.append(reported)
-    return pl.concat(parts, how="diagonal_relaxed").select("run_id", *_QUALITY)
+    rows = pl.concat(parts, how="diagonal_relaxed")
+    kind = pl.when(pl.col("clusters").is_not_null()).then(pl.lit(alike.kind))
+    return rows.with_columns(cluster_kind=kind).select("run_id", *_QUALITY)
 
 
 _FIGURES = ("quality", "quality_low", "quality_high", "proc", "pct_proc", "hole_low", "hole_high")
@@ -227,7 +232,11 @@ def _no_evidence(snapshot: Snapshot, graded: Evidence, golden: str, measure: Mea
 
 
 def _computed(
-    graded: Evidence, measure: Measure, ceiling: Measure | None, pools: Mapping[str, str | None]
+    graded: Evidence,
+    measure: Measure,
+    ceiling: Measure | None,
+    pools: Mapping[str, str | None],
+    alike: Groups,
 ) -> pl.DataFrame:
     values = at_cutoff(graded, measure)
     if not values.shape[1]:  # the runs have no judged query in common
@@ -245,6 +254,7 @@ def _computed(
             "quality_low": low,
             "quality_high": high,
             "n": n,
+            "clusters": alike.counts(values, graded.query_ids),
             "hole": hole,
             "hole_low": worst,
             "hole_high": best,
@@ -289,13 +299,13 @@ def _ceilings(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality) -> pl.Da
 
 
 def _reported(
-    snapshot: Snapshot, runs: pl.DataFrame, quality: Quality, only: Collection[str] | None
+    snapshot: Snapshot, runs: pl.DataFrame, quality: Quality, only: Collection[str] | None, alike: Groups
 ) -> pl.DataFrame:
     """Return quality of runs whose rankings are not scored here."""
     figures = snapshot.aggregates(runs["run_id"].to_list()).filter(pl.col("k") == quality.k)
     beside = {"harm": "Harm", "hole": "Hole", "harm_upper": "HarmUpper"}
-    main = as_reported(snapshot, runs["run_id"].to_list(), quality, only=only)
-    main = main.select("run_id", "n", quality="value", quality_low="low", quality_high="high")
+    main = as_reported(snapshot, runs["run_id"].to_list(), quality, only=only, alike=alike)
+    main = main.select("run_id", "n", "clusters", quality="value", quality_low="low", quality_high="high")
     rows = runs.select("run_id", quality_basis=basis()).join(main, on="run_id", how="left")
     for name, measure in beside.items():
         values = figures.filter(pl.col("measure") == measure).unique("run_id", keep="first")

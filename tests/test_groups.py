@@ -1,0 +1,164 @@
+"""Questions in groups: every page, command and record of such a workspace says of how many they are.
+
+A workspace of 40 questions from ten documents: rankings, grades and times of four stacks.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import core as clq
+from core.agents.answers import Answers
+from core.api.workspace import Workspace
+from core.cli.app import app
+from core.errors import ClqError
+from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
+from core.store import Store
+from core.tables import frame
+from core.views.pages import PAGES
+
+QUERIES, DOCUMENTS, RUNS, PASSAGES = 40, 10, 4, 30
+OF = {f"q{at:02}": f"d{at % DOCUMENTS}.md" for at in range(QUERIES)}
+SAID = f"{QUERIES} questions from {DOCUMENTS} documents"
+GROUPS = {"n": QUERIES, "clusters": DOCUMENTS, "kind": "document"}
+
+
+def seed(path: Path, documents: int = DOCUMENTS) -> None:
+    random = np.random.default_rng(3)
+    ids = [f"p{at}" for at in range(PASSAGES)]
+    rankings, timings, judged = [], [], []
+    for query in OF:
+        grades = random.permutation([5, 5, 4, 4, 3, 3, 2, 2] + [1] * (PASSAGES - 8))
+        judged += [
+            {"golden_set_id": "gold", "query_id": query, "passage_id": passage, "grade": grade, "raw": grade}
+            for passage, grade in zip(ids, grades.tolist(), strict=True)
+        ]
+        for run in range(RUNS):
+            order = np.argsort(-grades + random.normal(0, 1.0 + 0.7 * run, len(ids)))
+            rankings += [
+                {
+                    "run_id": f"r{run}",
+                    "query_id": query,
+                    "stage": "final",
+                    "rank": rank,
+                    "passage_id": ids[at],
+                }
+                for rank, at in enumerate(order.tolist(), 1)
+            ]
+            took = 20.0 + 30 * (RUNS - run) + random.random()
+            timings.append(
+                {"run_id": f"r{run}", "query_id": query, "stage": "retrieve", "repeat": 1, "ms": took}
+            )
+    queries = [
+        {"collection_id": "lab", "query_id": query, "text": f"What is {query}?",
+         "tags": [f"document=d{at % documents}.md", f"type={'ab'[at % 2]}"]}
+        for at, query in enumerate(OF)
+    ]  # fmt: skip
+    passages = [{"collection_id": "lab", "passage_id": each, "text": f"Text {each}"} for each in ids]
+    runs = tuple(
+        Run(run_id=f"r{run}", collection_id="lab", stack=Stack({"name": f"s{run}"}), label=f"s{run}",
+            origin=Origin.IMPORT)
+        for run in range(RUNS)
+    )  # fmt: skip
+    tables = {
+        "queries": queries,
+        "passages": passages,
+        "judgements": judged,
+        "rankings": rankings,
+        "timings": timings,
+    }
+    batch = Batch(
+        collections=(Collection(collection_id="lab", name="Lab"),),
+        golden_sets=(GoldenSet(golden_set_id="gold", collection_id="lab", name="Gold"),),
+        runs=runs,
+        frames={table: frame(table, rows) for table, rows in tables.items()},
+    )
+    with Store.open(path).write("import") as writer:
+        writer.add(batch)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("groups") / "store"
+    seed(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def workspace(store: Path) -> Workspace:
+    return clq.open(store).workspace("lab")
+
+
+WITHOUT = {("golden", name) for name in ("questions", "build", "judge")}
+"""Sections that are forms, which a page alone has."""
+
+
+def sections() -> list[tuple[str, str | None]]:
+    """Every page of results, with its sections."""
+    pages = [page for page in PAGES.values() if page.home and page.settings]
+    every = [(page.name, name) for page in pages for name in (page.sections or [None])]
+    return [one for one in every if one not in WITHOUT]
+
+
+@pytest.mark.parametrize(("page", "section"), sections())
+def test_every_page_says_of_how_many_groups_its_questions_are(
+    workspace: Workspace, page: str, section: str | None
+):
+    data = workspace.page(page, section).data
+    assert data["workspace"]["clusters"] == GROUPS
+    assert any(SAID in remark for remark in data["workspace"]["remarks"])
+
+
+def call(store: Path, *words: str) -> str:
+    result = CliRunner().invoke(app, ["--store", str(store), *words])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_commands_records_api_and_agents_say_it(store: Path, workspace: Workspace, tmp_path: Path):
+    printed = call(store, "decide")
+    assert SAID in printed
+    assert f"n = {QUERIES} from {DOCUMENTS} documents" in printed
+    chosen = json.loads(call(store, "decide", "--format", "json").partition("{")[2].join(["{", ""]))["chosen"]
+    assert (chosen["n"], chosen["clusters"], chosen["effective_n"]) == (QUERIES, DOCUMENTS, DOCUMENTS)
+    decision = workspace.decide()
+    assert (decision.chosen.n, decision.chosen.clusters) == (QUERIES, DOCUMENTS)
+    files = decision.record(tmp_path / "r.json", tmp_path / "r.html")
+    record = json.loads(files[0].read_text())
+    assert (record["chosen"]["clusters"], record["question"]["cluster_by"]) == (DOCUMENTS, "auto")
+    assert any(SAID in remark for remark in record["remarks"])
+    assert f"n = {QUERIES} from {DOCUMENTS} documents" in files[1].read_text()
+    assert workspace.gate(files[0]).holds
+    told = Answers(clq.open(store), tmp_path).decide("lab", {})
+    assert told["ship"]["quality"]["clusters"] == DOCUMENTS
+    assert any(SAID in note for note in told["notes"])
+    scored = json.loads(call(store, "score", "--measures", "nDCG@10", "--format", "json"))
+    assert {(row["n"], row["clusters"]) for row in scored} == {(QUERIES, DOCUMENTS)}
+    pairs = decision.page("compare").tables["differences"]
+    assert set(pairs.select("n", "clusters", "cluster_kind").rows()) == {(QUERIES, DOCUMENTS, "document")}
+
+
+def test_each_question_by_itself_is_asked_for(store: Path, workspace: Workspace):
+    alone = workspace.decide(cluster_by="none")
+    assert alone.chosen.clusters is None
+    assert "clusters" in alone.page("decision").data["workspace"]
+    assert alone.page("decision").data["workspace"]["clusters"] is None
+    assert SAID not in call(store, "decide", "--cluster-by", "none")
+    with pytest.raises(ClqError, match="No group of questions 'session'"):
+        workspace.decide(cluster_by="session")
+
+
+def test_below_eight_groups_chances_are_unknown(tmp_path: Path):
+    seed(tmp_path / "store", 7)
+    decision = clq.open(tmp_path / "store").workspace("lab").decide()
+    assert decision.confidence is None or decision.confidence.pgs is None
+    assert decision.data["chosen"]["pgs_unknown"]
+    page = decision.page("decision")
+    assert "7 documents" in json.dumps(page.data)
+    pairs = decision.page("compare").tables["differences"]
+    assert pairs["p_holm"].null_count() == pairs.height
