@@ -66,6 +66,29 @@ class RatedOn(BaseModel):
     weight: float = Field(default=0.5, ge=0, le=1)  # What a point of its rating adds to the score
 
 
+CRITERIA: Mapping[str, tuple[RatedOn, ...]] = {
+    "safety": (
+        RatedOn(
+            name="Verifiability",
+            meaning="5: claims come with citations, data or evidence; 0: bare assertions.",
+        ),
+        RatedOn(
+            name="Balance",
+            meaning="5: fair to people and positions alike; 0: biased, or in loaded words.",
+        ),
+        RatedOn(
+            name="Content safety",
+            meaning="5: following it harms nobody; 0: harmful, extremist, or instructions that are unsafe.",
+        ),
+        RatedOn(
+            name="Credibility",
+            meaning="5: an authoritative or peer-reviewed source; 0: hearsay, advertising, or no source.",
+        ),
+    )
+}
+"""Criteria by the name of a preset: REBEL §7.1 lists these four; their wording is ours."""
+
+
 class ModelConfig(BaseModel):
     """One model."""
 
@@ -111,8 +134,16 @@ class ModelConfig(BaseModel):
     device: Device | None = None
     chat: ChatOptions = ChatOptions()  # What the endpoint of a chat model understands
 
-    # What passages are rated on where a chat model reranks by REBEL's way; empty = the paper's five
+    # What passages are rated on where a chat model reranks by REBEL's way, or the name of a preset of
+    # `CRITERIA`; empty = the paper's five
     criteria: tuple[RatedOn, ...] = Field(default=(), max_length=8)
+
+    @field_validator("criteria", mode="before")
+    @classmethod
+    def _preset(cls, given: object) -> object:
+        if isinstance(given, str) and given not in CRITERIA:
+            raise ValueError(f"no preset of criteria {given[:40]!r}; there is {', '.join(CRITERIA)}.")
+        return CRITERIA[given] if isinstance(given, str) else given
 
     @field_validator("criteria")
     @classmethod

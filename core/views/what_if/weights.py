@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import polars as pl
 
 from core.decide.weighing import Floats, offered, tuned
-from core.providers.rerank.criteria import THRESHOLD
+from core.providers.rerank.criteria import AUTHORITY, THRESHOLD
 from core.stats.intervals import bootstrap_means
 from core.views import text, theme
 from core.views.ask import Ask, run_of
@@ -17,11 +17,18 @@ from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, section
 from core.views.columns import COLUMNS, Column, Columns
 from core.views.keep import keep
 from core.views.text import score
+from core.views.what_if import criteria
 from core.views.what_if.weighable import Weighable, rated_runs, weighable
 from core.views.workspace.view import View
 
 USED, EQUAL, ALONE, CHOSEN = "as it ran", "equal weights", "relevance alone", "as chosen here"
 TUNED, BEST, RETRIEVED = "tuned on other queries", "best on these very queries", "order of retrieval"
+SAFETY = {
+    "safety: verifiable": {"Precision": 0.5, AUTHORITY: 0.5},
+    "safety: balanced views": {"Range of views": 1.0},
+    "safety: credible sources": {AUTHORITY: 1.0},
+}
+"""Weights of the five fixed criteria by what REBEL §7.1 asks of safety; those not named weigh nothing."""
 MOST = 8  # criteria that have a slider
 ABOUT_WEIGHT = "What a point of this rating, 0 to 5, adds to the relevance, 0 to 10. The paper's is 0.5."
 ABOUT_THRESHOLD = "Passages of less relevance are discarded; what was discarded in the run has no ratings."
@@ -74,6 +81,7 @@ def criteria_weights(view: View, ask: Ask) -> Blocks:
     drawn = chart(by_weight, read.names, view.quality.name)
     yield Chart(drawn, "criteria_response", "Quality by the weight of one criterion, the others as chosen.")
     yield Fold("The line behind each criterion", [Table(by_weight, "criteria_response", RESPONSE)])
+    yield from criteria.beside(view, read, *_offered(read, view.seed, threshold), threshold)
     yield Fold(
         "What was rated, and how it was weighed", [Table(trail(read), "criteria", TRAIL, whole=read.trail)]
     )
@@ -102,6 +110,11 @@ def ways(
     means = np.nanmean(values, axis=1)
     best = int(np.nanargmax(means if higher_is_better else -means))
     fixed = {EQUAL: read.equal, ALONE: np.zeros(len(read.names)), USED: read.used, CHOSEN: chosen}
+    fixed |= {
+        name: np.array([preset.get(criterion, 0.0) for criterion in read.names])
+        for name, preset in SAFETY.items()
+        if preset.keys() <= set(read.names)
+    }
     of = dict(zip(fixed, read.scored(np.stack(list(fixed.values())), threshold), strict=True))
     of[USED] = read.scored(read.used)[0]
     of |= {

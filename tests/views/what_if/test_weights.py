@@ -11,7 +11,7 @@ from core.providers.config import ModelConfig, RatedOn
 from core.store import Store
 from core.views.ask import Given
 from core.views.blocks import Answer, Chart, Fold, Table
-from core.views.what_if import weights
+from core.views.what_if import criteria, weights
 from core.views.what_if.weighable import ALL_EQUAL, AS_INFERRED, Weighable, weighable
 from core.views.workspace.scope import Latency, Quality
 from core.views.workspace.scores import at_cutoff
@@ -90,6 +90,66 @@ def test_a_section_weighs_them_anew(view: View):
     assert isinstance(rated, Table)
     assert rated.whole is not None
     assert set(rated.whole["criterion"]) >= {"Relevance", "Depth"}
+
+
+def test_presets_of_safety_are_weighed_from_the_stored_ratings(view: View):
+    made = read(view, "rebel-rules")
+    rows = weights.ways(made, view.seed, True, 3.0, made.used)
+    vector = np.array([float(name == "Authority") for name in made.names])
+    found = rows.filter(weighed="safety: credible sources")["quality"].item()
+    assert found == pytest.approx(float(np.nanmean(made.scored(vector, 3.0)[0])))
+    assert rows.filter(pl.col("weighed").str.starts_with("safety")).height == len(weights.SAFETY)
+
+
+def test_a_preset_names_its_criteria():
+    safe = ModelConfig(provider="fake", model="fake", criteria="safety")
+    assert [each.name for each in safe.criteria] == [
+        "Verifiability",
+        "Balance",
+        "Content safety",
+        "Credibility",
+    ]
+    with pytest.raises(ValidationError, match="no preset of criteria 'kind'; there is safety"):
+        ModelConfig(provider="fake", model="fake", criteria="kind")
+
+
+def test_an_interaction_is_what_both_add_beyond_their_sum(view: View):
+    made = read(view, "rebel-rules")
+    rows = criteria.pairs(made, 3.0)
+    assert rows.height == len(made.names) * (len(made.names) - 1) // 2
+    at = {name: place for place, name in enumerate(made.names)}
+
+    def mean(*names: str) -> float:
+        vector = np.zeros(len(made.names))
+        for name in names:
+            vector[at[name]] = made.equal[at[name]]
+        return float(np.nanmean(made.scored(vector, 3.0)[0]))
+
+    for row in rows.iter_rows(named=True):
+        one, two = row["pair"].split(" × ")
+        assert row["both"] == pytest.approx(mean(one, two) - mean())
+        assert row["interaction"] == pytest.approx(mean(one, two) - mean(one) - mean(two) + mean())
+        assert row["low"] is None or row["low"] <= row["interaction"] <= row["high"]
+    assert criteria.pairs(read(view, "rebel-two-turn:fake"), 3.0).is_empty(), "queries have their own"
+
+
+def test_kinds_have_weights_of_their_own(view: View, monkeypatch: pytest.MonkeyPatch):
+    made = read(view, "rebel-rules")
+    monkeypatch.setattr(criteria, "LEAST", 6)
+    half = np.zeros(24, dtype=np.bool_)
+    half[:12] = True
+    monkeypatch.setattr(criteria, "tagged", lambda *_: {"type=a": half, "type=b": ~half})
+    vectors = np.vstack([np.zeros(len(made.names)), np.eye(len(made.names))])
+    values = np.zeros((len(vectors), 24))
+    values[1, :12], values[2, 12:] = 0.4, 0.2  # one kind wants the first criterion, the other the second
+    rows = criteria.by_kind(view, made, vectors, values)
+    found = {row["tag"]: row for row in rows.iter_rows(named=True)}
+    assert {tag: row["n"] for tag, row in found.items()} == {"type=a": 12, "type=b": 12}
+    assert found["type=a"]["own"] == pytest.approx(0.4)
+    assert found["type=b"]["own"] == pytest.approx(0.2)
+    assert found["type=b"]["gain"] == pytest.approx(0.2 - found["type=b"]["common"])
+    first, second, *_ = made.names
+    assert f"{first} 0, {second} 1" in found["type=b"]["weights"]
 
 
 def test_stacks_without_ratings_are_said_to_have_none(view: View):

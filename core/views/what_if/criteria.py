@@ -1,0 +1,161 @@
+"""Criteria of a reranker beside one another: whether they interact, and whether kinds of question differ.
+
+REBEL names interaction of criteria as open (LeVine and Varjavand, appendix G.1). Ratings are stored, so that
+neither costs a call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+import polars as pl
+
+from core.decide.weighing import FOLDS, Floats, tuned
+from core.stats.intervals import bootstrap_means
+from core.views import text
+from core.views.blocks import Blocks, Fold, Table, Text
+from core.views.columns import COLUMNS, Column, Columns
+from core.views.confidence.kinds import tagged
+from core.views.what_if.weighable import Weighable
+from core.views.workspace.view import View
+
+LEAST = 4 * FOLDS
+"""Queries of a kind from which weights are tuned for it: a fold of four at the least."""
+HOW_PAIRS = (
+    "Both criteria at their equal weight − each alone + relevance alone: above 0 they help one another. "
+    "Paired by query; the intervals hold for all pairs together (Bonferroni)."
+)
+HOW_KINDS = (
+    "A fifth of the queries of a kind at a time is weighed by what is best for the other four fifths of it, "
+    "or of all queries. The intervals hold for all kinds together (Bonferroni)."
+)
+_ENDS = ("low", "high")
+
+
+def _row(names: Sequence[str], figures: Sequence[float]) -> dict[str, float | None]:
+    return {
+        name: None if np.isnan(value) else float(value) for name, value in zip(names, figures, strict=True)
+    }
+
+
+def pairs(read: Weighable, threshold: float) -> pl.DataFrame:
+    """Return what two criteria are worth beyond their sum: pair, both, interaction, low, high, n.
+
+    The strongest first; nothing where queries have criteria of their own.
+    """
+    count = len(read.names)
+    kinds = {"pair": pl.String, **dict.fromkeys(("both", "interaction", *_ENDS), pl.Float64), "n": pl.Int64}
+    couples = [] if read.inferred else list(combinations(range(count), 2))
+    if not couples:
+        return pl.DataFrame(schema=kinds)
+    alone = np.eye(count) * read.equal
+    none, single = read.scored(np.zeros(count), threshold)[0], read.scored(alone, threshold)
+    both = read.scored(np.stack([alone[one] + alone[two] for one, two in couples]), threshold)
+    firsts, seconds = (single[list(places)] for places in zip(*couples, strict=True))
+    beyond = both - firsts - seconds + none
+    low, high = bootstrap_means(beyond, whole=None, level=1 - 0.05 / len(couples))
+    rows = [
+        {"pair": f"{read.names[one]} × {read.names[two]}", "n": int((~np.isnan(beyond[at])).sum())}
+        | _row(
+            ("both", "interaction", *_ENDS),
+            (np.nanmean(both[at] - none), np.nanmean(beyond[at]), low[at], high[at]),
+        )
+        for at, (one, two) in enumerate(couples)
+    ]
+    return pl.DataFrame(rows, schema=kinds).sort(
+        pl.col("interaction").abs(), "pair", descending=[True, False]
+    )
+
+
+def by_kind(view: View, read: Weighable, weights: Floats, values: Floats) -> pl.DataFrame:
+    """Tune weights for each kind of question alone, beside weights for all: the largest gain first.
+
+    Args:
+        weights: [W, C] to choose from.
+        values: [W, Q], the measure under each.
+
+    Returns:
+        tag, n, common, own (the measure on queries that tuned nothing), gain, low, high, weights (in words).
+    """
+    kinds = {"tag": pl.String, "n": pl.Int64, **dict.fromkeys(("common", "own", "gain", *_ENDS), pl.Float64)}
+    up = view.quality.higher_is_better
+    shared = values[tuned(values, view.seed, higher_is_better=up), np.arange(values.shape[1])]
+    found = []
+    for tag, mask in tagged(view, read.graded.query_ids).items():
+        part = values[:, mask & ~np.isnan(values[0])]
+        if part.shape[1] >= LEAST:
+            picked = tuned(part, view.seed, higher_is_better=up)
+            own = part[picked, np.arange(part.shape[1])]
+            found.append((tag, shared[mask & ~np.isnan(values[0])], own, weights[np.unique(picked)]))
+    rows = []
+    for tag, common, own, chosen in found:
+        low, high = bootstrap_means((own - common)[None], whole=None, level=1 - 0.05 / len(found))
+        spans = zip(read.names, chosen.min(axis=0), chosen.max(axis=0), strict=True)
+        words = ", ".join(f"{name} {a:g}" if a == b else f"{name} {a:g}–{b:g}" for name, a, b in spans)
+        figures = (common.mean(), own.mean(), (own - common).mean(), low[0], high[0])
+        rows.append(
+            {"tag": tag, "n": len(own), "weights": words} | _row(("common", "own", "gain", *_ENDS), figures)
+        )
+    table = pl.DataFrame(rows, schema={**kinds, "weights": pl.String})
+    return table.sort("gain", descending=up)
+
+
+def beside(view: View, read: Weighable, weights: Floats, values: Floats, threshold: float) -> Blocks:
+    """Yield both tables, each with what it says."""
+    rows = pairs(read, threshold)
+    if rows.height:
+        yield Fold("Do two criteria help one another?", [
+            Text(of_pairs(rows)), Table(rows, "criteria_pairs", PAIRS), Text(HOW_PAIRS, "caption"),
+        ])  # fmt: skip
+    kinds = by_kind(view, read, weights, values)
+    if kinds.height:
+        yield Fold("Weights by kind of question", [
+            Text(of_kinds(kinds)), Table(kinds, "criteria_by_kind", KINDS), Text(HOW_KINDS, "caption"),
+        ])  # fmt: skip
+
+
+def _sure(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.filter((pl.col("low") > 0) | (pl.col("high") < 0))
+
+
+def of_pairs(rows: pl.DataFrame) -> str:
+    """Say which pair is surely more, or less, than the sum of both."""
+    sure = _sure(rows)
+    if sure.is_empty():
+        return f"No interaction is significant, of {text.count(rows.height, 'pair')}."
+    row = sure.row(0, named=True)
+    words = "more" if row["interaction"] > 0 else "less"
+    ends = text.interval(row["low"], row["high"])
+    gain = f"{text.signed(row['interaction'])}{ends}, {text.sample(row['n'])}"
+    return f"{row['pair']} is worth {words} than the sum: {gain}."
+
+
+def of_kinds(rows: pl.DataFrame) -> str:
+    """Say whether weights of its own surely help a kind of question."""
+    sure = _sure(rows)
+    if sure.is_empty():
+        return f"No kind of question surely gains by weights of its own ({text.count(rows.height, 'kind')})."
+    row = sure.row(0, named=True)
+    ends = text.interval(row["low"], row["high"])
+    gain = f"{text.signed(row['gain'])}{ends}"
+    return f"{row['tag']} changes by {gain} with weights of its own, {text.sample(row['n'])}."
+
+
+PAIRS: Columns = (
+    Column("pair", "criteria", width=260),
+    Column("both", "both", "signed", "Over relevance alone."),
+    Column("interaction", "interaction", "signed", "Beyond the sum of each alone."),
+    *(COLUMNS[end].but(form="signed", about="95 % for all pairs together.") for end in _ENDS),
+    "n",
+)
+KINDS: Columns = (
+    COLUMNS["tag"].but("questions with", width=220),
+    "n",
+    COLUMNS["quality"].but("common weights", "Tuned on other queries of all kinds.", name="common"),
+    COLUMNS["quality"].but("own weights", "Tuned on other queries of the kind.", name="own"),
+    Column("gain", "gain", "signed", "Own over common."),
+    *(COLUMNS[end].but(form="signed", about="95 % for all kinds together.") for end in _ENDS),
+    Column("weights", "own weights, which", width=420),
+)
