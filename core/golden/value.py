@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from core.stats.intervals import weights
+from core.stats.intervals import Labels, query_weights
 
 Floats = NDArray[np.float64]
 Grades = NDArray[np.int8]
@@ -45,6 +45,7 @@ class Contest:
     grades: Grades  # int8 [S, Q, K]; 0 = unjudged, −1 = empty
     slots: Whole  # [S, Q, K], which of the pairs; −1 = empty
     counts: NDArray[np.int32]  # int32 [Q, 5], judged passages of each grade, ranked or not
+    clusters: Labels | None = None  # [Q], equal for queries of a group, drawn together; None = each alone
 
     def alike(self) -> Whole:
         """Return for each stack the first whose Top-K is its own on every query [S]."""
@@ -133,7 +134,7 @@ def worth(field: Contest, scoring: Scoring, *, seed: int, worlds: int = WORLDS) 
     base = np.nan_to_num(scoring(field.grades, field.counts))
     gain = _gains(field, scoring, base, open_, query)
     random, queries = np.random.default_rng(seed), len(field.queries)
-    drawn = weights(queries, worlds, seed)
+    drawn = query_weights(queries, worlds, seed, field.clusters)
     running = shares.cumsum(axis=1)[:, :-1]
     grade = (random.random((worlds, len(open_), 1)) > running).sum(axis=2)
     weight = drawn[:, query] / queries

@@ -8,6 +8,7 @@ import polars as pl
 
 from core.decide.axes import Floats
 from core.decide.rules import Constraints, Mask
+from core.records import is_group
 from core.stats.intervals import LEAST, SEED, bootstrap_means
 from core.views import text, theme
 from core.views.ask import Ask
@@ -78,6 +79,7 @@ def tagged(view: View, query_ids: tuple[str, ...]) -> dict[str, Mask]:
     masks = {
         tag: here["tags"].list.contains(tag).fill_null(value=False).to_numpy()
         for tag in sorted(here["tags"].explode().drop_nulls().unique())
+        if not is_group(tag)
     }
     masks[f"length: up to {text.count(middle, 'word')}"] = (words <= middle).fill_null(value=False).to_numpy()
     masks[f"length: over {text.count(middle, 'word')}"] = (words > middle).fill_null(value=False).to_numpy()

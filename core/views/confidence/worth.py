@@ -19,7 +19,7 @@ from core.decide.rules import Constraints, Decision, Rule
 from core.extras import SEARCH_REQUIREMENTS, obstacle
 from core.pipeline.search.unmeasured import unmeasured
 from core.pipeline.sweep.fields import SearchLimits
-from core.records import stack_label
+from core.records import is_group, stack_label
 from core.stats.intervals import SEED, Floats
 from core.views.confidence.levels import Levels
 
@@ -146,6 +146,7 @@ def tag_rows(queries: pl.DataFrame) -> pl.DataFrame:
     """
     known = queries.filter(pl.col("delta").is_not_null())
     tagged = known.select("query_id", "delta", pl.col("tags").alias("tag")).explode("tag").drop_nulls("tag")
+    tagged = tagged.filter([not is_group(tag) for tag in tagged["tag"]])
     rows = (
         tagged.group_by("tag", maintain_order=True)
         .agg(

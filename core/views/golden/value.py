@@ -16,6 +16,7 @@ from core.tables import schema
 from core.views import text
 from core.views.decision.words import good_enough
 from core.views.keep import keep
+from core.views.workspace.clusters import groups
 from core.views.workspace.noise import about_grades
 from core.views.workspace.query_sets import among
 from core.views.workspace.scope import Quality, Scope
@@ -166,7 +167,7 @@ def _read(
         return sign * graded.rescored(measure, grades, counts)
 
     field = contest(snapshot.rankings(ids, stage="final"), judged, run_ids, quality.k)
-    return field, scoring
+    return replace(field, clusters=groups(snapshot, scope).labels(field.queries)), scoring
 
 
 def judging_first(unjudged: Next) -> tuple[str, str] | None:

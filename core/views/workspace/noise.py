@@ -13,10 +13,11 @@ from core.decide.joint import JointSample
 from core.decide.rules import Decision
 from core.errors import UnknownNameError
 from core.metrics import Measure
-from core.stats.intervals import SEED, weights
+from core.stats.intervals import SEED, query_weights
 from core.stats.judge_noise import Judged, audited, places, replicates
 from core.store import Snapshot
 from core.views import text
+from core.views.workspace.clusters import groups
 from core.views.workspace.query_sets import among
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import Evidence, Floats, evidence
@@ -146,7 +147,7 @@ def noise(
     if not counts.any() or not graded.query_ids:
         return None
     asked = pl.Series(list(queries or graded.query_ids), dtype=pl.String)
-    drawn = weights(len(asked), resamples, seed)
+    drawn = query_weights(len(asked), resamples, seed, groups(snapshot, scope).labels(asked.to_list()))
     columns = [asked.index_of(name) for name in graded.query_ids]
     never = np.zeros(resamples)  # queries to which the measure applies on no stack are not resampled
     drawn = np.column_stack([never if at is None else drawn[:, at] for at in columns])
