@@ -38,6 +38,8 @@ class Figures:
 def verdict(figures: Figures) -> Verdict:
     """Tell whether numbers lie in the range of their measure, are plainly percent of it, or neither."""
     values = figures.values
+    if figures.range is None and not figures.share:
+        return "fits"
     low, high = figures.range or (-inf, inf)
     above = figures.share and bool((values > 1 + _OVER).any())
     if above and bool(values.is_between(0, 100 + _OVER).all()) and bool((values > _LEAST_PERCENT).any()):

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
+import numpy as np
 import polars as pl
 
 from core.errors import InputError
@@ -191,6 +192,10 @@ def numbers_in(
         InputError: A price is in another currency than dollars, or only some cells have a percent sign.
     """
     texts = table.taking({column: column for column in kinds})
+    plain = _decimals(
+        texts, [column for column, kind in kinds.items() if kind != "whole" and column not in said]
+    )
+    kinds = {column: kind for column, kind in kinds.items() if column not in plain}
     ways = {column: _way(table, texts[column], kind, said.get(column)) for column, kind in kinds.items()}
     bare = {column: way.bare(texts[column]).drop_nulls() for column, way in ways.items()}
     asked = {column for column, way in ways.items() if way.commas is None and column not in said}
@@ -203,7 +208,8 @@ def numbers_in(
     ways |= {column: replace(ways[column], mixed=True) for column in mixed}
     unsaid |= {column: _OPEN for column in mixed & asked if _any(bare[column], f"^(?:{_OPEN})$")}
     by_comma = mixed or any(way.commas == "decimal-comma" for way in ways.values())
-    if by_comma or not any(_any(cells, _POINT) for cells in bare.values()):  # so that 1.200 may be 1200
+    pointed = plain or any(_any(cells, _POINT) for cells in bare.values())
+    if by_comma or not pointed:  # so that 1.200 may be 1200
         rest = [column for column in ways if column in asked and column not in comma | thousands | mixed]
         if not by_comma:  # no cell of the table tells what its points are
             rest = [column for column in rest if kinds[column] in ("figure", "price", "any")]
@@ -226,6 +232,21 @@ def numbers_in(
     changed = {column: way for column, way in ways.items() if way.percent or way.changes(texts[column])}
     notes = [note for column, way in changed.items() for note in _notes(texts[column], way, name)]
     return Numbers(changed, tuple(notes), tuple(undecided))
+
+
+def _decimals(texts: pl.DataFrame, columns: Sequence[str]) -> frozenset[str]:
+    """Return the columns that hold plain numbers, one of which at least has a point that is that of decimals.
+
+    They are read as they stand, and are told at once: nearly all columns of a wide table are such.
+    """
+    if not columns or texts.is_empty():
+        return frozenset()
+    cells = pl.concat(texts.select(columns).get_columns())
+    shape = len(columns), texts.height
+    plain = cells.str.contains(f"^(?:{_NUMBER})$").fill_null(value=True).to_numpy().reshape(shape)
+    pointed = cells.str.contains(_POINT).fill_null(value=False).to_numpy().reshape(shape)
+    sure = np.asarray(plain.all(axis=1) & pointed.any(axis=1))
+    return frozenset(column for column, good in zip(columns, sure, strict=True) if good)
 
 
 def _way(table: Table, cells: pl.Series, kind: Kind, said: Reading | None) -> Way:

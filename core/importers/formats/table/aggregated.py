@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from core.answers import GRADE, KEY, MODES
@@ -109,22 +110,53 @@ def _named(name: str, axes: Mapping[str, Any], settings: Mapping[str, Any]) -> t
 
 
 def _values(table: Table, means: Meaning, runs: list[Run]) -> tuple[pl.DataFrame, list[LeftOut]]:
-    parts: list[pl.DataFrame] = []
-    left: list[LeftOut] = []
-    rows = pl.DataFrame({"run_id": [run.run_id for run in runs]})
-    for value in means.aggregates:
-        n = _counted(table, means.counts.get(value.column, means.roles.get("n")))
-        known, missing = filled(table, value, rows.with_columns(n.alias("n")))
-        left += counted(missing, table.name)
-        parts.append(
-            known.with_columns(
-                measure=pl.lit(value.measure),
-                k=pl.lit(value.k, pl.Int32),
-                stage=pl.lit(value.stage, pl.String),
-                source=pl.lit("imported"),
-            )
+    """Give every number of every column of measures a row, all columns at once: there may be thousands."""
+    values = means.aggregates
+    cells = numbers_of(table, values)
+    counts = {value.column: means.counts.get(value.column, means.roles.get("n")) for value in values}
+    known = {column: _counted(table, column) for column in {*counts.values()}}
+    about = pl.DataFrame(
+        [(value.measure, value.k, value.stage) for value in values],
+        schema={"measure": pl.String, "k": pl.Int32, "stage": pl.String},
+        orient="row",
+    )
+    rows = about[np.repeat(np.arange(len(values)), len(runs))].with_columns(
+        pl.Series("run_id", [run.run_id for run in runs] * len(values), dtype=pl.String),
+        pl.concat([known[counts[value.column]] for value in values]).alias("n"),
+        pl.concat(cells).alias("value"),
+        source=pl.lit("imported"),
+    )
+    order = ("run_id", "n", "value", "measure", "k", "stage", "source")
+    left = [
+        each
+        for value, column in zip(values, cells, strict=True)
+        if column.null_count()
+        for each in counted(_empty(value, column.null_count()), table.name)
+    ]
+    return rows.filter(pl.col("value").is_not_null()).select(order), left
+
+
+def numbers_of(table: Table, values: Sequence[Value]) -> list[pl.Series]:
+    """Return the numbers of columns, in the units of their measures; null where a cell is empty.
+
+    Raises:
+        InputError: A cell is no finite number.
+    """
+    if not values:
+        return []
+    height, names = table.rows.height, {f"{number}": value.column for number, value in enumerate(values)}
+    cells = pl.concat(table.taking(names).select(list(names)).get_columns()).cast(pl.Float64, strict=False)
+    finite = cells.is_finite().fill_null(value=False).to_numpy().reshape(len(values), height)
+    whole = np.asarray(finite.all(axis=1))
+    return [
+        (
+            cells.slice(at * height, height)
+            if good
+            else numbers(table.taking({column: column}), column, table.name)
         )
-    return pl.concat(parts), left
+        * value.factor
+        for at, (value, column, good) in enumerate(zip(values, names.values(), whole, strict=True))
+    ]
 
 
 def _counted(table: Table, column: str | None) -> pl.Series:
@@ -139,9 +171,13 @@ def _counted(table: Table, column: str | None) -> pl.Series:
 
 def filled(table: Table, value: Value, rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
     """Give rows with the numbers of a column as `value`, without those of empty cells, which are counted."""
-    cells = numbers(table.taking({value.column: value.column}), value.column, table.name) * value.factor
+    (cells,) = numbers_of(table, [value])
     known = rows.with_columns(cells.alias("value")).filter(pl.col("value").is_not_null())
-    return known, {f"empty cells of `{shown(value.column)}`: missing, not 0": rows.height - known.height}
+    return known, _empty(value, rows.height - known.height)
+
+
+def _empty(value: Value, cells: int) -> dict[str, int]:
+    return {f"empty cells of `{shown(value.column)}`: missing, not 0": cells}
 
 
 def answers(rows: pl.DataFrame, name: str) -> Import:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
+import numpy as np
 import polars as pl
 
 from core.errors import InputError
@@ -51,9 +53,9 @@ def suited(
         _name_owners(means, table)
         _grouped(means, table)
     for values in (means.aggregates, means.scores):
-        for number, value in enumerate(values):
+        for number, (value, figures) in enumerate(zip(values, figures_of(table, values), strict=True)):
             signed = value.column in percent and is_share(value)
-            if value.factor == 1.0 and (signed or verdict(figures_of(table, value)) == "percent"):
+            if value.factor == 1.0 and (signed or verdict(figures) == "percent"):
                 values[number] = replace(value, factor=0.01)
     return means
 
@@ -67,16 +69,30 @@ def _grades(means: Meaning, table: Table) -> bool:
     return judged == "qrels" and not cells.null_count() and bool((cells == cells.floor()).all())
 
 
-def figures_of(table: Table, value: Value) -> Figures:
-    """Return the numbers of a column with what their measure may be; what is no number is null."""
-    cells = table.taking({"cell": value.column})["cell"].cast(pl.Float64, strict=False) * value.factor
-    return Figures(
-        value.column,
-        pl.select(pl.when(cells.is_finite()).then(cells)).to_series(),
-        range_of(value),
-        value.factor == 1.0 and is_share(value),
-        lambda row: place(table.name, table.lines[row], value.column),
-    )
+def figures_of(table: Table, values: Sequence[Value]) -> list[Figures]:
+    """Return the numbers of columns with what their measures may be; what is no number is null."""
+    if not values:
+        return []
+    height, names = table.rows.height, {f"{number}": value.column for number, value in enumerate(values)}
+    cells = pl.concat(table.taking(names).select(list(names)).get_columns()).cast(pl.Float64, strict=False)
+    scaled = cells * np.repeat([value.factor for value in values], height)
+    finite = pl.select(pl.when(scaled.is_finite()).then(scaled)).to_series()
+
+    def where(row: int, column: str) -> str:
+        return place(table.name, table.lines[row], column)
+
+    return [
+        Figures(
+            value.column,
+            column,
+            range_of(value),
+            value.factor == 1.0 and is_share(value),
+            partial(where, column=value.column),
+        )
+        for value, column in zip(
+            values, (finite.slice(at, height) for at in range(0, len(finite), height or 1)), strict=True
+        )
+    ]
 
 
 def within_ranges(table: Table, means: Meaning, said: Mapping[str, Reading], name: str) -> Table:
@@ -92,14 +108,14 @@ def within_ranges(table: Table, means: Meaning, said: Mapping[str, Reading], nam
     values = [*means.aggregates, *means.scores]
     shares = [value for value in values if said.get(value.column) == "share"]
     if shares:
-        cells = [as_shares(figures_of(table, value).values).cast(pl.String) for value in shares]
+        cells = [as_shares(figures.values).cast(pl.String) for figures in figures_of(table, shares)]
         kept = [table.rows[value.column] for value in shares]
         cells = [
             pl.select(pl.coalesce(made, old)).to_series().alias(old.name)
             for made, old in zip(cells, kept, strict=True)
         ]
         table = replace(table, rows=table.rows.with_columns(cells))
-    found = [figures_of(table, value) for value in values]
+    found = figures_of(table, values)
     asked = [figures for figures in found if verdict(figures) == "open"]
     if asked:
         first = asked[0].values
