@@ -77,8 +77,19 @@ _SHARES = (
     "LLM context precision with reference", "LLM context precision without reference",
     "non LLM context recall", "non LLM context precision with reference", "nv accuracy",
     "nv context relevance", "nv response groundedness",
+    # of RAGAS, by its documentation
+    "response groundedness", "topic adherence", "tool call accuracy", "agent goal accuracy",
+    "multi modal faithfulness", "multi modal relevance", "non LLM string similarity", "string present",
+    "summary score", "quoted spans alignment",
+    # of DeepEval, by its documentation
+    "toxicity", "tool correctness", "task completion", "argument correctness",
+    "json correctness", "prompt alignment", "role adherence", "knowledge retention",
+    "conversation completeness", "conversation relevancy", "turn relevancy", "PII leakage",
+    "role violation",
 )  # fmt: skip
 """Measures that other tools compute, from 0 to 1."""
+_JUDGED = re.compile(r"(?i)\[\s*(?:arena|conversational)?\s*g-?eval\s*\]|\(\s*g-?eval\s*\)")
+"""What DeepEval writes behind the name of a criterion of one's own, whose scores are from 0 to 1."""
 _COSINES = ("answer relevancy", "answer similarity", "semantic similarity", "response relevancy")
 """Likewise, means of cosines: from −1 to 1."""
 
@@ -191,6 +202,8 @@ def declared(name: str) -> tuple[float, float] | None:
     Args:
         name: Without cutoff; parameters may follow in parentheses.
     """
+    if _JUDGED.search(name):
+        return 0.0, 1.0
     name = name.partition("(")[0].strip()
     info = REGISTRY.get(name) or REGISTRY.get(_SPELLED.get(_bare(name), ""))
     return (info.low, info.high) if info else _ELSEWHERE.get(_bare(name))

@@ -20,6 +20,8 @@ from tests.importers.helpers import parquet, read, refusal, rows, up, zipped
     [
         ("nDCG", (0, 1)), ("MRR", (0, 1)), ("map", (0, 1)), ("RBP(p=0.8)", (0, 1)), ("accuracy", (0, 1)),
         ("answer_relevancy", (-1, 1)), ("Contextual Recall", (0, 1)), ("quality", None), ("my score", None),
+        ("Correctness [GEval]", (0, 1)), ("Tool Correctness", (0, 1)), ("topic_adherence", (0, 1)),
+        ("bias", None),
     ],
 )  # fmt: skip
 def test_declared(name, expected):

@@ -16,6 +16,7 @@ import polars as pl
 from core.errors import InputError, UnknownNameError
 from core.golden.adding import ancestry
 from core.metrics import Measure
+from core.metrics.measure import declared
 from core.metrics.rates import ANSWER, ANY
 from core.stats.latency import Generation
 from core.store import Snapshot
@@ -161,7 +162,8 @@ class Quality:
     def range(self) -> tuple[float, float] | None:
         """The lowest and the highest value that the measure declares; None where it declares none."""
         info = self.measure and self.measure.info
-        return (info.low, info.high) if info and isfinite(info.high - info.low) else None
+        ends = (info.low, info.high) if info else declared(self.bare)
+        return ends if ends and isfinite(ends[1] - ends[0]) else None
 
     @property
     def ceiling(self) -> Measure | None:
