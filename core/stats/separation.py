@@ -66,11 +66,30 @@ def _variance(at: float, m: int, n: int) -> float:
 
 
 def threshold(members: Floats, most: float) -> float:
-    """Return the highest score below which at most a share of the members lies.
+    """Return the score below which at most a share of new members is expected.
+
+    The j-th lowest of m leaves j / (m + 1) of new ones below it (as in conformal prediction), so j is the
+    most that allows; the j-th lowest for which a share lies below in the sample itself lets through more.
 
     Args:
-        members: [m], scores of the class that should be kept, one at least.
+        members: [m], scores of the class that should be kept.
         most: The share that may be lost, 0..1.
+
+    Returns:
+        NaN where m is too small for any, as below 19 for a share of .05; see `needed`.
     """
-    ordered = np.sort(members)
-    return float(ordered[min(int(np.floor(most * len(ordered) + 1e-9)), len(ordered) - 1)])
+    place = min(int(np.floor(most * (len(members) + 1) + 1e-9)), len(members))
+    return float(np.sort(members)[place - 1]) if place else float("nan")
+
+
+def needed(most: float) -> int:
+    """Return how many members a threshold needs that loses no more than a share of them; above 0."""
+    return int(np.ceil(1 / most - 1 - 1e-9))
+
+
+def lost(members: Floats, most: float) -> NDArray[np.bool_]:
+    """Return which members lie below the threshold of all others [m]: their share is what new ones lose."""
+    return np.array(
+        [each < threshold(np.delete(members, place), most) for place, each in enumerate(members)],
+        dtype=np.bool_,
+    )

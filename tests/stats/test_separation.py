@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.stats.separation import area, threshold
+from core.stats.separation import area, lost, needed, threshold
 
 
 def test_the_area_is_the_share_of_pairs_in_order():
@@ -38,4 +38,13 @@ def test_intervals_hold():
 @pytest.mark.parametrize("most", [0.0, 0.05, 0.1, 0.5, 1.0])
 def test_a_threshold_loses_no_more_than_is_allowed(most: float):
     members = np.random.default_rng(2).normal(size=37)
-    assert (members < threshold(members, most)).mean() <= most + 1e-9
+    if not most:
+        assert np.isnan(threshold(members, most))
+        return
+    least = threshold(members, most)
+    new = (members < least).sum() + 1  # a new one lies in each of the 38 gaps alike
+    assert new / 38 <= most + 1e-9
+    assert most == 1 or (new + 1) / 38 > most
+    assert lost(members, most).mean() == pytest.approx(np.floor(most * 37) / 37)
+    assert np.isnan(threshold(members[: needed(most) - 1], most))
+    assert not np.isnan(threshold(members[: needed(most)], most))

@@ -9,7 +9,8 @@ import polars as pl
 from core.decide.axes import Floats
 from core.decide.rules import Constraints, Mask
 from core.records import is_group
-from core.stats.intervals import LEAST, SEED, bootstrap_means
+from core.stats.intervals import LEAST, SEED, Labels, bootstrap_means, quotient
+from core.stats.significance import ALPHA, holm
 from core.views import text, theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Table, section
@@ -20,6 +21,7 @@ from core.views.workspace.sure import sample
 from core.views.workspace.unanswerable import with_slice
 from core.views.workspace.view import View
 
+DRAWS = 2000  # Sets of queries that a kind is held against
 STAYS, OPEN, OTHER = "the best there", "no significant difference", "another is better"
 FOLDS = 5
 _EQUAL = 1e-12
@@ -30,7 +32,7 @@ ROWS = pl.Schema(
         "stack": pl.String,
         "is": pl.String,
         **dict.fromkeys(("quality", "quality_low", "quality_high", "today"), pl.Float64),
-        **dict.fromkeys(("difference", "low", "high"), pl.Float64),
+        **dict.fromkeys(("difference", "low", "high", "p_holm"), pl.Float64),
     }
 )
 """Columns of `kinds`: the best stack there, how today's choice stands to it, and the gain over it."""
@@ -44,13 +46,14 @@ _HOW = (
     "The best stack is that of the highest quality within the limits on the queries of the kind alone; "
     "latency, cost and harm are over all queries. The gain is measured on queries that the stack was not "
     "picked on, a fifth in turn, so that the best of many does not flatter itself. Kinds of fewer than "
-    f"{LEAST} queries are left out. Where no stack differs, six of a hundred kinds still look as if one did."
+    f"{LEAST} queries are left out. Another is better where the kind gains more by its best stack "
+    f"than {DRAWS:,} random sets of as many queries do by theirs (p < 0.05, Holm-adjusted over the kinds)."
 )
 TABLE: Columns = (
     COLUMNS["tag"].but("questions with", width=220),
     COLUMNS["n"].but(about="Queries with the tag that have a score."),
     COLUMNS["stack"].but("best there", "Highest quality within the limits on these queries."),
-    COLUMNS["is"].but("today's choice", "Against the best there, by the interval of the gain.", width=170),
+    COLUMNS["is"].but("today's choice", "Against the best there, by the adjusted p.", width=170),
     COLUMNS["quality"].but("its quality", "On these queries, on which it was picked: that flatters it."),
     *("quality_low", "quality_high"),
     COLUMNS["quality"].but("today's", "Quality of today's choice on these queries.", name="today"),
@@ -63,6 +66,7 @@ TABLE: Columns = (
         COLUMNS[end].but(form="signed", about="95 % interval of the gain, query by query.")
         for end in ("low", "high")
     ),
+    COLUMNS["p_holm"].but(about="Against random sets of as many queries, Holm-adjusted over the kinds."),
 )
 
 
@@ -102,6 +106,7 @@ def kinds(view: View, constraints: Constraints) -> pl.DataFrame:
         return pl.DataFrame(schema=ROWS)
     names, today = view.table["name"].to_list(), int(np.flatnonzero(offered == decision.chosen)[0])
     sign = 1.0 if view.quality.higher_is_better else -1.0
+    gaps = sign * (known.quality[offered] - known.quality[offered[today]])
     rows = []
     for kind, mask in tagged(view, known.query_ids).items():
         values = known.quality[np.ix_(offered, np.flatnonzero(mask))]
@@ -112,12 +117,17 @@ def kinds(view: View, constraints: Constraints) -> pl.DataFrame:
             gain, ends = gained(values, today, sign)
             rows.append({
                 "tag": kind, "n": values.shape[1], "stack": names[offered[best]],
-                "is": STAYS if best == today else OTHER if min(sign * end for end in ends) > 0 else OPEN,
+                "is": STAYS if best == today else OPEN,
+                "p_holm": chance(gaps, mask, known.clusters),
                 "quality": float(np.nanmean(values[best])), "quality_low": low[0], "quality_high": high[0],
                 "today": float(values[today].mean()), "difference": gain, "low": ends[0], "high": ends[1],
             })  # fmt: skip
+    found = pl.DataFrame(rows, schema=ROWS)
+    found = found.with_columns(p_holm=pl.Series(holm(found["p_holm"].to_numpy())))
+    better = (pl.col("is") == OPEN) & (pl.col("p_holm") < ALPHA) & (sign * pl.col("difference") > 0)
+    found = found.with_columns(pl.when(better).then(pl.lit(OTHER)).otherwise("is").alias("is"))
     order = [pl.col("is") != OTHER, pl.col("is") != OPEN, pl.col("tag")]
-    return pl.DataFrame(rows, schema=ROWS).sort(order)
+    return found.sort(order)
 
 
 def _best(values: Floats, today: int, sign: float) -> int:
@@ -126,6 +136,32 @@ def _best(values: Floats, today: int, sign: float) -> int:
     means = np.full(len(values), -np.inf)
     means[known] = sign * np.nanmean(values[known], axis=1)
     return today if means[today] >= means.max() - _EQUAL else int(means.argmax())
+
+
+def chance(gaps: Floats, kind: Mask, clusters: Labels | None = None) -> float:
+    """Return how often a random set of as many queries gains as much by the best stack for it.
+
+    Args:
+        gaps: [S, Q], by how much each stack is better than today's choice; NaN = unknown. Of today's it is 0.
+        kind: [Q], the queries of the kind.
+        clusters: [Q], queries that are drawn together; None where each is by itself.
+
+    Returns:
+        The p of the test that the kind is like the others; the kind itself counts as one of the sets.
+    """
+    asked = ~np.isnan(gaps).all(axis=0)
+    gaps, kind = gaps[:, asked], kind[asked]
+    labels = np.arange(len(kind)) if clusters is None else clusters[asked]
+    keys = np.random.default_rng(SEED).random((DRAWS, int(labels.max()) + 1))[:, labels]
+    sets = np.zeros(keys.shape)
+    np.put_along_axis(sets, np.argsort(keys, axis=1, kind="stable")[:, : int(kind.sum())], 1.0, axis=1)
+    known, values = (~np.isnan(gaps)).astype(np.float64), np.nan_to_num(gaps)
+
+    def best(of: Floats) -> Floats:
+        return np.asarray(np.nan_to_num(quotient(of @ values.T, of @ known.T)).max(axis=1))
+
+    reached = best(sets) >= best(kind[None].astype(np.float64)) - _EQUAL
+    return float((reached.sum() + 1) / (DRAWS + 1))
 
 
 def gained(values: Floats, today: int, sign: float) -> tuple[float, tuple[float, float]]:

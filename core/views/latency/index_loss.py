@@ -37,8 +37,9 @@ HOW = (
     "Percent of flat: mean quality over that of the same stack on a flat index, on the same queries; paired "
     "95 % bootstrap. A setting passes where the worse end loses no more than is bearable, and its %PROC, the "
     "share of what its own candidates at this K allow, is no lower than flat's by more than that: the pool "
-    "may have changed, not only its order. Of those of a kind that are built alike and pass, the one that "
-    "looks at least counts; the fastest of these is taken."
+    "may have changed, not only its order. The one that looks at most is tried first, and below the first "
+    "whose loss is not surely bearable none passes. Of those of a kind that are built alike and pass, the "
+    "one that looks at least counts; the fastest of these is taken."
 )
 ROWS = {
     **dict.fromkeys(("family", "name", "index", "options"), pl.String()),
@@ -166,21 +167,25 @@ def passing(
     """Say which settings pass, and which of a family is taken: columns passes, beyond and taken.
 
     Efforts of different kinds, or built otherwise, do not compare: of each the least, of those the fastest.
+    Those of a kind that are built alike are tried from the largest down, and none below the first that fails
+    passes: so that any of them passes wrongly no more often than one does (Westfall & Krishen 2001, fixed
+    sequence).
     What breaks a limit of the workspace is not taken.
 
     Args:
         reasons: The limits that stacks break, by name; see `core.views.within.beyond`.
     """
+    steps = ["family", "index", "options"]
     worst = 100 - pl.col("low") if higher_is_better else pl.col("high") - 100
     kept = (pl.col("pct_proc") >= pl.col("flat_proc") - bearable / 100).fill_null(value=True)
     broken = pl.Series([reasons.get(name) for name in rows["name"]], dtype=pl.String)
-    marked = rows.with_columns(lost=worst, beyond=broken).with_columns(
-        passes=(pl.col("lost") <= bearable).fill_null(value=False) & kept
-    )
+    sure = (pl.col("lost") <= bearable).fill_null(value=False).cast(pl.Int8)
+    in_turn = sure.cum_min().over(steps, order_by=-pl.col("effort").fill_null(-1)) == 1
+    marked = rows.with_columns(lost=worst, beyond=broken).with_columns(passes=in_turn & kept)
     best = (
         marked.filter("passes", pl.col("beyond").is_null())
         .sort("effort", "latency_ms", nulls_last=True)
-        .unique(["family", "index", "options"], keep="first", maintain_order=True)
+        .unique(steps, keep="first", maintain_order=True)
         .sort("latency_ms", "effort", nulls_last=True)
         .group_by("family", maintain_order=True)
         .agg(pl.col("name").first().alias("taken"))

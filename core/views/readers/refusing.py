@@ -11,7 +11,7 @@ import polars as pl
 from core.answers import CLOSED_BOOK, GOLD, GOLD_ONLY, NO_GOLD, TOP_K
 from core.readers.refusals import refuses
 from core.stats import separation
-from core.stats.intervals import bootstrap_means
+from core.stats.intervals import bootstrap_means, share_interval
 from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Fold, Table, Text, Way, section
@@ -29,8 +29,9 @@ TO_HAVE = (
 )
 HOW = (
     "AUC: the chance that the first passage of a question with an answer scores above that of one without. "
-    "The threshold loses at most the share of answerable questions that you allow. Measures that need a good "
-    "passage have no value on such questions: they are not in their n, and are counted here."
+    "The threshold is expected to lose at most the share of new answerable questions that you allow; how "
+    "many it refuses wrongly is told of each question by the threshold of the others. Measures that need a "
+    "good passage have no value on such questions: they are not in their n, and are counted here."
 )
 SHOULD, SHOULD_NOT = "should refuse", "should answer"
 CASES: Mapping[str, str] = {
@@ -42,6 +43,10 @@ CASES: Mapping[str, str] = {
 }
 """What a reader was given, and whether it should refuse then (Palmieri, §4.3.1)."""
 _SHARE = COLUMNS["share"]
+_OF_THRESHOLD = (
+    "threshold",
+    *(f"{what}{end}" for what in ("right", "wrong") for end in ("", "_low", "_high")),
+)
 STACKS: Columns = (
     "name",
     Column("auc", "AUC", "score", "1 = scores tell answerable questions from others; 0.5 = as a coin."),
@@ -50,7 +55,8 @@ STACKS: Columns = (
     Column("threshold", "threshold", "exact", "Refuse where the first passage scores lower."),
     _SHARE.but("refused rightly", "Of the questions without an answer.", name="right"),
     *(_SHARE.but(end, "95 % interval.", name=f"right_{end}") for end in ("low", "high")),
-    _SHARE.but("refused wrongly", "Of the questions with one.", name="wrong"),
+    _SHARE.but("refused wrongly", "Of questions with one, each by the others' threshold.", name="wrong"),
+    *(_SHARE.but(end, "95 % interval.", name=f"wrong_{end}") for end in ("low", "high")),
     _SHARE.but("harmful", "Share of Top(K) judged 1 or 2 on questions without an answer.", name="harmful"),
     COLUMNS["n"].but("without", "Questions without an answer.", name="without"),
     COLUMNS["n"].but("with", "Questions with an answer.", name="answerable"),
@@ -92,15 +98,18 @@ def _separated(own: pl.DataFrame, most: float) -> dict[str, Any]:
     found = separation.area(with_one, without)
     told = {"auc": found.value, "auc_low": found.low, "auc_high": found.high}
     if np.isnan(found.value):
-        return (
-            told | dict.fromkeys(("threshold", "right", "right_low", "right_high", "wrong"), np.nan) | counts
-        )
+        return told | dict.fromkeys(_OF_THRESHOLD, np.nan) | counts
     least = separation.threshold(with_one, most)
+    if np.isnan(least):
+        return told | dict.fromkeys(_OF_THRESHOLD, np.nan) | counts
     refused = (without < least).astype(np.float64)
+    wrong = float(separation.lost(with_one, most).mean())
+    wrong_low, wrong_high = (float(end) for end in share_interval(wrong, len(with_one)))
     low, high = (float(end[0]) for end in bootstrap_means(refused))
     return {
         **told, "threshold": -least if turned else least, "right": float(refused.mean()), "right_low": low,
-        "right_high": high, "wrong": float((with_one < least).mean()), **counts,
+        "right_high": high, "wrong": wrong, "wrong_low": wrong_low,
+        "wrong_high": wrong_high, **counts,
     }  # fmt: skip
 
 
@@ -190,18 +199,19 @@ def refusing(view: View, ask: Ask) -> Blocks:
         yield Way("golden", "Golden sets")
     else:
         most = ask.number("Answerable questions refused at most (share)", "lose", 0.05, 0.0, 0.5, step=0.01)
-        table = stacks(view, 0.05 if most is None else most)
+        most = 0.05 if most is None else most
+        table = stacks(view, most)
         counts = ", ".join(f"{n} {why}" for why, n in without["why"].value_counts(sort=True).rows())
         details = f"{text.count(without.height, 'question')} without an answer: {counts}."
-        yield Answer(answer(table), details, caveats={"how to read": HOW})
+        yield Answer(answer(table, most), details, caveats={"how to read": HOW})
         yield Table(table, "refusing", STACKS)
     rows = readers(view)
     if rows.height:
         yield Fold("What readers refuse", (Text(of_readers(rows)), Table(rows, "refusals", READERS)))
 
 
-def answer(table: pl.DataFrame) -> str:
-    """Say whose scores tell best, and what refusing by them costs."""
+def answer(table: pl.DataFrame, most: float) -> str:
+    """Say whose scores tell best, and what refusing by them costs where that share may be refused wrongly."""
     best = table.row(0, named=True) if table.height else None
     if best is None or best["auc"] is None:
         needed = f"{separation.FEW} of either kind, ranked with scores, are needed"
@@ -211,10 +221,15 @@ def answer(table: pl.DataFrame) -> str:
         "tell questions without an answer from others" if sure else "do not surely tell these questions apart"
     )
     area = f"{best['auc']:.3f} [{best['auc_low']:.3f}, {best['auc_high']:.3f}]"
+    if best["threshold"] is None:
+        needs = f"at least {separation.needed(most)} questions with one" if most else "a share above 0"
+        return f"Scores of {best['name']} {told} (AUC {area}); a threshold needs {needs}."
+    wrong = f"{text.percent(best['wrong_low'])} to {text.percent(best['wrong_high'])}"
     ends = f"{text.percent(best['right_low'])} to {text.percent(best['right_high'])}, n = {best['without']}"
+    costs = f"where {text.percent(best['wrong'])} of new ones with an answer are refused"
     return (
-        f"Scores of {best['name']} {told} (AUC {area}): where {text.percent(best['wrong'])} of those with an "
-        f"answer are refused, {text.percent(best['right'])} of those without are ({ends})."
+        f"Scores of {best['name']} {told} (AUC {area}): {costs} ({wrong}, n = {best['answerable']}), "
+        f"{text.percent(best['right'])} of those without are ({ends})."
     )
 
 
