@@ -115,6 +115,8 @@ SETTINGS: Mapping[str, Setting] = {
     "also": Setting("further stacks", dependent=True),
     "each": Setting("way of comparing"),
     "ci": Setting("interval"),
+    "test": Setting("test"),
+    "adjust": Setting("correction"),
     "tol": Setting("tie tolerance", number=True),
     "part": Setting("grades of a chunking"),
     "lists": Setting("lists that are compared", dependent=True),

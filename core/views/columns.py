@@ -172,8 +172,9 @@ _EVERY = (
     _text("says", "what it says", width=290),
     _signed("difference", "difference", "Mean over the queries that count for both."),
     _text("verdict", "verdict", "Real where the adjusted p is below 0.05.", 120),
-    _number("p_holm", "p adjusted", 4, "Randomisation test, Holm-adjusted over this table."),
-    _number("p", "p", 4, "Paired randomisation test, not adjusted."),
+    _number("p_adjusted", "p adjusted", 4, "Over this table, by the correction that was chosen."),
+    _number("p_holm", "p (Holm)", 4, "Holm-adjusted over this table."),
+    _number("p", "p", 4, "By the paired test that was chosen, not adjusted."),
     *(_number(key, key, 0) for key in ("wins", "ties", "losses")),
     _score(
         "superiority",

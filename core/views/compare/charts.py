@@ -105,7 +105,7 @@ def _zero(y: Places, half: float) -> theme.Spec:
 
 
 def _told(row: dict[str, Any], label: str) -> str:
-    tested = f"{gap(row)}, {p_value(row['p_holm'])} (adjusted), {text.sample(row)}"
+    tested = f"{gap(row)}, {p_value(row['p_adjusted'])} (adjusted), {text.sample(row)}"
     return (
         f"<b>{text.escape(label)}</b><br>{tested}<br>"
         f"wins {row['wins']}, ties {row['ties']}, losses {row['losses']}"

@@ -120,7 +120,7 @@ def differences(stacks: Scored, first: Sequence[int], second: Sequence[int], set
 
 def with_verdict(rows: pl.DataFrame, *, higher_is_better: bool = True) -> pl.DataFrame:
     """Add what each comparison shows of the second: better, worse or not told apart."""
-    real = pl.col("p_holm") < LEVEL
+    real = pl.col("p_adjusted") < LEVEL
     gain = pl.col("difference") if higher_is_better else -pl.col("difference")
     side = pl.when(gain > 0).then(pl.lit(WINS)).otherwise(pl.lit(LOSSES))
     return rows.with_columns(pl.when(real).then(side).otherwise(pl.lit(OPEN)).alias("verdict"))

@@ -9,7 +9,7 @@ import polars as pl
 
 from core.decide.axes import COST, LATENCY, QUALITY, Axis, cost_axis
 from core.stats.intervals import Method
-from core.stats.significance import TOLERANCE, Setup
+from core.stats.significance import CORRECTIONS, TESTS, TOLERANCE, Correction, Setup
 from core.views.ask import Ask
 from core.views.blocks import (
     Answer,
@@ -44,7 +44,7 @@ NUMBERS = (
     "difference",
     COLUMNS["low"].but(about=_BY_ITSELF.format("Lower"), form="signed"),
     COLUMNS["high"].but(about=_BY_ITSELF.format("Upper"), form="signed"),
-    "p_holm",
+    "p_adjusted",
     "verdict",
     COLUMNS["n"].but(about="Queries that count for both."),
     "clusters",
@@ -61,6 +61,7 @@ MORE = (
     "needed_low",
     "needed_high",
     "p",
+    "p_holm",
 )
 PAIR = ("second", COLUMNS["first"].but("against", "", form="text", width=200))
 BESIDE = {
@@ -83,6 +84,10 @@ HOW = {
     "each": "A with every other one, or every pair. More comparisons, stricter p-values.",
     "ci": "95 % bootstrap interval over queries. percentile: as on the other pages. BCa: corrected for "
     "bias and skew (Efron 1987), better for few queries.",
+    "test": "Paired, two-sided; randomisation assumes least. Wilcoxon and t, Benjamini–Hochberg found "
+    "most where many systems were compared (Otero et al., arXiv:2501.03930).",
+    "adjust": "Holm: any false alarm at most at the level. Benjamini–Hochberg: of what is called real at "
+    "most that share is none; it finds more where many differ.",
     "tol": "A query whose two scores differ by no more is a tie. Wins and losses depend on it, the "
     "difference, its interval and its p-value do not.",
 }
@@ -136,12 +141,17 @@ def ask_setup(view: View, ask: Ask) -> tuple[Setup, data.Against]:
     """Ask how to compare."""
     choices: tuple[data.Against, ...] = ("the first", "every pair")
     methods: tuple[Method, ...] = ("percentile", "BCa")
+    corrections: tuple[Correction, ...] = tuple(CORRECTIONS)
     with ask.aside("How to compare"):
         against = ask.one("Compare", choices, "each", about=HOW["each"])
         method = ask.one("Interval", methods, "ci", about=HOW["ci"])
+        test = ask.one("Test", TESTS, "test", about=HOW["test"])
+        correction = ask.one("Correction", corrections, "adjust", about=HOW["adjust"])
         tolerance = ask.number("Tie up to", "tol", TOLERANCE, 0.0, 1.0, step=0.01, about=HOW["tol"])
     higher = view.quality.higher_is_better
-    return Setup(method=method, tolerance=tolerance or 0.0, higher_is_better=higher), against
+    return Setup(
+        method=method, tolerance=tolerance or 0.0, higher_is_better=higher, test=test, correction=correction
+    ), against
 
 
 @section()
@@ -186,7 +196,9 @@ def first_look(view: View, names: Sequence[str], rows: pl.DataFrame | None, *, s
     )
     yield Comparison(numbers(view, letters, gaps))
     names = [name for name in SIDES if name != "cluster_kind"]
-    order = sorted(names, key=lambda name: name in ("p_holm", "stack"))  # last: beyond 1280 pixels
+    order = sorted(
+        names, key=lambda name: name in ("p_adjusted", "p_holm", "stack")
+    )  # last: beyond 1280 pixels
     shown = [BESIDE.get(name, name) for name in order]
     cells = [words.in_units(row, cost_of(view, gaps)) for row in gaps.to_dicts()]
     yield Fold("As a table", [Table(gaps, "sides", shown, cells=cells)])
@@ -242,7 +254,7 @@ def by_tag(view: View, closer: Closer, two: Row) -> Blocks:
     title = f"Δ {view.quality.name} (right: {shorten(two['second'], 20)} higher)"
     forest = charts.forest(closer.tags, labels, title, looks=looks, short=True)
     yield Chart(forest, "tags", f"Difference in {view.quality.name} on the queries of each tag")
-    title = f"By tag, as a table (p Holm-adjusted over {count(closer.tags.height, 'tag')})"
+    title = f"By tag, as a table (p adjusted over {count(closer.tags.height, 'tag')})"
     yield Fold(title, [Table(closer.tags, "by_tag", ("tag", *NUMBERS), MORE)])
 
 
@@ -299,7 +311,7 @@ def change(view: View, ask: Ask, setup: Setup) -> Blocks:
         return
     kind = ask.listed("Change", kinds, "change", about=words.CHANGE)
     rows, whole = effects(view, kind, setup)
-    yield Text(words.change(kind, rows, whole, view.quality))
+    yield Text(words.change(kind, rows, whole, view.quality, setup.correction))
     title = f"difference in {view.quality.name}"
     forest = charts.forest(rows, words.labels(rows, "before", "after"), title)
     click = Click(rows, {"stack": "after", "vs": "before"}, {"also": []})

@@ -147,7 +147,7 @@ def _sample(graded: Evidence, measure: Measure, alike: Groups) -> Sample:
 SAME = "the same"
 SIDES = schema(
     "axis stack against value:float value_against:float difference:float low:float high:float n:int64 "
-    "clusters:int32 cluster_kind p_holm:float verdict note"
+    "clusters:int32 cluster_kind p_holm:float p_adjusted:float verdict note"
 )
 """Columns of `sides`."""
 AVERAGES = "no interval: averages only"
@@ -227,7 +227,7 @@ def _quality(one: Row, other: Row, pair: Row | None) -> dict[str, Any]:
     gap = _gap(one, other, QUALITY.column)
     if pair is None:
         return {**gap, "note": "not scored" if gap["difference"] is None else AVERAGES}
-    names = ("difference", "low", "high", "n", "clusters", "cluster_kind", "p_holm", "verdict")
+    names = ("difference", "low", "high", "n", "clusters", "cluster_kind", "p_holm", "p_adjusted", "verdict")
     kept = {name: pair[name] for name in names}
     equal = pair["difference"] == 0 and pair["low"] == pair["high"]
     return {**gap, **kept, **({"verdict": SAME} if equal else {})}

@@ -10,7 +10,7 @@ import polars as pl
 
 from core.decide.axes import COST, LATENCY, QUALITY, Axis
 from core.stats.intervals import CLUSTERS
-from core.stats.significance import Setup
+from core.stats.significance import TESTS, Setup
 from core.views import text
 from core.views.compare.data import LEVEL, LOSSES, OPEN, WINS, alike_means
 from core.views.compare.sides import AVERAGES, SAME, Closer
@@ -36,7 +36,7 @@ def legend(quality: Quality) -> str:
     return (
         f"{'Right' if quality.higher_is_better else 'Left'} of 0 the stack is better. Whisker: 95 % interval "
         "of that comparison by itself. Light bar: true differences that these queries are too few to show "
-        f"with 80 % power. Real: its Holm-adjusted p is below {LEVEL}."
+        f"with 80 % power. Real: its adjusted p is below {LEVEL}."
     )
 
 
@@ -112,7 +112,7 @@ def apart(row: Row, axis: Axis) -> tuple[str, str]:
     if row["difference"] is None:
         return text.UNKNOWN, row["note"] or ""
     n = None if row["n"] is None else text.sample(row)
-    p = None if row["p_holm"] is None else p_value(row["p_holm"])
+    p = None if row["p_adjusted"] is None else p_value(row["p_adjusted"])
     return gap(row, axis.written), " · ".join(filter(None, (row["verdict"], n, p, row["note"])))
 
 
@@ -143,10 +143,11 @@ def p_value(p: float | None) -> str:
 
 def how(rows: pl.DataFrame, setup: Setup) -> str:
     """Explain what was done, and what it cannot show."""
-    family = f"; p-values are Holm-adjusted over these {rows.height}, intervals are not"
+    family = f"; p-values are {setup.correction}-adjusted over these {rows.height}, intervals are not"
     exact = "exact" if rows["exact"].all() else f"{setup.permutations:,} random swaps"
     if exact != "exact" and rows["exact"].any():
         exact += ", exact for few queries"
+    tested = f"paired randomisation test ({exact})" if setup.test == TESTS[0] else f"test: {setup.test}"
     likely, most = (rows[name].drop_nulls().to_numpy() for name in ("detectable", "detectable_high"))
     shown = f"{text.score(float(np.median(most)))} up" if len(most) else ""
     if shown:
@@ -156,7 +157,7 @@ def how(rows: pl.DataFrame, setup: Setup) -> str:
     power = f" With 80 % power these queries show true differences from about {shown}. {more}" * bool(shown)
     return (
         f"Every stack on the same queries: {100 * setup.level:g} % {setup.method} interval of "
-        f"{setup.resamples:,} bootstrap resamples, paired randomisation test ({exact}), seed {setup.seed}"
+        f"{setup.resamples:,} bootstrap resamples, {tested}, seed {setup.seed}"
         f"{family if rows.height > 1 else ''}."
         f"{power}"
     )
@@ -232,7 +233,9 @@ def pools(closer: Closer) -> str:
     )
 
 
-def change(kind: str, rows: pl.DataFrame, whole: pl.DataFrame, quality: Quality) -> str:
+def change(
+    kind: str, rows: pl.DataFrame, whole: pl.DataFrame, quality: Quality, adjusted: str = "Holm"
+) -> str:
     """Say what a change (``index: flat → int8``) does; takes both tables of `changes.effects`."""
     row = whole.row(0, named=True)
     if row["difference"] is None:
@@ -240,7 +243,7 @@ def change(kind: str, rows: pl.DataFrame, whole: pl.DataFrame, quality: Quality)
     counts = {verdict: rows.filter(verdict=verdict).height for verdict in (WINS, LOSSES, OPEN)}
     alone = "" if rows.height < 2 else (
         f" Pair by pair: {counts[WINS]} better, {counts[LOSSES]} worse, {counts[OPEN]} without "
-        f"a significant difference (Holm over {rows.height})."
+        f"a significant difference ({adjusted} over {rows.height})."
     )  # fmt: skip
     return (
         f"{kind} moves {quality.name} by {gap(row)} on average over "

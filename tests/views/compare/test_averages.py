@@ -86,7 +86,7 @@ def test_the_usual_stacks(snapshot: Snapshot):
 def test_a_forest_is_labelled_while_there_is_room(snapshot: Snapshot):
     found = scored(snapshot, "good", "fair", "poor")
     rows = compare.differences(found, *compare.pairs_of(found.names, "the first"), QUICK)
-    rows = compare.with_verdict(rows.with_columns(p_holm=pl.Series([0.2, 0.01])))
+    rows = compare.with_verdict(rows.with_columns(p_adjusted=pl.Series([0.2, 0.01])))
     labels = [HOSTILE[0], "plain"]
     fig = forest(rows, labels, "difference")
     assert [each.text for each in fig.layout.annotations] == [
