@@ -16,7 +16,8 @@ passages whatever was retrieved, nothing; all gold passages with k harmful ones 
 SCORERS = (
     "f1", "exact_match", "substring", "rougeL", "correctness", "similarity", "citation_precision",
     "citation_recall", "faithfulness", "precision", "answer_relevancy", "hallucination",
-    "specific_information_accuracy", "right_refusal", "no_wrong_refusal", "abstention",
+    "specific_information_accuracy", "ideal_f1", "ideal_rougeL", "ideal",
+    "right_refusal", "no_wrong_refusal", "abstention",
 )  # fmt: skip
 """The scorers of this product; scores that are imported keep the names of their tool."""
 IMPORTED, GRADE = "imported", "imported, the grade"

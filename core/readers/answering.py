@@ -13,7 +13,7 @@ from core.errors import ProviderError
 from core.pipeline.evaluate.budget import paid
 from core.pipeline.evaluate.measure import in_order
 from core.pipeline.evaluate.session import Session
-from core.pipeline.sweep.fields import JudgeScorer, Reader
+from core.pipeline.sweep.fields import IDEAL, JudgeScorer, Reader
 from core.providers.chat import Chat
 from core.providers.chat.ask import NOTICE, Task, ask, mark_for, marked
 from core.providers.chat.reading import bare, object_schema, whole_number
@@ -170,8 +170,9 @@ class Answering:
         answer = self.answers.get(call)
         if told is None or answer is None or answer.text is None:
             return
-        right = self._job.golds.get(wanted.query_id, ())
+        golds = self._job.golds.get(wanted.query_id, ())
         for scorer in told.scorers:
+            right = self._ideal(wanted) if scorer in IDEAL else golds
             if not can_judge(scorer, right, call.passages):
                 continue
             if scorer == "precision":
@@ -180,6 +181,12 @@ class Answering:
             seen = call.passages if scorer in OF_PASSAGES else ()
             golds = () if scorer in OF_PASSAGES | OF_QUESTION else right
             yield Judged(judge, scorer, call.question, answer.text, golds, seen)
+
+    def _ideal(self, wanted: Wanted) -> tuple[str, ...]:
+        """Return the same reader's answer from all gold passages; none beside itself."""
+        call = self._job.ideals.get((wanted.block._replace(mode="gold", k=None), wanted.query_id))
+        answer = None if call is None or wanted.block.mode == "gold" else self.answers.get(call)
+        return () if answer is None or answer.text is None else (answer.text,)
 
     def _begun(self, kind: str, model: str) -> Chat:
         self._session.tracker.begin(kind, f"{kind}: {model}")

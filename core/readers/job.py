@@ -149,6 +149,11 @@ class ReaderJob:
         """Every answer, in the order in which they are asked for."""
         return list(self._wanted())
 
+    @cached_property
+    def ideals(self) -> Mapping[tuple[Block, str], Call]:
+        """The calls that answer from all gold passages, by block and question."""
+        return {(each.block, each.query_id): each.call for each in self.wanted if each.block.mode == "gold"}
+
     def calls(self, model: str) -> list[Call]:
         """List what a model is asked, each once."""
         return list(dict.fromkeys(wanted.call for wanted in self.wanted if wanted.call.model == model))

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TypeVar
 
 from core.pipeline.evaluate import Job
-from core.pipeline.sweep.fields import Reader
+from core.pipeline.sweep.fields import IDEAL, Reader
 from core.pipeline.sweep.plan import Bill, Line, Plan, asked_seconds, priced_lines
 from core.pipeline.sweep.problems import Problem, Severity, SpecError
 from core.providers.chat import Chat, chat_config, make_chat
@@ -170,8 +170,9 @@ def _tasks(job: ReaderJob, call: Call, golds: Sequence[str]) -> Iterator[Task[in
     texts = [job.texts[place] for place in call.passages]
     for scorer in job.reader.judge.scorers if job.reader.judge else ():
         batches = [[text] for text in texts] if scorer == "precision" else [texts]
-        if can_judge(scorer, golds, texts):
-            yield from (judging(scorer, call.question, answer, golds, shown) for shown in batches)
+        right = [answer] if scorer in IDEAL else golds  # As long as the ideal answer may be
+        if can_judge(scorer, right, texts):
+            yield from (judging(scorer, call.question, answer, right, shown) for shown in batches)
 
 
 def _some(calls: Sequence[_T]) -> Sequence[_T]:

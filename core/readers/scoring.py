@@ -17,7 +17,7 @@ from functools import lru_cache
 import polars as pl
 from rapidfuzz.distance import LCSseq
 
-from core.answers import KEY
+from core.answers import GOLD, KEY
 from core.errors import InputError
 from core.readers.refusals import refuses
 from core.tables import frame
@@ -94,6 +94,8 @@ SCORERS: Mapping[str, Callable[[str, str], float]] = {
     "rougeL": _rouge_l,
 }
 """Scorers of an answer and one gold answer, 0..1."""
+OF_IDEAL = {"ideal_f1": "f1", "ideal_rougeL": "rougeL"}
+"""Scorers beside the same reader's answer from all gold passages, by how they compare."""
 CITING = ("citation_precision", "citation_recall")  # Scorers of the passages that an answer cites
 
 
@@ -116,7 +118,7 @@ def score(scorer: str, answer: str, golds: Sequence[str]) -> float:
 def _require(scorer: str, among: Container[str]) -> None:
     if scorer not in among:
         raise InputError(
-            f"No scorer {scorer!r}.", do=f"Known: {', '.join((*SCORERS, *CITING, *ABSTAINING))}."
+            f"No scorer {scorer!r}.", do=f"Known: {', '.join((*SCORERS, *CITING, *OF_IDEAL, *ABSTAINING))}."
         )
 
 
@@ -165,7 +167,7 @@ def scored(
         answerable: For `ABSTAINING`: by question, whether the texts answer it.
     """
     for scorer in scorers:
-        _require(scorer, (*SCORERS, *CITING, *ABSTAINING))
+        _require(scorer, (*SCORERS, *CITING, *OF_IDEAL, *ABSTAINING))
     answered = answers.filter(pl.col("text").is_not_null())
     right = golds.group_by("query_id").agg(pl.col("answer").drop_nulls().unique().alias("golds"))
     pairs = answered.select("query_id", "text").unique().join(right, on="query_id")
@@ -176,6 +178,8 @@ def scored(
             values = [score(scorer, text, right) if right else None for text, right in texts]
             of_text = pairs.select("query_id", "text", pl.Series("value", values, pl.Float64))
             rows = answered.join(of_text, on=["query_id", "text"])
+        elif scorer in OF_IDEAL:
+            rows = _beside_ideal(answered, SCORERS[OF_IDEAL[scorer]])
         elif scorer in ABSTAINING:
             rows = _abstaining(answered, answerable or {}, ABSTAINING[scorer])
         elif sent is not None:
@@ -186,6 +190,16 @@ def scored(
     empty = answered.clear().select(*KEY, scorer=pl.lit("", pl.String), value=pl.lit(0.0))
     rows = pl.concat([empty, *parts]).with_columns(scale=pl.lit("0-1"))
     return frame("answer_scores", rows.to_dict())
+
+
+def _beside_ideal(told: pl.DataFrame, compare: Callable[[str, str], float]) -> pl.DataFrame:
+    """Score answers beside the same reader's from all gold passages, best over its passes."""
+    who = ["run_id", "query_id", "reader", "prompt", "temperature"]
+    ideal = told.filter(pl.col("mode") == GOLD).group_by(who).agg(pl.col("text").alias("ideal"))
+    rows = told.filter(pl.col("mode") != GOLD).join(ideal, on=who, nulls_equal=True)
+    both = zip(rows["text"].to_list(), rows["ideal"].to_list(), strict=True)
+    values = [max(compare(text, each) for each in ideals) for text, ideals in both]
+    return rows.with_columns(pl.Series("value", values, pl.Float64))
 
 
 def _abstaining(

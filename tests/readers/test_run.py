@@ -16,6 +16,7 @@ from core.pipeline.sweep.problems import SpecError
 from core.readers.plan import plan
 from core.readers.prompts import prompt
 from core.readers.run import ReaderSpec
+from core.readers.scoring import score
 from core.records import Batch, Origin, Run, Stack
 from core.tables import frame
 from core.views.readers.landing import ended
@@ -236,6 +237,33 @@ def test_several_judges_are_planned_and_paid_like_one(tmp_path: Path, vendors: V
     assert calls(vendors) == once, "a judge that has answered is not asked again"
 
 
+@pytest.mark.slow
+def test_answers_are_scored_beside_those_from_all_gold_passages(tmp_path: Path, vendors: Vendors):
+    store = asked.store_of(tmp_path)
+    text = asked.SPEC + 'modes = ["top_k", "gold", "none"]\nscorers = ["ideal_f1", "ideal_rougeL"]\n' \
+        '[reader.judge]\nmodel = "judge"\nscorers = "ideal"\n'  # fmt: skip
+    asked.ask(store, asked.job(store, vendors.url, text), vendors.url)
+    answers, rows = (getattr(store.read(), part)(list(asked.RANKED)) for part in ("answers", "answer_scores"))
+    said = {
+        (row["run_id"], row["query_id"], row["mode"], row["k"]): row["text"]
+        for row in answers.iter_rows(named=True)
+    }
+    computed = rows.filter(scorer="ideal_f1")
+    assert set(computed["mode"]) == {"top_k", "none"}
+    assert computed.height == 2 * 3 * 3
+    for row in computed.iter_rows(named=True):
+        ideal = said[row["run_id"], row["query_id"], "gold", None]
+        assert row["value"] == score(
+            "f1", said[row["run_id"], row["query_id"], row["mode"], row["k"]], [ideal]
+        )
+    judged = rows.filter(scorer="ideal")
+    assert (set(judged["mode"]), set(judged["judge"]), judged.height) == ({"top_k", "none"}, {"judge"}, 18)
+    ideals = {text for (_, _, mode, _), text in said.items() if mode == "gold"}
+    seen = [user for _, user in sent(vendors) if "reference 1" in user]
+    assert seen
+    assert all(any(text in user for text in ideals) for user in seen)
+
+
 def test_equal_questions_are_judged_beside_their_own_gold_answers(tmp_path: Path, vendors: Vendors):
     store = asked.store_of(tmp_path)
     text = (
@@ -363,6 +391,8 @@ def test_a_judge_of_its_own_answers_is_warned_of(tmp_path: Path):
         asked.SPEC + "passes = 0\n",
         asked.SPEC + "unknown = 1\n",
         asked.SPEC.replace("[1, 2]", "[]"),
+        asked.SPEC + 'scorers = "ideal_f1"\n',
+        asked.SPEC + '[reader.judge]\nmodel = "judge"\nscorers = "ideal"\n',
     ],
 )
 def test_a_specification_says_what_is_wrong(text: str):

@@ -233,6 +233,8 @@ Scorer = Literal[
     "rougeL",
     "citation_precision",
     "citation_recall",
+    "ideal_f1",
+    "ideal_rougeL",
     "right_refusal",
     "no_wrong_refusal",
     "abstention",
@@ -240,6 +242,7 @@ Scorer = Literal[
 JudgeScorer = Literal[
     "correctness",
     "similarity",
+    "ideal",
     "faithfulness",
     "precision",
     "answer_relevancy",
@@ -252,6 +255,8 @@ BY_DEPTH = frozenset(
 )  # Modes that are asked at every k
 
 
+IDEAL = frozenset({"ideal_f1", "ideal_rougeL", "ideal"})
+"""Scorers beside the same reader's answer from all gold passages (recall_t_measure, A.1: answer_ideal)."""
 JUDGED_USUALLY: tuple[JudgeScorer, ...] = ("correctness", "similarity", "faithfulness")
 
 
@@ -260,7 +265,8 @@ class AnswerJudge(Table):
 
     Attributes:
         model: A chat model, or several.
-        scorers: 0 to 5, 5 being best: "correctness" and "similarity" beside gold answers, "faithfulness",
+        scorers: 0 to 5, 5 being best: "correctness" and "similarity" beside gold answers, "ideal" beside the
+            same reader's answer from all gold passages (its mode "gold"), "faithfulness",
             "hallucination" (5 = none) and "specific_information_accuracy" beside the passages,
             "answer_relevancy" beside the question; "precision": share of the passages sent that help to
             answer, each judged yes or no.
@@ -286,8 +292,10 @@ class Reader(Table):
         max_tokens: Of an answer; None = the prompt's own.
         context_tokens: The most tokens of the passages together; what exceeds it is cut.
         scorers: How answers are compared with gold answers; "citation_precision" and "citation_recall" with
-            gold passages; "right_refusal" (of questions without an answer, 1 = refused), "no_wrong_refusal"
-            (of the others, 1 = answered) and "abstention" (both) by whether they refuse.
+            gold passages; "ideal_f1" and "ideal_rougeL" with the same reader's answer from all gold passages
+            (its mode "gold"), as the T measure's paper does; "right_refusal" (of questions without an
+            answer, 1 = refused), "no_wrong_refusal" (of the others, 1 = answered) and "abstention" (both) by
+            whether they refuse.
         judge: Models that score answers, too.
         runs: Stored runs whose final rankings are read, by id or label, or "workspace"; in the specification
             of an evaluation its own runs, and not to be given.
@@ -313,6 +321,9 @@ class Reader(Table):
     def _has_depths(self) -> Self:
         if BY_DEPTH & set(self.modes) and not self.k:
             raise ValueError("Name how many passages are sent (k).")
+        judged = self.judge.scorers if self.judge else ()
+        if "gold" not in self.modes and IDEAL & {*self.scorers, *judged}:
+            raise ValueError('The ideal answer is that of mode "gold": add it to the modes.')
         return self
 
     def depths(self, mode: Mode) -> tuple[int | None, ...]:
