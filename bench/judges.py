@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.stats.corrected import Corrected, Scored, by_question, correct
-from core.stats.intervals import bootstrap_means
+from core.stats.means import mean_interval
 
 Floats = NDArray[np.float64]
 GRADED, RIGHT, GOOD = (40, 100, 400), (0.6, 0.75, 0.95), (0.25, 0.55, 0.85)
@@ -128,7 +128,7 @@ def choose(case: Case, likes_better: float, trials: int, seed: int) -> dict[str,
     random = np.random.default_rng([seed, case.graded, round(100 * case.right), round(10 + likes_better)])
     pairs = [_two(random, case, likes_better) for _ in range(trials)]
     apart = np.array([by_question(one) - by_question(other) for one, other in pairs])
-    low, high = bootstrap_means(apart, whole=None)
+    low, high = mean_interval(apart, "differences")
     means = {
         "corrected": apart.mean(axis=1),
         "people": np.array([np.nanmean(one.graded) - np.nanmean(other.graded) for one, other in pairs]),

@@ -44,7 +44,7 @@ from core.pipeline.sweep import parse
 from core.pipeline.sweep.fields import Search
 from core.pipeline.sweep.read import read_job
 from core.records import Stack
-from core.stats.intervals import bootstrap_means
+from core.stats.means import mean_interval
 
 Floats = NDArray[np.float64]
 Steps = list[tuple[int, list[int]]]
@@ -233,7 +233,7 @@ def _rows(task: Task, tables: Floats) -> Iterator[dict[str, Any]]:
     for at, part in enumerate(parts):
         peer = float(tables[-1, :, at].mean())
         for method, table in zip(METHODS, tables[:, :, at], strict=True):
-            low, high = bootstrap_means(table)
+            low, high = mean_interval(table, "shares")
             interval = f"[{low[0]:.4f}, {high[0]:.4f}], least {table.min():.4f}"
             value = float(table.mean())
             yield {

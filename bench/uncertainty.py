@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from scipy.stats import bootstrap, permutation_test
 
 from bench.metrics_speed import median_seconds
-from core.stats.intervals import Sample, interval, resampled, weights
-from core.stats.significance import Setup, compare, without_one
+from core.stats.intervals import Sample, interval, resampled, weights, without_one
+from core.stats.significance import Setup, compare
 
 STACKS, QUERIES, RESAMPLES, SWAPS = 1_000, 500, 2_000, 10_000
 SCIPY_STACKS, SCIPY_PAIRS, LOOPED = 20, 5, 100

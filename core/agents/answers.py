@@ -271,7 +271,7 @@ def _stack(view: View, table: pl.DataFrame, row: int | None) -> Small | None:
             "value": number(named["quality"]),
             "low": number(named["quality_low"]),
             "high": number(named["quality_high"]),
-            "interval": "95 % bootstrap over queries" if named["quality_low"] is not None else None,
+            "interval": "95 % over queries" if named["quality_low"] is not None else None,
             "n_queries": named["n"],
             "clusters": named["clusters"],
             "cluster_kind": named["cluster_kind"],

@@ -107,7 +107,7 @@ class Workspace(Shown):
 
         Returns:
             A row per run and measure: run, stack, measure, k, value, reason (why there is none), n (queries),
-            ci_low and ci_high (95 % bootstrap interval of the mean).
+            ci_low and ci_high (95 % interval of the mean).
 
         Raises:
             UnknownNameError: If a measure or a run does not exist.

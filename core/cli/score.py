@@ -100,7 +100,7 @@ def run(
     ] = None,
     form: FormatOption = Format.TABLE,
 ) -> None:
-    """Score runs: value, n and 95 % bootstrap interval of the mean; empty with a reason where unknown."""
+    """Score runs: value, n and 95 % interval of the mean; empty with a reason where unknown."""
     if files:
         _refuse(("--run", runs), ("--collection", collection), ("--every-k", every_k))
         options = Options(collection_id="files", grades=grades, tie_order=tie_order)

@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from core.errors import InputError
 from core.records import Basis
-from core.stats.intervals import SEED, bootstrap_means
 from core.stats.latency import p95_reason
+from core.stats.means import Of, mean_interval
 
 BY_CANDIDATE = ("input_tokens", "output_tokens", "cpu_ms", "gpu_ms")
 """Units that grow with the number of candidates."""
@@ -303,24 +303,25 @@ def percentile(values: Floats, weights: Floats, share: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean over queries with its bootstrap interval; None where fewer than two queries allow none."""
+    """A mean over queries with its interval; None where fewer than two queries allow none."""
 
     value: float
     low: float | None
     high: float | None
 
 
-def estimates(*scores: Floats, seed: int = SEED) -> list[Estimate]:
-    """Return means over the same queries with 95 % percentile intervals from shared resamples.
+def estimates(*scores: Floats, of: Of) -> list[Estimate]:
+    """Return means over the same queries with their 95 % intervals.
 
     The routing is held fixed: the interval tells what other queries of this kind would change, not what
     another choice of threshold would. Hand in a difference of two outcomes' scores to compare them in pairs.
 
     Args:
         scores: Each [Q].
+        of: As `core.stats.means.mean_interval` takes it.
     """
     table = np.vstack(scores)
-    low, high = bootstrap_means(table, seed=seed, whole=None)
+    low, high = mean_interval(table, of)
     ends = zip(low, high, strict=True)
     bounds = [(None, None) if np.isnan(a) else (float(a), float(b)) for a, b in ends]
     return [Estimate(float(row.mean()), *pair) for row, pair in zip(table, bounds, strict=True)]

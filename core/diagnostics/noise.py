@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from core.pipeline.query.perturb import shown
 from core.records import canonical_json, stack_label
 from core.stats.correlation import order_agreement, top_agreement
-from core.stats.intervals import bootstrap_means
+from core.stats.means import Of, mean_interval
 
 CLEAN, NONE = "", "none"
 _NAMED = ("run_id", "family", "stack", "rewrite", "perturb")
@@ -127,12 +127,12 @@ def mean_of(name: str, values: Floats, ends: tuple[str, str] | None = None) -> d
     Args:
         ends: Columns of the interval of shares; None = those of a difference, after its name.
     """
-    whole = None if ends is None else 1.0
+    of: Of = "differences" if ends is None else "shares"
     ends = ends or (f"{name}_low", f"{name}_high")
     known = values[np.isfinite(values)]
     if not len(known):
         return dict.fromkeys((name, *ends))
-    low, high = bootstrap_means(values, whole=whole)
+    low, high = mean_interval(values, of)
     values_of = (float(known.mean()), float(low[0]), float(high[0]))
     return {
         key: value if np.isfinite(value) else None

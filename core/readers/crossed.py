@@ -14,7 +14,8 @@ import polars as pl
 from core.answers import TOP_K
 from core.readers.curves import by_query
 from core.stats.fieller import fieller
-from core.stats.intervals import Sample, bootstrap_means
+from core.stats.intervals import Sample
+from core.stats.means import mean_interval
 from core.tables import schema
 
 WHO = ("reader", "prompt", "temperature")
@@ -97,7 +98,7 @@ def _effects(part: pl.DataFrame, prompts: Sequence[str], runs: Sequence[str]) ->
     base_first, of_first, base_second, of_second = single.select(names).to_numpy().T
     first, second = of_first - base_first, of_second - base_second
     effects = np.stack([first, second, base_second - base_first, of_second - of_first, second - first])
-    low, high = bootstrap_means(effects, whole=None)
+    low, high = mean_interval(effects, "differences")
     ends = np.stack([effects.mean(axis=1), low, high], axis=1).ravel()
     return [*(None if np.isnan(end) else float(end) for end in ends), single.height]
 

@@ -19,7 +19,7 @@ import polars as pl
 from core.answers import CLOSED_BOOK, TOP_K, share
 from core.errors import InputError
 from core.readers.depth import DELTA, EPSILON, PLATEAU, depth_of
-from core.stats.intervals import bootstrap_means
+from core.stats.means import Of, mean_interval
 from core.tables import schema
 
 CURVE = ("run_id", "reader", "prompt", "temperature")  # What one curve is of
@@ -76,7 +76,7 @@ def points(scores: pl.DataFrame, scorer: str, *, only: pl.DataFrame | None = Non
     rows = by_query(scores, scorer)
     if only is not None:
         rows = rows.join(only, on=["run_id", "query_id", "k"], how="semi")
-    return _means(rows, whole=100.0)
+    return _means(rows, of="points")
 
 
 def gains(scores: pl.DataFrame, scorer: str, *, only: pl.DataFrame | None = None) -> pl.DataFrame:
@@ -85,7 +85,7 @@ def gains(scores: pl.DataFrame, scorer: str, *, only: pl.DataFrame | None = None
     Returns:
         As `points`, the values being differences in points; a difference of two means has no interval.
     """
-    return _means(_paired(scores, scorer, only), whole=None)
+    return _means(_paired(scores, scorer, only), of="differences")
 
 
 def gains_over_k(scores: pl.DataFrame, scorer: str) -> pl.DataFrame:
@@ -117,7 +117,7 @@ def stack_differences(scores: pl.DataFrame, scorer: str, of: str, base: str) -> 
         part.join(ks, left_on=[*CURVE, "k"], right_on=[*CURVE, "k_star"], how="semi", nulls_equal=True)
         for part in (own, other)
     ]
-    best = _means(_less(*(part.with_columns(k=pl.lit(None, pl.Int32)) for part in at_best)), whole=None)
+    best = _means(_less(*(part.with_columns(k=pl.lit(None, pl.Int32)) for part in at_best)), of="differences")
     stars = [ks.filter(pl.col("run_id") == run_id).select(*_WHO, "k_star") for run_id in (of, base)]
     told = _over_k(_less(own, other)).select(*_WHO, *_MEAN, "queries")
     named = {"value": "best", "low": "best_low", "high": "best_high"}
@@ -149,7 +149,7 @@ def _over_k(rows: pl.DataFrame) -> pl.DataFrame:
         pl.col("value").mean(), pl.col("n").min()
     )
     placed = single.with_columns(mode=pl.lit(TOP_K), k=pl.lit(None, pl.Int32), low=without, high=without)
-    return _means(placed, whole=None)
+    return _means(placed, of="differences")
 
 
 def _paired(scores: pl.DataFrame, scorer: str, only: pl.DataFrame | None) -> pl.DataFrame:
@@ -173,8 +173,8 @@ def _paired(scores: pl.DataFrame, scorer: str, only: pl.DataFrame | None) -> pl.
     return paired.drop(_BASE, f"{_BASE}_of_k")
 
 
-def _means(rows: pl.DataFrame, *, whole: float | None) -> pl.DataFrame:
-    """Average over queries, with the interval of the bootstrap; `whole` as `bootstrap_means` takes it."""
+def _means(rows: pl.DataFrame, *, of: Of) -> pl.DataFrame:
+    """Average over queries, with their interval; `of` as `mean_interval` takes it."""
     single = pl.col("query_id").is_not_null()
     n = pl.when(pl.col("n").is_not_null().any()).then(pl.col("n").sum())
     table = rows.group_by(*POINT, maintain_order=True).agg(
@@ -194,7 +194,7 @@ def _means(rows: pl.DataFrame, *, whole: float | None) -> pl.DataFrame:
     values = np.full((table.height, len(queries)), np.nan)
     column = cell["query_id"].replace_strict(queries, np.arange(len(queries)), return_dtype=pl.Int64)
     values[cell["row"].to_numpy(), column.to_numpy()] = cell["value"].to_numpy()
-    low, high = bootstrap_means(values, whole=whole)
+    low, high = mean_interval(values, of)
     return table.with_columns(
         pl.lit(pl.Series("low", low)).fill_nan(None).fill_null(pl.col("low")),
         pl.lit(pl.Series("high", high)).fill_nan(None).fill_null(pl.col("high")),

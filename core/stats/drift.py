@@ -18,8 +18,9 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri, stdtrit
 
-from core.stats.intervals import SEED, bootstrap_means
+from core.stats.intervals import SEED
 from core.stats.latency import autocorrelation, inflation, summed_up
+from core.stats.means import mean_interval
 from core.stats.significance import holm
 
 Floats = NDArray[np.float64]
@@ -157,19 +158,10 @@ def clustered_mean(values: Floats, session: Rows) -> dict[str, float | None]:
 
     Null ends below `LEAST_SESSIONS` sessions.
     """
-    mean, of = float(values.mean()), np.unique(session, return_inverse=True)[1]
-    groups = int(of.max()) + 1
-    if groups == len(values):
-        low, high = (float(end[0]) for end in bootstrap_means(values[None], whole=None))
-        return {
-            "mean": mean,
-            **({"low": None, "high": None} if np.isnan(low) else {"low": low, "high": high}),
-        }
-    if groups < LEAST_SESSIONS:
-        return {"mean": mean, "low": None, "high": None}
-    sums = np.bincount(of, values - mean) / len(values)
-    reach = float(stdtrit(groups - 1, 0.975) * np.sqrt((sums**2).sum() * groups / (groups - 1)))
-    return {"mean": mean, "low": mean - reach, "high": mean + reach}
+    of = np.unique(session, return_inverse=True)[1]
+    low, high = (float(end[0]) for end in mean_interval(values, "amounts", clusters=of))
+    ends = (None if np.isnan(end) else end for end in (low, high))
+    return {"mean": float(values.mean()), **dict(zip(("low", "high"), ends, strict=True))}
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
@@ -25,8 +24,9 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Counts = NDArray[np.int64]
 Labels = NDArray[np.intp]
-Method = Literal["percentile", "BCa"]
+Method = Literal["Student", "percentile", "BCa"]
 METHODS: tuple[Method, ...] = ("percentile", "BCa")
+"""Those of `interval`, which resample."""
 RESAMPLES = 2000
 FEW = 10
 """Queries below which an interval of a mean is not bootstrapped."""
@@ -116,6 +116,8 @@ class Sample:
         Their mean is the statistic and their spread that of the estimate. For a mean over queries these are
         the values; for other ratios they are the linear part (delta method).
         """
+        if self.clusters is None and (self.bottom == self.applies).all():
+            return np.where(self.applies, self.top, np.nan)
         at, bottom = self.estimate()[:, None], self.bottom.sum(axis=1, keepdims=True)
         linear = at + quotient(self.units[:, None] * (self.top - at * self.bottom), bottom)
         return np.where(self.applies, linear, np.nan)
@@ -293,12 +295,22 @@ def interval(
     """
     if method not in METHODS:
         raise UnknownNameError("interval", method, METHODS)
-    tails = np.array([(1 - level) / 2, (1 + level) / 2])
-    shares = np.broadcast_to(tails, (len(estimates), 2))
+    tails = np.tile([(1 - level) / 2, (1 + level) / 2], (len(estimates), 1))
     if method == "BCa":
         if left_out is None:
             raise UnknownNameError("interval without left_out", method, METHODS[:1])
-        shares = _corrected(estimates, replicates, left_out, tails)
+        return accelerated(estimates, replicates, left_out, tails)
+    return _between(estimates, replicates, tails)
+
+
+def accelerated(
+    estimates: Floats, replicates: Floats, left_out: Floats, tails: Floats
+) -> tuple[Floats, Floats]:
+    """Return the interval of BCa as `interval` does, for tails of each row: [P, 2], shares in (0, 1)."""
+    return _between(estimates, replicates, _corrected(estimates, replicates, left_out, tails))
+
+
+def _between(estimates: Floats, replicates: Floats, shares: Floats) -> tuple[Floats, Floats]:
     bounds = _quantiles(replicates, shares)
     bounds[np.isnan(estimates)] = np.nan
     return bounds[:, 0], bounds[:, 1]
@@ -325,8 +337,15 @@ def _corrected(estimates: Floats, replicates: Floats, left_out: Floats, tails: F
         np.count_nonzero(gap < -near, axis=1) + np.count_nonzero(np.abs(gap) <= near, axis=1) / 2
     ) / known
     bias = scipy.special.ndtri(np.clip(below, 0.5 / known, 1 - 0.5 / known))[:, None]
-    shifted = bias + scipy.special.ndtri(tails)[None, :]
+    shifted = bias + scipy.special.ndtri(tails)
     return np.asarray(scipy.special.ndtr(bias + shifted / (1 - _acceleration(left_out)[:, None] * shifted)))
+
+
+def without_one(sample: Sample) -> Floats:
+    """Return the statistic with one unit left out: [S, U], NaN where the unit does not count."""
+    rest = sample.bottom.sum(axis=1, keepdims=True) - sample.bottom
+    left = quotient(sample.top.sum(axis=1, keepdims=True) - sample.top, rest)
+    return np.where(sample.applies, left, np.nan)
 
 
 def _acceleration(left_out: Floats) -> Floats:
@@ -338,94 +357,6 @@ def _acceleration(left_out: Floats) -> Floats:
     scale = np.sqrt(np.sum(away**2, axis=1))
     flat = scale <= _TIE * np.maximum(1.0, np.abs(middle))
     return np.where(flat, 0.0, np.sum(away**3, axis=1) / np.where(flat, 1.0, 6 * scale**3))
-
-
-def bootstrap_means(
-    values: ArrayLike,
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
-    level: float = 0.95,
-    whole: float | None = 1.0,
-) -> tuple[Floats, Floats]:
-    """Return the interval of the mean over queries, for many rows at once.
-
-    Percentile bootstrap with shared resamples.
-
-    A query whose value is NaN (not applicable) is left out of that row, in every resample. Below `FEW`
-    queries, and where all shares are equal, resamples are too alike to tell anything: the interval is that of
-    `few_means`.
-
-    Args:
-        values: [S, Q] (or [Q], taken as one row); NaN = not applicable.
-        level: Coverage in (0, 1).
-        whole: As of `few_means`.
-
-    Returns:
-        (low [S], high [S]); NaN where fewer than two queries have a value.
-
-    Raises:
-        InputError: If the level is not within (0, 1) or there is no query.
-    """
-    if not 0 < level < 1:
-        raise InputError(f"A coverage of {level} is not possible.", do="Give a level between 0 and 1.")
-    sample, tails = Sample.means(values), np.array([(1 - level) / 2, (1 + level) / 2])
-    drawn = resample_weights(sample.top.shape[1], resamples, seed)
-    bounds = np.full((2, len(sample.top)), np.nan)
-    for rows in _blocks(len(sample.top)):
-        means = resampled(Sample(sample.top[rows], sample.bottom[rows], sample.applies[rows]), drawn)
-        enough, full = sample.n[rows] >= 2, ~np.isnan(means).any(axis=1)
-        of_block = bounds[:, rows]
-        of_block[:, enough & full] = np.quantile(means[enough & full], tails, axis=1)
-        # With very few queries a resample can miss all of them: such resamples are left out.
-        of_block[:, enough & ~full] = np.nanquantile(means[enough & ~full], tails, axis=1)
-    alike = (bounds[0] == bounds[1]) & (whole is not None)  # of equal shares all resamples are
-    few = (sample.n >= 2) & ((sample.n < FEW) | alike)
-    if few.any():
-        bounds[:, few] = few_means(np.where(sample.applies[few], sample.top[few], np.nan), level, whole=whole)
-    return bounds[0], bounds[1]
-
-
-def few_means(values: Floats, level: float = 0.95, *, whole: float | None = 1.0) -> Floats:
-    """Return the interval of the mean over few queries, row by row, without resampling.
-
-    Shares of a whole get the exact interval of a share with their sum for the successes (Clopper & Pearson
-    1934, Biometrika 26), the widest that such values allow; others Student's t, and none where all are equal.
-
-    Args:
-        values: [S, Q]; NaN = not applicable, two numbers or more in every row.
-        whole: Of which values between 0 and it are shares; None where they are none, as differences.
-
-    Returns:
-        [2, S], low and high; NaN where nothing can be said.
-    """
-    n, tail = np.count_nonzero(~np.isnan(values), axis=1), (1 - level) / 2
-    mean = np.nanmean(values, axis=1)
-    reach = scipy.special.stdtrit(n - 1, 1 - tail) * np.nanstd(values, axis=1, ddof=1) / np.sqrt(n)
-    reach[reach <= _TIE] = np.nan
-    usual = np.stack([mean - reach, mean + reach])
-    if whole is None:
-        return usual
-    total = np.nansum(values, axis=1) / whole
-    with np.errstate(invalid="ignore"):
-        low = np.where(total > 0, scipy.special.betaincinv(np.maximum(total, _TIE), n - total + 1, tail), 0.0)
-        high = np.where(
-            total < n, scipy.special.betaincinv(total + 1, np.maximum(n - total, _TIE), 1 - tail), 1.0
-        )
-    within = (np.nanmin(values, axis=1) >= 0) & (np.nanmax(values, axis=1) <= whole)
-    return np.where(within, [whole * low, whole * high], usual)
-
-
-def bootstrap_curve(values: ArrayLike) -> tuple[Floats, Floats]:
-    """Return percentile band of a curve: `bootstrap_means` at every cutoff with the same resamples.
-
-    Args:
-        values: [Q, D], the value of each query at each cutoff 1..D; NaN = not applicable.
-
-    Returns:
-        (low [D], high [D]); 95 % at each cutoff by itself.
-    """
-    return bootstrap_means(np.asarray(values, dtype=np.float64).T)
 
 
 @lru_cache(maxsize=4096)
@@ -449,22 +380,6 @@ def quantile_ranks(n: int, q: float, level: float = 0.95) -> tuple[int, int] | N
 def _binomial_quantile(n: int, q: float, tail: float) -> int:
     """Find the least count whose binomial probability, summed, reaches `tail`; 0 for a tail of 0 or less."""
     return int(np.searchsorted(scipy.special.bdtr(np.arange(n + 1), n, q), tail))
-
-
-def share_interval(shares: ArrayLike, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return Wilson's 95 % interval of shares that were counted over n queries each.
-
-    Args:
-        shares: 0..1.
-        n: How many queries, at least 1.
-
-    Returns:
-        (low, high), of the shape of the shares.
-    """
-    p, z2 = np.asarray(shares, dtype=np.float64), NormalDist().inv_cdf(0.975) ** 2
-    middle = (p + z2 / (2 * n)) / (1 + z2 / n)
-    half = np.sqrt(z2 * (p * (1 - p) / n + z2 / (4 * n * n))) / (1 + z2 / n)
-    return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
 
 
 def too_few(n: int, q: float) -> str:

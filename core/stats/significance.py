@@ -21,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import chdtri, ndtri, stdtr, stdtrit
+from scipy.special import chdtri, ndtri, stdtr
 
 from core.stats.intervals import (
     FEW,
@@ -30,13 +30,14 @@ from core.stats.intervals import (
     Floats,
     Method,
     Sample,
-    few_means,
     interval,
     paired_rows,
     quotient,
     resampled,
     weights,
+    without_one,
 )
+from core.stats.means import student
 
 ALPHA = 0.05
 POWER = 0.8
@@ -119,11 +120,9 @@ def student_ends(deltas: Floats, tail: float, clusters: ArrayLike | None = None)
         Low and high; NaN below two queries, and below `CLUSTERS` clusters.
     """
     sample = Sample.means(deltas, clusters)
-    parts, units = sample.parts(), sample.units
-    reach = stdtrit(np.maximum(units - 1, 1), 1 - tail) / np.sqrt(np.maximum(units, 1)) * spread(parts)
-    reach[~sample.enough()] = np.nan
-    middle = sample.estimate()
-    return middle - reach, middle + reach
+    ends = np.stack(student(sample.parts(), sample.bottom, tail))
+    ends[:, ~sample.enough()] = np.nan
+    return ends[0], ends[1]
 
 
 def outcomes(deltas: Floats, tolerance: float) -> tuple[NDArray[np.int64], ...]:
@@ -193,7 +192,7 @@ _ROUNDING = 1e-12  # what sums of the same values in another order can differ by
 class Setup:
     """How a comparison is made; all of it is shown beside the numbers."""
 
-    method: Method = "percentile"  # kind of the bootstrap interval
+    method: Method = "Student"  # kind of interval: the one of every page, or a bootstrap of the queries
     level: float = 0.95  # its coverage, in (0, 1)
     tolerance: float = TOLERANCE  # largest per-query difference that is a tie
     resamples: int = RESAMPLES  # number of bootstrap resamples
@@ -277,16 +276,21 @@ def _needed(gap: Floats, apart: Floats, units: NDArray[np.int64], each: Floats) 
 
 
 def bounds(one: Sample, other: Sample, setup: Setup) -> tuple[Floats, Floats]:
-    """Return the interval of each paired difference, other − one: low and high [P]; NaN below two queries."""
-    drawn = weights(one.top.shape[1], setup.resamples, setup.seed)
-    replicates = _replicates(one, other, drawn)
+    """Return the interval of each paired difference, other − one: low and high [P]; NaN below two queries.
+
+    By Student's t, as `student_ends`; a bootstrap that is asked for takes its place from `FEW` units on. Of
+    fewer that are all equal nothing is said.
+    """
+    ends = np.stack(student(differences(one, other), one.bottom + other.bottom, (1 - setup.level) / 2))
+    few = one.units < FEW
+    ends[:, ~one.enough() | (few & (ends[1] - ends[0] <= _ROUNDING))] = np.nan
+    if setup.method == "Student":
+        return ends[0], ends[1]
+    replicates = _replicates(one, other, weights(one.top.shape[1], setup.resamples, setup.seed))
     gap = np.where(one.enough(), other.estimate() - one.estimate(), np.nan)
     left_out = without_one(other) - without_one(one) if setup.method == "BCa" else None
-    low, high = interval(gap, replicates, left_out=left_out, method=setup.method, level=setup.level)
-    few = one.enough() & (one.units < FEW) & (one.bottom == other.bottom).all(axis=1)
-    if few.any():
-        deltas = differences(one, other)[few]
-        low[few], high[few] = few_means(deltas, setup.level, whole=None)
+    drawn = np.stack(interval(gap, replicates, left_out=left_out, method=setup.method, level=setup.level))
+    low, high = np.where(few, ends, drawn)
     return low, high
 
 
@@ -294,13 +298,6 @@ def _replicates(one: Sample, other: Sample, drawn: Floats) -> Floats:
     if (one.bottom == other.bottom).all():  # means: one product, and equal stacks differ by exactly 0
         return resampled(Sample(other.top - one.top, one.bottom, one.applies), drawn)
     return resampled(other, drawn) - resampled(one, drawn)
-
-
-def without_one(sample: Sample) -> Floats:
-    """Return the statistic with one unit left out: [S, U], NaN where the unit does not count."""
-    rest = sample.bottom.sum(axis=1, keepdims=True) - sample.bottom
-    left = quotient(sample.top.sum(axis=1, keepdims=True) - sample.top, rest)
-    return np.where(sample.applies, left, np.nan)
 
 
 def _tested(

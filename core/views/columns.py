@@ -153,8 +153,8 @@ _EVERY = (
     _score("low", "low", "Lower end of the 95 % interval."),
     _score("high", "high", "Upper end of the 95 % interval."),
     _number("tokens", "tokens sent", 0, "Of the passages of Top(K), mean over the queries."),
-    _number("tokens_low", "tokens, low", 0, "Lower end of the 95 % bootstrap interval."),
-    _number("tokens_high", "tokens, high", 0, "Upper end of the 95 % bootstrap interval."),
+    _number("tokens_low", "tokens, low", 0, "Lower end of the 95 % interval."),
+    _number("tokens_high", "tokens, high", 0, "Upper end of the 95 % interval."),
     _text("counted", "tokens counted by"),
     _number("candidates", "K", 0, "Candidate depth."),
     _text("params", "parameters", "Of a pipeline of one's own."),
@@ -162,8 +162,8 @@ _EVERY = (
     _text("way", "keeps", width=150),
     _score("precision", "precision", "Share of what is kept that is relevant (grade 4 or 5)."),
     _score("f1", "F1", "Mean over the queries of the harmonic mean of the two."),
-    _score("f1_low", "low", "Lower end of the 95 % bootstrap interval of F1 over queries."),
-    _score("f1_high", "high", "Upper end of the 95 % bootstrap interval of F1 over queries."),
+    _score("f1_low", "low", "Lower end of the 95 % interval of F1 over queries."),
+    _score("f1_high", "high", "Upper end of the 95 % interval of F1 over queries."),
     _number("kept", "passages", 1, "Kept, mean over the queries."),
     # Comparisons of stacks
     *(_text(key, key, width=200) for key in ("before", "after", "against")),
@@ -232,12 +232,8 @@ _EVERY = (
         for axis in BESIDE
         if axis != HARM
         for column in (
-            _score(
-                f"{axis.column}_low", "low", f"Lower end of the 95 % bootstrap interval of the {axis.word}."
-            ),
-            _score(
-                f"{axis.column}_high", "high", f"Upper end of the 95 % bootstrap interval of the {axis.word}."
-            ),
+            _score(f"{axis.column}_low", "low", f"Lower end of the 95 % interval of the {axis.word}."),
+            _score(f"{axis.column}_high", "high", f"Upper end of the 95 % interval of the {axis.word}."),
             _number(f"{axis.column}_n", "n", 0, f"Queries that carry the {axis.word}."),
         )
     ),
@@ -382,8 +378,8 @@ _EVERY = (
     _points("best", "best", "Points 0 to 100, at k*."),
     _points("closed_book", "closed book", "Points without passages."),
     Column("gain", "gain", "signed", "Points over the closed book at k*, where a question has both.", 1),
-    _points("gain_low", "gain, low", "95 % bootstrap interval, paired by question."),
-    _points("gain_high", "gain, high", "95 % bootstrap interval, paired by question."),
+    _points("gain_low", "gain, low", "95 % interval, paired by question."),
+    _points("gain_high", "gain, high", "95 % interval, paired by question."),
     _score(
         "rss",
         "stability (RSS)",
@@ -414,18 +410,18 @@ _EVERY = (
     Column("usd_low", "$ / 1k correct, low", "usd", "From the upper end of the share's 95 % interval."),
     Column("usd_high", "$ / 1k correct, high", "usd", "From the lower end of the share's 95 % interval."),
     _share("correct", "correct", "Share of the answers whose score reaches the threshold."),
-    _share("correct_low", "correct, low", "95 % bootstrap interval."),
-    _share("correct_high", "correct, high", "95 % bootstrap interval."),
+    _share("correct_low", "correct, low", "95 % interval."),
+    _share("correct_high", "correct, high", "95 % interval."),
     _text("missing", "cost lacks"),
     _points("total", "total", "Sum of the criteria, each the mean of its judges."),
     Column("difference_low", "difference, low", "signed", "95 % interval.", 1),
     Column("difference_high", "difference, high", "signed", "95 % interval.", 1),
     _number("difference_n", "difference, n", 0, "Cases that it is over."),
     _number("similarity", "similarity", 2, "Of the answer, by a judge, 0 to 5."),
-    _number("similarity_low", "similarity, low", 2, "95 % bootstrap interval over questions."),
-    _number("similarity_high", "similarity, high", 2, "95 % bootstrap interval over questions."),
-    _score("precision_low", "precision, low", "95 % bootstrap interval over questions."),
-    _score("precision_high", "precision, high", "95 % bootstrap interval over questions."),
+    _number("similarity_low", "similarity, low", 2, "95 % interval over questions."),
+    _number("similarity_high", "similarity, high", 2, "95 % interval over questions."),
+    _score("precision_low", "precision, low", "95 % interval over questions."),
+    _score("precision_high", "precision, high", "95 % interval over questions."),
     _number("passes", "passes", 0),
     _number("speed", "characters / s", 0, "Of the answer, over retrieval, reranking and generation."),
     _text("dataset", "questions", width=90),
@@ -471,8 +467,8 @@ _EVERY = (
     _share("deeper", "sent deeper", "Share of the queries beyond the shallowest depth."),
     _number("mean_ms", "mean ms", 2),
     _score("over", "over one depth", "Against the best single depth for all queries."),
-    _score("over_low", "over one depth, low", "Lower end of the 95 % paired bootstrap interval."),
-    _score("over_high", "over one depth, high", "Upper end of the 95 % paired bootstrap interval."),
+    _score("over_low", "over one depth, low", "Lower end of the 95 % interval, paired."),
+    _score("over_high", "over one depth, high", "Upper end of the 95 % interval, paired."),
     # How sure a choice is
     _text("status", "is"),
     _share(

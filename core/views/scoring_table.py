@@ -12,7 +12,7 @@ import polars as pl
 
 from core.errors import InputError
 from core.metrics import Measure, na_reason
-from core.stats.intervals import bootstrap_means
+from core.stats.means import mean_interval
 from core.store import Snapshot
 from core.tables import schema
 from core.views import text
@@ -129,7 +129,7 @@ def score_table(
 
     Returns:
         `COLUMNS`. value is null where the measure is not applicable or not known, and reason says why; ci_low
-        and ci_high are the 95 % bootstrap interval of the mean over the n queries.
+        and ci_high are the 95 % interval of the mean over the n queries.
 
     Raises:
         InputError: If a measure has no cutoff, or is not computed where scores per query are asked for.
@@ -225,7 +225,7 @@ def scored_rows(
 def _means(seen: Counted, measure: Measure, values: np.ndarray, alike: Groups) -> pl.DataFrame:
     graded = seen.found
     means, n = mean(values)
-    low, high = bootstrap_means(values)
+    low, high = mean_interval(values, "shares")
     usual = applies_to_none(graded, measure)
     reasons = [
         (why if none else "") or lacking or usual

@@ -93,12 +93,13 @@ def test_percentiles_rise_and_stay_inside(pairs):
 
 def test_estimates_of_a_difference_are_paired():
     scores = np.random.default_rng(1).random(50)
-    whole, gain = estimates(scores, scores + 0.1 - scores)
+    (whole,) = estimates(scores, of="shares")
+    (gain,) = estimates(scores + 0.1 - scores, of="differences")
     assert whole.low is not None
     assert whole.high is not None
     assert whole.low < whole.value < whole.high
     assert (gain.value, gain.low, gain.high) == pytest.approx((0.1, 0.1, 0.1))
-    assert estimates(np.array([0.5]))[0].low is None
+    assert estimates(np.array([0.5]), of="shares")[0].low is None
 
 
 @pytest.mark.parametrize("quality", [[[0.1, 0.2]], [[0.1], [np.nan]], np.zeros((2, 0))])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.decide.weighing import FOLDS, Ratings, offered, ranked, tuned
-from core.stats.intervals import bootstrap_means
+from core.stats.means import mean_interval
 
 HAND = Ratings(
     np.array([[8.0, 2.0, 6.0, np.nan, 3.0]]),
@@ -64,5 +64,5 @@ def test_planted_weights_are_found_and_nothing_is_found_where_nothing_is(
     weights = offered(2, np.array([0.5, 0.5]), 1)
     values = ranked(ratings, weights, 3, 5).mean(axis=2).astype(np.float64)
     gain = values[tuned(values, 1), np.arange(200)] - values[0]
-    (low,), (high,) = bootstrap_means(gain, whole=None)
+    (low,), (high,) = mean_interval(gain, "differences")
     assert low > 0.1 if gains else low < 0.02 and high > -0.02

@@ -12,7 +12,7 @@ import pytest
 from core.diagnostics.noise import effects, orders, siblings
 from core.diagnostics.vectors import published, similarities
 from core.pipeline.query.perturb import perturbed
-from core.stats.intervals import bootstrap_means
+from core.stats.means import mean_interval
 
 BM25 = {"mode": "sparse", "sparse": "bm25", "candidates": 5}
 DENSE = {"mode": "dense", "embedder": "e", "candidates": 5}
@@ -73,7 +73,7 @@ def test_effects_are_paired_with_level_0_and_with_no_rewrite():
     assert rows["c"]["overlap"] is None
     assert rows["n"]["won"] is None
     assert rows["n"]["overlap"] == 0.5
-    low, high = bootstrap_means(np.array(VALUES["n"]) - np.array(VALUES["c"]))
+    low, high = mean_interval(np.array(VALUES["n"]) - np.array(VALUES["c"]), "differences")
     assert (rows["n"]["change_low"], rows["n"]["change_high"]) == (low[0], high[0])
 
 

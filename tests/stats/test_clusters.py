@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import ttest_1samp
 
 from core.errors import InputError
-from core.stats.intervals import CLUSTERS, Sample, columns_of, query_weights, resampled, weights
-from core.stats.significance import Setup, compare, student_ends, swap_test, without_one
+from core.stats.intervals import CLUSTERS, Sample, columns_of, query_weights, resampled, weights, without_one
+from core.stats.significance import Setup, compare, student_ends, swap_test
 
 QUICK = Setup(resamples=300, permutations=199)
 LABELS = np.array([7, 3, 3, 9, 7, 7, 1, 2, 2, 4, 5, 5, 6, 6, 8, 8, 8, 0])  # ten clusters of one to three

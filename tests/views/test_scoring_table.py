@@ -6,7 +6,7 @@ import pytest
 from core.errors import InputError, UnknownNameError
 from core.metrics import Measure, parse_list
 from core.records import Origin
-from core.stats.intervals import bootstrap_means
+from core.stats.means import mean_interval
 from core.store import Snapshot, Store
 from core.views.scoring_table import COLUMNS, NOT_ASKED, Over, score_table
 from tests.metrics import oracle
@@ -49,7 +49,7 @@ def test_means_their_n_and_their_intervals(lab: Snapshot):
         values = own.sort("query_id")["value"]
         assert row["value"] == pytest.approx(values.mean())
         assert row["n"] == values.count()
-        low, high = bootstrap_means(values.to_numpy())
+        low, high = mean_interval(values.to_numpy(), "shares")
         assert (row["ci_low"], row["ci_high"]) == (pytest.approx(low[0]), pytest.approx(high[0]))
         assert row["k"] == 2
 

@@ -22,7 +22,7 @@ from core.diagnostics.names.bundles import ABLATIONS, BASE, DIACRITICS, Texts
 from core.pipeline.query.entities import Names
 from core.pipeline.query.perturb import perturbed
 from core.records import JsonMap, short_hash
-from core.stats.intervals import bootstrap_means
+from core.stats.means import mean_interval
 
 LEAST = 0.02  # Rows whose margin is smaller without an ablation have no percent change (clq_ra_nwg §4.3)
 MEASURED = "Measured"
@@ -274,7 +274,7 @@ def asked_margins(
         change[counts] = 100 * (now - base)[counts] / base[counts]
         rows += [(name, MARGINS[0], now), (name, DELTA, now - base), (name, CHANGE, change)]
     table = np.vstack([values for _, _, values in rows])
-    low, high = bootstrap_means(table, whole=None)
+    low, high = mean_interval(table, "differences")
     known = np.isfinite(table).sum(axis=1)
     means = np.nansum(table, axis=1) / np.where(known, known, np.nan)
     frame = pl.DataFrame(

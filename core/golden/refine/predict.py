@@ -27,7 +27,8 @@ from core.errors import InputError
 from core.golden.refine.base import METHODS, RefineSettings
 from core.golden.refine.methods import refinement
 from core.prices import CURRENCY, PriceBook
-from core.stats.intervals import SEED, bootstrap_means, resample_weights
+from core.stats.intervals import SEED, resample_weights
+from core.stats.means import mean_interval
 
 Floats = NDArray[np.float64]
 GRADE_NOISE = 0.35
@@ -60,7 +61,7 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """Means over simulated queries, with 95 % bootstrap intervals; tau is Kendall's, to the true order."""
+    """Means over simulated queries, with 95 % intervals; tau is Kendall's, to the true order."""
 
     tau: float  # Of the refined order
     low: float  # Lower end of its interval
@@ -89,7 +90,7 @@ def simulate(settings: RefineSettings, world: World, *, runs: int = 200, seed: i
     tau, grades = values[:, 0], values[:, 1]
     rows = np.array([tau, grades, tau - grades])
     means = rows.mean(axis=1)
-    low, high = (np.where(np.isnan(end), means, end) for end in bootstrap_means(rows, seed=seed))
+    low, high = (np.where(np.isnan(end), means, end) for end in mean_interval(rows, "differences"))
     figures = [*np.stack([means, low, high], axis=1).ravel(), *values[:, 2:].mean(axis=0)]
     return Simulated(*map(float, figures))
 

@@ -36,7 +36,7 @@ from core.pipeline.index import (
 from core.pipeline.ranking import Hits
 from core.providers.embed import Vectors
 from core.records import JsonMap, canonical_json, short_hash
-from core.stats.intervals import bootstrap_means
+from core.stats.means import mean_interval
 from core.tables import frame
 
 DIAGNOSIS = "indexes"
@@ -182,7 +182,7 @@ def refining_of(name: str, options: JsonMap) -> str:
 
 def _mean(recalls: Sequence[float | None]) -> Figure:
     known = np.array([value for value in recalls if value is not None])
-    low, high = bootstrap_means(known)
+    low, high = mean_interval(known, "shares")
     return float(known.mean()), float(low[0]), float(high[0]), len(known)
 
 

@@ -82,8 +82,8 @@ FLIPS = (
 )
 HOW = {
     "each": "A with every other one, or every pair. More comparisons, stricter p-values.",
-    "ci": "95 % bootstrap interval over queries. percentile: as on the other pages. BCa: corrected for "
-    "bias and skew (Efron 1987), better for few queries.",
+    "ci": "95 % interval over queries. Student: as on the other pages. percentile and BCa: by bootstrap, "
+    "too narrow for few queries.",
     "test": "Paired, two-sided; randomisation assumes least. Wilcoxon and t, Benjamini–Hochberg found "
     "most where many systems were compared (Otero et al., arXiv:2501.03930).",
     "adjust": "Holm: any false alarm at most at the level. Benjamini–Hochberg: of what is called real at "
@@ -140,7 +140,7 @@ def ask_stacks(view: View, ask: Ask) -> list[str]:
 def ask_setup(view: View, ask: Ask) -> tuple[Setup, data.Against]:
     """Ask how to compare."""
     choices: tuple[data.Against, ...] = ("the first", "every pair")
-    methods: tuple[Method, ...] = ("percentile", "BCa")
+    methods: tuple[Method, ...] = ("Student", "percentile", "BCa")
     corrections: tuple[Correction, ...] = tuple(CORRECTIONS)
     with ask.aside("How to compare"):
         against = ask.one("Compare", choices, "each", about=HOW["each"])

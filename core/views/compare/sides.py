@@ -17,8 +17,9 @@ from core.decide.rules import Decision
 from core.metrics import Measure
 from core.records import is_group
 from core.stats.correlation import AGREEMENT
-from core.stats.intervals import Floats, Sample, bootstrap_means
+from core.stats.intervals import Floats, Sample
 from core.stats.latency import SHARES, inflation, quantile_gap
+from core.stats.means import mean_interval
 from core.stats.significance import Setup
 from core.store import Snapshot
 from core.tables import schema
@@ -263,7 +264,7 @@ def _latency(one: Row, other: Row, timed: pl.DataFrame, jitter: float, q: float 
 def _mean_gap(apart: Floats, phi: float) -> tuple[float, float, float]:
     """Return the mean of paired differences with its 95 % interval; `phi` as of `quantile_gap`."""
     gap, wider = float(apart.mean()), float(inflation([phi], None)[0]) ** 0.5
-    low, high = (gap + wider * (float(end[0]) - gap) for end in bootstrap_means(apart[None], whole=None))
+    low, high = (gap + wider * (float(end[0]) - gap) for end in mean_interval(apart, "differences"))
     return gap, low, high
 
 

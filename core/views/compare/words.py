@@ -143,6 +143,7 @@ def p_value(p: float | None) -> str:
 
 def how(rows: pl.DataFrame, setup: Setup) -> str:
     """Explain what was done, and what it cannot show."""
+    by = "Student's t" if setup.method == "Student" else f"{setup.method} of {setup.resamples:,} resamples"
     family = f"; p-values are {setup.correction}-adjusted over these {rows.height}, intervals are not"
     exact = "exact" if rows["exact"].all() else f"{setup.permutations:,} random swaps"
     if exact != "exact" and rows["exact"].any():
@@ -156,8 +157,8 @@ def how(rows: pl.DataFrame, setup: Setup) -> str:
     more = text.more_questions(row["needed_low"], row["needed"], row["needed_high"])
     power = f" With 80 % power these queries show true differences from about {shown}. {more}" * bool(shown)
     return (
-        f"Every stack on the same queries: {100 * setup.level:g} % {setup.method} interval of "
-        f"{setup.resamples:,} bootstrap resamples, {tested}, seed {setup.seed}"
+        f"Every stack on the same queries: {100 * setup.level:g} % interval by {by}, "
+        f"{tested}, seed {setup.seed}"
         f"{family if rows.height > 1 else ''}."
         f"{power}"
     )

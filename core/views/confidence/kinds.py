@@ -9,7 +9,8 @@ import polars as pl
 from core.decide.axes import Floats
 from core.decide.rules import Constraints, Mask
 from core.records import is_group
-from core.stats.intervals import LEAST, SEED, Labels, bootstrap_means, quotient
+from core.stats.intervals import LEAST, SEED, Labels, quotient
+from core.stats.means import mean_interval
 from core.stats.significance import ALPHA, holm
 from core.views import text, theme
 from core.views.ask import Ask
@@ -113,7 +114,7 @@ def kinds(view: View, constraints: Constraints) -> pl.DataFrame:
         values = values[:, ~np.isnan(values[today])]
         if values.shape[1] >= LEAST:
             best = _best(values, today, sign)
-            low, high = bootstrap_means(values[[best]])
+            low, high = mean_interval(values[[best]], "shares")
             gain, ends = gained(values, today, sign)
             rows.append({
                 "tag": kind, "n": values.shape[1], "stack": names[offered[best]],
@@ -180,7 +181,7 @@ def gained(values: Floats, today: int, sign: float) -> tuple[float, tuple[float,
     for held in range(FOLDS):
         best = _best(values[:, fold != held], today, sign)
         gain[fold == held] = values[best, fold == held] - values[today, fold == held]
-    low, high = bootstrap_means(gain[None], whole=None)
+    low, high = mean_interval(gain, "differences")
     return float(np.nanmean(gain)), (float(low[0]), float(high[0]))
 
 

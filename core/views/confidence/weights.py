@@ -19,7 +19,8 @@ from core.decide.rules import Constraints, decide
 from core.decide.ties import Paired
 from core.metrics import Measure
 from core.stats.correlation import order_agreement, top_agreement
-from core.stats.intervals import Sample, interval, resampled, weights
+from core.stats.intervals import Sample
+from core.stats.means import mean_interval
 from core.stats.significance import Setup, compare
 from core.views.compare.data import LEVEL
 from core.views.workspace.scope import Quality
@@ -77,7 +78,7 @@ class Grid:
     start: int  # position of the usual setting
     run_ids: tuple[str, ...]  # the stacks, in the order of the arrays
     means: Floats  # [cells, stacks]; NaN = not applicable
-    low: Floats  # the same, lower end of the 95 % bootstrap interval
+    low: Floats  # the same, lower end of the 95 % interval
     high: Floats  # upper end
     n: NDArray[np.int64]  # [stacks], queries that the means rest on
     ranks: NDArray[np.int64]  # [cells, stacks], 1 = best, equal scores share a rank; 0 = not scored
@@ -140,10 +141,8 @@ def _means(values: Floats) -> tuple[Floats, Floats, Floats]:
     if not values.shape[-1]:  # no query is judged
         unknown = np.full(shape, np.nan)
         return unknown, unknown, unknown
-    sample = Sample.means(values.reshape(-1, values.shape[-1]))
-    means = sample.estimate()
-    replicates = resampled(sample, weights(values.shape[-1]))
-    low, high = interval(np.where(sample.n > 1, means, np.nan), replicates)
+    rows = values.reshape(-1, values.shape[-1])
+    means, (low, high) = Sample.means(rows).estimate(), mean_interval(rows, "shares")
     return means.reshape(shape), low.reshape(shape), high.reshape(shape)
 
 

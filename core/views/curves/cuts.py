@@ -19,7 +19,8 @@ from core.pipeline.ranking.cut import CUTS, CutReport, cut_report, keep
 from core.prices import PriceBook
 from core.providers.tokens import ESTIMATE, counter
 from core.records import JsonMap
-from core.stats.intervals import SEED, bootstrap_curve, bootstrap_means
+from core.stats.intervals import SEED
+from core.stats.means import mean_interval
 from core.store import Snapshot
 from core.tables import schema
 from core.views import text, theme
@@ -54,7 +55,7 @@ def tokens_sent(
         only: The queries that count; None for every ranked one.
 
     Returns:
-        `COLUMNS`, one row per stack and K: the mean over its queries with a 95 % bootstrap interval, $ per
+        `COLUMNS`, one row per stack and K: the mean over its queries with a 95 % interval, $ per
         1,000 queries (null without a price), and what counted. Null where the text of a passage is missing.
     """
     counts = vocabulary(generator, book)
@@ -65,7 +66,7 @@ def tokens_sent(
     for run_id, name in runs.select("run_id", "name").iter_rows():
         if run_id in sums:
             tokens = sums[run_id].tokens
-            low, high = bootstrap_curve(tokens)
+            low, high = mean_interval(tokens.T, "amounts")
             ks = np.arange(1, tokens.shape[1] + 1)
             of = {
                 "name": name,
@@ -316,7 +317,7 @@ def _tokens(
 def _table(
     ways: tuple[str, ...], report: CutReport, tokens: npt.NDArray[np.float64], fixed: str
 ) -> pl.DataFrame:
-    low, high = bootstrap_means(report.f1)
+    low, high = mean_interval(report.f1, "shares")
     means = {name: getattr(report, name).mean(axis=1) for name in ("precision", "recall", "f1", "kept")}
     columns = {
         "way": ways,
@@ -331,8 +332,8 @@ def _table(
     best = max(flat, key=lambda row: (means["f1"][row], row == usual))
     for names, other in ((GAINS, usual), (LEADS, best)):
         apart = report.f1 - report.f1[other]
-        columns |= dict(zip(names, (apart.mean(axis=1), *bootstrap_means(apart, whole=None)), strict=True))
-    columns["lead_most"] = bootstrap_means(apart, level=0.9, whole=None)[1]
+        columns |= dict(zip(names, (apart.mean(axis=1), *mean_interval(apart, "differences")), strict=True))
+    columns["lead_most"] = mean_interval(apart, "differences", level=0.9)[1]
     return pl.DataFrame(columns, schema_overrides=COLUMNS).select(list(COLUMNS)).fill_nan(None)
 
 

@@ -12,7 +12,7 @@ import polars as pl
 
 from core.metrics import REGISTRY, Measure, aggregate
 from core.records import stack_label
-from core.stats.intervals import bootstrap_curve
+from core.stats.means import mean_interval
 from core.store import Snapshot
 from core.tables import schema
 from core.views import text, theme
@@ -40,7 +40,7 @@ def curve_table(
     Args:
         runs: run_id, name, has_rankings of the chosen stacks.
         golden_set_id: The judgements; None when there are aggregates only.
-        measure: The measure, without cutoff, that carries bootstrap bands; None = none.
+        measure: The measure, without cutoff, that carries bands; None = none.
         only: The queries that count; None for every judged one.
 
     Returns:
@@ -94,7 +94,7 @@ def _computed(
             ks = np.arange(1, min(depth, max(1, own_depth[row])) + 1)
             own = {"value": means[row, : len(ks)], "n": n[row, : len(ks)], "low": None, "high": None}
             if scored_measure == measure:
-                low, high = bootstrap_curve(values[row])
+                low, high = mean_interval(values[row].T, "shares")
                 own |= {"low": low[: len(ks)], "high": high[: len(ks)]}
             of = {"name": names[run_id], "measure": str(scored_measure), "k": ks, "basis": "measured"}
             parts.append(pl.DataFrame({**of, **own}, schema_overrides=COLUMNS).select(list(COLUMNS)))
@@ -114,8 +114,8 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
 X_AXES = {"k": "cutoff K", "tokens": "tokens sent", "usd_per_1k": "$ of generator input"}
 """Axes that the curves can be drawn against, by column."""
 HOW = (
-    "Band: 95 % bootstrap interval over queries, where results per query exist (2,000 resamples, fixed "
-    "seed). Dotted: PROC, what the best order of the pool that the stack could choose from would reach. "
+    "Band: 95 % interval of the mean over queries, where results per query exist. "
+    "Dotted: PROC, what the best order of the pool that the stack could choose from would reach. "
     "Dashed line or large dot: the cutoff. ↓: lower is better."
 )
 NO_OTHERS = "Every other measure needs rankings; of these stacks only averages are known."

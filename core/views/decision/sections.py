@@ -49,8 +49,8 @@ PARALLEL = (
 )
 PER_1K = COLUMNS["cost"]
 MORE = (
-    COLUMNS["quality_low"].but(about="Lower end of the 95 % bootstrap interval over queries."),
-    COLUMNS["quality_high"].but(about="Upper end of the 95 % bootstrap interval over queries."),
+    COLUMNS["quality_low"].but(about="Lower end of the 95 % interval over queries."),
+    COLUMNS["quality_high"].but(about="Upper end of the 95 % interval over queries."),
     COLUMNS["quality_basis"].but("quality is"),
     *("params", "calls", "latency_basis", "cost_basis", "cost_note", "latency_note"),
 )

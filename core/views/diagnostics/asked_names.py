@@ -216,7 +216,7 @@ HOW = (
     "Questions that name something (tags entity=…, sources and titles of the collection, capitals, codes), "
     "asked with other names. Quality: paired over these questions. D_name: cosine with the best judged "
     "passage minus the better of that passage with two other names; passages keep their names, so a mask "
-    "leaves about 0. Changes in percent count questions of D_name ≥ 0.02; 95 % bootstraps."
+    "leaves about 0. Changes in percent count questions of D_name ≥ 0.02; intervals of 95 %."
 )
 NO_RUNS = (
     "No question of this workspace was asked with another name. Run a sweep with "

@@ -12,7 +12,7 @@ import polars as pl
 from core.diagnostics.noise import CLEAN, EFFECTS, NONE, Floats, effects, kin, siblings
 from core.errors import InputError
 from core.metrics import Measure
-from core.stats.intervals import SEED, bootstrap_means
+from core.stats.means import mean_interval
 from core.store import Snapshot
 from core.views.compare.data import alike, alike_means
 from core.views.workspace.query_sets import among, asked_in, chosen_runs
@@ -101,7 +101,7 @@ def robust_table(snapshot: Snapshot, scope: Scope, gathered: Gathered, measure: 
     lacking = unperturbed(graded, measure)
     robust, clean = at_cutoff(graded, measure), at_cutoff(graded, measure.unwrapped)
     means, n = mean(robust)
-    low, high = bootstrap_means(robust, seed=SEED)
+    low, high = mean_interval(robust, "shares")
     table = rows.select("run_id", "stack", "rewrite").with_columns(
         n=pl.Series(n, dtype=pl.Int32),
         clean=mean(np.where(np.isnan(robust), np.nan, clean))[0],

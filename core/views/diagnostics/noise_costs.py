@@ -19,7 +19,7 @@ from core.views.workspace.view import View
 
 HOW = (
     "Change: quality minus that of the same stack and rewrite with the queries as they are. Won back: minus "
-    "that without a rewrite. Both are paired over queries; intervals are 95 % bootstraps."
+    "that without a rewrite. Both are paired over queries; intervals are of 95 %."
 )
 NO_RUNS = "No stack of this workspace was asked perturbed queries."
 WAY_OUT = (

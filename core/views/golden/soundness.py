@@ -15,7 +15,7 @@ from core.golden.book import PAIR, Item, Queue
 from core.golden.by_hand import OF_FIVE
 from core.metrics import Measure
 from core.stats.correlation import order_agreement
-from core.stats.intervals import bootstrap_means
+from core.stats.means import mean_interval
 from core.store import Snapshot
 from core.tables import schema
 from core.views import text
@@ -205,7 +205,7 @@ def compare(snapshot: Snapshot, queue: Queue, items: Sequence[Item]) -> Compared
     )
     if of_query.is_empty():
         return Compared(rows, against, None, None, None)
-    (low,), (high,) = bootstrap_means(of_query.to_numpy())
+    (low,), (high,) = mean_interval(of_query.to_numpy(), "differences")
     ends = (None, None) if np.isnan(low) else (float(low), float(high))
     return Compared(rows, against, float(of_query.to_numpy().mean()), *ends)
 

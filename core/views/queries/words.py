@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from core.stats.intervals import bootstrap_means
+from core.stats.means import mean_interval
 from core.stats.significance import TOLERANCE, outcomes
 from core.store import Snapshot
 from core.views import text
@@ -90,14 +90,14 @@ def _cards(
 ) -> tuple[Card, ...]:
     # Every judged query, by id, has the same resamples as in the stack table, however these rows are ordered.
     judged = rows.filter("counts").sort("query_id").select("score", "delta").to_numpy().T
-    low, high = bootstrap_means(judged[:1])
+    low, high = mean_interval(judged[:1], "shares")
     bounds = text.interval(low[0], high[0]).strip()
     sample = " · ".join(filter(None, (bounds, f"n = {scored.height:,}")))
     cards = [(f"Mean {quality.name}", text.score(np.nanmean(judged[0])), sample)]
     if other is not None:
-        low, high = bootstrap_means(judged[1:2], whole=None)
+        low, high = mean_interval(judged[1:2], "differences")
         difference, *ends = (text.signed(value) for value in (np.nanmean(judged[1]), low[0], high[0]))
-        cards.append(("Mean difference", difference, f"[{', '.join(ends)}] · paired bootstrap over queries"))
+        cards.append(("Mean difference", difference, f"[{', '.join(ends)}] · paired over queries"))
     if not scored["holes"].is_null().all():  # scored elsewhere: no passages are known
         unjudged = scored["holes"].to_numpy().mean()
         cards.append(

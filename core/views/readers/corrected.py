@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from core.answers import BY_PEOPLE, TOP_K, share
 from core.readers.curves import POINT
 from core.stats.corrected import FEW, Corrected, Errors, Scored, correct, rogan_gladen
-from core.stats.intervals import bootstrap_means
+from core.stats.means import mean_interval
 from core.stats.panel import Panel, dawid_skene, majority
 from core.store import Snapshot
 from core.views.readers.generators import COMPUTED, label
@@ -181,7 +181,7 @@ def _row(of: Graded, place: int, people: Floats, judged: Floats, least: float) -
     both = ~np.isnan(own) & ~np.isnan(said)
     told = correct(Scored(own, said))
     apart = said[both] - own[both]
-    bias = bootstrap_means(100 * apart, whole=None) if both.sum() > 1 else (np.array([np.nan]),) * 2
+    bias = mean_interval(100 * apart, "differences") if both.sum() > 1 else (np.array([np.nan]),) * 2
     errors = _errors(own, said, least)
     others = np.arange(len(people)) != place
     by_errors = rogan_gladen(

@@ -9,7 +9,7 @@ import polars as pl
 
 from core.answers import BY_PEOPLE, CLOSED_BOOK, TOP_K, share
 from core.readers.curves import POINT, by_query, points
-from core.stats.intervals import bootstrap_means
+from core.stats.means import mean_interval
 from core.store import Snapshot
 from core.tables import schema
 from core.views import text
@@ -173,7 +173,7 @@ def differences(snapshot: Snapshot, scope: Scope, rows: pl.DataFrame, baseline: 
         rows: Of `cells`.
 
     Returns:
-        label, difference (points), difference_low and difference_high (95 % bootstrap over the questions that
+        label, difference (points), difference_low and difference_high (95 %, over the questions that
         both answered and every judge scored; null where only means are known) and difference_n, their count.
     """
     chosen = rows["criterion"].unique().to_list()
@@ -191,7 +191,7 @@ def differences(snapshot: Snapshot, scope: Scope, rows: pl.DataFrame, baseline: 
         paired = (both["total"] - both["own"]).to_numpy()
         low = high = None
         if len(paired) > 1 and label != baseline:
-            low, high = (float(end[0]) for end in bootstrap_means(paired, whole=None))
+            low, high = (float(end[0]) for end in mean_interval(paired, "differences"))
         gap = float(paired.mean()) if len(paired) else None if total is None or base is None else total - base
         gaps.append((label, gap, low, high, len(paired) or None))
     kinds = "label difference:float difference_low:float difference_high:float difference_n:int64"

@@ -22,8 +22,7 @@ TO_SCORE = (
     "questions have right answers or a judge scores, or import answers with their scores."
 )
 POINTS_ENDS = tuple(
-    COLUMNS[end].but(end, "95 % bootstrap interval over questions.", form="number", digits=1)
-    for end in ("low", "high")
+    COLUMNS[end].but(end, "95 % interval over questions.", form="number", digits=1) for end in ("low", "high")
 )
 SENT = COLUMNS["k"].but("k")
 POINT: Columns = (

@@ -11,7 +11,7 @@ import polars as pl
 from core.answers import CLOSED_BOOK, GOLD, GOLD_ONLY, NO_GOLD, TOP_K
 from core.readers.refusals import refuses
 from core.stats import separation
-from core.stats.intervals import bootstrap_means, share_interval
+from core.stats.means import mean_interval, share_interval
 from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Fold, Table, Text, Way, section
@@ -105,7 +105,7 @@ def _separated(own: pl.DataFrame, most: float) -> dict[str, Any]:
     refused = (without < least).astype(np.float64)
     wrong = float(separation.lost(with_one, most).mean())
     wrong_low, wrong_high = (float(end) for end in share_interval(wrong, len(with_one)))
-    low, high = (float(end[0]) for end in bootstrap_means(refused))
+    low, high = (float(end[0]) for end in mean_interval(refused, "shares"))
     return {
         **told, "threshold": -least if turned else least, "right": float(refused.mean()), "right_low": low,
         "right_high": high, "wrong": wrong, "wrong_low": wrong_low,
@@ -166,10 +166,7 @@ def readers(view: View) -> pl.DataFrame:
         .agg(pl.col("refused").cast(pl.Float64))
         .sort("name", "reader")
     )
-    ends = [
-        bootstrap_means(np.array(some)) if len(some) > 1 else ([np.nan], [np.nan])
-        for some in groups["refused"]
-    ]
+    ends = [mean_interval(np.array(some), "shares") for some in groups["refused"]]
     order = pl.col("case").cast(pl.Enum(list(CASES)))
     return groups.select(
         "name", "reader", "case", pl.col("case").replace_strict(CASES).alias("should"),

@@ -382,7 +382,7 @@ def caveats(depths: pl.DataFrame, delta: float, epsilon: float, plateau: float) 
     return {
         "how to read": (
             "Ring: k*, the smallest k with the best score. Dotted: closed book, no passages. Bands: 95 % "
-            f"bootstrap over questions, Wilson's for published shares. "
+            f"intervals over questions, Wilson's for shares. "
             f"RSS: worst score within k* ± {delta:g}, as share of the best. "
             f"RSC: last k that gains {epsilon:g} points × (score there {MINUS} closed book), “last anywhere” "
             f"and “before it stops”. Plateau: the deepest k keeps {100 * plateau:g} % of the best (RAGGED)."

@@ -15,7 +15,7 @@ from core.readers.attribution import attribute
 from core.readers.curves import CURVE
 from core.readers.refusals import refuses
 from core.readers.scoring import against
-from core.stats.intervals import bootstrap_means
+from core.stats.means import mean_interval
 from core.store import Snapshot
 from core.views import text
 from core.views.ask import Ask
@@ -60,7 +60,7 @@ COLUMNS_OF: Columns = (
 )
 MORE: Columns = (
     *(
-        _SHARE.but(f"{words}, {end}", "95 % bootstrap interval over questions.", name=f"{name}_{end}")
+        _SHARE.but(f"{words}, {end}", "95 % interval over questions.", name=f"{name}_{end}")
         for name, (words, _) in _FIGURES.items()
         for end in ("low", "high")
     ),
@@ -199,7 +199,7 @@ def _figures(
 
 
 def _spans(rows: pl.DataFrame, groups: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Average a figure over the questions of each group, with its 95 % bootstrap interval."""
+    """Average a figure over the questions of each group, with its 95 % interval."""
     on = [*CURVE, "k"]
     mean = rows.drop_nulls(name).group_by(*on, "query_id").agg(pl.col(name).mean())
     queries = rows["query_id"].unique().sort()
@@ -211,7 +211,7 @@ def _spans(rows: pl.DataFrame, groups: pl.DataFrame, name: str) -> pl.DataFrame:
     ends = np.full((3, groups.height), np.nan)
     if some.any():
         ends[0, some] = np.nanmean(values[some], axis=1)
-        ends[1:, some] = bootstrap_means(values[some])
+        ends[1:, some] = mean_interval(values[some], "shares")
     named = zip(("", "_low", "_high"), ends, strict=True)
     return pl.DataFrame({f"{name}{end}": value for end, value in named}).fill_nan(None)
 

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from core.decide.weighing import FOLDS, Floats, tuned
-from core.stats.intervals import bootstrap_means
+from core.stats.means import mean_interval
 from core.views import text
 from core.views.blocks import Blocks, Fold, Table, Text
 from core.views.columns import COLUMNS, Column, Columns
@@ -55,7 +55,7 @@ def pairs(read: Weighable, threshold: float) -> pl.DataFrame:
     both = read.scored(np.stack([alone[one] + alone[two] for one, two in couples]), threshold)
     firsts, seconds = (single[list(places)] for places in zip(*couples, strict=True))
     beyond = both - firsts - seconds + none
-    low, high = bootstrap_means(beyond, whole=None, level=1 - 0.05 / len(couples))
+    low, high = mean_interval(beyond, "differences", level=1 - 0.05 / len(couples))
     rows = [
         {"pair": f"{read.names[one]} × {read.names[two]}", "n": int((~np.isnan(beyond[at])).sum())}
         | _row(
@@ -91,7 +91,7 @@ def by_kind(view: View, read: Weighable, weights: Floats, values: Floats) -> pl.
             found.append((tag, shared[mask & ~np.isnan(values[0])], own, weights[np.unique(picked)]))
     rows = []
     for tag, common, own, chosen in found:
-        low, high = bootstrap_means((own - common)[None], whole=None, level=1 - 0.05 / len(found))
+        low, high = mean_interval(own - common, "differences", level=1 - 0.05 / len(found))
         spans = zip(read.names, chosen.min(axis=0), chosen.max(axis=0), strict=True)
         words = ", ".join(f"{name} {a:g}" if a == b else f"{name} {a:g}–{b:g}" for name, a, b in spans)
         figures = (common.mean(), own.mean(), (own - common).mean(), low[0], high[0])

@@ -12,7 +12,8 @@ import polars as pl
 from core.decide.axes import quality_axis
 from core.decide.marginal import GAIN, marginal, reranker_scaling
 from core.decide.ties import JITTER_MS
-from core.stats.intervals import SEED, Sample, interval, paired_rows, resampled, weights
+from core.stats.intervals import Sample, paired_rows
+from core.stats.significance import Setup, bounds
 from core.store import Snapshot
 from core.views import text, theme
 from core.views.what_if.families import without_depth
@@ -60,12 +61,9 @@ def steps(
     if sample is None or pairs.is_empty():
         return marginal(rows, quality=axis)
     one, other = paired_rows(Sample.means(sample.quality), pairs["row"], pairs["before"])
-    drawn = weights(sample.quality.shape[1], seed=SEED)
-    gain = axis.merit(one.estimate() - other.estimate())
-    replicates = axis.merit(resampled(one, drawn) - resampled(other, drawn))
-    bounds = np.column_stack(interval(gain, replicates))
+    ends = np.sort(axis.merit(np.column_stack(bounds(other, one, Setup()))), axis=1)
     gains = pairs.select("run_id").with_columns(
-        pl.Series(name, bounds[:, end]).fill_nan(None) for end, name in enumerate(GAIN)
+        pl.Series(name, ends[:, end]).fill_nan(None) for end, name in enumerate(GAIN)
     )
     return marginal(rows.join(gains, on="run_id", how="left", maintain_order="left"), quality=axis)
 

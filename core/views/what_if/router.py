@@ -32,7 +32,7 @@ NO_SIGNS = "Nothing is known of a query here that a router could go by."
 HOW = (
     "Penalty and number of neighbours are chosen within the queries that are learnt from; each is routed by "
     "a router that has not seen its quality (5 folds dealt 5 ways, 2 from 500 queries on). Chance sends the "
-    "same shares to the same stacks. Intervals: 95 % bootstrap over queries, paired, the routing held fixed."
+    "same shares to the same stacks. Intervals: 95 % over queries, paired, the routing held fixed."
 )
 
 

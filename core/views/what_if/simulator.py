@@ -168,7 +168,7 @@ def gains(depths: Depths, routed: dict[str, Outcome], within: NDArray[np.bool_])
     for way in routed.values():
         chance = outcome(depths, at_random(depths, way.rates), probed=False)
         apart += [sign * (way.scores - chance.scores), sign * (way.scores - best)]
-    estimated = estimates(*apart)
+    estimated = estimates(*apart, of="differences")
     ends = {
         f"{stem}{end}": [getattr(estimate, name) for estimate in estimated[at::2]]
         for at, stem in enumerate(("gain", "over"))
@@ -180,7 +180,7 @@ def gains(depths: Depths, routed: dict[str, Outcome], within: NDArray[np.bool_])
 def as_rows(routable: Routable, every: Ways, bounds: Bounds = FREE) -> pl.DataFrame:
     """Return every way as a row of `Simulation.rows`, without its gains."""
     rows = []
-    scored = estimates(*(way.scores for way, _, _ in every.values()))
+    scored = estimates(*(way.scores for way, _, _ in every.values()), of="shares")
     for (name, (way, kind, shares)), estimate in zip(every.items(), scored, strict=True):
         used = np.flatnonzero(shares.sum(axis=1) > 0)
         numbers = {**_point(kind, way), "quality": estimate.value}

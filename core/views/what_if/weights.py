@@ -10,7 +10,7 @@ import polars as pl
 
 from core.decide.weighing import Floats, offered, tuned
 from core.providers.rerank.criteria import AUTHORITY, THRESHOLD
-from core.stats.intervals import bootstrap_means
+from core.stats.means import mean_interval
 from core.views import text, theme
 from core.views.ask import Ask, run_of
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, section
@@ -37,7 +37,7 @@ NEEDS = 'Rerank with "rebel-one-turn:MODEL", "rebel-two-turn:MODEL", or "rebel-r
 HOW = (
     "Ratings are stored by passage, so other weights cost no call. Tuned: a fifth of the queries at a "
     "time gets the weights that are best for the other four fifths, of some 500. Best on these very queries "
-    "flatters itself. Gains are over equal weights, with 95 % bootstrap intervals paired by query."
+    "flatters itself. Gains are over equal weights, with 95 % intervals paired by query."
 )
 WAYS = {
     "weighed": pl.String(),
@@ -126,8 +126,8 @@ def ways(
     said[TUNED] = folds_worded(read.names, weights[np.unique(picked)])
     every = np.stack(list(of.values()))
     gains = every - of[EQUAL]
-    low, high = bootstrap_means(every)
-    gain_low, gain_high = bootstrap_means(gains, whole=None)
+    low, high = mean_interval(every, "shares")
+    gain_low, gain_high = mean_interval(gains, "differences")
     columns = {
         "weighed": list(of),
         "weights": [said.get(name, "") for name in of],
@@ -193,7 +193,7 @@ def response(read: Weighable, threshold: float, chosen: Floats) -> pl.DataFrame:
     at = np.repeat(np.arange(len(read.names)), len(_LEVELS))
     weights[np.arange(len(at)), at] = np.tile(_LEVELS, len(read.names))
     values = read.scored(weights, threshold)
-    low, high = bootstrap_means(values)
+    low, high = mean_interval(values, "shares")
     return pl.DataFrame(
         {
             "criterion": [read.names[place] for place in at],
@@ -245,8 +245,8 @@ SHOWN: Columns = (
     Column("weighed", "weights"),
     *(_QUALITY, "low", "high"),
     Column("gain", "over equal", "signed", "Over equal weights, on the same queries."),
-    Column("gain_low", "over equal, low", "signed", "95 % bootstrap interval, paired by query."),
-    Column("gain_high", "over equal, high", "signed", "95 % bootstrap interval, paired by query."),
+    Column("gain_low", "over equal, low", "signed", "95 % interval, paired by query."),
+    Column("gain_high", "over equal, high", "signed", "95 % interval, paired by query."),
     "n",
     Column("weights", "which", width=420),
 )

@@ -17,7 +17,7 @@ from core.decide.axes import ANSWERING, BESIDE, HARM, REFUSING, ROBUST, Axis
 from core.decide.rules import Constraints
 from core.metrics import Measure
 from core.metrics.rates import ANSWER, HOLES
-from core.stats.intervals import bootstrap_means
+from core.stats.means import mean_interval
 from core.store import Snapshot
 from core.store.read.memory import Memory
 from core.tables import remembered
@@ -85,7 +85,9 @@ def _scored(snapshot: Snapshot, among_runs: Sequence[str], scope: Scope, scorer:
     run, query = places(rows, run_id=run_ids, query_id=query_ids)
     values[run, query] = rows["value"].to_numpy()
     measure = Measure(ANSWER.name, k, (*said, ("scorer", scorer)))
-    return _Known(measure, QueryScores(tuple(run_ids), tuple(query_ids), values), bootstrap_means(values))
+    return _Known(
+        measure, QueryScores(tuple(run_ids), tuple(query_ids), values), mean_interval(values, "shares")
+    )
 
 
 _SOURCES: Mapping[str, Callable[[Snapshot, pl.DataFrame, Scope, Quality], _Found]] = {

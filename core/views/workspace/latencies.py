@@ -11,7 +11,6 @@ from core.decide.rules import Constraints, Decision
 from core.decide.ties import JITTER_MS, jitter, pass_differences
 from core.prices.cost import mean_usage
 from core.records import Origin
-from core.stats.intervals import bootstrap_means
 from core.stats.latency import (
     AFTER_RETRIEVAL,
     TOTAL,
@@ -22,6 +21,7 @@ from core.stats.latency import (
     summary,
     totals,
 )
+from core.stats.means import mean_interval
 from core.store import Snapshot
 from core.tables import GENERATE, remembered
 from core.views import text
@@ -115,7 +115,7 @@ def _measured_mean(runs: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
         run, query = places(rows, run_id=run_ids, query_id=query_ids)
         values[run, query] = rows["ms"].to_numpy()
     means, n = mean(values)
-    low, high = bootstrap_means(values, whole=None) if rows.height else (means, means)
+    low, high = mean_interval(values, "amounts") if rows.height else (means, means)
     alike = dict(rows.group_by("run_id").agg(pl.col("serial").max().fill_null(0.0)).iter_rows())
     wider = np.sqrt(inflation([alike[run_id] for run_id in run_ids], None))
     low, high = (means + wider * (end - means) for end in (low, high))

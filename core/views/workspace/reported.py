@@ -10,7 +10,7 @@ import numpy.typing as npt
 import polars as pl
 
 from core.metrics.rates import ANSWER, CORRECTED
-from core.stats.intervals import bootstrap_means
+from core.stats.means import mean_interval
 from core.store import Snapshot
 from core.views.workspace.answers import graded, means
 from core.views.workspace.clusters import EACH, Groups
@@ -120,7 +120,7 @@ def _with_intervals(
     scores = query_scores(snapshot, ids, quality, only=only) if ids else None
     if scores is None:
         return figures
-    low, high = bootstrap_means(scores.values)
+    low, high = mean_interval(scores.values, "shares")
     means, counts = mean(scores.values)
     units = alike.counts(scores.values, scores.query_ids)
     columns = {"run_id": scores.run_ids, "own": means, "own_n": counts, "own_low": low, "own_high": high}

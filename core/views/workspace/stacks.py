@@ -17,7 +17,7 @@ from core.metrics import Measure, ratio_of_means
 from core.metrics.engine import to_depth
 from core.prices import PriceBook
 from core.records import Origin
-from core.stats.intervals import bootstrap_means
+from core.stats.means import mean_interval
 from core.store import Snapshot
 from core.tables import schema
 from core.views import text
@@ -148,7 +148,7 @@ def stack_table(
     Returns:
         One row per run, ordered by name: the columns of `runs_in`, then quality (0..1, null = not applicable)
         (clusters and cluster_kind: of how many groups of what its n queries are; null where each is its own)
-        with its 95 % bootstrap interval and n, proc and pct_proc (its ceiling), proc_pool (the pool that
+        with its 95 % interval and n, proc and pct_proc (its ceiling), proc_pool (the pool that
         this is of, by `core.views.workspace.pools`; null = not stated), hole
         (share of unjudged passages in the Top-K), hole_low and hole_high (quality if every hole were of the
         worst, or the best, grade), what stands beside it (`core.views.workspace.beside`), latency_ms with
@@ -243,7 +243,7 @@ def _computed(
         nothing = {"run_id": graded.run_ids, "n": [0] * len(graded.run_ids)}
         return pl.DataFrame(nothing, schema={"run_id": pl.String, "n": pl.Int32})
     means, n = mean(values)
-    low, high = bootstrap_means(values)
+    low, high = mean_interval(values, "shares")
     worst, best = bounds(graded, measure)
     usual = None if any(n) else applies_to_none(graded, measure)
     hole, harm = (mean(at_cutoff(graded, Measure(name, measure.k)))[0] for name in ("Hole", "Harm"))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.decide.rules import Constraints
-from core.stats.intervals import bootstrap_means
+from core.stats.means import mean_interval
 from core.store import Store
 from core.views.ask import Given
 from core.views.blocks import Answer, Chart, Table
@@ -34,7 +34,7 @@ def test_the_best_of_many_alike_does_not_flatter_itself():
     worlds = np.clip(RNG.normal(0.5, 0.2, size=(100, 40, 20)), 0, 1)
     held_out = [kinds.gained(values, 0, 1.0)[1][0] > 0 for values in worlds]
     own = [
-        bootstrap_means((values[kinds._best(values, 0, 1.0)] - values[0])[None])[0][0] > 0
+        mean_interval(values[kinds._best(values, 0, 1.0)] - values[0], "differences")[0][0] > 0
         for values in worlds
     ]
     assert np.mean(held_out) < 0.15 < np.mean(own)

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from core.importers import Options, Upload, load
-from core.stats.intervals import bootstrap_means
+from core.stats.means import mean_interval
 from core.stats.significance import Setup
 from core.store import Snapshot, Store
 from core.views.add.imports import bring
@@ -55,7 +55,7 @@ def test_quality_has_the_n_and_interval_of_its_queries(snapshot: Snapshot):
             own[MISSING[1]] = np.nan
         assert rows[name]["quality"] == pytest.approx(np.nanmean(own))
         assert rows[name]["n"] == np.isfinite(own).sum()
-        low, high = bootstrap_means(own)
+        low, high = mean_interval(own, "shares")
         assert (rows[name]["quality_low"], rows[name]["quality_high"]) == pytest.approx((low[0], high[0]))
         assert rows[name]["latency_n"] == 40
 

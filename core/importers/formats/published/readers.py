@@ -13,7 +13,7 @@ import polars as pl
 from core.answers import CLOSED_BOOK, GOLD, GOLD_ONLY, TOP_K
 from core.paths import PUBLISHED
 from core.records import Batch, Collection, JsonMap, Origin, Run, Stack
-from core.stats.intervals import share_interval
+from core.stats.means import share_interval
 from core.tables import frame
 
 RAGGED, RAGGED_FOUND, THESIS = "ragged", "ragged-gold-found", "thesis-generators"

@@ -1,0 +1,163 @@
+"""The interval of a mean over queries: one rule for every page, for many rows at once.
+
+Shares of 0 and 1 have Wilson's interval (1927, J. Am. Stat. Assoc. 22), other means Student's t. Where the
+skewness γ of n values asks for more, n < 25 γ² (Cochran 1977, Sampling Techniques, §2.15), values that are no
+differences have the bias-corrected and accelerated bootstrap with Student's tails (Hesterberg 2015, Am. Stat.
+69), and shares of fewer than ten queries Wilson's interval for the part of a share's variance that they show.
+Differences of like stacks lie on both sides of theirs, however long their tails: they keep Student's t.
+
+Queries in clusters have Student's t of the clusters' sums, with the variance and the degrees of freedom that
+their sizes leave (Bell & McCaffrey 2002, Surv. Methodol. 28): G − 1 for G clusters of one size.
+docs/statistics.md says how often each covers.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtr, ndtri, stdtrit
+
+from core.errors import InputError
+from core.stats.intervals import (
+    FEW,
+    Floats,
+    Mask,
+    Sample,
+    accelerated,
+    quotient,
+    resampled,
+    weights,
+    without_one,
+)
+
+Of = Literal["shares", "points", "amounts", "differences"]
+"""What is averaged: values in 0..1, in 0..100, without a greatest one, or differences between two stacks."""
+_GREATEST: dict[Of, float] = {"shares": 1.0, "points": 100.0}
+_SKEWED = 25.0  # n / γ² below which Student's t leaves out more than it says (Cochran)
+_BLOCK = 512  # rows that are resampled at a time; bounds the memory
+_TIE = 1e-12
+_SQUARED = float(ndtri(0.975)) ** 2
+
+
+def mean_interval(
+    values: ArrayLike, of: Of, *, level: float = 0.95, clusters: ArrayLike | None = None
+) -> tuple[Floats, Floats]:
+    """Return the interval of the mean over queries, row by row.
+
+    Args:
+        values: [S, Q] (or [Q], taken as one row); NaN = not applicable.
+        of: What is averaged. A row with values beyond its range is one of amounts.
+        level: Coverage in (0, 1).
+        clusters: [Q], a whole number per query, equal within a cluster; None where each is its own.
+
+    Returns:
+        (low [S], high [S]); NaN below two queries, below `CLUSTERS` clusters, and where fewer than `FEW`
+        values that are no shares are all equal.
+
+    Raises:
+        InputError: If the level is not within (0, 1), there is no query, or clusters are not one per query.
+    """
+    if not 0 < level < 1:
+        raise InputError(f"A coverage of {level} is not possible.", do="Give a level between 0 and 1.")
+    sample, tail = Sample.means(values, clusters), (1 - level) / 2
+    parts, few = sample.parts(), sample.units < FEW
+    ends = np.stack(student(parts, sample.bottom, tail))
+    flat = ends[1] - ends[0] <= _TIE
+    asks = skewed(parts) & ~flat & (sample.clusters is None and of != "differences")
+    resample = np.flatnonzero(asks & ~few)
+    for start in range(0, len(resample), _BLOCK):
+        rows = resample[start : start + _BLOCK]
+        ends[:, rows] = _accelerated(sample.rows(rows), tail)
+    if of in _GREATEST:
+        greatest = _GREATEST[of]
+        shares = _within(sample.singly, greatest)
+        counted = flat | _counted(sample, greatest)
+        scored = shares & (counted | asks & few)
+        ends[:, scored] = greatest * _scores(parts[scored] / greatest, counted[scored], tail)
+        ends[:, shares] = np.clip(ends[:, shares], 0.0, greatest)
+        flat &= ~shares
+    ends[:, ~sample.enough() | (flat & few)] = np.nan
+    return ends[0], ends[1]
+
+
+def student(parts: Floats, sizes: Floats, tail: float) -> tuple[Floats, Floats]:
+    """Return the ends of Student's interval of a mean of parts: two [P].
+
+    Args:
+        parts: [P, U], from `Sample.parts`; NaN = the unit does not count.
+        sizes: [P, U], the bottom of the sample: what each unit weighs in it. Of queries that weigh the same
+            the degrees of freedom are n − 1.
+        tail: The chance that is left beyond either end.
+    """
+    known = ~np.isnan(parts)
+    units = known.sum(axis=1).astype(np.float64)
+    middle = quotient(np.sum(parts, axis=1, where=known), units)
+    weights = np.where(known, sizes, 0.0)
+    share = quotient(weights, weights.sum(axis=1, keepdims=True))
+    lever = quotient(np.ones_like(share), 1 - share)
+    squares = np.sum((parts - middle[:, None]) ** 2 * lever, axis=1, where=known)
+    pull = lever * share**2
+    both = np.sum(share**2, axis=1) + np.sum(pull, axis=1) ** 2 - np.sum(pull**2, axis=1)
+    freedom = np.maximum(quotient(np.ones_like(both), both), 1.0)
+    reach = stdtrit(freedom, 1 - tail) * quotient(np.sqrt(squares), units)
+    return middle - reach, middle + reach
+
+
+def skewed(parts: Floats) -> Mask:
+    """Return in which rows Student's t is not enough for the skewness that is seen [P]."""
+    known = ~np.isnan(parts)
+    n = np.maximum(known.sum(axis=1), 1)
+    middle = np.sum(parts, axis=1, where=known) / n
+    away = np.where(known, parts - middle[:, None], 0.0)
+    skewness = quotient((away**3).sum(axis=1) / n, ((away**2).sum(axis=1) / n) ** 1.5)
+    return np.asarray(n < _SKEWED * skewness**2)
+
+
+def share_interval(shares: ArrayLike, n: ArrayLike, squared: ArrayLike = _SQUARED) -> tuple[Floats, Floats]:
+    """Return Wilson's interval of shares, 95 % of those that were counted over n queries each.
+
+    Args:
+        shares: 0..1.
+        n: How many queries, at least 1.
+        squared: The squared quantile, times the part of the variance p (1 − p) that the queries show.
+
+    Returns:
+        (low, high), of the shape of the shares.
+    """
+    p, z2 = np.asarray(shares, dtype=np.float64), np.asarray(squared) / n
+    middle = (p + z2 / 2) / (1 + z2)
+    half = np.sqrt(z2 * (p * (1 - p) + z2 / 4)) / (1 + z2)
+    return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
+
+
+def _within(sample: Sample, greatest: float) -> Mask:
+    """Return in which rows every value lies in 0..greatest [S]."""
+    return np.asarray(((sample.top >= 0) & (sample.top <= greatest)).all(axis=1))
+
+
+def _counted(sample: Sample, greatest: float) -> Mask:
+    """Return in which rows every query is a yes or a no [S]; in clusters they are none alone."""
+    if sample.clusters is not None:
+        return np.zeros(len(sample.top), dtype=np.bool_)
+    return np.asarray(((sample.top == 0) | (sample.top == greatest)).all(axis=1))
+
+
+def _scores(parts: Floats, counted: Mask, tail: float) -> Floats:
+    """Return Wilson's interval of shares [2, S] by the part of p (1 − p) that they show; all, if counted."""
+    n = np.maximum((~np.isnan(parts)).sum(axis=1), 2)
+    shares = np.nansum(parts, axis=1) / n
+    variance = np.nansum((parts - shares[:, None]) ** 2, axis=1) / (n - 1)
+    shown = np.minimum(quotient(variance, shares * (1 - shares)), 1.0)
+    of_few = stdtrit(n - 1, 1 - tail) ** 2 * shown
+    return np.stack(share_interval(shares, n, np.where(counted, ndtri(1 - tail) ** 2, of_few)))
+
+
+def _accelerated(sample: Sample, tail: float) -> Floats:
+    """Return the ends of BCa with tails as much wider as Student's t is than a standard deviation of n."""
+    n = sample.units[:, None]
+    reach = np.sqrt(n / (n - 1)) * stdtrit(n - 1, 1 - tail)
+    replicates = resampled(sample, weights(sample.top.shape[1]))
+    tails = ndtr(np.concatenate([-reach, reach], axis=1))
+    return np.stack(accelerated(sample.estimate(), replicates, without_one(sample), tails))
