@@ -173,6 +173,10 @@ def _table(member: Member, table: str, entry: Mapping[str, Any]) -> pl.DataFrame
         if missing:
             listed = ", ".join(map(shown, rows.columns[:20]))
             raise InputError(f"no column `{missing[0]}` in {member.name}; found: {listed}.")
+        if table not in _READ:  # what an earlier release did not write is unknown
+            rows = rows.with_columns(
+                pl.lit(None, schema[name]).alias(name) for name in {*schema} - {*rows.columns}
+            )
         rows = rows.select(pl.col(name).cast(dtype) for name, dtype in schema.items() if name in rows.columns)
     except READ_ERRORS as error:
         raise InputError(f"The table cannot be read: {shown(error, 200)}", where=member.name) from error
