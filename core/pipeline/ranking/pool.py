@@ -53,6 +53,25 @@ def reciprocal_rank_fusion(legs: Sequence[Hits], k: int, *, constant: int = 60, 
     return top_k(passages, scores, k)
 
 
+def _boosted(legs: Sequence[Hits], k: int, options: JsonMap) -> Hits:
+    """Fuse by reciprocal ranks; what stands out in the first leg's scores, the sparse one's, counts more.
+
+    A passage counts 1 + boost · (its score − that of rank `level`, or 0 where there is none) / the best score
+    times there, never less than once: a high score that few share is what rare words give.
+    """
+    depth, constant, level = options["depth"], options["constant"], options["level"]
+    ranked = [leg.passages[:depth] for leg in legs]
+    weights = [1.0 / (constant + 1.0 + np.arange(len(leg))) for leg in ranked]
+    sparse = legs[0].scores[:depth]
+    if len(sparse) and sparse[0] > 0:
+        usual = max(float(sparse[level - 1]), 0.0) if len(sparse) >= level else 0.0
+        weights[0] *= 1 + options["boost"] * np.maximum(sparse - usual, 0) / sparse[0]
+    passages, positions = np.unique(np.concatenate(ranked), return_inverse=True)
+    scores = np.zeros(len(passages))
+    np.add.at(scores, positions, np.concatenate(weights))
+    return top_k(passages, scores, k)
+
+
 def _weighted(legs: Sequence[Hits], k: int, options: JsonMap) -> Hits:
     """Fuse rankings by the weighted sum of their scores on a common scale."""
     depth, normalise = options["depth"], NORMALISE[options["normalise"]]
@@ -114,6 +133,29 @@ _FUSIONS = (
         text="Reciprocal rank fusion: sum of 1 / (constant + rank).",
         fuse=_rrf,
         options=(
+            Param(name="constant", default=60, low=0, high=100_000, text="Damps the first ranks."),
+            _DEPTH,
+        ),
+    ),
+    Fusion(
+        name="rrf-boosted",
+        text="Reciprocal rank fusion in which passages that stand out by rare words count more (CLQ §5.3).",
+        fuse=_boosted,
+        options=(
+            Param(
+                name="boost",
+                default=1.0,
+                low=0.0,
+                high=10.0,
+                text="How many times more the sparse leg's best counts, at most; 0 is rrf.",
+            ),
+            Param(
+                name="level",
+                default=10,
+                low=2,
+                high=1000,
+                text="Sparse rank whose score is the usual one; only what is above it is boosted.",
+            ),
             Param(name="constant", default=60, low=0, high=100_000, text="Damps the first ranks."),
             _DEPTH,
         ),

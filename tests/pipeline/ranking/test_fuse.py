@@ -46,6 +46,46 @@ def test_cases(legs: list[list[int]], expected: list[int]):
     assert reciprocal_rank_fusion([hits(*leg) for leg in legs], 10).passages.tolist() == expected
 
 
+def scored_hits(scores: dict[int, float]) -> Hits:
+    ordered = sorted(scores.items(), key=lambda item: (-item[1], item[0]))
+    return Hits(
+        np.array([at for at, _ in ordered], dtype=np.int64), np.array([value for _, value in ordered])
+    )
+
+
+@given(
+    st.dictionaries(st.integers(0, 40), st.floats(-2, 20).map(lambda number: round(number, 2)), max_size=25),
+    RANKINGS, st.floats(0, 10), st.integers(2, 12),
+)  # fmt: skip
+def test_what_stands_out_in_the_sparse_leg_counts_more(
+    sparse: dict[int, float], dense: list[int], boost: float, level: int
+):
+    first = scored_hits(sparse)
+    spec = {"method": "rrf-boosted", "boost": boost, "level": level}
+    found = fuse(spec, [first, hits(*dense)], 300)
+    expected: dict[int, float] = {}
+    ranked = first.passages.tolist()
+    best = max(sparse.values(), default=0.0)
+    usual = max(0.0, sparse[ranked[level - 1]]) if len(ranked) >= level else 0.0
+    for rank, passage in enumerate(ranked, 1):
+        more = boost * max(0.0, sparse[passage] - usual) / best if best > 0 else 0.0
+        expected[passage] = (1 + more) / (60 + rank)
+    for rank, passage in enumerate(dense[:100], 1):
+        expected[passage] = expected.get(passage, 0.0) + 1 / (60 + rank)
+    scores = dict(zip(found.passages.tolist(), found.scores.tolist(), strict=True))
+    assert scores == pytest.approx(expected)
+    plain = fuse({"method": "rrf"}, [first, hits(*dense)], 300)
+    level_field = fuse({**spec, "boost": 0.0}, [first, hits(*dense)], 300)
+    assert level_field.passages.tolist() == plain.passages.tolist()
+
+
+def test_a_rare_word_lifts_its_passage():
+    sparse = scored_hits({1: 12.0, **{at: 4.0 - at / 100 for at in range(20, 40)}})
+    dense = hits(20, 21, 22, 1)
+    assert fuse({"method": "rrf"}, [sparse, dense], 1).passages.tolist() == [20]
+    assert fuse({"method": "rrf-boosted"}, [sparse, dense], 1).passages.tolist() == [1]
+
+
 def test_what_lies_deeper_than_the_depth_takes_no_part():
     found = reciprocal_rank_fusion([hits(*range(50)), hits(*range(50, 100))], 200, depth=20)
     assert sorted(found.passages.tolist()) == [*range(20), *range(50, 70)]
@@ -185,7 +225,7 @@ def test_options_are_filled_in():
 @pytest.mark.parametrize(
     ("spec", "says"),
     [
-        ({}, r"No fusion ''.*convex, rrf, weighted"),
+        ({}, r"No fusion ''.*convex, rrf, rrf-boosted, weighted"),
         ({"method": "sum"}, r"No fusion 'sum'"),
         ({"method": "rrf", "alpha": 1}, r"fusion rrf: No option 'alpha'.*constant, depth"),
         ({"method": "rrf", "weights": [1, 1]}, r"No option 'weights'"),

@@ -51,7 +51,7 @@ CASES = {
         HYBRID + 'fusion = "rff"\n',
         [
             "error: fusion.method of BM25 ⊕ wordllama 256 d, K = 50 · rff: There is no fusion 'rff'. "
-            'Did you mean "rrf"? Known: convex, rrf, weighted.'
+            'Did you mean "rrf"? Known: convex, rrf, rrf-boosted, weighted.'
         ],
     ),
     "a reranker": (
