@@ -64,11 +64,27 @@ def places(rank: NDArray[np.int64]) -> Grades:
     return np.where(rank > 0, np.searchsorted(REACHES, rank), PLACES - 1).astype(np.int8)
 
 
-def audited(grade: Grades, known: Grades) -> Floats:
-    """Count the audited passages [5, 5]: the judge's grade by row, the reference's by column."""
+def audited(grade: Grades, known: Grades, place: Grades | None = None) -> Floats:
+    """Count the audited passages [5, 5]: the judge's grade by row, the reference's by column.
+
+    Args:
+        grade: int8 [P], of the judge, 1..5.
+        known: int8 [P], of the reference; 0 = not audited.
+        place: int8 [P], of `places`, where passages were not drawn at random over the ranks: each then counts
+            by how many of its grade and place there are for one that was drawn (Horvitz & Thompson 1952), and
+            a row by as many passages as its weights are worth (Kish 1965).
+    """
     both = known > 0
+    weight = np.ones(int(both.sum()))
+    if place is not None:
+        cell = grade.astype(np.intp) * PLACES + place
+        there, drawn = (np.bincount(of, minlength=(GRADES + 1) * PLACES) for of in (cell, cell[both]))
+        weight = (there / np.maximum(drawn, 1))[cell[both]]
+        row = grade[both].astype(np.intp)
+        sums, squares = (np.bincount(row, of, minlength=GRADES + 1) for of in (weight, weight**2))
+        weight *= (sums / np.maximum(squares, _TINY))[row]
     counts = np.zeros((GRADES, GRADES))
-    np.add.at(counts, (grade[both].astype(np.intp) - 1, known[both].astype(np.intp) - 1), 1.0)
+    np.add.at(counts, (grade[both].astype(np.intp) - 1, known[both].astype(np.intp) - 1), weight)
     return counts
 
 

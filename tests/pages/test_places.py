@@ -55,6 +55,7 @@ CANNOT_FILL = {
     "with something that reads it.",
     "what_if/larger K": "No two stacks here differ in a K alone that something reads, "
     "so there is no step to price.",
+    "golden/people": "People graded the Top-K of 0 questions whole: 10 are needed.",
     "diagnostics/noise": "No stack of this workspace was asked perturbed queries.",
     "diagnostics/drift": "No stack here says when its queries were asked.",
     "diagnostics/recall": "No stack of this workspace was asked perturbed queries.",

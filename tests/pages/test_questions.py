@@ -53,7 +53,7 @@ def test_the_form_opens_in_every_workspace(open_page: OpenPage, store: Path, wor
     assert [each for each in app.button if each.label.startswith("Make 1 question")]
 
 
-@pytest.mark.parametrize("section", ["soundness", "judges", "unseen", "build", "judge"])
+@pytest.mark.parametrize("section", ["soundness", "judges", "people", "unseen", "build", "judge"])
 def test_the_other_sections_say_what_is_missing(open_page: OpenPage, store: Path, section: str):
     app = open_page(store, f"golden/{section}", ws="texts")
     assert_sound(app, "Golden sets")

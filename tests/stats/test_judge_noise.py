@@ -163,3 +163,18 @@ def test_stacks_that_hold_the_same_passages_tie_where_order_does_not_count(measu
     means = replicates(judged, counts, scored, world.drawn(30), seed=1)
     assert np.array_equal(means[0], means[1]) == alike
     assert not np.array_equal(means[0], means[2])
+
+
+def test_an_audit_that_looks_at_the_top_is_weighed_by_grade_and_place():
+    # of grade 5, ten stand on top and ninety below; five of either are audited, and only those on top hold
+    grade = np.full(100, 5, dtype=np.int8)
+    place = np.repeat(np.array([0, 4], dtype=np.int8), (10, 90))
+    known = np.zeros(100, dtype=np.int8)
+    known[:5], known[10:15] = 5, 1
+    plain, weighed = audited(grade, known), audited(grade, known, place)
+    assert plain[4].tolist() == [5, 0, 0, 0, 5]
+    assert weighed[4, 0] / weighed[4].sum() == pytest.approx(0.9)
+    assert weighed[4].sum() == pytest.approx(100**2 / (5 * 2**2 + 5 * 18**2)), (
+        "as many as the weights are worth"
+    )
+    assert np.allclose(audited(grade, known, np.zeros(100, dtype=np.int8)), plain), "one place is no weight"

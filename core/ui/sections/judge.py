@@ -28,7 +28,7 @@ from core.views.workspace.view import View
 NEW, QUEUE, _ME = "a new one", "queue", "_judge"
 _NO_BASE = "no golden set"
 _LEAST, _MOST = 1, 5_000
-_OFFERED: tuple[Sampling, ...] = ("stratified", "at random", "holes of stacks", "by value")
+_OFFERED: tuple[Sampling, ...] = ("stratified", "at random", "whole questions", "holes of stacks", "by value")
 _MODES = {
     "grade passages": "grade",
     "put five in order": "order",

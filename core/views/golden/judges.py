@@ -48,6 +48,7 @@ _PAIRS: Mapping[str, pl.DataType] = {
     "second": pl.String(),
     "n": pl.Int64(),
     "queries": pl.Int64(),
+    "grades": pl.String(),
     "same": pl.Float64(),
     **{f"{name}{end}": pl.Float64() for name in ("kappa", "quadratic") for end in ("", "_low", "_high")},
 }
@@ -116,7 +117,8 @@ def agreement(judged: Judged) -> pl.DataFrame:
     """Return every two judges.
 
     Returns:
-        first, second (golden sets), n (passages judged by both), queries (that these belong to), same (share
+        first, second (golden sets), n (passages judged by both), queries (that these belong to), grades
+        (that either gave them), same (share
         with the same grade; 0..1), kappa and quadratic (Cohen's kappa, plain and with quadratic weights; at
         most 1), each with _low and _high (95 % bootstrap interval over queries); null where not defined.
     """
@@ -125,11 +127,19 @@ def agreement(judged: Judged) -> pl.DataFrame:
         counts = table_of(judged, one, other)
         plain, quadratic = kappa_of(counts), kappa_of(counts, "quadratic")
         same = np.trace(counts.sum(axis=0)) / plain.n if plain.n else np.nan
-        named = (judged.names[one], judged.names[other], plain.n, plain.queries, same)
+        named = (judged.names[one], judged.names[other], plain.n, plain.queries, grades_of(counts), same)
         rows.append((*named, *astuple(plain)[:3], *astuple(quadratic)[:3]))
     return pl.DataFrame(rows, schema=dict(_PAIRS), orient="row").with_columns(
         pl.col(pl.Float64).fill_nan(None)
     )
+
+
+def grades_of(counts: NDArray[np.float64]) -> str:
+    """Return which grades an agreement is on: ``1-5``, ``1, 5``; empty where it is on none."""
+    total = counts.sum(axis=0) if len(counts) else np.zeros((GRADES, GRADES))
+    given = [grade + 1 for grade in np.flatnonzero(total.sum(axis=0) + total.sum(axis=1))]
+    whole = len(given) > 2 and given[-1] - given[0] == len(given) - 1
+    return f"{given[0]}-{given[-1]}" if whole else ", ".join(map(str, given))
 
 
 def table_of(judged: Judged, one: int, other: int) -> NDArray[np.float64]:

@@ -17,6 +17,7 @@ from core.views.decision.words import undecided
 from core.views.golden import charts, data, judges, soundness
 from core.views.golden.data import Judged, Part
 from core.views.golden.judging import TWO_JUDGES
+from core.views.golden.people import do_people_agree
 from core.views.golden.unseen import is_unseen
 from core.views.keep import keep
 from core.views.workspace.scope import Quality
@@ -161,7 +162,7 @@ def do_judges_agree(view: View, ask: Ask) -> Blocks:
     yield Fold("Agreement of the pair", [pairwise]) if pairs.height == 1 else pairwise
 
 
-SECTIONS = (is_sound, do_judges_agree, is_unseen)
+SECTIONS = (is_sound, do_judges_agree, do_people_agree, is_unseen)
 MIX: Columns = (
     Column("grade", "grade"),
     Column("total", "judged", "number", digits=0),
@@ -190,6 +191,7 @@ PAIRS: Columns = (
     Column("first", "judge"),
     Column("second", "and judge"),
     COLUMNS["n"].but("passages", "Judged by both."),
+    Column("grades", "on grades", "text", "That either gave them: kappa on two grades is no kappa on five."),
     *("same", "kappa", "quadratic"),
 )
 MORE_PAIRS: Columns = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from core.answers import BY_PEOPLE, TOP_K, share
 from core.readers.curves import POINT
 from core.stats.corrected import FEW, Corrected, Errors, Scored, correct, rogan_gladen
+from core.stats.intervals import Labels
 from core.stats.means import mean_interval
 from core.stats.panel import Panel, dawid_skene, majority
 from core.store import Snapshot
 from core.views.readers.generators import COMPUTED, label
 from core.views.workspace.answers import TRIAL
+from core.views.workspace.clusters import groups
 from core.views.workspace.scope import Scope
 from core.views.workspace.stacks import runs_in
 
@@ -50,6 +52,7 @@ class Graded:
     scores: Mapping[Judge, Floats]  # [points, queries], 0..1; NaN = not scored; of several passes the mean
     people: tuple[Judge, ...]  # who graded by hand
     seconds: Floats  # [points], that reading an answer and grading it takes, about
+    clusters: Labels | None = None  # [queries], of the questions; None = each is its own
 
     @cached_property
     def judges(self) -> tuple[Judge, ...]:
@@ -108,7 +111,8 @@ def graded(snapshot: Snapshot, scope: Scope) -> Graded | None:
     single = snapshot.answer_scores(ids).filter(pl.col("query_id").is_not_null())
     if not single.filter(source=BY_PEOPLE).height:
         return None
-    return of_scores(single, runs.select("run_id", "name"), snapshot.answers(ids))
+    found = of_scores(single, runs.select("run_id", "name"), snapshot.answers(ids))
+    return replace(found, clusters=groups(snapshot, scope).labels(found.queries))
 
 
 def of_scores(single: pl.DataFrame, names: pl.DataFrame, answers: pl.DataFrame) -> Graded:
@@ -179,7 +183,7 @@ def corrected_table(of: Graded, judge: Judge, least: float) -> pl.DataFrame:
 def _row(of: Graded, place: int, people: Floats, judged: Floats, least: float) -> dict[str, Any]:
     own, said = people[place], judged[place]
     both = ~np.isnan(own) & ~np.isnan(said)
-    told = correct(Scored(own, said))
+    told = correct(Scored(own, said, of.clusters))
     apart = said[both] - own[both]
     bias = mean_interval(100 * apart, "differences") if both.sum() > 1 else (np.array([np.nan]),) * 2
     errors = _errors(own, said, least)
@@ -187,7 +191,7 @@ def _row(of: Graded, place: int, people: Floats, judged: Floats, least: float) -
     by_errors = rogan_gladen(
         _good(said[~np.isnan(said)], least).astype(np.float64), _errors(people[others], judged[others], least)
     )
-    enough, more = told.graded >= FEW, max(min(STEP, told.questions - told.graded), 0)
+    enough, more = told.enough, max(min(STEP, told.questions - told.graded), 0)
     minutes = more * of.seconds[place] / 60
     then = 100 * told.width(more) if enough else np.nan
     width = 100 * told.width() if enough else np.nan
@@ -201,6 +205,7 @@ def _row(of: Graded, place: int, people: Floats, judged: Floats, least: float) -
         "low": 100 * told.low,
         "high": 100 * told.high,
         "graded": told.graded,
+        "units": told.units,
         "queries": told.questions,
         "effective": told.effective if enough else np.nan,
         "moved": 100 * told.moved if enough else np.nan,
@@ -258,7 +263,8 @@ def differences(of: Graded, judge: Judge, least: float, table: pl.DataFrame, bas
     for row, place in enumerate(places):
         if row == baseline:
             continue
-        told = correct(Scored(people[place], judged[place]), Scored(people[base], judged[base]))
+        own, other = (Scored(people[at], judged[at], of.clusters) for at in (place, base))
+        told = correct(own, other)
         rows.append(
             {
                 **dict(zip(("name", "label"), table.select("name", "label").row(row), strict=True)),
@@ -270,7 +276,7 @@ def differences(of: Graded, judge: Judge, least: float, table: pl.DataFrame, bas
 
 
 def _difference(told: Corrected) -> dict[str, float | int]:
-    enough = told.graded >= FEW
+    enough = told.enough
     return {
         "difference": 100 * told.value if enough else np.nan,
         "difference_low": 100 * told.low,

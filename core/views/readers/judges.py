@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import plotly.graph_objects as go
 import polars as pl
 
 from core.stats.corrected import FEW
+from core.stats.intervals import CLUSTERS
 from core.views import text, theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, Way, section
@@ -20,6 +21,8 @@ from core.views.readers.charts import points
 from core.views.readers.corrected import PANEL, Graded, Judge
 from core.views.readers.generators import COMPUTED
 from core.views.text import NOT_APPLICABLE
+from core.views.workspace.clusters import about_groups
+from core.views.workspace.clusters import groups as groups_of
 from core.views.workspace.stacks import runs_in
 from core.views.workspace.view import View
 
@@ -34,6 +37,7 @@ HOW = (
     "graded ones, times the weight that makes the interval least (PPI++). It holds where the graded answers "
     "were drawn at random."
 )
+MARKS = "Dot: corrected, with its 95 % interval. Diamond: judge. Cross: people alone."
 STACK: Columns = ("name", COLUMNS["label"].but("reader"))
 _POINTS, _GAP = (COLUMNS["difference"].but("", "", form=form, digits=1) for form in ("number", "signed"))
 
@@ -50,7 +54,12 @@ SCORES: Columns = (
     *(*STACK, "corrected", *_ends(""), "judged_score", "moved", "alone", "graded"),
     *(COLUMNS["queries"].but("judged", "Questions whose answers the judge scored."), "effective"),
 )
-MORE_SCORES: Columns = (*_ends("alone", "alone"), "by_errors", *_ends("by_errors", "by errors"))
+MORE_SCORES: Columns = (
+    COLUMNS["n"].but("groups", "Groups of questions that the grades come from.", name="units"),
+    *_ends("alone", "alone"),
+    "by_errors",
+    *_ends("by_errors", "by errors"),
+)
 AGREEMENT: Columns = (
     *(*STACK, "judge_bias", *_ends("judge_bias", like=_GAP)),
     *("agree", "sensitivity", "specificity", "graded"),
@@ -106,10 +115,10 @@ def judges(view: View, ask: Ask) -> Blocks:
     if known.height:
         yield Cards(cards(known.row(0, named=True)))
         yield Chart(
-            drawn(known),
+            drawn(known, [_named(row) for row in known.iter_rows(named=True)], "score, points", points),
             "judges",
             sentence,
-            "Dot: corrected, with its 95 % interval. Diamond: judge. Cross: people alone.",
+            MARKS,
         )
     yield Table(table, "corrected", SCORES, MORE_SCORES)
     if known.height > 1:
@@ -221,11 +230,15 @@ def caveats(view: View, of: Graded, judge: Judge, table: pl.DataFrame) -> dict[s
         liked, other, gap, low, high = apart
         more = f"{points(gap)}{points(low, high)} points more"
         found["favours a stack"] = f"Beside people, the judge gives {liked} {more} than {other}."
-    few = table.filter(pl.col("graded") < FEW)
+    few = table.filter(pl.col("corrected").is_null())
     if few.height:
-        found["too few grades"] = (
-            f"{text.count(few.height, 'stack')} with fewer than {FEW} grades cannot be corrected."
+        groups = (
+            f", or grades from fewer than {CLUSTERS} groups of questions," if of.clusters is not None else ""
         )
+        stacks = text.count(few.height, "stack")
+        found["too few grades"] = f"{stacks} with fewer than {FEW} grades{groups} cannot be corrected."
+    if of.clusters is not None:
+        found["questions in groups"] = about_groups(groups_of(view.snapshot, view.scope), of.queries)
     if corrected.made_up(judge):
         found["made up"] = f"{judge.name} makes its scores up."
     return found
@@ -268,16 +281,20 @@ def _askers(sets: pl.DataFrame) -> Iterator[str]:
             yield from (str(name) for name in (asked.get("model"), *(about.get("models") or {})) if name)
 
 
-def drawn(rows: pl.DataFrame) -> go.Figure:
+def drawn(
+    rows: pl.DataFrame, names: Sequence[str], axis: str, said: Callable[[float | None], str]
+) -> go.Figure:
     """Draw corrected scores with their intervals, beside the judge's and people's own.
 
     Args:
-        rows: Of `corrected.corrected_table`, with corrected scores.
+        rows: corrected, low, high, judged_score, alone and graded.
+        names: Of the rows.
+        axis: What is scored.
+        said: How a score is written.
     """
-    names = [_named(row) for row in rows.iter_rows(named=True)]
     places = list(range(len(names)))
     hover = [
-        f"{text.escape(name)}: {points(value)}{points(low, high)}, {text.sample(n)} graded"
+        f"{text.escape(name)}: {said(value)} [{said(low)}, {said(high)}], {text.sample(n)} graded"
         for name, (value, low, high, n) in zip(
             names, rows.select("corrected", "low", "high", "graded").rows(), strict=True
         )
@@ -297,8 +314,8 @@ def drawn(rows: pl.DataFrame) -> go.Figure:
         ("judged_score", "judge", "diamond-open", theme.OKABE_ITO[1]),
         ("alone", "people alone", "x-thin-open", theme.NEUTRAL),
     ):
-        said = [f"{name}: {points(value) or NOT_APPLICABLE}" for value in rows[column]]
+        told = [f"{name}: {said(value) or NOT_APPLICABLE}" for value in rows[column]]
         style = {"symbol": symbol, "size": 11, "color": colour, "line": {"width": 2}}
-        traces.append(theme.scatter(name, rows[column].to_list(), places, hover=said, marker=style))
-    figure = theme.figure(traces, x="score, points", height=110 + 38 * max(len(names), 2))
+        traces.append(theme.scatter(name, rows[column].to_list(), places, hover=told, marker=style))
+    figure = theme.figure(traces, x=axis, height=110 + 38 * max(len(names), 2))
     return theme.name_rows(figure, names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +15,7 @@ from core.decide.rules import Decision
 from core.errors import UnknownNameError
 from core.metrics import Measure
 from core.stats.intervals import SEED, query_weights
-from core.stats.judge_noise import Judged, audited, places, replicates
+from core.stats.judge_noise import Grades, Judged, audited, places, replicates
 from core.store import Snapshot
 from core.views import text
 from core.views.workspace.clusters import groups
@@ -26,7 +27,9 @@ LEAST = 50  # Passages of the golden set in use that another judge must have gra
 MOST_STACKS = 200
 RESAMPLES = 500  # Resamples with grades drawn in; fewer than without, since each scores every stack again
 OFF = "off"
-_PAIR = ("query_id", "passage_id")
+_FAIR = {"at random", "stratified"}  # by the judge's grade, which the rows of the confusion are of
+WEIGHED = " (not drawn at random as far as is known: weighed by grade and rank)"
+PAIR = ("query_id", "passage_id")
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +41,11 @@ class Noise:
     run_ids: tuple[str, ...]  # the stacks
     means: Floats  # [S, R]; NaN = not applicable
     seed: int = SEED  # of the drawing
+    fair: bool = True  # whether the passages that both judged were drawn at random, whatever their rank
 
 
-def auditors(snapshot: Snapshot, scope: Scope) -> dict[str, int]:
-    """List golden sets of the collection, of another judge, with `LEAST` or more passages of the one in use.
+def auditors(snapshot: Snapshot, scope: Scope, least: int = LEAST) -> dict[str, int]:
+    """List golden sets of the collection, of another judge, with so many or more passages of the one in use.
 
     Returns:
         By its id how many passages both judge, the most first. A set that is made of the one in use, or that
@@ -50,7 +54,7 @@ def auditors(snapshot: Snapshot, scope: Scope) -> dict[str, int]:
     own = scope.golden_set_id
     if own is None:
         return {}
-    sets = snapshot.golden_sets(scope.collection_id).filter(pl.col("judgements") >= LEAST)
+    sets = snapshot.golden_sets(scope.collection_id).filter(pl.col("judgements") >= least)
     mine = sets.filter(pl.col("golden_set_id") == own)
     if mine.is_empty() or sets.height < 2:
         return {}
@@ -61,12 +65,12 @@ def auditors(snapshot: Snapshot, scope: Scope) -> dict[str, int]:
         & ~pl.col("parents").list.contains(own)
         & (pl.col("judge").ne_missing(judge) | pl.lit(not judge))
     )
-    judged = snapshot.judgements(own).select(_PAIR)
+    judged = snapshot.judgements(own).select(PAIR)
     common = {
-        name: judged.join(snapshot.judgements(name).select(_PAIR), on=_PAIR, how="semi").height
+        name: judged.join(snapshot.judgements(name).select(PAIR), on=PAIR, how="semi").height
         for name in others["golden_set_id"]
     }
-    return {name: n for name, n in sorted(common.items(), key=lambda item: (-item[1], item[0])) if n >= LEAST}
+    return {name: n for name, n in sorted(common.items(), key=lambda item: (-item[1], item[0])) if n >= least}
 
 
 def usual_auditor(snapshot: Snapshot, scope: Scope) -> str | None:
@@ -140,24 +144,48 @@ def noise(
     ranked = table.filter("has_rankings")["run_id"].to_list()
     graded = evidence(snapshot, ranked, golden, [measure], only=among(snapshot, scope))
     rows = snapshot.judgements(golden).join(
-        snapshot.judgements(reference).select(*_PAIR, known="grade"), on=_PAIR, how="left"
+        snapshot.judgements(reference).select(*PAIR, known="grade"), on=PAIR, how="left"
     )
     grade, known = (rows[name].fill_null(0).to_numpy().astype(np.int8) for name in ("grade", "known"))
-    counts = audited(grade, known)
-    if not counts.any() or not graded.query_ids:
+    rankings = snapshot.rankings(ranked, stage="final")
+    fair = at_random(snapshot, scope, reference)
+    counts = audited(grade, known, None if fair else _best_places(rows, rankings))
+    if not known.any() or not graded.query_ids:
         return None
     asked = pl.Series(list(queries or graded.query_ids), dtype=pl.String)
     drawn = query_weights(len(asked), resamples, seed, groups(snapshot, scope).labels(asked.to_list()))
     columns = [asked.index_of(name) for name in graded.query_ids]
     never = np.zeros(resamples)  # queries to which the measure applies on no stack are not resampled
     drawn = np.column_stack([never if at is None else drawn[:, at] for at in columns])
-    judged = of_rows(graded, rows, snapshot.rankings(ranked, stage="final"), measure)
+    judged = of_rows(graded, rows, rankings, measure)
 
     def scoring(grades: np.ndarray, pools: np.ndarray) -> Floats:
         return graded.rescored(measure, grades, pools)
 
     means = replicates(judged, counts, scoring, drawn, seed=seed)
-    return Noise(reference, int(counts.sum()), graded.run_ids, means, seed)
+    return Noise(reference, int((known > 0).sum()), graded.run_ids, means, seed, fair)
+
+
+def samplings(snapshot: Snapshot, scope: Scope, reference: str) -> list[str]:
+    """Return how the passages of a golden set by people were drawn; empty where it does not say."""
+    rows = snapshot.golden_sets(scope.collection_id).filter(golden_set_id=reference)
+    queues = [
+        queue for manifest in rows["manifest"] for queue in json.loads(manifest or "{}").get("queues") or ()
+    ]
+    return sorted({str(queue.get("sampling") or "unknown") for queue in queues})
+
+
+def at_random(snapshot: Snapshot, scope: Scope, reference: str) -> bool:
+    """Tell whether passages were drawn at random within a grade, as far as the golden set says."""
+    drawn = samplings(snapshot, scope, reference)
+    return bool(drawn) and set(drawn) <= _FAIR
+
+
+def _best_places(rows: pl.DataFrame, rankings: pl.DataFrame) -> Grades:
+    """Return the best place of every passage over all stacks."""
+    best = rankings.group_by(PAIR).agg(pl.col("rank").min())
+    rank = rows.select(PAIR).join(best, on=PAIR, how="left", maintain_order="left")["rank"].fill_null(0)
+    return places(rank.to_numpy().astype(np.int64))
 
 
 def of_rows(graded: Evidence, rows: pl.DataFrame, rankings: pl.DataFrame, measure: Measure) -> Judged:
@@ -170,7 +198,7 @@ def of_rows(graded: Evidence, rows: pl.DataFrame, rankings: pl.DataFrame, measur
         .with_row_index("row")
     )
     runs = {name: place for place, name in enumerate(graded.run_ids)}
-    met = rankings.join(rows.select(*_PAIR, "row", "query"), on=_PAIR).select(
+    met = rankings.join(rows.select(*PAIR, "row", "query"), on=PAIR).select(
         "row", "query", "rank", run=pl.col("run_id").replace_strict(runs, return_dtype=pl.Int64)
     )
     run, query, row, rank = (met[name].to_numpy() for name in ("run", "query", "row", "rank"))
@@ -229,6 +257,7 @@ def noise_words(table: pl.DataFrame, decision: Decision, noisy: Noise, quality: 
     held = noisy_rows(table, noisy).filter(run_id=chosen).row(0, named=True)
     return (
         f"The grades that {noisy.golden_set_id} would give are drawn for all passages, from "
-        f"{noisy.passages:,} that both graded: {quality.name} of the choice is {as_written(held)} on them, "
+        f"{noisy.passages:,} that both graded{'' if noisy.fair else WEIGHED}: "
+        f"{quality.name} of the choice is {as_written(held)} on them, "
         f"not {text.score(table['quality'][decision.chosen or 0])}."
     )
