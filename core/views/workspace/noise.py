@@ -22,13 +22,14 @@ from core.views.workspace.clusters import groups
 from core.views.workspace.query_sets import among
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import Evidence, Floats, evidence
+from core.views.workspace.stacks import runs_in
 
 LEAST = 50  # Passages of the golden set in use that another judge must have graded to be drawn from
 MOST_STACKS = 200
 RESAMPLES = 500  # Resamples with grades drawn in; fewer than without, since each scores every stack again
 OFF = "off"
 _FAIR = {"at random", "stratified"}  # by the judge's grade, which the rows of the confusion are of
-WEIGHED = " (not drawn at random as far as is known: weighed by grade and rank)"
+WEIGHED = " They are not known to be drawn at random, and weighed by grade and rank."
 PAIR = ("query_id", "passage_id")
 
 
@@ -149,7 +150,7 @@ def noise(
     grade, known = (rows[name].fill_null(0).to_numpy().astype(np.int8) for name in ("grade", "known"))
     rankings = snapshot.rankings(ranked, stage="final")
     fair = at_random(snapshot, scope, reference)
-    counts = audited(grade, known, None if fair else _best_places(rows, rankings))
+    counts = audited(grade, known, None if fair else _best_places(snapshot, scope, rows))
     if not known.any() or not graded.query_ids:
         return None
     asked = pl.Series(list(queries or graded.query_ids), dtype=pl.String)
@@ -181,9 +182,10 @@ def at_random(snapshot: Snapshot, scope: Scope, reference: str) -> bool:
     return bool(drawn) and set(drawn) <= _FAIR
 
 
-def _best_places(rows: pl.DataFrame, rankings: pl.DataFrame) -> Grades:
-    """Return the best place of every passage over all stacks."""
-    best = rankings.group_by(PAIR).agg(pl.col("rank").min())
+def _best_places(snapshot: Snapshot, scope: Scope, rows: pl.DataFrame) -> Grades:
+    """Return the best place of every passage over all stacks of the workspace."""
+    ranked = runs_in(snapshot, scope).filter("has_rankings")["run_id"].to_list()
+    best = snapshot.rankings(ranked, stage="final").group_by(PAIR).agg(pl.col("rank").min())
     rank = rows.select(PAIR).join(best, on=PAIR, how="left", maintain_order="left")["rank"].fill_null(0)
     return places(rank.to_numpy().astype(np.int64))
 
@@ -257,7 +259,7 @@ def noise_words(table: pl.DataFrame, decision: Decision, noisy: Noise, quality: 
     held = noisy_rows(table, noisy).filter(run_id=chosen).row(0, named=True)
     return (
         f"The grades that {noisy.golden_set_id} would give are drawn for all passages, from "
-        f"{noisy.passages:,} that both graded{'' if noisy.fair else WEIGHED}: "
+        f"{noisy.passages:,} that both graded: "
         f"{quality.name} of the choice is {as_written(held)} on them, "
-        f"not {text.score(table['quality'][decision.chosen or 0])}."
+        f"not {text.score(table['quality'][decision.chosen or 0])}.{'' if noisy.fair else WEIGHED}"
     )
