@@ -267,7 +267,7 @@ def caveats(view: View, found: SetRight, reference: str) -> Iterator[tuple[str, 
             "the ideal is the judge's in part",
             f"People graded {text.percent(found.whole)} of what is judged of these questions.",
         )
-    if said := about_groups(groups(view.snapshot, view.scope), found.query_ids):
+    if said := about_groups(view.table):
         yield "questions in groups", said
 
 

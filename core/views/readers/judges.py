@@ -22,7 +22,6 @@ from core.views.readers.corrected import PANEL, Graded, Judge
 from core.views.readers.generators import COMPUTED
 from core.views.text import NOT_APPLICABLE
 from core.views.workspace.clusters import about_groups
-from core.views.workspace.clusters import groups as groups_of
 from core.views.workspace.stacks import runs_in
 from core.views.workspace.view import View
 
@@ -237,8 +236,8 @@ def caveats(view: View, of: Graded, judge: Judge, table: pl.DataFrame) -> dict[s
         )
         stacks = text.count(few.height, "stack")
         found["too few grades"] = f"{stacks} with fewer than {FEW} grades{groups} cannot be corrected."
-    if of.clusters is not None:
-        found["questions in groups"] = about_groups(groups_of(view.snapshot, view.scope), of.queries)
+    if said := about_groups(view.table):
+        found["questions in groups"] = said
     if corrected.made_up(judge):
         found["made up"] = f"{judge.name} makes its scores up."
     return found
