@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
@@ -18,6 +19,7 @@ from core.api.workspace import Workspace
 from core.cli.app import app
 from core.errors import ClqError
 from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
+from core.stats.means import mean_interval
 from core.store import Store
 from core.tables import frame
 from core.views.pages import PAGES
@@ -143,6 +145,25 @@ def test_commands_records_api_and_agents_say_it(store: Path, workspace: Workspac
     assert set(pairs.select("n", "clusters", "cluster_kind").rows()) == {(QUERIES, DOCUMENTS, "document")}
 
 
+def test_intervals_take_each_group_as_one(workspace: Workspace):
+    decision = workspace.decide()
+    view, chosen = decision.view, decision.chosen
+    assert view.paired is not None
+    row = int(view.paired.places(pl.Series([chosen.run_id]))[0])
+    labels = [int(OF[query][1:-3]) for query in sorted(OF)]
+    (low,), (high,) = mean_interval(view.paired.values[row], "shares", clusters=np.array(labels))
+    assert (chosen.quality_low, chosen.quality_high) == pytest.approx((low, high))
+    alone = workspace.decide(cluster_by="none").chosen
+    (low,), (high,) = mean_interval(view.paired.values[row], "shares")
+    assert (alone.quality_low, alone.quality_high) == pytest.approx((low, high))
+    at_ten = (
+        decision.page("curves")
+        .tables["curves"]
+        .filter(name=chosen.name, k=10, measure=view.quality.name[:-3])
+    )
+    assert at_ten.select("low", "high").row(0) == pytest.approx((chosen.quality_low, chosen.quality_high))
+
+
 def test_each_question_by_itself_is_asked_for(store: Path, workspace: Workspace):
     alone = workspace.decide(cluster_by="none")
     assert alone.chosen.clusters is None
@@ -158,6 +179,7 @@ def test_below_eight_groups_chances_are_unknown(tmp_path: Path):
     decision = clq.open(tmp_path / "store").workspace("lab").decide()
     assert decision.confidence is None or decision.confidence.pgs is None
     assert decision.data["chosen"]["pgs_unknown"]
+    assert decision.chosen.quality_low is None
     page = decision.page("decision")
     assert "7 documents" in json.dumps(page.data)
     pairs = decision.page("compare").tables["differences"]

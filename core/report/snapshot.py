@@ -30,6 +30,7 @@ from core.views.golden import data as evidence
 from core.views.golden import sections as golden_sections
 from core.views.headroom import conventions, headroom
 from core.views.text import count, percent
+from core.views.workspace.clusters import groups
 from core.views.workspace.pools import NOT_STATED
 from core.views.workspace.query_sets import among
 from core.views.workspace.stacks import runs_in
@@ -80,6 +81,7 @@ def _curves(view: View, verdict: Verdict) -> dict[str, Chart]:
         view.scope.golden_set_id,
         None if measure is None else measure.at(None),
         among(view.snapshot, view.scope),
+        alike=groups(view.snapshot, view.scope),
     )
     drawn_curves = curves(rows, view.quality, theme.colours_for(names))
     if not drawn_curves.main.data:

@@ -225,7 +225,7 @@ def scored_rows(
 def _means(seen: Counted, measure: Measure, values: np.ndarray, alike: Groups) -> pl.DataFrame:
     graded = seen.found
     means, n = mean(values)
-    low, high = mean_interval(values, "shares")
+    low, high = mean_interval(values, "shares", clusters=alike.labels(graded.query_ids))
     usual = applies_to_none(graded, measure)
     reasons = [
         (why if none else "") or lacking or usual

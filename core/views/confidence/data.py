@@ -17,6 +17,7 @@ from core.views.confidence.worth import Plan
 from core.views.diagnostics.noise_costs import choice_under_noise
 from core.views.golden.value import before_and_after
 from core.views.keep import keep
+from core.views.workspace.clusters import groups
 from core.views.workspace.query_sets import among
 from core.views.workspace.scores import evidence
 from core.views.workspace.sure import joint, sample
@@ -57,7 +58,7 @@ def grid(view: View, measure: str) -> tuple[Grid, pl.DataFrame]:
     names = dict(view.table.filter("has_rankings").select("run_id", "name").iter_rows())
     only = among(view.snapshot, view.scope)
     graded = evidence(view.snapshot, list(names), view.scope.golden_set_id or "", only=only)
-    scored = weights.score_grid(graded, Measure.parse(measure))
+    scored = weights.score_grid(graded, Measure.parse(measure), groups(view.snapshot, view.scope))
     return scored, weights.flips(scored, names)
 
 

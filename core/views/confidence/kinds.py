@@ -9,7 +9,7 @@ import polars as pl
 from core.decide.axes import Floats
 from core.decide.rules import Constraints, Mask
 from core.records import is_group
-from core.stats.intervals import LEAST, SEED, Labels, quotient
+from core.stats.intervals import LEAST, SEED, Labels, columns_of, quotient
 from core.stats.means import mean_interval
 from core.stats.significance import ALPHA, holm
 from core.views import text, theme
@@ -110,12 +110,13 @@ def kinds(view: View, constraints: Constraints) -> pl.DataFrame:
     gaps = sign * (known.quality[offered] - known.quality[offered[today]])
     rows = []
     for kind, mask in tagged(view, known.query_ids).items():
-        values = known.quality[np.ix_(offered, np.flatnonzero(mask))]
-        values = values[:, ~np.isnan(values[today])]
+        here = np.flatnonzero(mask & ~np.isnan(known.quality[offered[today]]))
+        values = known.quality[np.ix_(offered, here)]
+        alike = None if known.clusters is None else known.clusters[here]
         if values.shape[1] >= LEAST:
             best = _best(values, today, sign)
-            low, high = mean_interval(values[[best]], "shares")
-            gain, ends = gained(values, today, sign)
+            low, high = mean_interval(values[[best]], "shares", clusters=alike)
+            gain, ends = gained(values, today, sign, alike)
             rows.append({
                 "tag": kind, "n": values.shape[1], "stack": names[offered[best]],
                 "is": STAYS if best == today else OPEN,
@@ -165,23 +166,27 @@ def chance(gaps: Floats, kind: Mask, clusters: Labels | None = None) -> float:
     return float((reached.sum() + 1) / (DRAWS + 1))
 
 
-def gained(values: Floats, today: int, sign: float) -> tuple[float, tuple[float, float]]:
+def gained(
+    values: Floats, today: int, sign: float, clusters: Labels | None = None
+) -> tuple[float, tuple[float, float]]:
     """Average what a choice for these queries gains over today's, on queries that it was not made on.
 
     Args:
         values: [S, Q], the quality of every stack within the limits; of today's choice it is known.
         today: Row of today's choice.
         sign: 1 where higher is better, else −1.
+        clusters: [Q], equal for queries of a group, which are held out together; None = each alone.
 
     Returns:
         The mean over queries, each a fifth held out in turn, and its 95 % interval.
     """
-    fold = np.random.default_rng(SEED).permutation(values.shape[1]) % FOLDS
+    each = np.arange(values.shape[1]) if clusters is None else columns_of(clusters, values.shape[1])
+    fold = (np.random.default_rng(SEED).permutation(int(each.max()) + 1) % FOLDS)[each]
     gain = np.zeros(values.shape[1])
     for held in range(FOLDS):
         best = _best(values[:, fold != held], today, sign)
         gain[fold == held] = values[best, fold == held] - values[today, fold == held]
-    low, high = mean_interval(gain, "differences")
+    low, high = mean_interval(gain, "differences", clusters=clusters)
     return float(np.nanmean(gain)), (float(low[0]), float(high[0]))
 
 

@@ -19,10 +19,11 @@ from core.decide.rules import Constraints, decide
 from core.decide.ties import Paired
 from core.metrics import Measure
 from core.stats.correlation import order_agreement, top_agreement
-from core.stats.intervals import Sample
+from core.stats.intervals import Labels, Sample
 from core.stats.means import mean_interval
 from core.stats.significance import Setup, compare
 from core.views.compare.data import LEVEL
+from core.views.workspace.clusters import EACH, Groups
 from core.views.workspace.scope import Quality
 from core.views.workspace.scores import Evidence, Floats, at_cutoff, mean
 
@@ -89,6 +90,7 @@ class Grid:
     # positions of the `BEST` stacks of the usual setting, best first, of twins only the first
     best: NDArray[np.intp]
     best_values: Floats  # [cells, best, queries], their scores
+    clusters: Labels | None = None  # [queries], equal within a group of them; None = each alone
 
     @property
     def leader(self) -> str:
@@ -96,13 +98,13 @@ class Grid:
         return self.run_ids[int(self.best[0]) if len(self.best) else 0]
 
 
-def score_grid(graded: Evidence, measure: Measure) -> Grid:
+def score_grid(graded: Evidence, measure: Measure, alike: Groups = EACH) -> Grid:
     """Score all stacks in all cells.
 
     Args:
         measure: The measure in its usual setting; it has the parameters `KNOBS`.
     """
-    home = usual(measure)
+    home, clusters = usual(measure), alike.labels(graded.query_ids)
     cells = CELLS if home in CELLS else (*CELLS, home)
     as_usual = at_cutoff(graded, home.of(measure))
     scores, n = mean(as_usual)
@@ -113,7 +115,7 @@ def score_grid(graded: Evidence, measure: Measure) -> Grid:
     step = max(1, _ROWS // max(1, len(twins)))
     for first in range(0, len(cells), step):  # the scores of all cells at once could need much memory
         values = np.stack([at_cutoff(graded, cell.of(measure)) for cell in cells[first : first + step]])
-        parts.append(_means(values))
+        parts.append(_means(values, clusters))
         kept.append(values[:, best])
     means, low, high = (np.concatenate(part) for part in zip(*parts, strict=True))
     start = cells.index(home)
@@ -132,17 +134,18 @@ def score_grid(graded: Evidence, measure: Measure) -> Grid:
         twins=twins,
         best=best,
         best_values=np.concatenate(kept),
+        clusters=clusters,
     )
 
 
-def _means(values: Floats) -> tuple[Floats, Floats, Floats]:
+def _means(values: Floats, clusters: Labels | None) -> tuple[Floats, Floats, Floats]:
     """Return the mean and the ends of its interval: [cells, stacks, queries] to three [cells, stacks]."""
     shape = values.shape[:-1]
     if not values.shape[-1]:  # no query is judged
         unknown = np.full(shape, np.nan)
         return unknown, unknown, unknown
     rows = values.reshape(-1, values.shape[-1])
-    means, (low, high) = Sample.means(rows).estimate(), mean_interval(rows, "shares")
+    means, (low, high) = Sample.means(rows).estimate(), mean_interval(rows, "shares", clusters=clusters)
     return means.reshape(shape), low.reshape(shape), high.reshape(shape)
 
 
@@ -189,7 +192,7 @@ def choices(grid: Grid, table: pl.DataFrame, constraints: Constraints) -> list[s
     for means, low, high, scores in zip(grid.means, grid.low, grid.high, grid.best_values, strict=True):
         named = {"quality": means, "quality_low": low, "quality_high": high}.items()
         cell = rows.with_columns(pl.Series(name, values).fill_nan(None) for name, values in named)
-        pairs = Paired(ids, scores[place]) if scores.size else None
+        pairs = Paired(ids, scores[place], clusters=grid.clusters) if scores.size else None
         chosen = decide(cell, constraints, paired=pairs).chosen
         chosen_in.append(None if chosen is None else str(rows["name"][chosen]))
     return chosen_in
@@ -280,15 +283,16 @@ def flips(grid: Grid, names: dict[str, str], setup: Setup | None = None) -> pl.D
     apart = np.flatnonzero(gaps[grid.start] > SAME)
     first, second, gaps = first[apart], second[apart], gaps[:, apart]
     values = grid.best_values[grid.start]
+    clusters = grid.clusters if values.size else None
     values = values if values.size else np.full((1, 1), np.nan)  # which a comparison of no pairs accepts too
-    as_usual = compare(Sample.means(values), second, first, setup)
+    as_usual = compare(Sample.means(values, clusters), second, first, setup)
     worst = gaps.argmin(axis=0) if len(apart) else np.empty(0, dtype=np.intp)
     turned = np.flatnonzero((gaps < -SAME).any(axis=0))
     there = np.full(len(apart), np.nan)
     if len(turned):
         sides = [grid.best_values[worst[turned], positions[turned]] for positions in (first, second)]
         pairs = np.arange(len(turned))
-        tested = compare(Sample.means(np.concatenate(sides)), pairs, pairs + len(turned), setup)
+        tested = compare(Sample.means(np.concatenate(sides), clusters), pairs, pairs + len(turned), setup)
         there[turned] = tested["p_holm"].to_numpy()
     flipped, real = pl.col("flips") > 0, pl.col("p_holm", "p_there") < LEVEL
     rows = as_usual.select(

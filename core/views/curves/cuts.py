@@ -19,11 +19,12 @@ from core.pipeline.ranking.cut import CUTS, CutReport, cut_report, keep
 from core.prices import PriceBook
 from core.providers.tokens import ESTIMATE, counter
 from core.records import JsonMap
-from core.stats.intervals import SEED
+from core.stats.intervals import SEED, Labels
 from core.stats.means import mean_interval
 from core.store import Snapshot
 from core.tables import schema
 from core.views import text, theme
+from core.views.workspace.clusters import groups
 from core.views.workspace.query_sets import among
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import Evidence, evidence, places
@@ -234,9 +235,9 @@ def cuts(snapshot: Snapshot, scope: Scope, run_id: str, *, counts: str, fixed: i
     kept = np.stack([*ways.values(), best])
     depth = lists.grades.shape[1]
     running = running_tokens(snapshot, runs, counts, depth=depth, only=among(snapshot, scope)).get(run_id)
-    table = _table(
-        (*ways, TUNED), lists.report(kept), _tokens(running, list(lists.query_ids), kept), f"K = {fixed}"
-    )
+    tokens = _tokens(running, list(lists.query_ids), kept)
+    labels = groups(snapshot, scope).labels(lists.query_ids)
+    table = _table((*ways, TUNED), lists.report(kept), tokens, f"K = {fixed}", labels)
     words = f"{text.count(lists.missing, 'query has', 'queries have')} no scores to cut by."
     return Cuts(table, words if lists.missing else "")
 
@@ -315,9 +316,13 @@ def _tokens(
 
 
 def _table(
-    ways: tuple[str, ...], report: CutReport, tokens: npt.NDArray[np.float64], fixed: str
+    ways: tuple[str, ...],
+    report: CutReport,
+    tokens: npt.NDArray[np.float64],
+    fixed: str,
+    clusters: Labels | None,
 ) -> pl.DataFrame:
-    low, high = mean_interval(report.f1, "shares")
+    low, high = mean_interval(report.f1, "shares", clusters=clusters)
     means = {name: getattr(report, name).mean(axis=1) for name in ("precision", "recall", "f1", "kept")}
     columns = {
         "way": ways,
@@ -332,8 +337,9 @@ def _table(
     best = max(flat, key=lambda row: (means["f1"][row], row == usual))
     for names, other in ((GAINS, usual), (LEADS, best)):
         apart = report.f1 - report.f1[other]
-        columns |= dict(zip(names, (apart.mean(axis=1), *mean_interval(apart, "differences")), strict=True))
-    columns["lead_most"] = mean_interval(apart, "differences", level=0.9)[1]
+        ends = mean_interval(apart, "differences", clusters=clusters)
+        columns |= dict(zip(names, (apart.mean(axis=1), *ends), strict=True))
+    columns["lead_most"] = mean_interval(apart, "differences", level=0.9, clusters=clusters)[1]
     return pl.DataFrame(columns, schema_overrides=COLUMNS).select(list(COLUMNS)).fill_nan(None)
 
 

@@ -17,6 +17,7 @@ from core.store import Snapshot
 from core.tables import schema
 from core.views import text, theme
 from core.views.workspace.choices import telling
+from core.views.workspace.clusters import EACH, Groups
 from core.views.workspace.costs import basis
 from core.views.workspace.pools import stack_of
 from core.views.workspace.scope import Quality
@@ -34,6 +35,8 @@ def curve_table(
     golden_set_id: str | None,
     measure: Measure | None,
     only: Container[str] | None = None,
+    *,
+    alike: Groups = EACH,
 ) -> pl.DataFrame:
     """Return a measure, its ceiling and the measures beside it at every cutoff, for some runs.
 
@@ -42,6 +45,7 @@ def curve_table(
         golden_set_id: The judgements; None when there are aggregates only.
         measure: The measure, without cutoff, that carries bands; None = none.
         only: The queries that count; None for every judged one.
+        alike: Groups that they come from.
 
     Returns:
         `COLUMNS`, one row per run, measure and K; low and high only for `measure` where per-query data exist.
@@ -51,7 +55,7 @@ def curve_table(
     if golden_set_id and not ranked.is_empty():
         wanted = _wanted(telling(snapshot, golden_set_id, BESIDE), measure)
         graded = evidence(snapshot, ranked["run_id"].to_list(), golden_set_id, wanted, only=only)
-        parts.append(_computed(graded, ranked, measure, wanted))
+        parts.append(_computed(graded, ranked, measure, wanted, alike))
     rest = runs.filter(~pl.col("has_rankings"))
     if not rest.is_empty():
         parts.append(_reported(snapshot, rest))
@@ -81,7 +85,7 @@ def _wanted(beside: Sequence[str], measure: Measure | None) -> list[Measure]:
 
 
 def _computed(
-    graded: Evidence, runs: pl.DataFrame, measure: Measure | None, wanted: Sequence[Measure]
+    graded: Evidence, runs: pl.DataFrame, measure: Measure | None, wanted: Sequence[Measure], alike: Groups
 ) -> pl.DataFrame:
     depth = min(MAX_DEPTH, graded.depth)
     scored = graded.score(wanted, depth)
@@ -94,7 +98,7 @@ def _computed(
             ks = np.arange(1, min(depth, max(1, own_depth[row])) + 1)
             own = {"value": means[row, : len(ks)], "n": n[row, : len(ks)], "low": None, "high": None}
             if scored_measure == measure:
-                low, high = mean_interval(values[row].T, "shares")
+                low, high = mean_interval(values[row].T, "shares", clusters=alike.labels(graded.query_ids))
                 own |= {"low": low[: len(ks)], "high": high[: len(ks)]}
             of = {"name": names[run_id], "measure": str(scored_measure), "k": ks, "basis": "measured"}
             parts.append(pl.DataFrame({**of, **own}, schema_overrides=COLUMNS).select(list(COLUMNS)))

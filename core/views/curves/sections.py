@@ -14,6 +14,7 @@ from core.views.curves.cut_grid import cut_off_table
 from core.views.keep import keep
 from core.views.text import cost_unit
 from core.views.within import CHIP, beyond, told, with_limits
+from core.views.workspace.clusters import groups
 from core.views.workspace.comparable import about_pools
 from core.views.workspace.gaps import gap
 from core.views.workspace.pools import stack_of
@@ -32,7 +33,8 @@ def points(view: View, names: tuple[str, ...], generator: str | None) -> pl.Data
     measure = view.quality.measure
     bare = None if measure is None else measure.at(None)
     only = among(view.snapshot, view.scope)
-    rows = page.curve_table(view.snapshot, runs, view.scope.golden_set_id, bare, only)
+    alike = groups(view.snapshot, view.scope)
+    rows = page.curve_table(view.snapshot, runs, view.scope.golden_set_id, bare, only, alike=alike)
     weights = cuts.tokens_sent(view.snapshot, runs, generator, view.book, depth=page.MAX_DEPTH, only=only)
     return page.against(rows, weights)
 

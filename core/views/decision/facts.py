@@ -16,6 +16,7 @@ from core.decide.selection import Alternative, Assessment, Price
 from core.decide.ties import Paired
 from core.metrics import Measure
 from core.metrics.rates import CORRECTED
+from core.stats.intervals import CLUSTERS
 from core.stats.latency import P95_MIN_QUERIES
 from core.views import text
 from core.views.decision.near import (
@@ -95,7 +96,7 @@ def soundness(
     said = f"{counted}{'' if many else f'; the paper used {PROTOCOL_QUERIES}'}."
     findings = [Finding(many, said if counted else "The number of queries is unknown.")]
     if low is None or high is None:
-        findings.append(Finding(False, "No interval: these figures came without per-query data."))
+        findings.append(Finding(False, f"No interval: {_no_interval(row)}."))
     else:
         ends = text.interval(low, high)
         findings.append(Finding(True, f"95 % interval of {quality.name} by itself:{ends}."))
@@ -116,6 +117,14 @@ def soundness(
         left_out = text.count(row["unjudged_queries"], "ranked query", "ranked queries")
         findings.append(Finding(False, f"{left_out} without judgements left out."))
     return findings
+
+
+def _no_interval(row: dict[str, Any]) -> str:
+    """Say why a quality has no interval."""
+    if row.get("clusters") is None:
+        return "these figures came without per-query data"
+    few = text.count(row["clusters"], row["cluster_kind"])
+    return f"these figures rest on {few}, and an interval takes {CLUSTERS}"
 
 
 def _lead(
@@ -225,9 +234,8 @@ def _about_chosen(row: dict[str, Any], sla: float | None) -> dict[str, str]:
     n, timed, high, share = row["n"], row["latency_n"], row["latency_high"], row.get("p_feasible")
     chips = {}
     if row["quality_low"] is None and row["quality"] is not None:
-        chips[AVERAGES] = (
-            "These figures came without results per query, so how far chance moves them is not known."
-        )
+        why = _no_interval(row)
+        chips[AVERAGES] = f"{why[:1].upper()}{why[1:]}, so how far chance moves them is not known."
     if n is None:
         chips["n unknown"] = "How many queries the chosen stack was scored on is not known."
     elif n < FEW_QUERIES:

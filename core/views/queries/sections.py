@@ -105,7 +105,14 @@ def answer(view: View, names: tuple[str, ...], shown: int, total: int, _rows: pl
     """Say what some queries show; `shown` stands for the rows."""
     del shown
     pools = dict(view.table.select("name", "proc_pool").iter_rows())
-    return words.answer(_rows, total, view.quality.by_query, *names, pool=pools[names[0]])
+    return words.answer(
+        _rows,
+        total,
+        view.quality.by_query,
+        *names,
+        pool=pools[names[0]],
+        alike=groups(view.snapshot, view.scope),
+    )
 
 
 @keep()

@@ -17,6 +17,7 @@ from core.views.compare.data import if_judged
 from core.views.compare.words import doubt as overturned
 from core.views.queries.data import FOUND_NOTHING, NOT_RANKED, WEAK, ordered
 from core.views.queries.one_query import Side
+from core.views.workspace.clusters import EACH, Groups
 from core.views.workspace.pools import NOT_STATED, lost
 from core.views.workspace.scope import Quality, Scope
 
@@ -41,6 +42,7 @@ def answer(
     other: str | None = None,
     *,
     pool: str | None = None,
+    alike: Groups = EACH,
 ) -> Answer:
     """Say where a stack is weak, or wins and loses against another.
 
@@ -63,7 +65,8 @@ def answer(
         _weakness(scored, among, name) if other is None else _duel(scored, quality, among, (name, other))
     )
     ties = "" if other is None else f", ties up to {TOLERANCE:g}"
-    return Answer(f"{sentence} ({quality.name}{ties}).", cards=_cards(rows, scored, quality, other, pool))
+    cards = _cards(rows, scored, quality, other, pool=pool, alike=alike)
+    return Answer(f"{sentence} ({quality.name}{ties}).", cards=cards)
 
 
 def _weakness(scored: pl.DataFrame, among: str, name: str) -> str:
@@ -86,16 +89,26 @@ def _duel(scored: pl.DataFrame, quality: Quality, among: str, names: tuple[str, 
 
 
 def _cards(
-    rows: pl.DataFrame, scored: pl.DataFrame, quality: Quality, other: str | None, pool: str | None
+    rows: pl.DataFrame,
+    scored: pl.DataFrame,
+    quality: Quality,
+    other: str | None,
+    *,
+    pool: str | None,
+    alike: Groups,
 ) -> tuple[Card, ...]:
-    # Every judged query, by id, has the same resamples as in the stack table, however these rows are ordered.
-    judged = rows.filter("counts").sort("query_id").select("score", "delta").to_numpy().T
-    low, high = mean_interval(judged[:1], "shares")
+    # Every judged query, by id, has the same interval as in the stack table, however these rows are ordered.
+    counted = rows.filter("counts").sort("query_id")
+    judged, labels = (
+        counted.select("score", "delta").to_numpy().T,
+        alike.labels(counted["query_id"].to_list()),
+    )
+    low, high = mean_interval(judged[:1], "shares", clusters=labels)
     bounds = text.interval(low[0], high[0]).strip()
     sample = " · ".join(filter(None, (bounds, f"n = {scored.height:,}")))
     cards = [(f"Mean {quality.name}", text.score(np.nanmean(judged[0])), sample)]
     if other is not None:
-        low, high = mean_interval(judged[1:2], "differences")
+        low, high = mean_interval(judged[1:2], "differences", clusters=labels)
         difference, *ends = (text.signed(value) for value in (np.nanmean(judged[1]), low[0], high[0]))
         cards.append(("Mean difference", difference, f"[{', '.join(ends)}] · paired over queries"))
     if not scored["holes"].is_null().all():  # scored elsewhere: no passages are known

@@ -55,7 +55,7 @@ def pairs(read: Weighable, threshold: float) -> pl.DataFrame:
     both = read.scored(np.stack([alone[one] + alone[two] for one, two in couples]), threshold)
     firsts, seconds = (single[list(places)] for places in zip(*couples, strict=True))
     beyond = both - firsts - seconds + none
-    low, high = mean_interval(beyond, "differences", level=1 - 0.05 / len(couples))
+    low, high = mean_interval(beyond, "differences", level=1 - 0.05 / len(couples), clusters=read.clusters)
     rows = [
         {"pair": f"{read.names[one]} × {read.names[two]}", "n": int((~np.isnan(beyond[at])).sum())}
         | _row(

@@ -60,7 +60,7 @@ def steps(
     pairs = rows.filter(pl.col("before").is_not_null()).select("run_id", "row", "before")
     if sample is None or pairs.is_empty():
         return marginal(rows, quality=axis)
-    one, other = paired_rows(Sample.means(sample.quality), pairs["row"], pairs["before"])
+    one, other = paired_rows(Sample.means(sample.quality, sample.clusters), pairs["row"], pairs["before"])
     ends = np.sort(axis.merit(np.column_stack(bounds(other, one, Setup()))), axis=1)
     gains = pairs.select("run_id").with_columns(
         pl.Series(name, ends[:, end]).fill_nan(None) for end, name in enumerate(GAIN)

@@ -10,8 +10,10 @@ import polars as pl
 from core.decide.weighing import EQUAL, Floats, Grades, Ratings, ranked
 from core.metrics.measure import Measure
 from core.providers.rerank.criteria import AUTHORITY, THRESHOLD
+from core.stats.intervals import Labels
 from core.store import Snapshot
 from core.views.keep import keep
+from core.views.workspace.clusters import groups
 from core.views.workspace.query_sets import among
 from core.views.workspace.scores import Evidence, evidence, places
 from core.views.workspace.view import View
@@ -32,6 +34,7 @@ class Weighable:
     graded: Evidence  # of the run
     trail: pl.DataFrame  # its rows of the table "criteria"
     rows: pl.DataFrame  # its rows of the table "ratings", with rank and grade
+    clusters: Labels | None = None  # [Q], equal for queries of a group; None = each alone
 
     @property
     def inferred(self) -> bool:
@@ -101,7 +104,8 @@ def weighable(view: View, run_id: str) -> Weighable | str:
         np.take_along_axis(values, order[..., None], 1),
         np.take_along_axis(grades, order, 1),
     )
-    return Weighable(names, used, equal, ratings, retrieved, measure, graded, trail, rows)
+    alike = groups(view.snapshot, view.scope).labels(graded.query_ids)
+    return Weighable(names, used, equal, ratings, retrieved, measure, graded, trail, rows, alike)
 
 
 def _weighed(rows: pl.DataFrame, trail: pl.DataFrame) -> pl.DataFrame:

@@ -126,8 +126,8 @@ def ways(
     said[TUNED] = folds_worded(read.names, weights[np.unique(picked)])
     every = np.stack(list(of.values()))
     gains = every - of[EQUAL]
-    low, high = mean_interval(every, "shares")
-    gain_low, gain_high = mean_interval(gains, "differences")
+    low, high = mean_interval(every, "shares", clusters=read.clusters)
+    gain_low, gain_high = mean_interval(gains, "differences", clusters=read.clusters)
     columns = {
         "weighed": list(of),
         "weights": [said.get(name, "") for name in of],
@@ -193,7 +193,7 @@ def response(read: Weighable, threshold: float, chosen: Floats) -> pl.DataFrame:
     at = np.repeat(np.arange(len(read.names)), len(_LEVELS))
     weights[np.arange(len(at)), at] = np.tile(_LEVELS, len(read.names))
     values = read.scored(weights, threshold)
-    low, high = mean_interval(values, "shares")
+    low, high = mean_interval(values, "shares", clusters=read.clusters)
     return pl.DataFrame(
         {
             "criterion": [read.names[place] for place in at],

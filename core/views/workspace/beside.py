@@ -23,6 +23,7 @@ from core.store.read.memory import Memory
 from core.tables import remembered
 from core.views import text
 from core.views.workspace.answers import as_word, scored_too
+from core.views.workspace.clusters import groups
 from core.views.workspace.query_sets import among, scores_by_query
 from core.views.workspace.reported import QueryScores, computed
 from core.views.workspace.robust import endured
@@ -85,9 +86,8 @@ def _scored(snapshot: Snapshot, among_runs: Sequence[str], scope: Scope, scorer:
     run, query = places(rows, run_id=run_ids, query_id=query_ids)
     values[run, query] = rows["value"].to_numpy()
     measure = Measure(ANSWER.name, k, (*said, ("scorer", scorer)))
-    return _Known(
-        measure, QueryScores(tuple(run_ids), tuple(query_ids), values), mean_interval(values, "shares")
-    )
+    ends = mean_interval(values, "shares", clusters=groups(snapshot, scope).labels(query_ids))
+    return _Known(measure, QueryScores(tuple(run_ids), tuple(query_ids), values), ends)
 
 
 _SOURCES: Mapping[str, Callable[[Snapshot, pl.DataFrame, Scope, Quality], _Found]] = {

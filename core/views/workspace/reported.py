@@ -120,7 +120,7 @@ def _with_intervals(
     scores = query_scores(snapshot, ids, quality, only=only) if ids else None
     if scores is None:
         return figures
-    low, high = mean_interval(scores.values, "shares")
+    low, high = mean_interval(scores.values, "shares", clusters=alike.labels(scores.query_ids))
     means, counts = mean(scores.values)
     units = alike.counts(scores.values, scores.query_ids)
     columns = {"run_id": scores.run_ids, "own": means, "own_n": counts, "own_low": low, "own_high": high}

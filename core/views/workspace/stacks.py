@@ -243,7 +243,7 @@ def _computed(
         nothing = {"run_id": graded.run_ids, "n": [0] * len(graded.run_ids)}
         return pl.DataFrame(nothing, schema={"run_id": pl.String, "n": pl.Int32})
     means, n = mean(values)
-    low, high = mean_interval(values, "shares")
+    low, high = mean_interval(values, "shares", clusters=alike.labels(graded.query_ids))
     worst, best = bounds(graded, measure)
     usual = None if any(n) else applies_to_none(graded, measure)
     hole, harm = (mean(at_cutoff(graded, Measure(name, measure.k)))[0] for name in ("Hole", "Harm"))
