@@ -10,9 +10,13 @@ KEY = ("run_id", "query_id", "reader", "prompt", "temperature", "mode", "k", "pa
 """What names an answer. What is not known is null; a mode that is null is `TOP_K`, a pass the only one."""
 TOP_K, GOLD_ONLY, NO_GOLD, GOLD, CLOSED_BOOK = "top_k", "gold_only", "no_gold", "gold", "none"
 HARM_BEFORE, HARM_AFTER = "harm_before", "harm_after"
-MODES = (TOP_K, GOLD_ONLY, NO_GOLD, GOLD, CLOSED_BOOK, HARM_BEFORE, HARM_AFTER)
+MODES = (
+    TOP_K, GOLD_ONLY, NO_GOLD, GOLD, CLOSED_BOOK, HARM_BEFORE, HARM_AFTER, "contradicted", "dated",
+    "adversarial",
+)  # fmt: skip
 """What an answer was written from: the first k, the gold passages among those, those without them, all gold
-passages whatever was retrieved, nothing; all gold passages with k harmful ones before or after them."""
+passages whatever was retrieved, nothing; all gold passages with k harmful ones before or after them, or with
+k made to mislead after them."""
 SCORERS = (
     "f1", "exact_match", "substring", "rougeL", "correctness", "similarity", "citation_precision",
     "citation_recall", "faithfulness", "precision", "answer_relevancy", "hallucination",

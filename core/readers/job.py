@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from typing import NamedTuple
+from zlib import crc32
 
 import polars as pl
 
@@ -22,12 +24,15 @@ from core.pipeline.sweep.problems import Problem
 from core.prices import PriceBook
 from core.providers.chat import chat_config
 from core.providers.config import ModelConfig
+from core.readers.distractors import MADE, distractor
 from core.readers.prompts import Prompt, prompt
 from core.records import JsonMap, short_hash
 from core.tables import TABLES
 
 DOSED = frozenset({"harm_before", "harm_after"})  # Modes that add harmful passages to the gold ones
-OF_GOLD = frozenset({"gold", "gold_only", "no_gold"}) | DOSED  # Modes that must know which passages are gold
+OF_GOLD = (
+    frozenset({"gold", "gold_only", "no_gold"}) | DOSED | MADE.keys()
+)  # Modes that must know which passages are gold
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +141,10 @@ class ReaderJob:
     @cached_property
     def _placed(self) -> Mapping[str, int]:
         different = dict.fromkeys(text for some in self.material.texts.values() for text in some.values())
+        made = MADE.keys() & set(self.reader.modes)
+        for mode, replay in product(sorted(made), self.material.replays):
+            for query_id in replay.ranked:
+                different |= dict.fromkeys(self.made(replay, query_id, mode, self.reader.depth))
         return {text: place for place, text in enumerate(different)}
 
     @cached_property
@@ -169,10 +178,20 @@ class ReaderJob:
             harmful = replay.harmful.get(query_id, ())[:k]
             added = harmful if gold and k is not None and len(harmful) == k else None
             return added and ((*gold, *added) if mode == "harm_after" else (*added, *gold))
+        if mode in MADE:
+            return gold if len(self.made(replay, query_id, mode, k or 0)) == k else None
         first, known = ranked[:k], set(gold)
         if mode == "top_k":
             return first
         return tuple(name for name in first if (name in known) == (mode == "gold_only")) or None
+
+    def made(self, replay: Replay, query_id: str, kind: str, most: int) -> tuple[str, ...]:
+        """Give texts of distractors made of a question's first gold passages; fewer where they give fewer."""
+        others = [answer for other, (answer, *_) in sorted(self.golds.items()) if other != query_id]
+        wrong = others[crc32(query_id.encode()) % len(others)] if others else None
+        texts = self.material.texts[replay.searched]
+        golds = (texts[name] for name in replay.gold.get(query_id, ())[:most] if name in texts)
+        return tuple(text for gold in golds if (text := distractor(kind, gold, wrong)))
 
     def manifest(self) -> JsonMap:
         """Return what is needed to repeat it, as JSON."""
@@ -208,7 +227,9 @@ class ReaderJob:
                     passages = self.sent(replay, query_id, mode, k)
                     if passages is not None:
                         texts = self.material.texts[replay.searched]
-                        places = tuple(self._placed[texts[name]] for name in passages if name in texts)
+                        shown = [texts[name] for name in passages if name in texts]
+                        shown += self.made(replay, query_id, mode, k or 0) if mode in MADE else ()
+                        places = tuple(self._placed[text] for text in shown)
                         question = self.material.questions[query_id]
                         yield Wanted(block, query_id, Call(model, name, temperature, turn, question, places))
 

@@ -139,7 +139,7 @@ _FUSIONS = (
     ),
     Fusion(
         name="rrf-boosted",
-        text="Reciprocal rank fusion in which passages that stand out by rare words count more (CLQ §5.3).",
+        text="Reciprocal rank fusion in which passages that stand out by rare words count more (CLQ §5.2).",
         fuse=_boosted,
         options=(
             Param(

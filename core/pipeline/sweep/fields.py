@@ -225,7 +225,18 @@ def searched_by(spec: JsonMap) -> Search | None:
     return Search.model_validate_json(canonical_json(spec.get("search", {})))
 
 
-Mode = Literal["top_k", "gold_only", "no_gold", "gold", "none", "harm_before", "harm_after"]
+Mode = Literal[
+    "top_k",
+    "gold_only",
+    "no_gold",
+    "gold",
+    "none",
+    "harm_before",
+    "harm_after",
+    "contradicted",
+    "dated",
+    "adversarial",
+]
 Scorer = Literal[
     "f1",
     "exact_match",
@@ -251,7 +262,7 @@ JudgeScorer = Literal[
 ]
 WORKSPACE = "workspace"  # In place of the ids of runs: every run of the collection that has rankings
 BY_DEPTH = frozenset(
-    {"top_k", "gold_only", "no_gold", "harm_before", "harm_after"}
+    {"top_k", "gold_only", "no_gold", "harm_before", "harm_after", "contradicted", "dated", "adversarial"}
 )  # Modes that are asked at every k
 
 
@@ -286,7 +297,9 @@ class Reader(Table):
         k: How many of the first passages are sent.
         modes: "top_k"; "gold_only" or "no_gold": those of them that are gold or are not; "gold": all gold
             passages; "none": no passage; "harm_before" or "harm_after": all gold passages, with the first k
-            candidates of grade 1 or 2 before or after them.
+            candidates of grade 1 or 2 before or after them; "contradicted", "dated" or "adversarial": all
+            gold passages, then k made of the first of them: with other numbers, the same as an old version,
+            or an order to answer something else.
         temperatures: Of the models that take one.
         passes: How often every question is asked.
         max_tokens: Of an answer; None = the prompt's own.

@@ -21,6 +21,9 @@ _LOOKS: Mapping[str, tuple[str, str]] = {
     "none": (theme.NEUTRAL, "dot"),
     "harm_before": (theme.OKABE_ITO[1], "longdash"),
     "harm_after": (theme.OKABE_ITO[4], "longdashdot"),
+    "contradicted": (theme.OKABE_ITO[6], "dash"),
+    "dated": (theme.OKABE_ITO[6], "dot"),
+    "adversarial": (theme.OKABE_ITO[6], "solid"),
 }
 """Colour and dash of each mode."""
 X_AXES = {"k": "passages sent, k", "tokens": "tokens sent, mean", "usd_per_1k": "$ of the reader"}

@@ -33,6 +33,9 @@ SENT = {
     "none": "closed book",
     "harm_before": "k harmful before the gold",
     "harm_after": "k harmful after the gold",
+    "contradicted": "k contradicted after the gold",
+    "dated": "k outdated after the gold",
+    "adversarial": "k adversarial after the gold",
 }
 """Passages that each mode sends to the reader."""
 Need = Literal["any", "all"]

@@ -14,6 +14,7 @@ import polars as pl
 
 from core.answers import KEY
 from core.errors import InputError, UnknownNameError
+from core.readers.distractors import MADE
 from core.readers.dose import HARMFUL
 from core.records import Batch
 from core.store import Snapshot, Store
@@ -118,6 +119,7 @@ def material(snapshot: Snapshot, collection_id: str, reader: Reader, names: Sequ
     gold = _gold(snapshot, collection_id, reader, ids)
     searched = snapshot.searched(ids)
     deep, dosed = max(1, reader.depth), bool(DOSED & set(reader.modes))
+    whole = dosed or bool(({"gold"} | MADE.keys()) & set(reader.modes))  # Whether gold passages are sent
     replays = tuple(
         Replay(
             name,
@@ -132,7 +134,7 @@ def material(snapshot: Snapshot, collection_id: str, reader: Reader, names: Sequ
     for replay in replays:
         names_of = wanted.setdefault(replay.searched, set())
         for query, ranked in replay.ranked.items():
-            names_of.update(ranked, replay.gold.get(query, ()) if dosed or "gold" in reader.modes else ())
+            names_of.update(ranked, replay.gold.get(query, ()) if whole else ())
             names_of.update(replay.harmful.get(query, ())[:deep])
     texts = {}
     for name, passages in wanted.items():
