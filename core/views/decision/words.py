@@ -415,15 +415,14 @@ def firmness(table: pl.DataFrame, decision: Decision, sure: Assessment) -> tuple
         return text.NOT_APPLICABLE, ""
     feasible = sure.p_feasible
     always = feasible is None or feasible == 1.0
+    meets = "" if always else f"; meets the limits in {text.percent(feasible)}"
     if sure.pgs is not None:
-        meets = "" if always else f"; meets the limits in {text.percent(feasible)}"
         return text.percent(sure.pgs), f"chance to be {good_enough(decision)}{meets}"
     if few(table, decision):
         kind = table["cluster_kind"][decision.chosen]
         return "unknown", f"fewer than {CLUSTERS} {'queries' if kind is None else f'{kind}s'}"
     if sure.unknown == ALONE:
-        alone = "nothing to choose from"
-        return ("–", alone) if always else (text.percent(feasible), f"to meet the limits; {alone}")
+        return "–", f"nothing to choose from{meets}"
     return "unknown", sure.unknown
 
 

@@ -214,7 +214,7 @@ def test_the_only_stack_within_the_limits_says_how_often_it_meets_them():
     feasible = view.sure.p_feasible
     assert 0.3 < feasible < 0.9
     assert firmness(TWO, view.decision, view.sure) == (
-        f"{100 * feasible:.1f} %",
-        "to meet the limits; nothing to choose from",
+        "–",
+        f"nothing to choose from; meets the limits in {100 * feasible:.1f} %",
     )
     assert sure_words(view.decision, view.sure).startswith(f"Meets the limits in {100 * feasible:.1f} % of")
