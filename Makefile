@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8501
 HOST ?= localhost
-PROCESSES ?= 1
+PROCESSES ?=
 NAME ?= $(if $(filter localhost 127.0.0.1,$(HOST)),localhost,$(shell hostname))
 # What the lock pins, by uv; by pip where uv does not reach the package index that pip is set to.
 INSTALL = $(BIN)/uv pip install --quiet --native-tls --python $(BIN)/python -c requirements.lock -r $(1) \
@@ -21,7 +21,7 @@ help: ## list the targets
 
 run: $(VENV)/.run ## start the dashboard on localhost:8501, with the demo where the store is empty (PORT, HOST, NAME, PROCESSES)
 	$(BIN)/python -m core demo --if-empty
-	$(BIN)/python -m core ui --no-browser --host $(HOST) --port $(PORT) --name $(NAME) --processes $(PROCESSES)
+	$(BIN)/python -m core ui --no-browser --host $(HOST) --port $(PORT) --name $(NAME) $(if $(PROCESSES),--processes $(PROCESSES))
 
 demo: $(VENV)/.dev ## measure the demo again: python-docs into the store, the shipped stacks (half an hour) into data/demo
 	$(BIN)/python -m core demo --measure

@@ -50,6 +50,7 @@ def main(arguments: list[str]) -> None:
     )
     parser.add_argument("--passages", type=int, help="size of the corpora of scale and scale_texts")
     parser.add_argument("--rows", type=int, help="largest size of rows")
+    parser.add_argument("--soak", type=int, help="runs of a soak of sessions, such as 3000")
     parser.add_argument("--only", help="one topic of calibration")
     parser.add_argument("--all", action="store_true", help="the long ones too")
     given = parser.parse_args(arguments)
@@ -63,6 +64,7 @@ def main(arguments: list[str]) -> None:
         console.print(f"{name}…")
         sizes = {"passages": given.passages} if name.startswith("scale") and given.passages else {}
         sizes |= {"rows": given.rows} if name == "rows" and given.rows else {}
+        sizes |= {"soak": given.soak} if name == "sessions" and given.soak else {}
         sizes |= {"only": given.only} if name == "calibration" and given.only else {}
         rows += importlib.import_module(f"bench.{name}").run(**sizes)
     OUT.parent.mkdir(parents=True, exist_ok=True)

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from http.cookies import CookieError, SimpleCookie
+from ipaddress import ip_address
 from itertools import count
 from typing import Any
 
@@ -26,6 +27,7 @@ _HEAD_BYTES = 65_536
 _HEAD_S = 5.0
 _LOOK_S = 0.02
 _BACKLOG = 128
+_MOST = 4  # processes that are started unasked
 _LARGEST = 200_000_000  # bytes of a message, as `streamlit run` has it
 
 
@@ -48,6 +50,23 @@ class Handed(socket.socket):
             raise BlockingIOError
         connection = socket.socket(fileno=handles[0])
         return connection, connection.getpeername() if connection.family != socket.AF_UNIX else None
+
+
+def loopback(host: str | None) -> bool:
+    """Tell whether a name or an address is this machine's own."""
+    if host == "localhost":
+        return True
+    try:
+        address = ip_address(host or "")
+    except ValueError:
+        return False
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
+
+
+def helping(host: str) -> int:
+    """Return how many processes help where a server listens: one core is left for all else."""
+    alone = loopback(host) or not hasattr(socket, "send_fds")
+    return 1 if alone else min(max((os.cpu_count() or 1) - 1, 1), _MOST)
 
 
 def process_of(head: bytes, processes: int) -> int | None:

@@ -2,16 +2,19 @@
 
 import os
 import signal
+import socket
 import urllib.request
 from pathlib import Path
 
 import pytest
 
-from core.processes import COOKIE, process_of
+from core.processes import COOKIE, helping, process_of
 from tests.client import Session, visiting
 from tests.server import serve_many
 
 HEAD = "GET / HTTP/1.1\r\nHost: localhost\r\n{}\r\n\r\n"
+
+EVERYWHERE = "0.0.0.0"  # noqa: S104
 
 
 @pytest.mark.parametrize(
@@ -39,6 +42,27 @@ def test_a_cut_request_names_none():
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not hasattr(socket, "send_fds"), reason="hands no connections over")
+@pytest.mark.parametrize(
+    ("host", "cores", "processes"),
+    [
+        ("localhost", 8, 1),
+        ("127.0.0.2", 8, 1),
+        ("::1", 8, 1),
+        (EVERYWHERE, 1, 1),
+        (EVERYWHERE, 2, 1),
+        (EVERYWHERE, 4, 3),
+        ("10.0.0.7", 64, 4),
+        ("clq.example.com", None, 1),
+    ],
+)
+def test_as_many_processes_as_help_draw_where_others_get_in(
+    host: str, cores: int | None, processes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.processes.os.cpu_count", lambda: cores)
+    assert helping(host) == processes
+
+
 def test_two_processes_serve_one_dashboard(demo_store: Path, tmp_path: Path):
     with serve_many(tmp_path / "log", demo_store, 2) as server:
         numbers = [_number(server.url) for _ in range(4)]

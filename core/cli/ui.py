@@ -14,7 +14,7 @@ import typer
 from core.cli.base import Context
 from core.errors import AccessError
 from core.paths import APP
-from core.processes import serve
+from core.processes import helping, serve
 
 
 def run(
@@ -26,8 +26,11 @@ def run(
     ] = "localhost",
     name: Annotated[str | None, typer.Option(help="Name that links have; by default the address.")] = None,
     processes: Annotated[
-        int, typer.Option(min=1, max=64, help="Processes that draw for visitors; more for a crowd.")
-    ] = 1,
+        int | None,
+        typer.Option(
+            min=1, max=64, help="Processes that draw; by default one, or as many as help where others get in."
+        ),
+    ] = None,
     browser: Annotated[
         bool | None, typer.Option("--browser/--no-browser", help="Open it; by default from a terminal.")
     ] = None,
@@ -45,6 +48,7 @@ def run(
         "server.showEmailPrompt": "false",
         "browser.gatherUsageStats": "false",
     }
+    processes = helping(host) if processes is None else processes
     if processes > 1:
         raise typer.Exit(_crowd(host, port, processes, settings))
     sys.argv = ["streamlit", "run", str(APP)]

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial, wraps
+from inspect import signature
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -27,17 +29,12 @@ from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import stack_table
 from core.views.workspace.view import View
 
-BY_DIGEST: dict[str | type[Any], Callable[[Any], Any]] = {
-    # Texts: Streamlit would look at each part of a tuple by itself.
-    PriceBook: lambda book: f"{book.digest} {book.name}",
-    **dict.fromkeys((Scope, Quality, Latency), repr),
-}
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 def cached(words: str | bool = False, *, entries: int = 32) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Keep what a pure function returns, by its arguments.
+    """Keep what a pure function returns, by its arguments, but for those whose names begin with "_".
 
     Args:
         words: What the page says while it runs; nothing by default.
@@ -45,13 +42,43 @@ def cached(words: str | bool = False, *, entries: int = 32) -> Callable[[Callabl
     Returns:
         A decorator. A snapshot counts by its store and revision, a price book by its digest, a view by what
         its stack table is made of (`table_key`): a function of a view must not look at limits or decision.
+        Two who ask at once wait for the same.
     """
-    keys = {
-        **BY_DIGEST,
-        View: lambda view: repr(table_key(view)),
-        Snapshot: lambda data: f"{data.revision} {data.path}",
-    }
-    return st.cache_resource(show_spinner=words, max_entries=entries, hash_funcs=keys)
+
+    def keeping(compute: Callable[P, R]) -> Callable[P, R]:
+        def kept(known: str, others: tuple[object, ...], _compute: Callable[[], R]) -> R:
+            del known, others  # the key
+            return _compute()
+
+        kept.__module__, kept.__qualname__ = compute.__module__, f"{compute.__qualname__}.kept"
+        ask = st.cache_resource(show_spinner=words, max_entries=entries, hash_funcs=_HASHED)(kept)
+        names = list(signature(compute).parameters)
+
+        @wraps(compute)
+        def asked(*args: P.args, **kwargs: P.kwargs) -> R:
+            given = {**dict(zip(names, args, strict=False)), **kwargs}
+            counted = [(name, value) for name, value in given.items() if not name.startswith("_")]
+            # Streamlit's own way through an argument costs as much as many a result.
+            known = [f"{name}={_SAID[type(value)](value)}" for name, value in counted if type(value) in _SAID]
+            others = tuple(value for _, value in counted if type(value) not in _SAID)
+            return ask("; ".join(known), others, partial(compute, *args, **kwargs))
+
+        return asked
+
+    return keeping
+
+
+_HASHED: dict[str | type[Any], Callable[[Any], str]] = {
+    PriceBook: lambda book: f"{book.digest} {book.name}",
+    View: lambda view: repr(table_key(view)),
+    Snapshot: lambda data: f"{data.revision} {data.path}",
+    **dict.fromkeys((Scope, Quality, Latency), repr),
+}
+_SAID: dict[str | type[Any], Callable[[Any], str]] = {
+    **_HASHED,
+    **dict.fromkeys((str, int, float, bool, type(None)), repr),
+}
+"""What an argument counts by, in words that say all that it is."""
 
 
 keep_by(lambda words, entries: cached(words, entries=entries))

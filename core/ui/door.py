@@ -23,7 +23,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from core.errors import AccessError, ClqError
-from core.processes import COOKIE, NUMBER
+from core.processes import COOKIE, NUMBER, loopback
 from core.views.text import plain
 
 SETTING = "CLQ_WRITE"
@@ -52,7 +52,7 @@ def from_here(bound: str | None, peer: str | None, headers: Mapping[str, str]) -
     """
     marks = any(name in _BY_PROXIES or name.startswith("x-forwarded-") for name in headers)
     host, origin = (headers.get(name, "") for name in ("host", "origin"))
-    local = all(_loopback(name) for name in (bound, peer, hostname(f"//{host}"), hostname(origin)))
+    local = all(loopback(name) for name in (bound, peer, hostname(f"//{host}"), hostname(origin)))
     return local and not marks and _same_server(origin, host)
 
 
@@ -64,7 +64,7 @@ def _same_server(origin: str, host: str) -> bool:
     if host and origin.partition("://")[2] == host:
         return True
     one, other = f"//{host}", origin
-    return _loopback(hostname(one)) and _loopback(hostname(other)) and _port(one) == _port(other)
+    return loopback(hostname(one)) and loopback(hostname(other)) and _port(one) == _port(other)
 
 
 def _port(url: str) -> int | None:
@@ -80,16 +80,6 @@ def hostname(url: str) -> str | None:
         return urlsplit(url).hostname
     except ValueError:
         return None
-
-
-def _loopback(name: str | None) -> bool:
-    if name == "localhost":
-        return True
-    try:
-        address = ip_address(name or "")
-    except ValueError:
-        return False
-    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
 def why_not(setting: str | None, *, here: bool) -> str:
@@ -202,7 +192,7 @@ def welcome(origin: str | None, host: str | None, names: Collection[str | None])
     """
     if not served_as(host, names):
         return False
-    named = hostname(origin or "") in names and not _loopback(hostname(origin or ""))
+    named = hostname(origin or "") in names and not loopback(hostname(origin or ""))
     return origin is None or named or _same_server(origin, host or "")
 
 

@@ -22,6 +22,7 @@ from streamlit.runtime.memory_session_storage import MemorySessionStorage
 from streamlit.runtime.pages_manager import PagesManager
 
 from core.extras import installed
+from core.ui.delivery import deliver_together
 from core.ui.garbage import Garbage
 
 _PACKAGES = ("core.ui", "core.views", "core.pipeline.sweep")
@@ -132,6 +133,7 @@ async def ready(_app: st.App) -> AsyncIterator[None]:
     Image.preinit()
     IMPORTS.begin(everything(), GARBAGE.settle)
     send_at_once()
+    deliver_together()
     yield
 
 

@@ -93,3 +93,15 @@ def test_a_deep_link_may_be_the_first_thing_a_fresh_server_is_asked_for(
     assert "voyage" in page.answer
     assert page.page.title() == "Headroom · CLQ Explorer"
     expect(page.page.get_by_role("button", name="Share", exact=True)).to_be_visible()
+
+
+def test_the_other_alternatives_are_sent_when_they_are_opened(server: Server, visit: Open) -> None:
+    page = visit(f"{server.url}/?ws=python-docs&sla=20")
+    dialog = page.page.get_by_test_id("stPopoverBody")
+    others = page.page.locator(".st-key-more_alternatives button")
+    before = page.answer
+    others.click()
+    expect(dialog.get_by_test_id("stDataFrame").first).to_be_visible()
+    dialog.get_by_role("button", name="Take it").first.click()
+    expect(page.page.get_by_text("in place of").first).to_be_visible()
+    assert page.answer != before

@@ -18,7 +18,7 @@ from core.views.blocks import Table
 from core.views.decision import limits as ranges
 from core.views.decision import words
 from core.views.decision.near import broken, kind, way_in
-from core.views.decision.sections import OFFERED, PRICES, STEPS
+from core.views.decision.sections import OFFERED, PRICES, STEPS, alternative_rows, price_rows
 from core.views.text import count, plain
 from core.views.workspace.view import View
 
@@ -56,27 +56,35 @@ def choice(
                 link("confidence", "Would it hold?")
 
 
-def alternatives(*, rows: pl.DataFrame, steps: pl.DataFrame, instead: str | None) -> None:
+def alternatives(*, view: View) -> None:
     """Draw the likeliest cheaper or faster stack with its price and a button; the others behind it."""
+    rest, instead = len(view.sure.alternatives) - ALTERNATIVES_SHOWN, view.decision.instead_of
     with st.container(key="alternatives", horizontal=True, gap="small", vertical_alignment="center"):
         if instead is not None:
-            st.markdown(f":blue-badge[taken by hand] in place of {plain(instead)}", width="content")
+            name = plain(str(view.table["name"][instead]))
+            st.markdown(f":blue-badge[taken by hand] in place of {name}", width="content")
             st.button("Follow the rule", key="untake", on_click=take, args=("",))
-        for row in rows.head(ALTERNATIVES_SHOWN).iter_rows(named=True):
+        for row in alternative_rows(view, ALTERNATIVES_SHOWN).iter_rows(named=True):
             said = f"{text.shorten(row['stack'], words.SHORT)}: {row['in_words']}"
             st.markdown(f":gray-badge[{OFFER}] {plain(said)}", width="content")
             st.button("Take it", key=f"take_{row['run_id']}", on_click=take, args=(row["run_id"],))
-        rest = rows.height - ALTERNATIVES_SHOWN
-        label = f"{count(rest, 'more alternative')}" if rest > 0 else "What more quality costs"
-        with st.popover(label, type="tertiary"):
-            for row in rows.slice(ALTERNATIVES_SHOWN, SHOWN).iter_rows(named=True):
-                st.markdown(f"**{plain(row['stack'])}** {plain(row['in_words'])}")
-                st.button("Take it", key=f"take_{row['run_id']}", on_click=take, args=(row["run_id"],))
-            if rows.height:
-                show.table(rows, "alternatives", show.configured(OFFERED))
-            if steps.height:
-                st.markdown(f"**{PRICES}**")
-                show.table(steps, "price_of_quality", show.configured(STEPS))
+        label = f"{count(rest, 'more alternative')}" if rest > 0 else PRICES
+        more = st.popover(label, type="tertiary", key="more_alternatives", on_change="rerun")
+        if more.open:  # what nobody looks at costs every move of a slider its time
+            with more:
+                _more(alternative_rows(view), price_rows(view))
+
+
+def _more(rows: pl.DataFrame, steps: pl.DataFrame) -> None:
+    """Draw the next alternatives with their buttons, all of them as a table, and what more quality costs."""
+    for row in rows.slice(ALTERNATIVES_SHOWN, SHOWN).iter_rows(named=True):
+        st.markdown(f"**{plain(row['stack'])}** {plain(row['in_words'])}")
+        st.button("Take it", key=f"take_{row['run_id']}", on_click=take, args=(row["run_id"],))
+    if rows.height:
+        show.table(rows, "alternatives", show.configured(OFFERED))
+    if steps.height:
+        st.markdown(f"**{PRICES}**")
+        show.table(steps, "price_of_quality", show.configured(STEPS))
 
 
 def take(run_id: str) -> None:

@@ -133,10 +133,15 @@ def graded_by(view: View) -> list[str]:
 
 def ship_it(view: View) -> Blocks:
     """Yield what hands the chosen stack back as something that runs, or why nothing does."""
-    if view.decision.chosen is not None:
+
+    def written() -> Blocks:
         how = handed(view, view.table, view.decision)
-        command = [Text(how.command, "code")] if how.command else []
-        yield Fold("Ship it", [Text(how.sentence), *command], late=True)
+        yield Text(how.sentence)
+        if how.command:
+            yield Text(how.command, "code")
+
+    if view.decision.chosen is not None:
+        yield Fold("Ship it", written(), late=True)
 
 
 def noise_said(view: View) -> str:
@@ -147,24 +152,22 @@ def noise_said(view: View) -> str:
 
 def alternatives(view: View) -> Blocks:
     """Yield what is cheaper or faster, each with what it costs in quality, and the price of quality."""
-    rows, steps = alternative_rows(view), price_rows(view)
-    if not rows.height and not steps.height:
+    if not view.sure.alternatives and not any(view.sure.prices.values()):
         return
-    taken = view.decision.instead_of
 
     def written() -> Blocks:
+        rows, steps = alternative_rows(view), price_rows(view)
         if rows.height:
             yield Text(ALTERNATIVES, "heading")
             yield Table(rows, "alternatives", OFFERED)
         if steps.height:
             yield Fold(PRICES, [Table(steps, "price_of_quality", STEPS)])
 
-    instead = None if taken is None else str(view.table["name"][taken])
-    yield Control("alternatives", {"rows": rows, "steps": steps, "instead": instead}, written)
+    yield Control("alternatives", {"view": view}, written)
 
 
-def alternative_rows(view: View) -> pl.DataFrame:
-    """Return the alternatives with their numbers in words, the likeliest as good first."""
+def alternative_rows(view: View, most: int | None = None) -> pl.DataFrame:
+    """Return the alternatives with their numbers in words, the likeliest as good first; `most` of them."""
     dollars = dollars_of(view.table)
     rows = [
         {
@@ -177,7 +180,7 @@ def alternative_rows(view: View) -> pl.DataFrame:
             "saves": words.savings(other, dollars),
             "in_words": words.price_words(other, dollars),
         }
-        for other in view.sure.alternatives
+        for other in view.sure.alternatives[:most]
     ]
     floats = ("difference", "low", "high", "p_within_delta")
     said = dict.fromkeys(("run_id", "stack", "saves", "in_words"), pl.String)
