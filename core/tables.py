@@ -18,6 +18,9 @@ GENERATE, FIRST_TOKEN = "generate", "first_token"
 """Stages: the whole answer, and its first token; the latter is a part of the former."""
 
 
+NUGGETS = 64  # Nuggets of a question at most: they are counted as bits
+
+
 @dataclass(frozen=True, slots=True)
 class Pieces:
     """Rows larger than memory: frames of one schema, any one of which fits."""
@@ -108,6 +111,9 @@ TABLES: Mapping[str, pl.Schema] = {
     # The group that a question comes from, which is the unit of resamples. kind: one of
     # `core.records.GROUPS`.
     "clusters": schema("collection_id query_id kind cluster"),
+    # Facts of a good answer to a question, and who supports them: a row for each passage that does, fully or
+    # in part; of one that none does a row without a passage. nugget: 0 to 63.
+    "nuggets": schema("golden_set_id query_id nugget:int16 text vital:bool passage_id support:float judge"),
     # Where a chunk lies in its source document: characters start_char (included) to end_char (excluded).
     "chunks": schema("collection_id passage_id source start_char:int64 end_char:int64"),
     # Grades of a golden set that are anchored to characters of source documents, so that they hold for

@@ -92,6 +92,8 @@ class _Job:
             "pool_sources": extra.pool_sources,
             "source_grades": extra.source_grades,
             "answers": extra.answers,
+            "nuggets": extra.nuggets,
+            "nuggets_listed": extra.nuggets_listed,
         }
         for name, given in (beside | perturbed).items():
             if given is not None and given.shape[:-1] != grades.shape[:-1]:
@@ -221,13 +223,13 @@ def na_reason(
         pool_grades_row: int8 [P], grades of its candidate pool; without it the pool is taken to be complete.
 
     Returns:
-        A sentence, or None when the measure applies. A measure of answers is taken not to apply: asked for a
-        query without a value, there is only one reason.
+        A sentence, or None when the measure applies. A measure of answers or nuggets is taken not to
+        apply: for a query without a value there is only one reason.
     """
     counts = np.asarray(pool_counts_row).reshape(1, 5)
     if not counts.any() and measure.info.na:
         return "No passage of the query is judged."
-    if {"answers", "perturbed"} & measure.info.needs:
+    if {"answers", "perturbed", "nuggets"} & measure.info.needs:
         return measure.info.na
     if pool_grades_row is None:
         pool_grades_row = np.repeat(np.arange(1, 6, dtype=np.int8), counts[0])

@@ -52,6 +52,9 @@ class Extra:
     # int8 [..., Q, D] by perturbation ("noise 4", "noise 4 typo 1"), the rankings of perturbed queries;
     # `ABSENT` = not run
     perturbed: Mapping[str, Grades] | None = None
+    # uint64 [..., Q, D], which nuggets of the query the passage in each slot supports, a bit each
+    nuggets: NDArray[np.uint64] | None = None
+    nuggets_listed: NDArray[np.uint64] | None = None  # uint64 [..., Q, 2], all nuggets of it, the vital ones
     # float64 [..., Q, D], correctness 0..1 of the answer from the first K passages; NaN = none
     answers: Floats | None = None
 
@@ -123,6 +126,8 @@ class Inputs(_Kept):
         pool_sources: int32 [runs, queries, P].
         source_grades: int8 [runs, queries, D].
         answers: float64 [runs, queries, D].
+        nuggets: uint64 [runs, queries, D].
+        nuggets_listed: uint64 [runs, queries, 2].
         perturbed: int8 [runs, queries, D] by perturbation.
 
     Attributes:
@@ -144,6 +149,8 @@ class Inputs(_Kept):
         pool_sources: Codes | None = None,
         source_grades: Grades | None = None,
         answers: Floats | None = None,
+        nuggets: NDArray[np.uint64] | None = None,
+        nuggets_listed: NDArray[np.uint64] | None = None,
         perturbed: Mapping[str, Grades] | None = None,
     ) -> None:
         super().__init__()
@@ -157,6 +164,7 @@ class Inputs(_Kept):
         self._pool_grades, self._candidates = pool_grades, candidates
         self._sources, self._pool_sources, self._answers = sources, pool_sources, answers
         self._source_grades = source_grades
+        self._nuggets, self._nuggets_listed = nuggets, nuggets_listed
 
     def value(self, info: MeasureInfo, values: Values, out: Scores | None = None) -> Scores:
         """Return a measure's value at every K, put into `out` if given."""
@@ -272,6 +280,24 @@ class Inputs(_Kept):
                 problem, do="Run the stacks with noise, typo, accents, case or names in the sweep."
             )
         return self.once(("perturbed", name), lambda: Inputs(given, self.judged, ahead=self._times))
+
+    def nuggets(self) -> NDArray[np.uint64]:
+        """Return the nuggets that each passage supports, as bits."""
+        given = self._nuggets
+        if given is None:
+            raise InputError("This measure needs nuggets.", do="Import them, or write them in judging.")
+        return self.once("nuggets", lambda: cutoffs_first(given, self.judged.depth, 0))
+
+    def nuggets_found(self) -> NDArray[np.uint64]:
+        """Return the nuggets that Top(K) supports, at every K."""
+        given = self.nuggets()
+        return self.once("nuggets found", lambda: np.bitwise_or.accumulate(given, axis=0))
+
+    def nuggets_listed(self) -> NDArray[np.uint64]:
+        """Return all nuggets of each query, and the vital ones: [2, runs, queries]."""
+        if self._nuggets_listed is None:
+            raise InputError("This measure needs nuggets.", do="Import them, or write them in judging.")
+        return np.moveaxis(self._nuggets_listed, -1, 0)
 
     def answers(self) -> Floats:
         """Return correctness of the answer from the first K passages, NaN where there is none."""

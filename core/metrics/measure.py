@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from types import MappingProxyType
 
 from core.errors import InputError, UnknownNameError
-from core.metrics import classical, contrast, gain, rates
+from core.metrics import classical, contrast, gain, nuggets, rates
 from core.metrics.info import MeasureInfo, Values
 from core.metrics.rates import with_ceiling
 from core.metrics.robust import robust
@@ -48,6 +48,10 @@ MEASURES: tuple[MeasureInfo, ...] = (
     classical.T_U,
     classical.NDCG_FOUND,
     contrast.SOURCE_RECALL,
+    nuggets.COVERAGE,
+    nuggets.VITAL,
+    nuggets.FOUND,
+    nuggets.REDUNDANCY,
     contrast.ALPHA_NDCG,
     contrast.NRBP,
     contrast.UDCG,

@@ -16,7 +16,7 @@ import polars as pl
 from core.answers import EARLIER, KEY, MODES
 from core.errors import InputError, UnknownNameError
 from core.records import Basis
-from core.tables import TABLES, Frame
+from core.tables import NUGGETS, TABLES, Frame
 
 Check = tuple[str, str]  # SQL condition (true or null = fine) and what is wrong otherwise, of the column {0}
 _COUNT: Check = ("{0} >= 0", "{0} is negative")
@@ -113,6 +113,14 @@ RULES: Mapping[str, Rules] = {
     "diagnostics": _rules(_DIAGNOSED, "collection_id diagnosis condition measure value"),
     "chunks": _rules("collection_id passage_id", "collection_id passage_id source start_char end_char"),
     "spans": _rules(_SPAN, f"{_SPAN} grade"),
+    "nuggets": _rules(
+        "golden_set_id query_id nugget passage_id",
+        "golden_set_id query_id nugget text vital",
+        checks={
+            "nugget": (f"{{0}} BETWEEN 0 AND {NUGGETS - 1}", f"{{0}} is not within 0 to {NUGGETS - 1}"),
+            "support": ("{0} BETWEEN 0 AND 1", "{0} is not within 0 to 1"),
+        },
+    ),
     "gradings": _rules(f"{_OF_QUERY} judge at", f"{_OF_QUERY} judge", unique=()),
     "orders": _rules(
         "golden_set_id query_id rank",

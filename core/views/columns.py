@@ -188,6 +188,12 @@ _EVERY = (
         "Smallest true difference that n queries show with 80 % power (normal approximation).",
     ),
     _score("detectable_high", "detectable, at most", "Where the spread is at its upper 80 % limit."),
+    _number(
+        "facts_per_100",
+        "new facts / 100 tokens",
+        2,
+        "Nuggets that the passages since the K before add, per 100 tokens of them.",
+    ),
     _number("needed", "n needed", 0, "Questions that would show a difference as large as observed (80 %)."),
     _number("needed_low", "at least", 0, "Fewest that may be needed: 80 % limits of this sample."),
     _number("needed_high", "at most", 0, "Plan for so many; empty where the difference may be none."),

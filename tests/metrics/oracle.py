@@ -5,6 +5,7 @@ judgements are a dictionary. `None` = not applicable.
 """
 
 import math
+from functools import partial
 
 WEIGHTING = {
     "alpha": 1.0, "cap4": 1.0, "cap3": 0.25, "b4": 0.5, "b3": 0.1, "fallback4": 1.0, "fallback3": 0.2,
@@ -271,6 +272,28 @@ def source_recall(top, judged, _k, values, world):
     return len({source(passage) for passage in top} & wanted) / len(wanted) if wanted else None
 
 
+def nugget_coverage(top, _judged, _k, _values, world, *, vital=False):
+    """Nuggets counted by hand, one after the other."""
+    listed = [each for each, is_vital in world["nuggets"].items() if is_vital or not vital]
+    told = [each for each in listed if any(each in world["supports"].get(passage, ()) for passage in top)]
+    return len(told) / len(listed) if listed else None
+
+
+def nuggets_found(top, judged, k, values, world):
+    share = nugget_coverage(top, judged, k, values, world)
+    return None if share is None else round(share * len(world["nuggets"]))
+
+
+def nugget_redundancy(top, _judged, _k, _values, world):
+    """Share of mentions that are not the first of their nugget."""
+    seen, again, mentions = set(), 0, 0
+    for passage in top:
+        for each in sorted(world["supports"].get(passage, ())):
+            mentions, again = mentions + 1, again + (each in seen)
+            seen.add(each)
+    return again / mentions if mentions else None
+
+
 def udcg(top, judged, _k, values, _world):
     """As its authors' code sums it: passage by passage, divided by how many there are, through a sigmoid."""
     if not top:
@@ -311,6 +334,10 @@ PLAIN = {
     "T_u": t_u,
     "nDCG-found": ndcg_found,
     "Source-Recall": source_recall,
+    "NuggetCoverage": nugget_coverage,
+    "VitalCoverage": partial(nugget_coverage, vital=True),
+    "Nuggets": nuggets_found,
+    "NuggetRedundancy": nugget_redundancy,
     "alpha-nDCG": alpha_ndcg,
     "NRBP": nrbp,
     "UDCG": udcg,
@@ -318,6 +345,7 @@ PLAIN = {
 ORDER_FREE = (
     "RA-nWG", "N-Recall4+", "N-Recall5", "N-Recall", "Precision4+", "Harm", "HarmUpper", "Hole", "Judged",
     "Hit", "P", "R", "F1", "Success", "F", "T", "T_u", "UDCG", "Source-Recall",
+    "NuggetCoverage", "VitalCoverage", "Nuggets", "NuggetRedundancy",
 )  # fmt: skip
 """Measures that do not depend on the order within Top(K)."""
 
@@ -334,7 +362,10 @@ def usefulness(name, judged, values, world):
     return lambda passage: adds(judged.get(passage, 0))
 
 
-def value(name, ranking, judged, k, *, values=None, pool=(), source=None, answers=None, gains=LINEAR):
+def value(
+    name, ranking, judged, k, *, values=None, pool=(), source=None, answers=None, gains=LINEAR, nuggets=None,
+    supports=None,
+):  # fmt: skip
     """Value of one measure for one query at one K.
 
     `values` holds its parameters, those left out being at their default.
@@ -347,6 +378,8 @@ def value(name, ranking, judged, k, *, values=None, pool=(), source=None, answer
         "source": source or {},
         "answers": answers or {},
         "gains": gains,
+        "nuggets": nuggets or {},
+        "supports": supports or {},
     }
     if name.startswith("%"):
         actual = PLAIN[inner](ranking[:k], judged, k, values, world)

@@ -8,6 +8,7 @@ import pytest
 
 from core.metrics import REGISTRY, Extra, Measure, Weighting, na_reason, ratio_of_means, score_at, weights
 from core.metrics.info import depths_of, sets_of
+from core.views.measures.worked import bits
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "metrics.json").read_text("utf-8"))
 
@@ -38,6 +39,9 @@ def extra(case):
         }
         made["source_grades"] = np.array([[best.get(source, 0) for source in case["sources"]]], dtype=np.int8)
         made |= {"facets": sets_of(*of), "depths": depths_of(*of)}
+    if "supports" in case:
+        made["nuggets"] = np.array([[bits(told) for told in case["supports"]]], dtype=np.uint64)
+        made["nuggets_listed"] = np.array([[bits(case["nuggets"]), bits(case["vital"])]], dtype=np.uint64)
     if "answers" in case:
         made["answers"] = np.array([[number(value) for value in case["answers"]]])
     return Extra(**made)
@@ -51,7 +55,7 @@ def test_scores(case):
     counts = np.array([case["counts"]])
     made = score_at(measure, grades, counts, pool_grades=pool, extra=extra(case))
     np.testing.assert_allclose(made, [number(case["expect"])], rtol=0, atol=1e-12)
-    if "answers" not in measure.info.needs:
+    if not {"answers", "nuggets"} & measure.info.needs:
         reason = na_reason(measure, counts[0], None if pool is None else pool[0])
         assert bool(reason) == (case["expect"] is None)
 

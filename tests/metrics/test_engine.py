@@ -67,6 +67,10 @@ def full_extra(grades):
     depths = np.tile(np.arange(5, 0, -1), (grades.shape[-2], 1))
     of_sources = {"sources": sources, "pool_sources": sources, "facets": facets, "depths": depths}
     of_sources["source_grades"] = grades
+    of_sources["nuggets"] = np.broadcast_to(
+        np.uint64(1) << (np.arange(grades.shape[-1], dtype=np.uint64) % np.uint64(6)), grades.shape
+    )
+    of_sources["nuggets_listed"] = np.full((*grades.shape[:-1], 2), 63, dtype=np.uint64)
     return Extra(**of_sources, answers=answers, perturbed={"noise 4": grades})
 
 

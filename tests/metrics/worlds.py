@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from core.metrics import Extra, score_all
 from core.metrics.info import depths_of, sets_of
+from core.views.measures.worked import bits
 from tests.metrics import oracle
 
 
@@ -17,6 +18,8 @@ class Query:
     pool: list
     source: dict = field(default_factory=dict)
     answers: dict = field(default_factory=dict)
+    nuggets: dict = field(default_factory=dict)  # number → whether it is vital
+    supports: dict = field(default_factory=dict)  # passage → numbers
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,13 @@ class World:
         return self._grid(self._rankings, self.depth, best, -1, np.int8)
 
     @property
+    def _nuggets(self):
+        def told(query, passage):
+            return bits(query.supports.get(passage, ()))
+
+        return self._grid(self._rankings, self.depth, told, 0, np.uint64)
+
+    @property
     def _rankings(self):
         return [query.ranking for query in self.queries]
 
@@ -101,6 +111,11 @@ class World:
             facets=sets_of(self._grades(judged, most), self._sources(judged, most)),
             depths=depths_of(self._grades(judged, most), self._sources(judged, most)),
             answers=answers,
+            nuggets=self._nuggets,
+            nuggets_listed=np.array(
+                [[bits(q.nuggets), bits(n for n, vital in q.nuggets.items() if vital)] for q in self.queries],
+                dtype=np.uint64,
+            ),
             perturbed={"noise 4": self._grades(self._pools, 2 * self.depth)},
         )
 
@@ -128,6 +143,8 @@ class World:
                     pool=q.pool,
                     source=q.source,
                     answers=q.answers,
+                    nuggets=q.nuggets,
+                    supports=q.supports,
                     gains=gains,
                 )
                 for k in range(1, self.depth + 1)
@@ -148,12 +165,16 @@ def queries(draw, *, pool_holds_ranking=False):
     least = len(ranking) if pool_holds_ranking else 0
     sources = draw(st.lists(st.sampled_from((None, "s1", "s2", "s3")), max_size=len(everything)))
     answers = draw(st.dictionaries(st.integers(1, 12), st.sampled_from((0.0, 0.25, 1.0)), max_size=6))
+    nuggets = dict(enumerate(draw(st.lists(st.booleans(), max_size=6))))
+    some = st.lists(st.sampled_from(sorted(nuggets)), unique=True, max_size=4) if nuggets else st.just([])
     return Query(
         judged,
         ranking,
         list(candidates[: draw(st.integers(least, len(everything)))]),
         dict(zip(everything, sources, strict=False)),
         answers,
+        nuggets,
+        {passage: draw(some) for passage in everything},
     )
 
 

@@ -187,6 +187,18 @@ def small() -> Batch:
                     "end_char": [3, 7],
                 },
             ),
+            "nuggets": frame(
+                "nuggets",
+                {
+                    "golden_set_id": ["gold"],
+                    "query_id": ["q1"],
+                    "nugget": [0],
+                    "text": ["a fact"],
+                    "vital": [True],
+                    "passage_id": ["p1"],
+                    "support": [1.0],
+                },
+            ),
             "spans": frame(
                 "spans",
                 {

@@ -57,6 +57,7 @@ def test_everything_comes_back(filled: Store) -> None:
         "answers": snapshot.answers(["a", "b"]),
         "answer_scores": snapshot.answer_scores(["a", "b"]),
         "clusters": snapshot.clusters("corpus"),
+        "nuggets": snapshot.nuggets("gold"),
         "gold_answers": snapshot.gold_answers("corpus"),
         "chunks": snapshot.chunks("corpus"),
         "spans": snapshot.spans("gold"),

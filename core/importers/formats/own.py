@@ -177,12 +177,22 @@ def _table(member: Member, table: str, entry: Mapping[str, Any]) -> pl.DataFrame
             rows = rows.with_columns(
                 pl.lit(None, schema[name]).alias(name) for name in {*schema} - {*rows.columns}
             )
-        rows = rows.select(pl.col(name).cast(dtype) for name, dtype in schema.items() if name in rows.columns)
+        rows = rows.select(
+            _typed(rows, name, dtype) for name, dtype in schema.items() if name in rows.columns
+        )
     except READ_ERRORS as error:
         raise InputError(f"The table cannot be read: {shown(error, 200)}", where=member.name) from error
     if "rows" in entry and entry["rows"] != rows.height:
         raise InputError(f"{rows.height} rows, the manifest says {shown(entry['rows'])}.", where=member.name)
     return rows
+
+
+def _typed(rows: pl.DataFrame, name: str, dtype: pl.DataType) -> pl.Expr:
+    """Return a column as its type; a delimited table writes true and false as words."""
+    if dtype == pl.Boolean and rows.schema[name] == pl.String:
+        words = {"true": True, "false": False}
+        return pl.col(name).str.to_lowercase().replace_strict(words, return_dtype=pl.Boolean)
+    return pl.col(name).cast(dtype)
 
 
 def _rows(member: Member, content: bytes, schema: pl.Schema) -> pl.DataFrame:

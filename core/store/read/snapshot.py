@@ -214,6 +214,10 @@ class Snapshot(Revision):
         """Return the right answers to the queries of a collection, sorted by query."""
         return self._rows("gold_answers", [collection_id])
 
+    def nuggets(self, golden_set_id: str) -> pl.DataFrame:
+        """Return the nuggets of a golden set with the passages that support them, sorted by query."""
+        return self._rows("nuggets", [golden_set_id])
+
     def clusters(self, collection_id: str) -> pl.DataFrame:
         """Return the groups that queries of a collection come from, sorted by query."""
         return self._rows("clusters", [collection_id])

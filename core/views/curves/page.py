@@ -26,6 +26,8 @@ from core.written import PER_1K, CostUnit
 
 MAX_DEPTH = 200
 BESIDE = ("RA-nWG", "N-Recall4+", "N-Recall5", "Precision4+", "Harm", "Hole", "Hit")
+OF_NUGGETS = ("NuggetCoverage", "Nuggets", "NuggetRedundancy")
+"""Beside these, where the golden set has nuggets."""
 COLUMNS = schema("name measure k:int32 value:float low:float high:float n:int32 basis")
 
 
@@ -53,7 +55,8 @@ def curve_table(
     ranked = runs.filter(pl.col("has_rankings"))
     parts = [pl.DataFrame(schema=COLUMNS)]
     if golden_set_id and not ranked.is_empty():
-        wanted = _wanted(telling(snapshot, golden_set_id, BESIDE), measure)
+        told = OF_NUGGETS if snapshot.nuggets(golden_set_id).height else ()
+        wanted = _wanted((*telling(snapshot, golden_set_id, BESIDE), *told), measure)
         graded = evidence(snapshot, ranked["run_id"].to_list(), golden_set_id, wanted, only=only)
         parts.append(_computed(graded, ranked, measure, wanted, alike))
     rest = runs.filter(~pl.col("has_rankings"))
@@ -200,8 +203,31 @@ class CurvesView:
 
 
 def against(table: pl.DataFrame, sent: pl.DataFrame) -> pl.DataFrame:
-    """Add what Top(K) weighs to every point of the curves, from `core.views.curves.cuts.tokens_sent`."""
-    return table.join(sent, on=["name", "k"], how="left", maintain_order="left")
+    """Add what Top(K) weighs to every point of the curves, from `core.views.curves.cuts.tokens_sent`.
+
+    Of the measure Nuggets also facts_per_100: the new ones that 100 tokens more bring, from the K before.
+    """
+    rows = table.join(sent, on=["name", "k"], how="left", maintain_order="left")
+    of = ["name", "measure"]
+    more, longer = (
+        (pl.col(name) - pl.col(name).shift(1, fill_value=0.0)).over(of, order_by="k")
+        for name in ("value", "tokens")
+    )
+    told = (pl.col("measure") == OF_NUGGETS[1]) & (longer > 0)
+    return rows.with_columns(facts_per_100=pl.when(told).then(100 * more / longer))
+
+
+def new_facts(rows: pl.DataFrame, name: str, k: int) -> str:
+    """Say what 100 tokens more bring a stack at the first passage and at a cutoff; takes `against`."""
+    known = rows.filter(pl.col("name") == name).drop_nulls("facts_per_100").sort("k")
+    upto = known.filter(pl.col("k") <= k)
+    if upto.is_empty():
+        return ""
+    first, last = upto.row(0, named=True), upto.row(-1, named=True)
+    return (
+        f"{name}: 100 tokens bring {first['facts_per_100']:.2f} new facts at K = {first['k']}, "
+        f"{last['facts_per_100']:.2f} at K = {last['k']} ({text.sample(last['n'])})."
+    )
 
 
 def curves(
@@ -298,7 +324,9 @@ def _band(rows: pl.DataFrame, colour: str, name: str) -> theme.Spec:
 
 def _beside(table: pl.DataFrame, colours: Mapping[str, str], title: str) -> go.Figure:
     """Draw small multiples of the other measures that some stack has at two points; ↓ = lower is better."""
-    there = [name for name in BESIDE if table.filter(pl.col("measure") == name)["x"].n_unique() > 1]
+    there = [
+        name for name in (*BESIDE, *OF_NUGGETS) if table.filter(pl.col("measure") == name)["x"].n_unique() > 1
+    ]
     titles = [name if REGISTRY[name].higher_is_better else f"{name} ↓" for name in there]
     panels = theme.Panels(titles, x=title)
     for panel, measure in enumerate(there):

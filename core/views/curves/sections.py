@@ -75,8 +75,12 @@ def by_cutoff(view: View, ask: Ask) -> Blocks:
         yield Chart(curves.beside, "measures", "Every other measure of the same stacks")
     else:
         yield Text(page.NO_OTHERS, "caption")
+    if facts := page.new_facts(rows, best or names[0], view.quality.k):
+        yield Text(facts, "caption")
     own_first = rows.sort(pl.col("measure") != view.quality.bare, maintain_order=True)
-    yield Table(own_first, "curves", POINTS, ("basis", "tokens_low", "tokens_high", "counted"))
+    yield Table(
+        own_first, "curves", POINTS, ("facts_per_100", "basis", "tokens_low", "tokens_high", "counted")
+    )
 
 
 @section("by candidate depth", "How does quality change with the candidates that the reranker sees (K)?")

@@ -160,6 +160,7 @@ class StoreShelf:
         frames = {
             "judgements": self._snapshot.judgements(golden_set_id),
             "spans": self._snapshot.spans(golden_set_id),
+            "nuggets": self._snapshot.nuggets(golden_set_id),
         }
         return Batch(
             golden_sets=tuple(records(GoldenSet, rows)),

@@ -17,6 +17,7 @@ _NEEDS = {
     "sources": "passages with their source",
     "answers": "answers with grades",
     "perturbed": "runs of perturbed queries",
+    "nuggets": "nuggets",
 }
 
 

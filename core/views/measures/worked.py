@@ -6,7 +6,7 @@ and compares it with what the engine says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +32,9 @@ PASSAGES: tuple[tuple[str, int, str], ...] = (
 RANKING = "buafcd"  # What the run ranks, first rank first; its candidate pool is the same passages
 NOISY = "ufdbga"  # What it ranks for the query perturbed, in whatever way
 ANSWERS = (0.0, 0.0, 0.25, 0.5, 0.75, 1.0)  # Correctness of the answer from the first 1, 2, … passages
+NUGGETS: dict[str, tuple[int, ...]] = {"a": (1, 2), "b": (1,), "c": (2, 3), "d": (4,), "f": (), "u": ()}
+"""Which of the example's nuggets each ranked passage supports; of five, 1 to 3 are vital."""
+LISTED, VITALS = frozenset(range(1, 6)), frozenset(range(1, 4))
 DEEPEST = len(RANKING)
 GRADES = {name: grade for name, grade, _ in PASSAGES}
 SOURCES = {name: source for name, _, source in PASSAGES}
@@ -251,6 +254,18 @@ def _source_recall(ranked: Ranked) -> str:
     return f"{len(wanted & {SOURCES[name] for name in ranked.top})} / {len(wanted)}"
 
 
+def _coverage(listed: frozenset[int]) -> Callable[[Ranked], str]:
+    return lambda ranked: f"{len(listed & _told(ranked))} / {len(listed)}"
+
+
+def _told(ranked: Ranked) -> set[int]:
+    return {nugget for name in ranked.top for nugget in NUGGETS[name]}
+
+
+def _redundancy(ranked: Ranked) -> str:
+    return f"1 − {len(_told(ranked))} / {sum(len(NUGGETS[name]) for name in ranked.top)}"
+
+
 def _udcg(ranked: Ranked) -> str:
     use, pull, distraction = (ranked.param(name) for name in ("use", "pull", "distraction"))
     gain = f"({use}·{ranked.found} − {distraction}·{pull}·{ranked.k - ranked.found}) / {ranked.k}"
@@ -287,6 +302,10 @@ _EXPRESSIONS: dict[str, Callable[[Ranked], str]] = {
     "T_u": _t_unnormalised,
     "nDCG-found": _ndcg_found,
     "Source-Recall": _source_recall,
+    "NuggetCoverage": _coverage(LISTED),
+    "VitalCoverage": _coverage(VITALS),
+    "Nuggets": lambda ranked: f"{len(_told(ranked))}",
+    "NuggetRedundancy": _redundancy,
     "alpha-nDCG": _alpha_ndcg,
     "NRBP": _nrbp,
     "UDCG": _udcg,
@@ -355,6 +374,11 @@ def worked(measure: Measure) -> Worked:
     return Worked(measure, steps, step, value, None)
 
 
+def bits(numbers: Iterable[int]) -> int:
+    """Return a set of small numbers as bits."""
+    return sum(1 << number for number in numbers)
+
+
 def _value(measure: Measure) -> float | None:
     """Return the engine's value of a measure for the example; None where it has none."""
     grades = np.array([[GRADES[name] for name in RANKING]], dtype=np.int8)
@@ -372,6 +396,8 @@ def _value(measure: Measure) -> float | None:
         facets=sets_of(judged, sources(JUDGED)),
         depths=depths_of(judged, sources(JUDGED)),
         answers=np.array([ANSWERS]),
+        nuggets=np.array([[bits(NUGGETS[name]) for name in RANKING]], dtype=np.uint64),
+        nuggets_listed=np.array([[bits(LISTED), bits(VITALS)]], dtype=np.uint64),
         perturbed=dict.fromkeys(
             chosen(measure.values), np.array([[GRADES[name] for name in NOISY]], dtype=np.int8)
         ),
@@ -387,10 +413,10 @@ def _notes(ranked: Ranked) -> list[str]:
         return [_weights_in_words(ranked)] + (
             [_sources_in_words("counts beta of its weight")] if name.startswith("Novelty") else []
         )
-    if name == "Source-Recall":
-        return [_sources_in_words("adds nothing")]
-    if name in ("alpha-nDCG", "NRBP"):
-        return [_sources_in_words("loses alpha of its worth, each time")]
+    if name in _REPEATS:
+        return [_sources_in_words(_REPEATS[name])]
+    if "nuggets" in ranked.measure.info.needs:
+        return [_nuggets_in_words(ranked)]
     if name in ("Harm", "HarmUpper", "Hole", "Judged", "nDCG", "ERR"):
         return []
     if name == "Acc|Hit":
@@ -399,6 +425,18 @@ def _notes(ranked: Ranked) -> list[str]:
     return [
         f"Of these, {ranked.found} {words} grade {ranked.rel} or more; in the golden set {ranked.present}."
     ]
+
+
+_REPEATS = {
+    "Source-Recall": "adds nothing",
+    **dict.fromkeys(("alpha-nDCG", "NRBP"), "loses alpha of its worth, each time"),
+}
+"""Measures of sources: what becomes of a passage that repeats one."""
+
+
+def _nuggets_in_words(ranked: Ranked) -> str:
+    told = (f"{name} {', '.join(map(str, NUGGETS[name])) or 'none'}" for name in ranked.top)
+    return f"Nuggets 1 to {len(LISTED)}, of which 1 to {len(VITALS)} are vital. Supported: {'; '.join(told)}."
 
 
 def _weights_in_words(ranked: Ranked) -> str:

@@ -263,7 +263,29 @@ def _extra(snapshot: Snapshot, golden_set_id: str, graded: Evidence, needs: froz
         )
         if "pool" in needs:
             extra = replace(extra, pool_sources=_pool_sources(snapshot, golden_set_id, graded))
+    if "nuggets" in needs:
+        found, listed = _nuggets(snapshot, golden_set_id, graded)
+        extra = replace(extra, nuggets=found, nuggets_listed=listed)
     return extra
+
+
+def _nuggets(
+    snapshot: Snapshot, golden_set_id: str, graded: Evidence
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+    """Return the nuggets that ranked passages support [runs, queries, depth], and those listed [.., 2]."""
+    rows = snapshot.nuggets(golden_set_id).filter(pl.col("query_id").is_in(graded.query_ids))
+    shape = graded.grades.shape
+    found, listed = np.zeros(shape, dtype=np.uint64), np.zeros((shape[1], 2), dtype=np.uint64)
+    bit = np.left_shift(np.uint64(1), rows["nugget"].to_numpy().astype(np.uint64))
+    (query,) = places(rows, query_id=graded.query_ids)
+    for column, kept in enumerate((np.full(rows.height, True), rows["vital"].to_numpy().astype(bool))):
+        np.bitwise_or.at(listed[:, column], query[kept], bit[kept])
+    told = rows.with_columns(bit=pl.Series(bit, dtype=pl.UInt64)).filter(pl.col("support") >= 1)
+    ranked = snapshot.rankings(graded.run_ids, stage="final").join(told, on=["query_id", "passage_id"])
+    ranked = ranked.filter(pl.col("rank") <= shape[2])
+    run, asked = places(ranked, run_id=graded.run_ids, query_id=graded.query_ids)
+    np.bitwise_or.at(found, (run, asked, ranked["rank"].to_numpy() - 1), ranked["bit"].to_numpy())
+    return found, np.broadcast_to(listed, (shape[0], *listed.shape))
 
 
 def _pool_sources(snapshot: Snapshot, golden_set_id: str, graded: Evidence) -> npt.NDArray[np.int32]:

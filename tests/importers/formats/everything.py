@@ -128,6 +128,19 @@ def everything() -> Batch:
             "answer_scores": frame(
                 "answer_scores", [{"run_id": "r-1", "query_id": "q", "k": 0, "scorer": "f1", "value": 0.5}]
             ),
+            "nuggets": frame(
+                "nuggets",
+                {
+                    "golden_set_id": ["g"],
+                    "query_id": ["q"],
+                    "nugget": [3],
+                    "text": ["a fact"],
+                    "vital": [False],
+                    "passage_id": ["p1"],
+                    "support": [0.5],
+                    "judge": ["nuggetizer"],
+                },
+            ),
             "clusters": frame(
                 "clusters",
                 [{"collection_id": "c", "query_id": "q", "kind": "session", "cluster": "s"}],

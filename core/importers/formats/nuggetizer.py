@@ -1,0 +1,144 @@
+"""Nuggets of castorini's nuggetizer (AutoNuggetizer, arXiv:2504.15068), and the passages that support them.
+
+JSON lines: lists {qid, query, nuggets[{text, importance}]}, and assignments to retrieved passages, which add
+docid and, by nugget, assignment (support, partial_support, not_support). A nugget is known by its text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from core.errors import InputError
+from core.importers.base import Format, Import, Options, counted, frames_of, merged
+from core.importers.judgements import golden_set
+from core.importers.read.jsons import Json, expect, identifier, items, json_rows, outline, text
+from core.importers.read.member import Archive, Member, members_of
+from core.importers.read.rows import refuse
+from core.importers.read.text import place, quoted
+from core.importers.report import TAKEN
+from core.importers.runs import collection_of
+from core.tables import NUGGETS
+
+_SUPPORT = {"support": 1.0, "partial_support": 0.5, "not_support": 0.0}
+_VITAL = {"vital": True, "okay": False, "ok": False}
+_KEYS = ("qid", "nuggets.text", "nuggets.importance")
+_TEXTS = dict.fromkeys(("query", "text", "candidate_text"), "the texts of the collection count")
+_OTHER = {"nuggets.*": "how it came to be", "*": "how it came to be"}
+_ROWS = pl.Schema({
+    "query_id": pl.String(), "passage_id": pl.String(), "text": pl.String(), "vital": pl.Boolean(),
+    "support": pl.Float64(), "line": pl.Int64(),
+})  # fmt: skip
+_OF_ANSWERS = "nuggets assigned to answers: coverage here is that of passages"
+
+
+class Nuggetizer(Format):
+    """Lists and assignments of nuggets: a golden set whose grades follow from them."""
+
+    name, title = "nuggetizer", "AutoNuggetizer: nuggets and their assignment to passages (JSON lines)"
+    takes = {
+        "nuggets": "each nugget, and each passage that supports it, fully or in part",
+        "judgements": "of assigned passages: 5 supports a vital nugget, 4 another, 3 in part, 1 none",
+    }
+    recognised = "JSON lines with qid and nuggets of text and importance"
+    traps = (
+        "Assignments to answers are left out and counted.",
+        "Nuggets that only a list has are missing from every passage.",
+    )
+    names_collection = 1
+    known = {
+        "list": {**dict.fromkeys(_KEYS, TAKEN), **_TEXTS, **_OTHER},
+        "assigned": {
+            **dict.fromkeys((*_KEYS, "docid", "nuggets.assignment"), TAKEN), **_TEXTS, **_OTHER,
+        },
+        "answers": {"*": _OF_ANSWERS, "nuggets.*": _OF_ANSWERS},
+    }  # fmt: skip
+
+    @staticmethod
+    def kind(member: Member) -> str | None:
+        paths = outline(member).keys()
+        if not {"qid", "nuggets[].text", "nuggets[].importance"} <= paths:
+            return None
+        if "nuggets[].assignment" not in paths:
+            return "list"
+        return "assigned" if "docid" in paths else "answers"
+
+    def read(self, archives: Sequence[Archive], options: Options) -> Import:
+        """Read all files together: a list says which nuggets there are, assignments who supports them."""
+        members = [member for member in members_of(archives) if self.kind(member) != "answers"]
+        if not members:
+            problem = "Only assignments to answers are here."
+            raise InputError(problem, do="Assign the nuggets to passages (--input-kind retrieval).")
+        rows = pl.concat([pl.DataFrame(_told(member), schema=_ROWS, orient="row") for member in members])
+        first = members[0]
+        told = rows.filter(pl.col("passage_id").is_not_null())
+        if told.is_empty():
+            problem = "No passage is said to support a nugget."
+            raise InputError(problem, where=first.name, do="Bring the assignments to passages beside it.")
+        numbered = _numbered(rows, first.name)
+        own = pl.when(pl.col("vital")).then(3).otherwise(2)
+        grade = pl.when(pl.col("support") == 1).then(own).when(pl.col("support") > 0).then(1).otherwise(0)
+        graded = told.group_by("query_id", "passage_id", maintain_order=True).agg(
+            grade.max().cast(pl.String).alias("grade"), pl.col("line").first()
+        )
+        named = options if options.grades else replace(options, grades="0-3")
+        judged = golden_set(graded, first.name, f"{first.stem}-nuggets", named, "nuggetizer")
+        (made,) = judged.golden_sets
+        frames = frames_of(nuggets=_stored(numbered, made.golden_set_id))
+        left = counted({_OF_ANSWERS: len(members_of(archives)) - len(members)}, first.name)
+        return merged((
+            Import(collections=collection_of(options, "imported: nuggetizer")), judged,
+            Import(frames=frames, left_out=left),
+        ))  # fmt: skip
+
+
+def _told(member: Member) -> Iterator[tuple[object, ...]]:
+    """Yield a row per nugget of each line."""
+    for number, line in json_rows(member):
+        where = place(member.name, number)
+        query, passage = identifier(line, "qid", where), identifier(line, "docid", where)
+        if query is None:
+            raise InputError("There is no 'qid' here.", where=where)
+        for nugget in items(line, "nuggets", where) or ():
+            yield (query, passage, *_nugget(nugget, passage is not None, where), number)
+
+
+def _nugget(nugget: Json, assigned: bool, where: str) -> tuple[str, bool, float | None]:
+    importance, said = text(nugget, "importance", where) or "vital", text(nugget, "assignment", where)
+    if importance not in _VITAL:
+        raise InputError(f"The importance is {quoted(importance)}; it is vital or okay.", where=where)
+    if assigned and said not in _SUPPORT:
+        problem = f"The assignment is {quoted(said or '')}; it is one of {', '.join(_SUPPORT)}."
+        raise InputError(problem, where=where)
+    return (
+        expect(nugget, "text", str, where),
+        _VITAL[importance],
+        _SUPPORT[said] if assigned and said else None,
+    )
+
+
+def _numbered(rows: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Give nuggets of a query their number, by the first line; refuse two importances and too many."""
+    several = rows.filter(pl.col("vital").n_unique().over("query_id", "text") > 1)
+    refuse(several, "The nugget is vital on one line and okay on another.", name)
+    listed = rows.unique(["query_id", "text"], keep="first", maintain_order=True).select("query_id", "text")
+    listed = listed.with_columns(nugget=pl.int_range(pl.len()).over("query_id"))
+    numbered = rows.join(listed, on=["query_id", "text"], how="left", maintain_order="left")
+    problem = f"Query {{query_id}} has more than {NUGGETS} nuggets."
+    refuse(numbered.filter(pl.col("nugget") >= NUGGETS), problem, name)
+    return numbered
+
+
+def _stored(rows: pl.DataFrame, golden_set_id: str) -> pl.DataFrame:
+    """Return rows of the table "nuggets": supporters, and nuggets that nobody supports once each."""
+    some = rows.filter(pl.col("support") > 0).unique(
+        ["query_id", "nugget", "passage_id"], keep="first", maintain_order=True
+    )
+    none = rows.join(some, on=["query_id", "nugget"], how="anti").unique(
+        ["query_id", "nugget"], keep="first", maintain_order=True
+    )
+    bare = none.with_columns(passage_id=pl.lit(None, pl.String), support=pl.lit(None, pl.Float64))
+    told = pl.concat([some, bare]).sort("query_id", "nugget", maintain_order=True)
+    return told.with_columns(golden_set_id=pl.lit(golden_set_id), judge=pl.lit("nuggetizer")).drop("line")
