@@ -74,6 +74,8 @@ SETTINGS: Mapping[str, Setting] = {
     "live": Setting("traces that are watched", dependent=True),
     "proxy": Setting("proxy that is watched", dependent=True),
     "wins": Setting("windows of time", number=True),
+    "drawn": Setting("share of the traces to judge, %", number=True),
+    "before": Setting("judged queries for reference", number=True),
     "noisy": Setting("stack whose queries were perturbed", dependent=True),
     "typed": Setting("perturbation of the query", dependent=True),
     "depth": Setting("passages shown of a ranking"),

@@ -143,4 +143,4 @@ def chart(table: pl.DataFrame, needed: float, name: str) -> go.Figure:
     dotted = {"color": theme.NEUTRAL, "width": 1, "dash": "dot"}
     panels.figure.add_hline(y=needed, line=dotted, **panels.at(1))
     panels.figure.update_yaxes(type="log", **panels.at(1))
-    return panels.figure.update_layout(showlegend=False)
+    return panels.figure.update_layout(showlegend=False).update_xaxes(range=[0, table.height + 1])
