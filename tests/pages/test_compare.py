@@ -135,7 +135,7 @@ def test_the_tolerance_moves_wins_to_ties_and_nothing_else(open_page: OpenPage, 
 def test_bca_moves_the_interval_and_nothing_else(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "compare", stack=SPARSE, vs=HYBRID, ci="BCa")
     assert_sound(app)
-    assert "BCa interval" in everything(app)
+    assert "interval by BCa" in everything(app)
     corrected = comparisons(app).row(0, named=True)
     plain = comparisons(open_page(demo_store, "compare", stack=SPARSE, vs=HYBRID)).row(0, named=True)
     assert (corrected["low"], corrected["high"]) != (plain["low"], plain["high"])
