@@ -13,7 +13,7 @@ from core.errors import ClqError, InputError, UnknownNameError
 from core.files import write_json
 from core.pipeline.evaluate.artifacts import Artifacts
 from core.pipeline.evaluate.folder import Block, Folder, Measurements, find, folder_of, folders
-from core.pipeline.evaluate.measure import in_order
+from core.pipeline.evaluate.measure import in_order, places
 from core.pipeline.evaluate.steps import Step
 from core.records import now
 
@@ -141,7 +141,7 @@ def test_evaluations_are_found_by_name_or_id(tmp_path: Path):
 def test_measurements_survive_the_process(tmp_path: Path):
     path = tmp_path / "m.sqlite"
     first, began = Measurements(path), now()
-    first.put("s", "1.1", Block(np.array([1.0, 2.0]), np.array([0.5, 0.25]), 3.0))
+    first.put("s", "1.1", Block(np.array([1.0, 2.0]), np.array([0.5, 0.25]), 3.0, places([1, 0])))
     first.put("s", "1.2", Block(np.array([4.0, 5.0]), None))
     first.begin_round(1, began)
     first.close()
@@ -150,13 +150,19 @@ def test_measurements_survive_the_process(tmp_path: Path):
     assert one is not None
     assert other is not None
     assert (one.ms.tolist(), one.cpu_ms.tolist(), one.waited_ms) == ([1, 2], [0.5, 0.25], 3)
-    assert (other.ms.tolist(), other.cpu_ms) == ([4, 5], None)
+    assert (other.ms.tolist(), other.cpu_ms, other.place) == ([4, 5], None, None)
+    assert one.place is not None
+    assert one.place.tolist() == [2, 1]
     assert again.get("s", "2.1") is None
     again.begin_round(1, now())
     again.end_round(1, began)
     again.end_round(1, now())
     assert again.rounds() == {1: (began, began)}
     again.close()
+
+
+def test_places_say_as_which_query_each_was_asked():
+    assert places([2, 0, 3, 1]).tolist() == [2, 4, 1, 3]
 
 
 @pytest.mark.parametrize("workers", [1, 4])
