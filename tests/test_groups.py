@@ -184,3 +184,4 @@ def test_below_eight_groups_chances_are_unknown(tmp_path: Path):
     assert "7 documents" in json.dumps(page.data)
     pairs = decision.page("compare").tables["differences"]
     assert pairs["p_holm"].null_count() == pairs.height
+    assert set(pairs["verdict"]) == {"unknown: fewer than 8 groups"}

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from core.errors import InputError
 from core.records import Basis
+from core.stats.intervals import Labels
 from core.stats.latency import p95_reason
 from core.stats.means import Of, mean_interval
 
@@ -310,7 +311,7 @@ class Estimate:
     high: float | None
 
 
-def estimates(*scores: Floats, of: Of) -> list[Estimate]:
+def estimates(*scores: Floats, of: Of, clusters: Labels | None = None) -> list[Estimate]:
     """Return means over the same queries with their 95 % intervals.
 
     The routing is held fixed: the interval tells what other queries of this kind would change, not what
@@ -318,10 +319,10 @@ def estimates(*scores: Floats, of: Of) -> list[Estimate]:
 
     Args:
         scores: Each [Q].
-        of: As `core.stats.means.mean_interval` takes it.
+        of: As `core.stats.means.mean_interval` takes it, like clusters.
     """
     table = np.vstack(scores)
-    low, high = mean_interval(table, of)
+    low, high = mean_interval(table, of, clusters=clusters)
     ends = zip(low, high, strict=True)
     bounds = [(None, None) if np.isnan(a) else (float(a), float(b)) for a, b in ends]
     return [Estimate(float(row.mean()), *pair) for row, pair in zip(table, bounds, strict=True)]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from core.pipeline.query.perturb import shown
 from core.records import canonical_json, stack_label
 from core.stats.correlation import order_agreement, top_agreement
+from core.stats.intervals import Labels
 from core.stats.means import Of, mean_interval
 
 CLEAN, NONE = "", "none"
@@ -87,6 +88,7 @@ def effects(
     rows: pl.DataFrame,
     values: Mapping[str, Floats],
     alike: Callable[[str, str], tuple[float | None, float | None]],
+    clusters: Labels | None = None,
 ) -> pl.DataFrame:
     """Work out what perturbing costs each stack, and what each rewrite wins back.
 
@@ -94,6 +96,7 @@ def effects(
         rows: `SIBLINGS`.
         values: Values per query by run, of the same queries in the same order; NaN = not applicable.
         alike: Overlap@K and tau of two runs' rankings.
+        clusters: Per query, as `core.stats.means.mean_interval` takes them.
 
     Returns:
         `EFFECTS`: quality with its 95 % interval; change = quality minus that of the same stack and rewrite
@@ -111,9 +114,9 @@ def effects(
             {
                 **row,
                 "n": int(np.isfinite(own).sum()),
-                **mean_of("quality", own, ends=("low", "high")),
-                **(mean_of("change", own - values[clean]) if clean else {}),
-                **(mean_of("won", own - values[plain]) if plain else {}),
+                **mean_of("quality", own, clusters, ends=("low", "high")),
+                **(mean_of("change", own - values[clean], clusters) if clean else {}),
+                **(mean_of("won", own - values[plain], clusters) if plain else {}),
                 "overlap": overlap,
                 "tau": tau,
             }
@@ -121,10 +124,13 @@ def effects(
     return pl.DataFrame(records, schema=EFFECTS)
 
 
-def mean_of(name: str, values: Floats, ends: tuple[str, str] | None = None) -> dict[str, float | None]:
+def mean_of(
+    name: str, values: Floats, clusters: Labels | None = None, *, ends: tuple[str, str] | None = None
+) -> dict[str, float | None]:
     """Return a mean with its 95 % interval, as columns; null where nothing is known.
 
     Args:
+        clusters: Per query, as `core.stats.means.mean_interval` takes them.
         ends: Columns of the interval of shares; None = those of a difference, after its name.
     """
     of: Of = "differences" if ends is None else "shares"
@@ -132,7 +138,7 @@ def mean_of(name: str, values: Floats, ends: tuple[str, str] | None = None) -> d
     known = values[np.isfinite(values)]
     if not len(known):
         return dict.fromkeys((name, *ends))
-    low, high = mean_interval(values, of)
+    low, high = mean_interval(values, of, clusters=clusters)
     values_of = (float(known.mean()), float(low[0]), float(high[0]))
     return {
         key: value if np.isfinite(value) else None

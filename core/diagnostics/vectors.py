@@ -59,7 +59,8 @@ def similarities(
         base = cosine if base is None else base
         records.append({
             "perturb": f"noise {level}", "reference": "query" if references is None else "restatement",
-            "n": len(texts), **mean_of("cosine", cosine, ("low", "high")), **mean_of("drop", cosine - base),
+            "n": len(texts), **mean_of("cosine", cosine, ends=("low", "high")),
+            **mean_of("drop", cosine - base),
             "share": float((cosine - base).mean() / base.mean()),
         })  # fmt: skip
     return pl.DataFrame(records, schema=SIMILARITIES)

@@ -14,7 +14,7 @@ import polars as pl
 from core.answers import TOP_K
 from core.readers.curves import by_query
 from core.stats.fieller import fieller
-from core.stats.intervals import Sample
+from core.stats.intervals import Alike, Sample, singly
 from core.stats.means import mean_interval
 from core.tables import schema
 
@@ -33,13 +33,16 @@ CROSSED = schema(
 )
 
 
-def per_recall(scores: pl.DataFrame, scorer: str, of: str, base: str, recall: pl.DataFrame) -> pl.DataFrame:
+def per_recall(
+    scores: pl.DataFrame, scorer: str, of: str, base: str, recall: pl.DataFrame, *, alike: Alike = singly
+) -> pl.DataFrame:
     """Divide what a reader gains from one stack over another by what recall gains (RAGGED §7.1).
 
     Args:
         scores: Rows of "answer_scores".
         of: A run_id, like `base`, which is subtracted.
         recall: run_id, query_id, k, value (0..1) of both.
+        alike: As of `core.readers.curves.points`.
 
     Returns:
         `PER_RECALL`, a row per reader: gains in points; the interval is Fieller's, and null where recall does
@@ -55,7 +58,8 @@ def per_recall(scores: pl.DataFrame, scorer: str, of: str, base: str, recall: pl
     )
     told = []
     for who, part in _over_k(less, WHO, ("value", "recall")).items():
-        sample = Sample.ratios(part["value"].to_numpy(), part["recall"].to_numpy())
+        labels = alike(part["query_id"].to_list())
+        sample = Sample.ratios(part["value"].to_numpy(), part["recall"].to_numpy(), labels)
         ends = (float(end[0]) for end in fieller(sample))
         ratio = float(sample.estimate()[0])
         told.append((*who, part["value"].mean(), part["recall"].mean(), ratio, *ends, part.height))
@@ -63,7 +67,7 @@ def per_recall(scores: pl.DataFrame, scorer: str, of: str, base: str, recall: pl
     return made.with_columns(pl.col("per_recall", "per_recall_low", "per_recall_high").fill_nan(None))
 
 
-def crossed(scores: pl.DataFrame, scorer: str, of: str, base: str) -> pl.DataFrame:
+def crossed(scores: pl.DataFrame, scorer: str, of: str, base: str, alike: Alike = singly) -> pl.DataFrame:
     """Tell whether the gains of a stack and of a prompt add up: two stacks × two prompts.
 
     Returns:
@@ -78,12 +82,14 @@ def crossed(scores: pl.DataFrame, scorer: str, of: str, base: str) -> pl.DataFra
         told += [
             (reader, temperature, *pair, *figures)
             for pair in pairs
-            if (figures := _effects(part, pair, (base, of)))
+            if (figures := _effects(part, pair, (base, of), alike))
         ]
     return pl.DataFrame(told, schema=CROSSED, orient="row")
 
 
-def _effects(part: pl.DataFrame, prompts: Sequence[str], runs: Sequence[str]) -> list[float | int | None]:
+def _effects(
+    part: pl.DataFrame, prompts: Sequence[str], runs: Sequence[str], alike: Alike
+) -> list[float | int | None]:
     """Return the effects of one reader, each with its interval, and the number of questions."""
     cells = [part.filter(run_id=run, prompt=prompt).select("query_id", "k", "value")
              for prompt in prompts for run in runs]  # fmt: skip
@@ -98,7 +104,7 @@ def _effects(part: pl.DataFrame, prompts: Sequence[str], runs: Sequence[str]) ->
     base_first, of_first, base_second, of_second = single.select(names).to_numpy().T
     first, second = of_first - base_first, of_second - base_second
     effects = np.stack([first, second, base_second - base_first, of_second - of_first, second - first])
-    low, high = mean_interval(effects, "differences")
+    low, high = mean_interval(effects, "differences", clusters=alike(single["query_id"].to_list()))
     ends = np.stack([effects.mean(axis=1), low, high], axis=1).ravel()
     return [*(None if np.isnan(end) else float(end) for end in ends), single.height]
 

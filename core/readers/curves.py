@@ -19,6 +19,7 @@ import polars as pl
 from core.answers import CLOSED_BOOK, TOP_K, share
 from core.errors import InputError
 from core.readers.depth import DELTA, EPSILON, PLATEAU, depth_of
+from core.stats.intervals import Alike, singly
 from core.stats.means import Of, mean_interval
 from core.tables import schema
 
@@ -62,12 +63,15 @@ def by_query(scores: pl.DataFrame, scorer: str) -> pl.DataFrame:
     return pl.concat([answers, means], how="diagonal").sort(*POINT, "query_id")
 
 
-def points(scores: pl.DataFrame, scorer: str, *, only: pl.DataFrame | None = None) -> pl.DataFrame:
+def points(
+    scores: pl.DataFrame, scorer: str, *, only: pl.DataFrame | None = None, alike: Alike = singly
+) -> pl.DataFrame:
     """Return the score at every k of every curve, with its 95 % interval over queries.
 
     Args:
         scores: Rows of "answer_scores", of any runs.
         only: run_id, query_id and k of the answers that count, as from `slices`; None = all.
+        alike: What numbers the queries by their groups, which intervals take as one.
 
     Returns:
         run_id, reader, prompt, temperature, mode, k, value, low, high (points 0..100), n (scores), queries. A
@@ -76,34 +80,39 @@ def points(scores: pl.DataFrame, scorer: str, *, only: pl.DataFrame | None = Non
     rows = by_query(scores, scorer)
     if only is not None:
         rows = rows.join(only, on=["run_id", "query_id", "k"], how="semi")
-    return _means(rows, of="points")
+    return _means(rows, of="points", alike=alike)
 
 
-def gains(scores: pl.DataFrame, scorer: str, *, only: pl.DataFrame | None = None) -> pl.DataFrame:
+def gains(
+    scores: pl.DataFrame, scorer: str, *, only: pl.DataFrame | None = None, alike: Alike = singly
+) -> pl.DataFrame:
     """Return what passages add to the closed book: score(k) − score(0), over the queries that have both.
 
     Returns:
         As `points`, the values being differences in points; a difference of two means has no interval.
     """
-    return _means(_paired(scores, scorer, only), of="differences")
+    return _means(_paired(scores, scorer, only), of="differences", alike=alike)
 
 
-def gains_over_k(scores: pl.DataFrame, scorer: str) -> pl.DataFrame:
+def gains_over_k(scores: pl.DataFrame, scorer: str, alike: Alike = singly) -> pl.DataFrame:
     """Average the gains over all k of a curve, over the questions that have them all (RAGGED, Table 4).
 
     Returns:
         `CURVE`, mean, mean_low, mean_high (points) and queries.
     """
     gained = _paired(scores, scorer, None).filter(pl.col("mode") == TOP_K, pl.col("k") > 0)
-    return _over_k(gained).select(*CURVE, *_MEAN, "queries")
+    return _over_k(gained, alike).select(*CURVE, *_MEAN, "queries")
 
 
-def stack_differences(scores: pl.DataFrame, scorer: str, of: str, base: str) -> pl.DataFrame:
+def stack_differences(
+    scores: pl.DataFrame, scorer: str, of: str, base: str, alike: Alike = singly
+) -> pl.DataFrame:
     """Subtract one stack's scores from another's, reader by reader (RAGGED §7.1, Table 8).
 
     Args:
         of: The run_id whose scores are the better ones where a difference is positive.
         base: The run_id that is subtracted.
+        alike: As of `points`.
 
     Returns:
         reader, prompt, temperature, of those who answered from both: mean, mean_low and mean_high over the k
@@ -117,9 +126,10 @@ def stack_differences(scores: pl.DataFrame, scorer: str, of: str, base: str) -> 
         part.join(ks, left_on=[*CURVE, "k"], right_on=[*CURVE, "k_star"], how="semi", nulls_equal=True)
         for part in (own, other)
     ]
-    best = _means(_less(*(part.with_columns(k=pl.lit(None, pl.Int32)) for part in at_best)), of="differences")
+    apart = _less(*(part.with_columns(k=pl.lit(None, pl.Int32)) for part in at_best))
+    best = _means(apart, of="differences", alike=alike)
     stars = [ks.filter(pl.col("run_id") == run_id).select(*_WHO, "k_star") for run_id in (of, base)]
-    told = _over_k(_less(own, other)).select(*_WHO, *_MEAN, "queries")
+    told = _over_k(_less(own, other), alike).select(*_WHO, *_MEAN, "queries")
     named = {"value": "best", "low": "best_low", "high": "best_high"}
     for part in (best.select(*_WHO, *(pl.col(old).alias(new) for old, new in named.items())), stars[0],
                  stars[1].rename({"k_star": "base_k_star"})):  # fmt: skip
@@ -141,7 +151,7 @@ def _less(own: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
     return less.drop("base", "base_n")
 
 
-def _over_k(rows: pl.DataFrame) -> pl.DataFrame:
+def _over_k(rows: pl.DataFrame, alike: Alike) -> pl.DataFrame:
     """Average the values of each question over k, of questions that have every k of their curve."""
     whole = rows.filter(pl.len().over(*CURVE, "query_id") == pl.col("k").n_unique().over(CURVE))
     without = pl.lit(None, pl.Float64)
@@ -149,7 +159,7 @@ def _over_k(rows: pl.DataFrame) -> pl.DataFrame:
         pl.col("value").mean(), pl.col("n").min()
     )
     placed = single.with_columns(mode=pl.lit(TOP_K), k=pl.lit(None, pl.Int32), low=without, high=without)
-    return _means(placed, of="differences")
+    return _means(placed, of="differences", alike=alike)
 
 
 def _paired(scores: pl.DataFrame, scorer: str, only: pl.DataFrame | None) -> pl.DataFrame:
@@ -173,7 +183,7 @@ def _paired(scores: pl.DataFrame, scorer: str, only: pl.DataFrame | None) -> pl.
     return paired.drop(_BASE, f"{_BASE}_of_k")
 
 
-def _means(rows: pl.DataFrame, *, of: Of) -> pl.DataFrame:
+def _means(rows: pl.DataFrame, *, of: Of, alike: Alike) -> pl.DataFrame:
     """Average over queries, with their interval; `of` as `mean_interval` takes it."""
     single = pl.col("query_id").is_not_null()
     n = pl.when(pl.col("n").is_not_null().any()).then(pl.col("n").sum())
@@ -194,7 +204,7 @@ def _means(rows: pl.DataFrame, *, of: Of) -> pl.DataFrame:
     values = np.full((table.height, len(queries)), np.nan)
     column = cell["query_id"].replace_strict(queries, np.arange(len(queries)), return_dtype=pl.Int64)
     values[cell["row"].to_numpy(), column.to_numpy()] = cell["value"].to_numpy()
-    low, high = mean_interval(values, of)
+    low, high = mean_interval(values, of, clusters=alike(queries.to_list()))
     return table.with_columns(
         pl.lit(pl.Series("low", low)).fill_nan(None).fill_null(pl.col("low")),
         pl.lit(pl.Series("high", high)).fill_nan(None).fill_null(pl.col("high")),
@@ -279,12 +289,13 @@ BINARY = frozenset({"exact_match", "substring"})
 """Scorers whose mean is the share of correct answers at any threshold."""
 
 
-def correct(scores: pl.DataFrame, scorer: str, threshold: float) -> pl.DataFrame:
+def correct(scores: pl.DataFrame, scorer: str, threshold: float, alike: Alike = singly) -> pl.DataFrame:
     """Return the share of answers that are correct, that is, whose score reaches the threshold.
 
     Args:
         scores: Rows of "answer_scores".
         threshold: A share of the scale, in (0, 1].
+        alike: As of `points`.
 
     Returns:
         As `core.readers.curves.points`, the values being shares 0..1. A mean that came without its answers is
@@ -301,7 +312,7 @@ def correct(scores: pl.DataFrame, scorer: str, threshold: float) -> pl.DataFrame
         (pl.col("value") >= threshold - 1e-9).cast(pl.Float64).alias("value"), pl.lit("0-1").alias("scale")
     )
     means = rows.filter(pl.col("query_id").is_null() & pl.lit(scorer in BINARY))
-    shares = points(pl.concat([graded, means]), scorer)
+    shares = points(pl.concat([graded, means]), scorer, alike=alike)
     return shares.with_columns(pl.col("value", "low", "high") / 100)
 
 

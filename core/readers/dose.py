@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from core.answers import GOLD, GOLD_ONLY, HARM_AFTER, HARM_BEFORE, NO_GOLD, TOP_K
-from core.stats.intervals import weights
+from core.stats.intervals import CLUSTERS, Alike, singly, weights
 
 Floats = NDArray[np.float64]
 
@@ -121,15 +121,16 @@ class Effect(NamedTuple):
     answers: int
 
 
-def effects(rows: pl.DataFrame, seed: int) -> list[Effect]:
+def effects(rows: pl.DataFrame, seed: int, alike: Alike = singly) -> list[Effect]:
     """Estimate what one more harmful passage does, in all, by place and by grade.
 
     Args:
         rows: group (an intercept each), query_id, value, and the counts of `composed`.
+        alike: What numbers the questions by their groups, which are drawn whole.
     """
     made = []
     for wanted in _KINDS.values():
-        values, low, high = _slopes(rows, [*wanted, *_ALSO], seed)
+        values, low, high = _slopes(rows, [*wanted, *_ALSO], seed, alike)
         for at, name in enumerate(wanted):
             varies = rows.filter(pl.col(name).n_unique().over("group") > 1)
             told = varies.height > 0 and np.isfinite(low[at])
@@ -139,8 +140,11 @@ def effects(rows: pl.DataFrame, seed: int) -> list[Effect]:
     return made
 
 
-def response(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
+def response(rows: pl.DataFrame, seed: int, alike: Alike = singly) -> pl.DataFrame:
     """Estimate the score at every number of harmful passages against none, all else equal.
+
+    Args:
+        rows: As of `effects`, like the rest.
 
     Returns:
         harm (0 = none, `MOST` = so many or more), value, low, high, answers.
@@ -151,7 +155,7 @@ def response(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
     dummies = capped.with_columns(
         (pl.col("dose") == dose).cast(pl.Float64).alias(f"d{dose}") for dose in doses
     )
-    values, low, high = _slopes(dummies, [*(f"d{dose}" for dose in doses), *_ALSO], seed)
+    values, low, high = _slopes(dummies, [*(f"d{dose}" for dose in doses), *_ALSO], seed, alike)
     table = {"harm": [0, *doses], "answers": [counts.get(dose, 0) for dose in (0, *doses)]}
     ends = {
         name: [0.0, *each[: len(doses)].tolist()]
@@ -160,11 +164,15 @@ def response(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
     return pl.DataFrame({**table, **ends}).fill_nan(None)
 
 
-def _slopes(rows: pl.DataFrame, names: Sequence[str], seed: int) -> tuple[Floats, Floats, Floats]:
+def _slopes(
+    rows: pl.DataFrame, names: Sequence[str], seed: int, alike: Alike
+) -> tuple[Floats, Floats, Floats]:
     """Return slopes [P] within groups with the ends of their bootstrap intervals over queries; NaN = none."""
     nothing = np.full(len(names), np.nan)
     queries, which = np.unique(rows["query_id"].to_numpy(), return_inverse=True)
-    if len(queries) < 3:
+    labels = alike(queries.tolist())
+    which, units = (which, len(queries)) if labels is None else (labels[which], int(labels.max()) + 1)
+    if units < (3 if labels is None else CLUSTERS):
         return nothing, nothing, nothing
     within = rows.select(
         pl.col(name) - pl.col(name).mean().over("group") for name in ("value", *names)
@@ -174,10 +182,10 @@ def _slopes(rows: pl.DataFrame, names: Sequence[str], seed: int) -> tuple[Floats
     if not alive.any():
         return nothing, nothing, nothing
     x = x[:, alive]
-    squares, products = np.zeros((len(queries), x.shape[1], x.shape[1])), np.zeros((len(queries), x.shape[1]))
+    squares, products = np.zeros((units, x.shape[1], x.shape[1])), np.zeros((units, x.shape[1]))
     np.add.at(squares, which, x[:, :, None] * x[:, None, :])
     np.add.at(products, which, x * y[:, None])
-    drawn = np.concatenate([np.ones((1, len(queries))), weights(len(queries), seed=seed)])
+    drawn = np.concatenate([np.ones((1, units)), weights(units, seed=seed)])
     left, right = np.einsum("rq,qij->rij", drawn, squares), drawn @ products
     solved = np.einsum("rij,rj->ri", np.linalg.pinv(left, rcond=1e-8, hermitian=True), right)
     values, low, high = nothing.copy(), nothing.copy(), nothing.copy()

@@ -33,7 +33,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from core.stats.intervals import SEED, Floats, resample_weights
+from core.stats.intervals import CLUSTERS, SEED, Floats, Labels, query_weights
 
 MOST_LISTS = 4
 RESAMPLES = 1000
@@ -85,28 +85,30 @@ def histories(captured: NDArray[np.bool_], query: NDArray[np.int64], queries: in
     return counts.reshape(queries, 2**lists).astype(np.float64)
 
 
-def chapman(cells: Floats) -> Total:
-    """Return chapman's estimate of every query, for two lists."""
-    return _by_query(cells, _chapman)
+def chapman(cells: Floats, clusters: Labels | None = None) -> Total:
+    """Return chapman's estimate of every query, for two lists; clusters as of `log_linear`."""
+    return _by_query(cells, _chapman, clusters)
 
 
-def chao(cells: Floats) -> Total:
-    """Return chao's lower bound of every query."""
-    return _by_query(cells, _chao)
+def chao(cells: Floats, clusters: Labels | None = None) -> Total:
+    """Return chao's lower bound of every query; clusters as of `log_linear`."""
+    return _by_query(cells, _chao, clusters)
 
 
-def log_linear(cells: Floats) -> Total | None:
+def log_linear(cells: Floats, clusters: Labels | None = None) -> Total | None:
     """Estimate by log-linear models, averaged.
 
     Args:
         cells: Of `histories`, for three lists or more.
+        clusters: [queries], the same number within a group, which is drawn whole; None = each by itself.
 
     Returns:
-        None where the lists hold fewer than `FEW` passages.
+        None where the lists hold fewer than `FEW` passages, or there are fewer than `CLUSTERS` groups.
     """
-    if cells.sum() < FEW:
+    drawn = _drawn(len(cells), clusters)
+    if cells.sum() < FEW or np.isnan(drawn).any():
         return None
-    every = np.vstack([cells.sum(axis=0), resample_weights(len(cells), RESAMPLES, SEED) @ cells])
+    every = np.vstack([cells.sum(axis=0), drawn @ cells])
     found = every.sum(axis=1)
     models = [_design(cells.shape[1], pairs) for pairs in _pairs(cells.shape[1])]
     fits = [_modelled(every, each) for each in models]
@@ -118,22 +120,23 @@ def log_linear(cells: Floats) -> Total | None:
     return Total(float(found[0] + trusted @ unseen[:, 0]), float(low), float(high))
 
 
-def extrapolated(found: Floats) -> Total:
+def extrapolated(found: Floats, clusters: Labels | None = None) -> Total:
     """Estimate from how the number of relevant passages grows with the depth.
 
     Args:
         found: [queries, depth], how many a list holds by each depth.
+        clusters: As of `log_linear`.
     """
     depth = np.arange(1, found.shape[1] + 1)
     shapes = depth / (depth + _HALF[:, None])  # [tried, depth]
-    every = np.vstack([found.sum(axis=0), resample_weights(len(found), RESAMPLES, SEED) @ found])
+    every = np.vstack([found.sum(axis=0), _drawn(len(found), clusters) @ found])
     return _total(_asymptotes(every, shapes), every[:, -1])
 
 
-def dependences(cells: Floats) -> list[Dependence]:
-    """Return how much every two of three lists or more depend on each other."""
+def dependences(cells: Floats, clusters: Labels | None = None) -> list[Dependence]:
+    """Return how much every two of three lists or more depend on each other; see `log_linear`."""
     lists = cells.shape[1].bit_length() - 1
-    drawn = resample_weights(len(cells), RESAMPLES, SEED)
+    drawn = _drawn(len(cells), clusters)
     return [_dependence(cells, pair, drawn) for pair in combinations(range(lists), 2)]
 
 
@@ -166,15 +169,23 @@ def _chao(cells: Floats) -> Floats:
     return np.asarray(seen(cells) + apart / (twice + 1))
 
 
-def _by_query(cells: Floats, estimate: Callable[[Floats], Floats]) -> Total:
-    drawn = np.vstack([np.ones(len(cells)), resample_weights(len(cells), RESAMPLES, SEED)])
+def _drawn(queries: int, clusters: Labels | None) -> Floats:
+    """Return how often each query is drawn [resamples, queries]; NaN below `CLUSTERS` groups."""
+    drawn = query_weights(queries, RESAMPLES, SEED, clusters)
+    few = clusters is not None and len(np.unique(clusters)) < CLUSTERS
+    return np.full_like(drawn, np.nan) if few else drawn
+
+
+def _by_query(cells: Floats, estimate: Callable[[Floats], Floats], clusters: Labels | None) -> Total:
+    drawn = np.vstack([np.ones(len(cells)), _drawn(len(cells), clusters)])
     return _total(drawn @ np.maximum(estimate(cells), seen(cells)), drawn @ seen(cells))
 
 
 def _total(estimates: Floats, found: Floats) -> Total:
     """Return from the estimate and what was seen: first of all queries, then of every resample."""
     most = np.maximum(estimates, found)
-    shares = np.divide(most[1:], found[1:], out=np.ones(len(found) - 1), where=found[1:] > 0)
+    none = found[1:] == 0
+    shares = np.divide(most[1:], found[1:], out=np.ones(len(found) - 1), where=~none)
     low, high = found[0] * np.percentile(shares, [2.5, 97.5])
     return Total(float(most[0]), float(low), float(high))
 

@@ -10,6 +10,7 @@ Statistics, §7.1).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -36,6 +37,14 @@ LEAST = 6
 
 CLUSTERS = 8
 """Clusters of questions below which nothing is said beyond what was seen (metrics.md §10)."""
+
+Alike = Callable[[Sequence[str]], Labels | None]
+"""What numbers queries, the same within a group; None where each is by itself."""
+
+
+def singly(query_ids: Sequence[str]) -> Labels | None:  # noqa: ARG001 - as every `Alike`
+    """Return that each query is by itself."""
+    return None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
+
+from core.stats.intervals import CLUSTERS, Labels, columns_of
 
 Floats = NDArray[np.float64]
 FEW = 5  # of either class, below which nothing is said
@@ -29,27 +31,34 @@ class Area(NamedTuple):
     high: float
 
 
-def area(members: Floats, others: Floats, level: float = 0.95) -> Area:
+def area(
+    members: Floats, others: Floats, level: float = 0.95, clusters: tuple[Labels, Labels] | None = None
+) -> Area:
     """Return the area under the curve of the receiver.
 
     Args:
         members: [m], scores of the class that should score high.
         others: [n], scores of the other class.
+        clusters: [m] and [n], the same number within a group of questions; None = each is by itself. The
+            deviation is then that of sums of groups (Obuchowski 1997, Biometrics 53), by Student's t.
 
     Returns:
-        NaN below `FEW` of either.
+        NaN below `FEW` of either; without an interval below `CLUSTERS` groups.
     """
     m, n = len(members), len(others)
     if min(m, n) < FEW:
         return Area(np.nan, np.nan, np.nan)
     above = (members[:, None] > others).astype(np.float64) + (members[:, None] == others) / 2
     value = float(above.mean())
-    seen = above.mean(axis=1).var(ddof=1) / m + above.mean(axis=0).var(ddof=1) / n
+    units, seen = _scatter((above.mean(axis=1), above.mean(axis=0)), value, clusters)
+    if clusters is not None and units < CLUSTERS:
+        return Area(value, np.nan, np.nan)
     inner = (above.sum() + 0.5) / (m * n + 1)  # never 0 or 1
     told = min(m, n) * 4 * inner * (1 - inner)
     trust = told / (told + _PRIOR)
     wider = 1 - trust + trust * seen / _variance(inner, m, n)
-    reach = float(ndtri((1 + level) / 2))
+    tail = (1 + level) / 2
+    reach = float(ndtri(tail) if clusters is None else stdtrit(units - 1, tail))
 
     def beyond(at: float) -> float:
         return float((value - at) ** 2 - reach**2 * wider * _variance(at, m, n))
@@ -57,6 +66,19 @@ def area(members: Floats, others: Floats, level: float = 0.95) -> Area:
     low = brentq(beyond, 0.0, value - _TINY) if value > _TINY else 0.0
     high = brentq(beyond, value + _TINY, 1.0) if value < 1 - _TINY else 1.0
     return Area(value, float(low), float(high))
+
+
+def _scatter(
+    placed: tuple[Floats, Floats], value: float, clusters: tuple[Labels, Labels] | None
+) -> tuple[int, float]:
+    """Return of how many units an area is, and its variance by DeLong, of groups by Obuchowski."""
+    if clusters is None:
+        return sum(map(len, placed)), float(sum(each.var(ddof=1) / len(each) for each in placed))
+    apart = np.concatenate([(each - value) / len(each) for each in placed])
+    labels = columns_of(np.concatenate(clusters), len(apart))
+    sums = np.bincount(labels, apart)
+    units = len(sums)
+    return units, float((sums**2).sum() * units / max(units - 1, 1))
 
 
 def _variance(at: float, m: int, n: int) -> float:

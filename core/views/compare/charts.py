@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 import polars as pl
 
 from core.views import text, theme
-from core.views.compare.data import LOSSES, OPEN, TIES, WINS
+from core.views.compare.data import LOSSES, TIES, UNDECIDED, WINS
 from core.views.compare.words import gap, p_value
 from core.views.workspace.scope import Quality
 
@@ -23,7 +23,7 @@ LOOKS: Looks = {
     WINS: (theme.OKABE_ITO[0], "triangle-up"),
     LOSSES: (theme.OKABE_ITO[5], "triangle-down"),
     TIES: (theme.NEUTRAL, "circle"),
-    OPEN: (theme.NEUTRAL, "circle-open"),
+    **dict.fromkeys(UNDECIDED, (theme.NEUTRAL, "circle-open")),
 }
 """Colour and symbol of a verdict: nothing is told by colour alone."""
 _QUESTION = 60
@@ -59,7 +59,7 @@ def forest(
     layout = theme.layout(x=title, height=90 + a_row * rows.height)
     y = np.arange(rows.height)[::-1]
     marks = []
-    for verdict in (WINS, LOSSES, OPEN):
+    for verdict in (WINS, LOSSES, *UNDECIDED):
         picked = np.flatnonzero((rows["verdict"] == verdict) & rows["difference"].is_not_null())
         if len(picked):
             (colour, symbol), part = looks[verdict], rows[picked]

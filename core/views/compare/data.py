@@ -13,10 +13,10 @@ import polars as pl
 from core.errors import InputError
 from core.metrics import Measure
 from core.stats.correlation import agreement
-from core.stats.intervals import Sample
+from core.stats.intervals import CLUSTERS, Sample
 from core.stats.significance import Setup, compare
 from core.store import Snapshot
-from core.views.workspace.clusters import EACH, Groups, groups
+from core.views.workspace.clusters import EACH, FEW_GROUPS, Groups, groups
 from core.views.workspace.query_sets import among, scores_by_query
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import Evidence, Floats, evidence, places
@@ -26,6 +26,8 @@ MOST = 5  # Stacks that are compared at most
 Against = Literal["the first", "every pair"]
 WINS, TIES, LOSSES = "better", "tie", "worse"
 OPEN = "no significant difference"
+UNDECIDED = (OPEN, FEW_GROUPS)
+"""Verdicts on differences that are not called real."""
 
 
 @dataclass(frozen=True)
@@ -119,11 +121,12 @@ def differences(stacks: Scored, first: Sequence[int], second: Sequence[int], set
 
 
 def with_verdict(rows: pl.DataFrame, *, higher_is_better: bool = True) -> pl.DataFrame:
-    """Add what each comparison shows of the second: better, worse or not told apart."""
-    real = pl.col("p_adjusted") < LEVEL
+    """Add what each comparison shows of the second: better, worse, not told apart or unknown."""
+    real, few = pl.col("p_adjusted") < LEVEL, pl.col("clusters") < CLUSTERS
     gain = pl.col("difference") if higher_is_better else -pl.col("difference")
     side = pl.when(gain > 0).then(pl.lit(WINS)).otherwise(pl.lit(LOSSES))
-    return rows.with_columns(pl.when(real).then(side).otherwise(pl.lit(OPEN)).alias("verdict"))
+    open_ = pl.when(few).then(pl.lit(FEW_GROUPS)).otherwise(pl.lit(OPEN))
+    return rows.with_columns(pl.when(real).then(side).otherwise(open_).alias("verdict"))
 
 
 def alike(snapshot: Snapshot, runs: pl.DataFrame, k: int, first: str, second: str) -> pl.DataFrame | None:

@@ -34,6 +34,7 @@ from core.views.keep import keep
 from core.views.queries.charts import bars
 from core.views.text import cost_unit, count, shorten
 from core.views.workspace.choices import lacking
+from core.views.workspace.clusters import groups
 from core.views.workspace.reported import computed, with_queries
 from core.views.workspace.view import View
 
@@ -186,7 +187,8 @@ def first_look(view: View, names: Sequence[str], rows: pl.DataFrame | None, *, s
     """Yield the answer, and quality, latency and cost of the stacks side by side."""
     band = dict(zip(view.decision.run_ids, view.decision.band, strict=True))
     jitter = float(max(band[run_id] for run_id in view.table.filter(pl.col("name").is_in(names))["run_id"]))
-    gaps = sides(view.snapshot, view.table, names, rows, latency=view.latency, jitter=jitter)
+    alike = groups(view.snapshot, view.scope)
+    gaps = sides(view.snapshot, view.table, names, rows, latency=view.latency, jitter=jitter, alike=alike)
     letters = dict(zip(names, LETTERS, strict=False))
     lettered = gaps.with_columns(pl.col("stack", "against").replace(letters))
     yield Answer(

@@ -17,7 +17,7 @@ from core.decide.rules import Decision
 from core.metrics import Measure
 from core.records import is_group
 from core.stats.correlation import AGREEMENT
-from core.stats.intervals import Floats, Sample
+from core.stats.intervals import Floats, Labels, Sample
 from core.stats.latency import SHARES, inflation, quantile_gap
 from core.stats.means import mean_interval
 from core.stats.significance import Setup
@@ -25,7 +25,7 @@ from core.store import Snapshot
 from core.tables import schema
 from core.views.compare.data import LOSSES, OPEN, TIES, WINS, alike, tested, with_verdict
 from core.views.queries.data import query_table
-from core.views.workspace.clusters import Groups, groups
+from core.views.workspace.clusters import EACH, FEW_GROUPS, Groups, groups
 from core.views.workspace.comparable import machine
 from core.views.workspace.latencies import sample
 from core.views.workspace.query_sets import among
@@ -186,12 +186,14 @@ def sides(
     *,
     latency: Latency,
     jitter: float,
+    alike: Groups = EACH,
 ) -> pl.DataFrame:
     """Return how the first of some stacks differs from each other one in quality, latency and cost.
 
     Args:
         rows: `differences` of the first with each that can be paired with it; None where none can.
         jitter: Difference of latencies up to which they are the same; ms.
+        alike: What the queries come in groups of.
 
     Returns:
         `SIDES`, a row per axis and other stack: the difference is stack − against, with its paired interval
@@ -206,13 +208,13 @@ def sides(
         other = stacks[name]
         gaps = {
             QUALITY.key: _quality(one, other, paired.get(name)),
-            LATENCY.key: _latency(one, other, timed, jitter, q),
+            LATENCY.key: _latency(one, other, timed, jitter, (q, alike)),
             COST.key: _cost(one, other),
         }
         rows_of_sides += [
             {"axis": key, "stack": names[0], "against": name, **gap} for key, gap in gaps.items()
         ]
-    return pl.DataFrame(rows_of_sides, schema=SIDES)
+    return pl.DataFrame(rows_of_sides, schema=SIDES).with_columns(pl.col("low", "high").fill_nan(None))
 
 
 Row = Mapping[str, Any]
@@ -234,7 +236,9 @@ def _quality(one: Row, other: Row, pair: Row | None) -> dict[str, Any]:
     return {**gap, **kept, **({"verdict": SAME} if equal else {})}
 
 
-def _latency(one: Row, other: Row, timed: pl.DataFrame, jitter: float, q: float | None) -> dict[str, Any]:
+def _latency(
+    one: Row, other: Row, timed: pl.DataFrame, jitter: float, of: tuple[float | None, Groups]
+) -> dict[str, Any]:
     gap = _gap(one, other, LATENCY.column)
     if gap["difference"] is None:
         return {**gap, "note": _why(one, other, LATENCY.column, "latency_note") or LATENCY.missing}
@@ -246,25 +250,31 @@ def _latency(one: Row, other: Row, timed: pl.DataFrame, jitter: float, q: float 
     both = mine.join(theirs, on="query_id", suffix="_other").sort("query_id")
     notes = [] if both.height > 1 else [AVERAGES]
     if both.height > 1:
-        first, second = both["ms_other"].to_numpy(), both["ms"].to_numpy()
+        (q, alike), first, second = of, both["ms_other"].to_numpy(), both["ms"].to_numpy()
+        labels = alike.labels(both["query_id"].to_list())
         phi = float(np.nan_to_num(both.select("serial", "serial_other").to_numpy()).max())
         apart, low, high = (
-            _mean_gap(second - first, phi) if q is None else quantile_gap(first, second, q, phi)
+            _mean_gap(second - first, phi, labels) if q is None else quantile_gap(first, second, q, phi)
         )
         gap |= {"difference": apart, "low": low, "high": high, "n": both.height}
+        if labels is not None and q is None:
+            gap |= {"clusters": int(labels.max()) + 1, "cluster_kind": alike.kind}
     verdict = LOSSES if gap["difference"] > 0 else WINS
     if abs(gap["difference"]) <= jitter:
         verdict = SAME
         notes.append(f"within the jitter of {jitter:.3g} ms")
+    elif both.height > 1 and np.isnan(low):
+        verdict = FEW_GROUPS
     elif both.height > 1 and low <= 0 <= high:
         verdict = OPEN
     return {**gap, "verdict": verdict, "note": "; ".join(notes) or None}
 
 
-def _mean_gap(apart: Floats, phi: float) -> tuple[float, float, float]:
+def _mean_gap(apart: Floats, phi: float, labels: Labels | None) -> tuple[float, float, float]:
     """Return the mean of paired differences with its 95 % interval; `phi` as of `quantile_gap`."""
     gap, wider = float(apart.mean()), float(inflation([phi], None)[0]) ** 0.5
-    low, high = (gap + wider * (float(end[0]) - gap) for end in mean_interval(apart, "differences"))
+    ends = mean_interval(apart, "differences", clusters=labels)
+    low, high = (gap + wider * (float(end[0]) - gap) for end in ends)
     return gap, low, high
 
 

@@ -12,7 +12,7 @@ from core.decide.axes import COST, LATENCY, QUALITY, Axis
 from core.stats.intervals import CLUSTERS
 from core.stats.significance import TESTS, Setup
 from core.views import text
-from core.views.compare.data import LEVEL, LOSSES, OPEN, WINS, alike_means
+from core.views.compare.data import LEVEL, LOSSES, OPEN, UNDECIDED, WINS, alike_means
 from core.views.compare.sides import AVERAGES, SAME, Closer
 from core.views.queries.charts import BARS
 from core.views.workspace.scope import Quality
@@ -89,7 +89,7 @@ def _beside(row: Row, axis: Axis) -> str:
     better, worse, same = _WORDS[axis.key]
     if row["verdict"] is None:
         return ""
-    if row["verdict"] in (SAME, OPEN):
+    if row["verdict"] in (SAME, *UNDECIDED):
         return same
     return f"is {axis.written(abs(row['difference']))} {better if row['difference'] < 0 else worse}"
 
@@ -169,7 +169,7 @@ def doubt(rows: pl.DataFrame, quality: Quality) -> str:
 
     Where the rows have a verdict, only differences that are called real count.
     """
-    real = pl.col("verdict") != OPEN if "verdict" in rows.columns else pl.lit(value=True)
+    real = ~pl.col("verdict").is_in(UNDECIDED) if "verdict" in rows.columns else pl.lit(value=True)
     turned = rows.filter(real & (pl.col("if_judged") * pl.col("difference") < 0))
     if turned.is_empty():
         return ""
@@ -241,9 +241,10 @@ def change(
     row = whole.row(0, named=True)
     if row["difference"] is None:
         return f"{quality.name} applies to no query of these stacks."
-    counts = {verdict: rows.filter(verdict=verdict).height for verdict in (WINS, LOSSES, OPEN)}
+    counts = {verdict: rows.filter(verdict=verdict).height for verdict in (WINS, LOSSES, *UNDECIDED)}
+    unlike = sum(counts[each] for each in UNDECIDED)
     alone = "" if rows.height < 2 else (
-        f" Pair by pair: {counts[WINS]} better, {counts[LOSSES]} worse, {counts[OPEN]} without "
+        f" Pair by pair: {counts[WINS]} better, {counts[LOSSES]} worse, {unlike} without "
         f"a significant difference ({adjusted} over {rows.height})."
     )  # fmt: skip
     return (

@@ -23,6 +23,7 @@ from core.tables import frame, schema
 from core.views import text, theme
 from core.views.diagnostics.landing import diagnosed
 from core.views.diagnostics.noise import QUICK, Gathered, gather, rewritten
+from core.views.workspace.clusters import groups
 from core.views.workspace.scope import Quality, Scope
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ def renamed(snapshot: Snapshot, scope: Scope, quality: Quality) -> Renamed:
     ids = tuple(query_id for query_id in whole.query_ids if query_id in naming)
     values = {run_id: whole.values[run_id][kept] for run_id in rows["run_id"]}
     asked = _asked(snapshot, scope, queries.filter(pl.col("query_id").is_in(list(ids))), passages)
-    return Renamed(Gathered(rows if ids else rows.clear(), ids, values), names, asked)
+    alike = groups(snapshot, scope).labels(ids)
+    return Renamed(Gathered(rows if ids else rows.clear(), ids, values, alike), names, asked)
 
 
 def _asked(
@@ -158,7 +160,8 @@ def side_by_side(renamed: Renamed, margined: pl.DataFrame) -> pl.DataFrame:
     """
     if not renamed:
         return pl.DataFrame(schema=BESIDE)
-    rows = effects(renamed.gathered.rows, renamed.gathered.values, lambda *_: (None, None))
+    asked = renamed.gathered
+    rows = effects(asked.rows, asked.values, lambda *_: (None, None), asked.clusters)
     clean = rows.filter(perturb=CLEAN).select("family", "rewrite", clean="quality")
     of = pl.col("family").str.json_path_match
     rows = rows.filter(pl.col("perturb") != CLEAN).join(clean, on=["family", "rewrite"], how="left")

@@ -12,9 +12,11 @@ import polars as pl
 from core.diagnostics.noise import CLEAN, EFFECTS, NONE, Floats, effects, kin, siblings
 from core.errors import InputError
 from core.metrics import Measure
+from core.stats.intervals import Labels
 from core.stats.means import mean_interval
 from core.store import Snapshot
 from core.views.compare.data import alike, alike_means
+from core.views.workspace.clusters import groups
 from core.views.workspace.query_sets import among, asked_in, chosen_runs
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import at_cutoff, evidence, mean, unperturbed
@@ -29,6 +31,7 @@ class Gathered:
     rows: pl.DataFrame  # of `core.diagnostics.noise.siblings`
     query_ids: tuple[str, ...]  # judged queries that every one of them was asked
     values: Mapping[str, Floats]  # quality per query by run
+    clusters: Labels | None = None  # per query, equal within a group; None = each is by itself
 
     def __bool__(self) -> bool:
         return not self.rows.is_empty()
@@ -60,7 +63,8 @@ def gather(snapshot: Snapshot, scope: Scope, quality: Quality) -> Gathered:
     if not graded.query_ids:
         return Gathered(rows.clear(), (), {})
     scored = at_cutoff(graded, quality.measure)
-    return Gathered(rows, graded.query_ids, dict(zip(graded.run_ids, scored, strict=True)))
+    labels = groups(snapshot, scope).labels(graded.query_ids)
+    return Gathered(rows, graded.query_ids, dict(zip(graded.run_ids, scored, strict=True)), labels)
 
 
 def effect_table(snapshot: Snapshot, gathered: Gathered, quality: Quality) -> pl.DataFrame:
@@ -79,7 +83,7 @@ def effect_table(snapshot: Snapshot, gathered: Gathered, quality: Quality) -> pl
 
     timed = snapshot.timings(ids).filter(pl.col("stage") == "rewrite")
     took = timed.group_by("run_id").agg(rewrite_ms=pl.col("ms").median())
-    changes = effects(gathered.rows, gathered.values, both)
+    changes = effects(gathered.rows, gathered.values, both, gathered.clusters)
     return changes.join(took, on="run_id", how="left", maintain_order="left")
 
 
@@ -101,7 +105,7 @@ def robust_table(snapshot: Snapshot, scope: Scope, gathered: Gathered, measure: 
     lacking = unperturbed(graded, measure)
     robust, clean = at_cutoff(graded, measure), at_cutoff(graded, measure.unwrapped)
     means, n = mean(robust)
-    low, high = mean_interval(robust, "shares")
+    low, high = mean_interval(robust, "shares", clusters=groups(snapshot, scope).labels(graded.query_ids))
     table = rows.select("run_id", "stack", "rewrite").with_columns(
         n=pl.Series(n, dtype=pl.Int32),
         clean=mean(np.where(np.isnan(robust), np.nan, clean))[0],

@@ -19,6 +19,7 @@ from core.stats.means import mean_interval
 from core.store import Snapshot
 from core.tables import schema
 from core.views import text
+from core.views.workspace.clusters import EACH, groupings
 from core.views.workspace.scores import Evidence, at_cutoff, mean
 
 GRADES = (5, 4, 3, 2, 1)
@@ -200,14 +201,15 @@ def compare(snapshot: Snapshot, queue: Queue, items: Sequence[Item]) -> Compared
         order_agreement(best_first, np.array(merit, dtype=float)) for merit in batches["merits"].to_list()
     ]
     rows = batches.select("query_id", "passages", tau=pl.Series(taus, dtype=pl.Float64).fill_nan(None))
-    of_query = (
-        rows.drop_nulls("tau").group_by("query_id", maintain_order=True).agg(pl.col("tau").mean())["tau"]
-    )
+    of_query = rows.drop_nulls("tau").group_by("query_id", maintain_order=True).agg(pl.col("tau").mean())
     if of_query.is_empty():
         return Compared(rows, against, None, None, None)
-    (low,), (high,) = mean_interval(of_query.to_numpy(), "differences")
+    grouped = groupings(snapshot, queue.collection_id, queue.base or None)
+    labels = next(iter(grouped.values()), EACH).labels(of_query["query_id"].to_list())
+    values = of_query["tau"].to_numpy()
+    (low,), (high,) = mean_interval(values, "differences", clusters=labels)
     ends = (None, None) if np.isnan(low) else (float(low), float(high))
-    return Compared(rows, against, float(of_query.to_numpy().mean()), *ends)
+    return Compared(rows, against, float(values.mean()), *ends)
 
 
 def sentence(compared: Compared) -> str:

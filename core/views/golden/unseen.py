@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,12 +13,13 @@ import polars as pl
 from core.metrics import Measure
 from core.stats import captures
 from core.stats.captures import MOST_LISTS, Total
-from core.stats.intervals import SEED, Floats
+from core.stats.intervals import CLUSTERS, SEED, Floats, Labels
 from core.views import text, theme
 from core.views.ask import Ask, run_of
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Tabs, Text, Way, section
 from core.views.columns import Column, Columns
 from core.views.keep import keep
+from core.views.workspace.clusters import FEW_GROUPS, groups
 from core.views.workspace.query_sets import among
 from core.views.workspace.scores import at_cutoff, evidence, mean
 from core.views.workspace.view import View
@@ -53,6 +54,7 @@ EXTRAPOLATED, MODELLED, FIRST_TWO = "extrapolated to any depth", "log-linear", "
 JUDGED = 0.95
 """Share of the lists that must be judged for them to count as looked through."""
 _DRAWS = 16
+_TOTAL = ("total", "total_low", "total_high")
 ESTIMATES: Columns = (
     Column("method", "estimate", "text"),
     Column("side", "there are", "text", "By how the lists depend on each other."),
@@ -162,8 +164,9 @@ def unseen(
     query = wide["query_id"].replace_strict(asked, range(len(asked)), return_dtype=pl.Int64).to_numpy()
     first = wide.select(pl.min_horizontal(pl.col(pl.Int32, pl.Int64, pl.UInt32))).to_series().to_numpy()
     cells = captures.histories(held, query, len(asked))
-    made = _estimates(cells, _growth(first, query, len(asked), depth), len(names))
-    pairs, signs = _pairs(cells, names)
+    alike = groups(view.snapshot, view.scope).labels(asked)
+    made = _estimates(cells, _growth(first, query, len(asked), depth), len(names), alike)
+    pairs, signs = _pairs(cells, names, alike)
     share = listed["grade"].count() / max(1, listed.height)
     rows = _told(made, known, signs)
     return Unseen(names, known, len(asked), float(share), rows, pairs)
@@ -171,12 +174,12 @@ def unseen(
 
 def _told(made: Sequence[tuple[str, int, Total]], known: int, signs: Sequence[int | None]) -> pl.DataFrame:
     rows = [
-        (name, _side(name, signs), lists, *(max(end, known) for end in (each.value, each.low, each.high)))
+        (name, _side(name, signs), lists, *(np.maximum([each.value, each.low, each.high], known).tolist()))
         for name, lists, each in made
     ]
-    ends = ("total", "total_low", "total_high")
-    named = pl.DataFrame(rows, schema=["method", "side", "lists", *ends], orient="row")
-    return named.with_columns(missing=1 - known / pl.col("total"))
+    named = pl.DataFrame(rows, schema=["method", "side", "lists", *_TOTAL], orient="row")
+    ended = named.with_columns(pl.col(_TOTAL).fill_nan(None))
+    return ended.with_columns(missing=1 - known / pl.col("total"))
 
 
 def _side(method: str, signs: Sequence[int | None]) -> str:
@@ -198,27 +201,32 @@ def _growth(first: Floats, query: np.ndarray, queries: int, depth: int) -> Float
     return np.asarray(at.cumsum(axis=1))
 
 
-def _estimates(cells: Floats, growth: Floats, lists: int) -> list[tuple[str, int, Total]]:
+def _estimates(
+    cells: Floats, growth: Floats, lists: int, alike: Labels | None
+) -> list[tuple[str, int, Total]]:
     made = [
-        (EXTRAPOLATED, lists, captures.extrapolated(growth)),
-        ("Chao, lower bound", lists, captures.chao(cells)),
+        (EXTRAPOLATED, lists, captures.extrapolated(growth, alike)),
+        ("Chao, lower bound", lists, captures.chao(cells, alike)),
     ]
-    two = captures.chapman(captures.of_lists(cells, (0, 1)))
+    two = captures.chapman(captures.of_lists(cells, (0, 1)), alike)
     if lists == 2:
         return [("Chapman", 2, two), *made]
-    modelled = captures.log_linear(cells)
+    modelled = captures.log_linear(cells, alike)
     best = [] if modelled is None else [(MODELLED, lists, modelled)]
     return [*best, (FIRST_TWO, 2, two), *made]
 
 
-def _pairs(cells: Floats, names: Sequence[str]) -> tuple[pl.DataFrame, tuple[int | None, ...]]:
+def _pairs(
+    cells: Floats, names: Sequence[str], alike: Labels | None
+) -> tuple[pl.DataFrame, tuple[int | None, ...]]:
     """Return the pairs of lists, and the sign of each one's dependence."""
     rows, signs = [], []
-    for each in captures.dependences(cells):
+    for each in captures.dependences(cells, alike):
         first, second = (names[place] for place in each.pair)
         shared = captures.of_lists(cells, each.pair).sum(axis=0)
         ends = [value if np.isfinite(value) else None for value in (each.odds, each.low, each.high)]
-        signs.append(None if np.isnan(each.odds) else each.sign)
+        told = not np.isnan(each.odds) and not (np.isfinite(each.odds) and np.isnan(each.low))
+        signs.append(each.sign if told else None)
         rows.append((first, second, shared[1], shared[3], shared[2], *ends, SIGNS[signs[-1]]))
     schema = dict.fromkeys(("first_list", "second_list"), pl.String()) | dict.fromkeys(
         ("one", "both", "other", "odds", "odds_low", "odds_high"), pl.Float64()
@@ -318,7 +326,7 @@ def scores(view: View, row: Row, known: int, least: int) -> Blocks:
     if row["total"] <= known:
         yield Text("By this estimate nothing is unseen, so that the scores stay as they are.")
         return
-    rows = bounded(view, (row["total_low"] / known, row["total"] / known), least)
+    rows = bounded(view, ((row["total_low"] or known) / known, row["total"] / known), least)
     yield Text(BOUNDS, "caption")
     of = {
         "score": view.quality.name,
@@ -341,9 +349,13 @@ def answer(row: Row, found: Unseen, depth: int) -> str:
         said = f"The Top-{depth} of these lists give no sign of relevant passages that nobody judged"
         other = f", by “{row['method']}”; “{most['method']}” gives {text.percent(most['missing'])} unseen"
         return f"{said}{other if most['missing'] else ''}."
-    ends = " to ".join(text.percent(1 - found.known / row[end]) for end in ("total_low", "total_high"))
+    ends = _ends(row["total_low"], row["total_high"], lambda end: text.percent(1 - found.known / end))
     share = f"{_side_first(row)} {text.percent(row['missing'])} of the relevant passages ({ends})"
     return f"{share} have not been judged."
+
+
+def _ends(low: float | None, high: float | None, written: Callable[[float], str]) -> str:
+    return FEW_GROUPS if low is None or high is None else f"{written(low)} to {written(high)}"
 
 
 def _side_first(row: Row) -> str:
@@ -368,7 +380,9 @@ def caveats(found: Unseen) -> dict[str, str]:
     return {
         **said,
         "which way is unknown": TWO if len(found.names) == 2 else "",
-        "no log-linear model": f"It takes {captures.FEW} relevant passages in the lists." if few else "",
+        "no log-linear model": f"It takes {captures.FEW} relevant passages, and {CLUSTERS} groups if any."
+        if few
+        else "",
         "how to read": HOW,
     }
 
@@ -382,7 +396,7 @@ def _of_sign(found: Unseen, sign: int) -> list[str]:
 def cards(row: Row, found: Unseen, depth: int, least: int) -> tuple[tuple[str, str, str], ...]:
     """Give what was judged, what there is by the estimate, and what is missing: label, number, what it is."""
     known, per = found.known, max(1, found.queries)
-    ends = f"{row['total_low']:,.0f} to {row['total_high']:,.0f}"
+    ends = _ends(row["total_low"], row["total_high"], "{:,.0f}".format)
     lists, side = text.count(row["lists"], "list"), row["side"].split(",")[0]
     return (
         (f"Judged, grade {least} or more", f"{known:,}", f"{known / per:.1f} per query, n = {found.queries}"),
@@ -396,8 +410,8 @@ def figure(found: Unseen) -> go.Figure:
     rows = found.estimates
     low, at, high = (rows[name].to_numpy() for name in ("total_low", "total", "total_high"))
     hover = [
-        f"{method}: {value:,.0f} [{first:,.0f}, {last:,.0f}]"
-        for method, value, first, last in zip(rows["method"], at, low, high, strict=True)
+        f"{method}: {value:,.0f}, {_ends(first, last, '{:,.0f}'.format)}"
+        for method, value, first, last in rows.select("method", *_TOTAL).iter_rows()
     ]
     bars = theme.whiskers(low, at, high, color=theme.NEUTRAL, thickness=2)
     marks = theme.scatter(

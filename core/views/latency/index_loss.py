@@ -13,7 +13,8 @@ import polars as pl
 
 from core.axes import stack_key
 from core.metrics import ratio_of_means
-from core.stats.intervals import Floats, weights
+from core.stats.intervals import Floats, Labels, Sample, weights
+from core.stats.means import student
 from core.views import text, theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Table, section
@@ -93,14 +94,24 @@ def options_of(spec: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {rest[name]}" for name in sorted(rest))
 
 
-def percent(own: Floats, flat: Floats, seed: int) -> tuple[float, float, float, int]:
-    """Return 100 · mean(own) / mean(flat) over queries that both have, with its paired interval and n."""
+def percent(
+    own: Floats, flat: Floats, seed: int, clusters: Labels | None = None
+) -> tuple[float, float, float, int]:
+    """Return 100 · mean(own) / mean(flat) over queries that both have, with its paired interval and n.
+
+    Args:
+        clusters: [Q], equal within a group of queries: Student's t of their sums; None = each is by itself.
+    """
     both = ~(np.isnan(own) | np.isnan(flat))
     n = int(both.sum())
     if not n or not flat[both].sum():
         return np.nan, np.nan, np.nan, n
     top, bottom = own[both], flat[both]
     value = 100 * top.sum() / bottom.sum()
+    if clusters is not None:
+        sample = Sample.ratios(100 * top, bottom, clusters[both])
+        (low,), (high,) = student(sample.parts(), sample.bottom, 0.025)
+        return (value, low, high, n) if sample.enough()[0] else (value, np.nan, np.nan, n)
     if n < 2:
         return value, np.nan, np.nan, n
     drawn = weights(n, seed=seed)
@@ -144,7 +155,7 @@ def losses(view: View) -> pl.DataFrame:
         for row, spec in members if exact else ():
             if spec["index"] != FLAT and exact is not None:
                 one, other = (paired.values[at[each["run_id"]]] for each in (row, exact))
-                share, low, high, n = percent(one, other, view.seed)
+                share, low, high, n = percent(one, other, view.seed, paired.clusters)
                 own = {"family": exact["name"], "name": row["name"], "index": spec["index"], "n": n}
                 own["options"] = options_of(spec) or None
                 effort = effort_of(spec, json.loads(told.get(row["run_id"]) or "{}"))

@@ -185,7 +185,9 @@ def _row(of: Graded, place: int, people: Floats, judged: Floats, least: float) -
     both = ~np.isnan(own) & ~np.isnan(said)
     told = correct(Scored(own, said, of.clusters))
     apart = said[both] - own[both]
-    bias = mean_interval(100 * apart, "differences") if both.sum() > 1 else (np.array([np.nan]),) * 2
+    alike = None if of.clusters is None else of.clusters[both]
+    few = both.sum() < 2
+    bias = (np.array([np.nan]),) * 2 if few else mean_interval(100 * apart, "differences", clusters=alike)
     errors = _errors(own, said, least)
     others = np.arange(len(people)) != place
     by_errors = rogan_gladen(

@@ -85,13 +85,14 @@ def beside(view: View, answered: data.Answered, scorer: str, of: str, base: str)
     """Yield the reader's gain per point of recall, and two stacks × two prompts; of runs, where known."""
     labels = data.label_of(answered.scores.filter(scorer=scorer))
     deepest = int(answered.scores["k"].max() or 1)  # type: ignore[arg-type]
-    shares = per_recall(answered.scores, scorer, of, base, recall_by_k(view, of, base, deepest))
+    alike, recall = answered.groups.labels, recall_by_k(view, of, base, deepest)
+    shares = per_recall(answered.scores, scorer, of, base, recall, alike=alike)
     if shares.height:
         rows = shares.with_columns(labels).sort("per_recall", descending=True, nulls_last=True)
         yield Text(of_recall(rows.row(0, named=True)), label="Beside recall:")
         yield Table(rows, "per_recall", SHARE)
         yield Text(HOW_RECALL, "caption")
-    cells = crossed(answered.scores, scorer, of, base)
+    cells = crossed(answered.scores, scorer, of, base, alike)
     if cells.height:
         yield Text(" ".join(map(verdict, cells.head(3).iter_rows(named=True))), label="Stack × prompt:")
         yield Table(cells, "stack_and_prompt", CROSS, MORE_CROSS)

@@ -12,9 +12,11 @@ from core.answers import BY_PEOPLE, TOP_K
 from core.prices import PriceBook
 from core.readers.curves import CURVE, POINT, depths, gains, points, slices
 from core.readers.depth import DELTA, EPSILON, PLATEAU
+from core.stats.intervals import Alike
 from core.store import Snapshot
 from core.views.curves.cuts import tokens_sent
 from core.views.workspace.answers import TRIAL
+from core.views.workspace.clusters import EACH, Groups, groups
 from core.views.workspace.scope import Scope
 from core.views.workspace.stacks import runs_in
 
@@ -59,6 +61,7 @@ class Answered:
     # and usd_per_1k of the reader; null where not all are known
     spent: pl.DataFrame
     scorers: tuple[str, ...]  # the usual ones first, then by how many answers they scored
+    groups: Groups = EACH  # that the questions come in
 
 
 def answered(snapshot: Snapshot, scope: Scope, book: PriceBook) -> Answered:
@@ -73,7 +76,8 @@ def answered(snapshot: Snapshot, scope: Scope, book: PriceBook) -> Answered:
     counts = scores.group_by("scorer").len().sort("len", "scorer", descending=[True, False])["scorer"]
     scorers = sorted(counts, key=lambda name: USUAL.index(name) if name in USUAL else len(USUAL))
     spent = _spent(snapshot.answers(ids).with_columns(mode), book)
-    return Answered(runs.select("run_id", "name", "has_rankings"), scores, spent, tuple(scorers))
+    named = runs.select("run_id", "name", "has_rankings")
+    return Answered(named, scores, spent, tuple(scorers), groups(snapshot, scope))
 
 
 def _spent(answers: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
@@ -127,8 +131,10 @@ def curve_table(answered: Answered, scorer: str) -> pl.DataFrame:
         usd_per_1k, counted.
     """
     keys: dict[str, Any] = {"on": POINT, "how": "left", "nulls_equal": True, "maintain_order": "left"}
-    paired = gains(answered.scores, scorer).select(*POINT, gain="value", gain_low="low", gain_high="high")
-    rows = points(answered.scores, scorer).join(paired, **keys).join(answered.spent, **keys)
+    alike = answered.groups.labels
+    paired = gains(answered.scores, scorer, alike=alike)
+    paired = paired.select(*POINT, gain="value", gain_low="low", gain_high="high")
+    rows = points(answered.scores, scorer, alike=alike).join(paired, **keys).join(answered.spent, **keys)
     measured = pl.when(pl.col("tokens").is_not_null()).then(pl.lit(MEASURED)).alias("counted")
     named = answered.runs.select("run_id", "name")
     return (
@@ -208,16 +214,19 @@ def slice_table(
     ks = scores.filter(pl.col("k") > 0)["k"].unique().sort().to_list()
     ranked = bool(answered.runs.filter(pl.col("run_id") == run_id)["has_rankings"].any())
     parts = _parts(snapshot, scope, scores, ks, need) if ranked else ()
-    rows = pl.concat(_part(scores, scorer, part, only) for part, only in (*parts, (EVERY, None)))
+    alike = answered.groups.labels
+    rows = pl.concat(_part(scores, scorer, part, only, alike) for part, only in (*parts, (EVERY, None)))
     order = [pl.col("part").cast(pl.Enum([WITH, WITHOUT, EVERY])), pl.col("mode").cast(pl.Enum(list(SENT)))]
     label = label_of(answered.scores.filter(pl.col("scorer") == scorer))
     return rows.with_columns(label, sent=pl.col("mode").replace_strict(SENT)).sort("label", *order, "k")
 
 
-def _part(scores: pl.DataFrame, scorer: str, part: str, only: pl.DataFrame | None) -> pl.DataFrame:
+def _part(
+    scores: pl.DataFrame, scorer: str, part: str, only: pl.DataFrame | None, alike: Alike
+) -> pl.DataFrame:
     """Score one part, with the closed book over the same questions at every k."""
-    scored = points(scores, scorer, only=only).filter(pl.col("mode") != "none")
-    paired = gains(scores, scorer, only=only).filter(pl.col("mode") == "top_k")
+    scored = points(scores, scorer, only=only, alike=alike).filter(pl.col("mode") != "none")
+    paired = gains(scores, scorer, only=only, alike=alike).filter(pl.col("mode") == "top_k")
     keys = {name: pl.col(name) for name in POINT}
     base = (
         scored.select(*POINT, pl.col("value").alias("top"))

@@ -29,6 +29,7 @@ from core.views.keep import keep
 from core.views.readers import data, joint
 from core.views.readers.charts import points
 from core.views.workspace.answers import TRIAL
+from core.views.workspace.clusters import groups
 from core.views.workspace.view import View
 from core.written import PER_1K, CostUnit
 
@@ -108,11 +109,11 @@ def losses(view: View, scorer: str) -> pl.DataFrame:
         label, of (which passages), value, low, high (points, negative = lost), right, right_low, right_high
         (share of answers that are correct, points), queries, answers; in all first.
     """
-    rows = contexts(view, scorer)
+    rows, alike = contexts(view, scorer), groups(view.snapshot, view.scope).labels
     made: list[dict[str, Any]] = []
     for (label,), part in rows.group_by("label", maintain_order=True) if rows.height else ():
-        rights = effects(part.with_columns(value="right"), view.seed)
-        for effect, right in zip(effects(part, view.seed), rights, strict=True):
+        rights = effects(part.with_columns(value="right"), view.seed, alike)
+        for effect, right in zip(effects(part, view.seed, alike), rights, strict=True):
             named = {
                 "label": label,
                 "of": effect.kind,
@@ -154,9 +155,10 @@ def dose_of_distractors(view: View, ask: Ask) -> Blocks:
         label.startswith(TRIAL) * f"The reader {TRIAL} repeats a sentence: its answers count in no decision."
     )
     yield Answer(answer(row, scorer), caveats={"how to read": HOW, "made up": made_up})
-    priced = prices(view, row, contexts(view, scorer).filter(pl.col("label") == label))
+    asked = contexts(view, scorer).filter(pl.col("label") == label)
+    priced = prices(view, row, asked)
     yield Cards(cards(row, tolerance, priced, text.cost_unit(view.table)))
-    rows = response(contexts(view, scorer).filter(pl.col("label") == label), view.seed)
+    rows = response(asked, view.seed, groups(view.snapshot, view.scope).labels)
     yield Chart(
         chart(rows),
         "dose",

@@ -94,17 +94,17 @@ def gain_table(table: pl.DataFrame, depths: pl.DataFrame, over_k: pl.DataFrame) 
 
 
 def difference_table(
-    table: pl.DataFrame, scores: pl.DataFrame, scorer: str, of: str, base: str
+    table: pl.DataFrame, answered: data.Answered, scorer: str, of: str, base: str
 ) -> pl.DataFrame:
     """Subtract a stack's scores from another's, a row per reader, the largest first; see `LESS`.
 
     Args:
         table: Of `core.views.readers.data.curve_table`, for the readers' labels.
-        scores: Rows of "answer_scores" of both.
+        answered: By both.
         of: A run_id, like `base`, which is subtracted.
     """
     labels = table.filter(pl.col("run_id") == of).select(*CURVE[1:], "label").unique()
-    rows = stack_differences(scores, scorer, of, base)
+    rows = stack_differences(answered.scores, scorer, of, base, answered.groups.labels)
     named = rows.join(labels, on=CURVE[1:], how="left", nulls_equal=True)
     return named.sort("mean", "label", descending=[True, False])
 
@@ -137,7 +137,8 @@ def facts(snapshot: Snapshot, scope: Scope, scores: pl.DataFrame) -> pl.DataFram
 @keep("Comparing with the closed book…", entries=16)
 def over_k(view: View, scorer: str, voice: str) -> pl.DataFrame:
     """Average the gains over k; see `core.readers.curves.gains_over_k`."""
-    return gains_over_k(data.of_voice(found_in(view), scorer, voice).scores, scorer)
+    answered = data.of_voice(found_in(view), scorer, voice)
+    return gains_over_k(answered.scores, scorer, answered.groups.labels)
 
 
 @section("gains", "Which readers do passages help, at which k, and does a better stack help more?")
@@ -183,7 +184,7 @@ def _between_stacks(view: View, ask: Ask, reading: Curves) -> Blocks:
     base = ask.listed("Less", rest, "over")
     ids = dict(runs_in(view.snapshot, view.scope).select("name", "run_id").iter_rows())
     answered = data.of_voice(found_in(view), reading.scorer, reading.voice)
-    rows = difference_table(reading.rows, answered.scores, reading.scorer, ids[of], ids[base])
+    rows = difference_table(reading.rows, answered, reading.scorer, ids[of], ids[base])
     if rows.is_empty():
         yield Text(f"No reader answered from both {of} and {base}.")
         return

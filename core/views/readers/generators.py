@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import polars as pl
 
 from core.answers import BY_PEOPLE, CLOSED_BOOK, TOP_K, share
@@ -13,6 +14,7 @@ from core.stats.means import mean_interval
 from core.store import Snapshot
 from core.tables import schema
 from core.views import text
+from core.views.workspace.clusters import groups
 from core.views.workspace.scope import Scope
 from core.views.workspace.stacks import runs_in
 
@@ -56,8 +58,9 @@ def cells(snapshot: Snapshot, scope: Scope, chosen: Sequence[str]) -> pl.DataFra
         every judge of the criterion scored, null where there is none.
     """
     rows = _scores(snapshot, scope).filter(pl.col("scorer").is_in(list(chosen)))
+    alike = groups(snapshot, scope).labels
     parts = [
-        points(part, str(scorer)).with_columns(criterion=pl.lit(scorer), judge=pl.lit(judge))
+        points(part, str(scorer), alike=alike).with_columns(criterion=pl.lit(scorer), judge=pl.lit(judge))
         for (scorer, judge), part in rows.group_by("scorer", "judge", maintain_order=True)
     ]
     if not parts:
@@ -185,13 +188,15 @@ def differences(snapshot: Snapshot, scope: Scope, rows: pl.DataFrame, baseline: 
     own = single.filter(label=baseline).select("query_id", own="total")
     totals = generator_table(rows).select("label", "total")
     base = totals.filter(label=baseline)["total"].first()
-    gaps = []
+    gaps, alike = [], groups(snapshot, scope).labels
     for label, total in totals.iter_rows():
         both = single.filter(label=label).join(own, on="query_id", maintain_order="left")
         paired = (both["total"] - both["own"]).to_numpy()
         low = high = None
         if len(paired) > 1 and label != baseline:
-            low, high = (float(end[0]) for end in mean_interval(paired, "differences"))
+            labels = alike(both["query_id"].to_list())
+            ends = (float(end[0]) for end in mean_interval(paired, "differences", clusters=labels))
+            low, high = (None if np.isnan(end) else end for end in ends)
         gap = float(paired.mean()) if len(paired) else None if total is None or base is None else total - base
         gaps.append((label, gap, low, high, len(paired) or None))
     kinds = "label difference:float difference_low:float difference_high:float difference_n:int64"

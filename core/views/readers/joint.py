@@ -16,6 +16,7 @@ from core.store import Snapshot
 from core.views import text, theme
 from core.views.readers.charts import by_passages
 from core.views.workspace.answers import means, shares
+from core.views.workspace.clusters import groups
 from core.views.workspace.costs import costs
 from core.views.workspace.query_sets import among
 from core.views.workspace.scope import Quality, Scope
@@ -40,7 +41,8 @@ def joint_table(snapshot: Snapshot, scope: Scope, quality: Quality, book: PriceB
     """
     runs = runs_in(snapshot, scope)
     ids, only = runs["run_id"].to_list(), among(snapshot, scope)
-    right = shares(snapshot, ids, scope.answering, only)
+    alike = groups(snapshot, scope).labels
+    right = shares(snapshot, ids, scope.answering, only, alike)
     ks = right["k"].unique().sort().to_list()
     asked = replace(scope, answering=replace(scope.answering, per="answered query"))
     billed = [

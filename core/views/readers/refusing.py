@@ -11,13 +11,15 @@ import polars as pl
 from core.answers import CLOSED_BOOK, GOLD, GOLD_ONLY, NO_GOLD, TOP_K
 from core.readers.refusals import refuses
 from core.stats import separation
-from core.stats.means import mean_interval, share_interval
+from core.stats.intervals import CLUSTERS, Alike, Floats, Labels
+from core.stats.means import mean_interval
 from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Fold, Table, Text, Way, section
 from core.views.columns import COLUMNS, Column, Columns
 from core.views.keep import keep
 from core.views.readers.data import GOLD_FROM
+from core.views.workspace.clusters import groups
 from core.views.workspace.stacks import runs_in
 from core.views.workspace.unanswerable import SOME_USE, classes
 from core.views.workspace.view import View
@@ -77,9 +79,10 @@ def stacks(view: View, most: float) -> pl.DataFrame:
     ranked = view.snapshot.rankings(ids, stage="final").filter(pl.col("rank") <= max(view.quality.k, 2))
     ranked = ranked.join(known, on="query_id")
     names = dict(runs.select("run_id", "name").iter_rows())
+    alike = groups(view.snapshot, view.scope).labels
     harm = _harmful(view, ranked)
     rows = [
-        {"name": names[str(run_id)], **_separated(own, most), "harmful": harm.get(str(run_id))}
+        {"name": names[str(run_id)], **_separated(own, most, alike), "harmful": harm.get(str(run_id))}
         for (run_id,), own in ranked.group_by("run_id", maintain_order=True)
     ]
     table = pl.DataFrame(rows, infer_schema_length=None)
@@ -88,14 +91,16 @@ def stacks(view: View, most: float) -> pl.DataFrame:
     )
 
 
-def _separated(own: pl.DataFrame, most: float) -> dict[str, Any]:
+def _separated(own: pl.DataFrame, most: float, alike: Alike) -> dict[str, Any]:
     first, second = (own.filter(rank=rank)["score"].mean() for rank in (1, 2))
     turned = isinstance(first, float) and isinstance(second, float) and first < second  # distances
     top = own.filter(rank=1).drop_nulls("score").with_columns(pl.col("score") * (-1 if turned else 1))
-    with_one, without = (top.filter(answerable=one)["score"].to_numpy() for one in (True, False))
+    labels, answers = alike(top["query_id"].to_list()), top["answerable"].to_numpy()
+    with_one, without = (top["score"].to_numpy()[answers == one] for one in (True, False))
+    of = None if labels is None else (labels[answers], labels[~answers])
     every = own.filter(rank=1)["answerable"]
     counts = {"without": int((~every).sum()), "answerable": int(every.sum())}
-    found = separation.area(with_one, without)
+    found = separation.area(with_one, without, clusters=of)
     told = {"auc": found.value, "auc_low": found.low, "auc_high": found.high}
     if np.isnan(found.value):
         return told | dict.fromkeys(_OF_THRESHOLD, np.nan) | counts
@@ -103,14 +108,19 @@ def _separated(own: pl.DataFrame, most: float) -> dict[str, Any]:
     if np.isnan(least):
         return told | dict.fromkeys(_OF_THRESHOLD, np.nan) | counts
     refused = (without < least).astype(np.float64)
-    wrong = float(separation.lost(with_one, most).mean())
-    wrong_low, wrong_high = (float(end) for end in share_interval(wrong, len(with_one)))
-    low, high = (float(end[0]) for end in mean_interval(refused, "shares"))
+    lost = separation.lost(with_one, most).astype(np.float64)
+    wrong_low, wrong_high = _ends(lost, None if of is None else of[0])
+    low, high = _ends(refused, None if of is None else of[1])
     return {
         **told, "threshold": -least if turned else least, "right": float(refused.mean()), "right_low": low,
-        "right_high": high, "wrong": wrong, "wrong_low": wrong_low,
+        "right_high": high, "wrong": float(lost.mean()), "wrong_low": wrong_low,
         "wrong_high": wrong_high, **counts,
     }  # fmt: skip
+
+
+def _ends(refused: Floats, labels: Labels | None) -> tuple[float, float]:
+    low, high = mean_interval(refused, "shares", clusters=labels)
+    return float(low[0]), float(high[0])
 
 
 def _harmful(view: View, ranked: pl.DataFrame) -> dict[str, float]:
@@ -161,17 +171,20 @@ def readers(view: View) -> pl.DataFrame:
         .otherwise(pl.lit("gold not found"))
     )  # fmt: skip
     by_case = rows.with_columns(pl.Series("refused", refused), case=case)
-    groups = (
+    parts = (
         by_case.group_by("name", "reader", "case")
-        .agg(pl.col("refused").cast(pl.Float64))
+        .agg(pl.col("refused").cast(pl.Float64), "query_id")
         .sort("name", "reader")
     )
-    ends = [mean_interval(np.array(some), "shares") for some in groups["refused"]]
+    alike = groups(view.snapshot, view.scope).labels
+    ends = [
+        _ends(np.array(some), alike(asked)) for some, asked in parts.select("refused", "query_id").iter_rows()
+    ]
     order = pl.col("case").cast(pl.Enum(list(CASES)))
-    return groups.select(
+    return parts.select(
         "name", "reader", "case", pl.col("case").replace_strict(CASES).alias("should"),
-        pl.col("refused").list.mean(), pl.Series("refused_low", [float(low[0]) for low, _ in ends]),
-        pl.Series("refused_high", [float(high[0]) for _, high in ends]), n=pl.col("refused").list.len(),
+        pl.col("refused").list.mean(), pl.Series("refused_low", [low for low, _ in ends]),
+        pl.Series("refused_high", [high for _, high in ends]), n=pl.col("refused").list.len(),
     ).with_columns(pl.col(pl.Float64).fill_nan(None)).sort("name", "reader", order)  # fmt: skip
 
 
@@ -213,6 +226,9 @@ def answer(table: pl.DataFrame, most: float) -> str:
     if best is None or best["auc"] is None:
         needed = f"{separation.FEW} of either kind, ranked with scores, are needed"
         return f"Which scores tell questions without an answer is unknown: {needed}."
+    if best["auc_low"] is None:
+        few = f"fewer than {CLUSTERS} groups of questions tell no more"
+        return f"Scores of {best['name']} have AUC {best['auc']:.3f} on these questions; {few}."
     sure = best["auc_low"] > 0.5
     told = (
         "tell questions without an answer from others" if sure else "do not surely tell these questions apart"

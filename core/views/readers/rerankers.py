@@ -16,9 +16,11 @@ import polars as pl
 
 from core.answers import TOP_K
 from core.readers.curves import by_query, points
+from core.stats.intervals import Alike
 from core.stats.latency import totals
 from core.store import Snapshot
 from core.views import text, theme
+from core.views.workspace.clusters import groups
 from core.views.workspace.scope import Scope
 from core.views.workspace.stacks import runs_in
 
@@ -54,7 +56,8 @@ def rebel_table(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
     ids = runs["run_id"].to_list()
     top = (pl.col("mode") == TOP_K) | pl.col("mode").is_null()
     scores = snapshot.answer_scores(ids).filter(top, pl.col("k") > 0)
-    parts = [_judged(scores, scorer, most) for scorer, most in ((SIMILARITY, BEST), (PRECISION, 1))]
+    alike = groups(snapshot, scope).labels
+    parts = [_judged(scores, scorer, most, alike) for scorer, most in ((SIMILARITY, BEST), (PRECISION, 1))]
     both = parts[0].join(parts[1].drop("queries"), on=_KEY, nulls_equal=True)
     specs = [method_of(json.loads(spec)) for spec in runs["spec"]]
     named = runs.select("run_id", "name", pl.Series("method", specs, dtype=pl.String))
@@ -67,10 +70,10 @@ def rebel_table(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
     )
 
 
-def _judged(scores: pl.DataFrame, scorer: str, most: int) -> pl.DataFrame:
+def _judged(scores: pl.DataFrame, scorer: str, most: int, alike: Alike) -> pl.DataFrame:
     ends = {scorer: "value", f"{scorer}_low": "low", f"{scorer}_high": "high"}
     scaled = {name: pl.col(end) * (most / 100) for name, end in ends.items()}
-    return points(scores, scorer).select(*_KEY, "queries", **scaled)
+    return points(scores, scorer, alike=alike).select(*_KEY, "queries", **scaled)
 
 
 def _passes(scores: pl.DataFrame) -> pl.DataFrame:

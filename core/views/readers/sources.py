@@ -15,6 +15,7 @@ from core.readers.attribution import attribute
 from core.readers.curves import CURVE
 from core.readers.refusals import refuses
 from core.readers.scoring import against
+from core.stats.intervals import Alike, singly
 from core.stats.means import mean_interval
 from core.store import Snapshot
 from core.views import text
@@ -23,6 +24,7 @@ from core.views.blocks import Answer, Blocks, Fold, Table, Text, Way, section
 from core.views.columns import COLUMNS, Column, Columns
 from core.views.keep import keep
 from core.views.readers.data import GOLD_FROM, in_heading, label_of
+from core.views.workspace.clusters import groups
 from core.views.workspace.scope import Scope
 from core.views.workspace.stacks import runs_in
 from core.views.workspace.view import View
@@ -145,12 +147,13 @@ def attributed(answers: pl.DataFrame) -> pl.DataFrame:
     return attribute(rows["text"].to_list(), rows["texts"].to_list(), _embed)
 
 
-def source_table(answers: pl.DataFrame, sentences: pl.DataFrame) -> pl.DataFrame:
+def source_table(answers: pl.DataFrame, sentences: pl.DataFrame, alike: Alike = singly) -> pl.DataFrame:
     """Score what answers rest on and what they cite, a row per reader and k; see `COLUMNS_OF` and `MORE`.
 
     Args:
         answers: Of `answers_of`.
         sentences: Of `attributed`.
+        alike: What numbers the questions by their groups, which intervals take as one.
     """
     figures = pl.DataFrame([_figures(*row) for row in _by_answer(answers, sentences)], schema=_KINDS)
     rows = pl.concat([answers.select(*CURVE, "query_id", "k", "refused"), figures], how="horizontal")
@@ -160,7 +163,7 @@ def source_table(answers: pl.DataFrame, sentences: pl.DataFrame) -> pl.DataFrame
     )  # fmt: skip
     table = counts
     for name in _FIGURES:
-        table = table.hstack(_spans(rows, counts, name))
+        table = table.hstack(_spans(rows, counts, name, alike))
     return table.with_columns(label_of(table)).sort("label", "k")
 
 
@@ -198,7 +201,7 @@ def _figures(
     }  # fmt: skip
 
 
-def _spans(rows: pl.DataFrame, groups: pl.DataFrame, name: str) -> pl.DataFrame:
+def _spans(rows: pl.DataFrame, groups: pl.DataFrame, name: str, alike: Alike) -> pl.DataFrame:
     """Average a figure over the questions of each group, with its 95 % interval."""
     on = [*CURVE, "k"]
     mean = rows.drop_nulls(name).group_by(*on, "query_id").agg(pl.col(name).mean())
@@ -211,7 +214,7 @@ def _spans(rows: pl.DataFrame, groups: pl.DataFrame, name: str) -> pl.DataFrame:
     ends = np.full((3, groups.height), np.nan)
     if some.any():
         ends[0, some] = np.nanmean(values[some], axis=1)
-        ends[1:, some] = mean_interval(values[some], "shares")
+        ends[1:, some] = mean_interval(values[some], "shares", clusters=alike(queries.to_list()))
     named = zip(("", "_low", "_high"), ends, strict=True)
     return pl.DataFrame({f"{name}{end}": value for end, value in named}).fill_nan(None)
 
@@ -244,7 +247,8 @@ def found(view: View, run_id: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     if answers.is_empty():
         return pl.DataFrame(), pl.DataFrame()
     sentences = attributed(answers)
-    return source_table(answers, sentences), sentence_table(answers, sentences)
+    alike = groups(view.snapshot, view.scope).labels
+    return source_table(answers, sentences, alike), sentence_table(answers, sentences)
 
 
 @section("sources", "Which passages do the answers rest on, and do their citations say so?")

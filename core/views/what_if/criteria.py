@@ -84,14 +84,17 @@ def by_kind(view: View, read: Weighable, weights: Floats, values: Floats) -> pl.
     shared = values[tuned(values, view.seed, higher_is_better=up), np.arange(values.shape[1])]
     found = []
     for tag, mask in tagged(view, read.graded.query_ids).items():
-        part = values[:, mask & ~np.isnan(values[0])]
+        counted = mask & ~np.isnan(values[0])
+        part = values[:, counted]
         if part.shape[1] >= LEAST:
             picked = tuned(part, view.seed, higher_is_better=up)
             own = part[picked, np.arange(part.shape[1])]
-            found.append((tag, shared[mask & ~np.isnan(values[0])], own, weights[np.unique(picked)]))
+            alike = None if read.clusters is None else read.clusters[counted]
+            found.append((tag, shared[counted], own, weights[np.unique(picked)], alike))
     rows = []
-    for tag, common, own, chosen in found:
-        low, high = mean_interval(own - common, "differences", level=1 - 0.05 / len(found))
+    for tag, common, own, chosen, alike in found:
+        level = 1 - 0.05 / len(found)
+        low, high = mean_interval(own - common, "differences", level=level, clusters=alike)
         spans = zip(read.names, chosen.min(axis=0), chosen.max(axis=0), strict=True)
         words = ", ".join(f"{name} {a:g}" if a == b else f"{name} {a:g}–{b:g}" for name, a, b in spans)
         figures = (common.mean(), own.mean(), (own - common).mean(), low[0], high[0])

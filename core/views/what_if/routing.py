@@ -12,10 +12,12 @@ import polars as pl
 from core.decide.routing import BY_CANDIDATE, Depths, Floats, replayed, replayed_ms, replayed_usage
 from core.prices.cost import cost_per_1k
 from core.records import Basis
+from core.stats.intervals import Labels
 from core.stats.latency import TOTAL, per_query
 from core.store import Snapshot
 from core.views.what_if.deeper import latency_by_depth
 from core.views.what_if.families import Known, Option
+from core.views.workspace.clusters import groups
 from core.views.workspace.comparable import machine
 from core.views.workspace.costs import run_totals
 from core.views.workspace.latencies import sample
@@ -116,6 +118,7 @@ class Routable:
     latency_basis: tuple[str | None, ...]  # per option, how its latency is known; None = it is not
     cost_basis: tuple[str | None, ...]  # the same of its cost
     notes: tuple[str, ...]  # what a reader must know, in sentences
+    clusters: Labels | None = None  # per query, equal within a group; None = each is by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +177,7 @@ def gather(view: View, options: Sequence[Option], *, way: Way | None = None) -> 
         tuple(basis for _, basis in waits),
         tuple(basis for _, basis in paid),
         tuple(_notes(way, stage, times.modelled)),
+        groups(view.snapshot, view.scope).labels(ids),
     )
 
 

@@ -78,7 +78,8 @@ def gather(view: View, options: Sequence[Option]) -> Routable | None:
     basis = tuple(None if np.isnan(cost) else str(Basis.MEASURED) for cost in costs)
     unknown: tuple[str | None, ...] = (None,) * len(options)
     ids = tuple(table["query_id"])
-    return Routable(tuple(options), ids, every - len(ids), depths, unknown, basis, tuple(notes))
+    alike = known.groups.labels(ids)
+    return Routable(tuple(options), ids, every - len(ids), depths, unknown, basis, tuple(notes), alike)
 
 
 def _scorer(known: Answered, answering: Answering) -> str | None:

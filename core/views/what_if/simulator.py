@@ -151,16 +151,17 @@ def judged(routable: Routable, every: Ways, kinds: Sequence[str], bounds: Bounds
     """Return every way with the limits that it breaks, and what those of some kinds gain."""
     rows = as_rows(routable, every, bounds)
     within = rows.filter(kind="always")["beyond"].is_null().to_numpy()
-    gained = gains(routable.depths, {NAMES[kind]: every[NAMES[kind]][0] for kind in kinds}, within)
+    gained = gains(routable, {NAMES[kind]: every[NAMES[kind]][0] for kind in kinds}, within)
     return rows.join(gained, on="way", how="left", maintain_order="left")
 
 
-def gains(depths: Depths, routed: dict[str, Outcome], within: NDArray[np.bool_]) -> pl.DataFrame:
+def gains(routable: Routable, routed: dict[str, Outcome], within: NDArray[np.bool_]) -> pl.DataFrame:
     """Estimate what each routed way gains over chance at its own rate, and over the best single depth.
 
     Args:
         within: [D], which depths for all meet the limits; where none does, all count.
     """
+    depths = routable.depths
     merit = np.where(within | ~within.any(), depths.merit.mean(axis=1), -np.inf)
     best = depths.quality[int(merit.argmax())]
     sign = 1 if depths.higher_is_better else -1
@@ -168,7 +169,7 @@ def gains(depths: Depths, routed: dict[str, Outcome], within: NDArray[np.bool_])
     for way in routed.values():
         chance = outcome(depths, at_random(depths, way.rates), probed=False)
         apart += [sign * (way.scores - chance.scores), sign * (way.scores - best)]
-    estimated = estimates(*apart, of="differences")
+    estimated = estimates(*apart, of="differences", clusters=routable.clusters)
     ends = {
         f"{stem}{end}": [getattr(estimate, name) for estimate in estimated[at::2]]
         for at, stem in enumerate(("gain", "over"))
@@ -180,7 +181,8 @@ def gains(depths: Depths, routed: dict[str, Outcome], within: NDArray[np.bool_])
 def as_rows(routable: Routable, every: Ways, bounds: Bounds = FREE) -> pl.DataFrame:
     """Return every way as a row of `Simulation.rows`, without its gains."""
     rows = []
-    scored = estimates(*(way.scores for way, _, _ in every.values()), of="shares")
+    of_ways = (way.scores for way, _, _ in every.values())
+    scored = estimates(*of_ways, of="shares", clusters=routable.clusters)
     for (name, (way, kind, shares)), estimate in zip(every.items(), scored, strict=True):
         used = np.flatnonzero(shares.sum(axis=1) > 0)
         numbers = {**_point(kind, way), "quality": estimate.value}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import partial
 from urllib.parse import quote, unquote
 
 import polars as pl
@@ -15,6 +16,7 @@ from core.metrics.rates import ACC_HIT, ANSWER, ANY
 from core.prices import PriceBook
 from core.prices.cost import DOLLARS
 from core.readers.curves import correct, points
+from core.stats.intervals import Alike, singly
 from core.store import Snapshot
 from core.tables import GENERATE, schema
 from core.views.workspace.scope import Answering, Quality
@@ -138,26 +140,36 @@ def scored_too(
 
 
 def means(
-    snapshot: Snapshot, run_ids: Sequence[str], measure: Measure, only: Collection[str] | None = None
+    snapshot: Snapshot,
+    run_ids: Sequence[str],
+    measure: Measure,
+    only: Collection[str] | None = None,
+    alike: Alike = singly,
 ) -> pl.DataFrame:
     """Return the mean score 0..1 of the answers that a measure is about: as of `shares`."""
-    percent = _by_scorer(_of(scored(snapshot, run_ids, measure), only), points)
+    rows = _of(scored(snapshot, run_ids, measure), only)
+    percent = _by_scorer(rows, partial(points, alike=alike))
     return percent.with_columns(pl.col("value", "low", "high") / 100)
 
 
 def shares(
-    snapshot: Snapshot, run_ids: Sequence[str], answering: Answering, only: Collection[str] | None = None
+    snapshot: Snapshot,
+    run_ids: Sequence[str],
+    answering: Answering,
+    only: Collection[str] | None = None,
+    alike: Alike = singly,
 ) -> pl.DataFrame:
     """Return the share of correct answers by run and k.
 
     Args:
         only: The queries that count; None = all.
+        alike: As of `core.readers.curves.points`.
 
     Returns:
         Columns of `core.readers.curves.points` (value, low and high are shares) and scorer.
     """
     rows = _of(scored(snapshot, run_ids, answering.measure()), only)
-    return _by_scorer(rows, lambda some, scorer: correct(some, scorer, answering.least))
+    return _by_scorer(rows, lambda some, scorer: correct(some, scorer, answering.least, alike))
 
 
 def _of(rows: pl.DataFrame, only: Collection[str] | None) -> pl.DataFrame:

@@ -16,13 +16,14 @@ import polars as pl
 from core.errors import UnknownNameError
 from core.golden.adding import ancestry
 from core.records import GROUPS, group_kind
-from core.stats.intervals import Floats, Labels, Sample
+from core.stats.intervals import CLUSTERS, Floats, Labels, Sample
 from core.store import Snapshot
 from core.store.read.memory import Memory
 from core.views import text
 from core.views.keep import keep
 from core.views.workspace.scope import AUTO, SINGLY, Scope
 
+FEW_GROUPS = f"unknown: fewer than {CLUSTERS} groups"
 _GOOD = 4  # The least grade of a passage that answers
 _KEPT = Memory(8 << 20)
 _OF_ITEM = "document"

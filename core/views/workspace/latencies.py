@@ -11,6 +11,7 @@ from core.decide.rules import Constraints, Decision
 from core.decide.ties import JITTER_MS, jitter, pass_differences
 from core.prices.cost import mean_usage
 from core.records import Origin
+from core.stats.intervals import Alike, singly
 from core.stats.latency import (
     AFTER_RETRIEVAL,
     TOTAL,
@@ -37,9 +38,15 @@ _NONE = Ids()
 COLUMNS = ("latency_ms", "latency_low", "latency_high", "latency_n", "latency_basis", "latency_note")
 
 
-def latencies(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:
-    """Return one latency per run; a mean is said to be one."""
-    sources = [_measured(snapshot, runs, latency), _reported(snapshot, runs, latency)]
+def latencies(
+    snapshot: Snapshot, runs: pl.DataFrame, latency: Latency, alike: Alike = singly
+) -> pl.DataFrame:
+    """Return one latency per run; a mean is said to be one.
+
+    Args:
+        alike: What numbers the queries by their groups, which the interval of a mean takes as one.
+    """
+    sources = [_measured(snapshot, runs, latency, alike), _reported(snapshot, runs, latency)]
     # A percentile that is withheld here does not hide one that was reported for the same run.
     known = [source.filter(pl.col("latency_ms").is_not_null()) for source in sources]
     untimed = latency.scope == "end-to-end" and latency.generation is None
@@ -84,11 +91,11 @@ def _other(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataF
     )
 
 
-def _measured(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:
+def _measured(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency, alike: Alike) -> pl.DataFrame:
     p = latency.percentile
     rows = sample(snapshot, runs, latency)
     if p == MEAN:
-        return _measured_mean(runs, rows)
+        return _measured_mean(runs, rows, alike)
     table = summary(rows.with_columns(stage=pl.lit(TOTAL))).join(
         rows.group_by("run_id").agg(pl.col("modelled").any()), on="run_id"
     )
@@ -107,7 +114,7 @@ def _measured(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.Da
     )
 
 
-def _measured_mean(runs: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+def _measured_mean(runs: pl.DataFrame, rows: pl.DataFrame, alike: Alike) -> pl.DataFrame:
     """Return the mean over the queries that were timed, with its interval."""
     run_ids, query_ids = (rows[name].unique(maintain_order=True).to_list() for name in _NAMES[:2])
     values = np.full((len(run_ids), len(query_ids)), np.nan)
@@ -115,10 +122,10 @@ def _measured_mean(runs: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
         run, query = places(rows, run_id=run_ids, query_id=query_ids)
         values[run, query] = rows["ms"].to_numpy()
     means, n = mean(values)
-    low, high = mean_interval(values, "amounts") if rows.height else (means, means)
-    alike = dict(rows.group_by("run_id").agg(pl.col("serial").max().fill_null(0.0)).iter_rows())
-    wider = np.sqrt(inflation([alike[run_id] for run_id in run_ids], None))
-    low, high = (means + wider * (end - means) for end in (low, high))
+    ends = mean_interval(values, "amounts", clusters=alike(query_ids)) if rows.height else (means, means)
+    serial = dict(rows.group_by("run_id").agg(pl.col("serial").max().fill_null(0.0)).iter_rows())
+    wider = np.sqrt(inflation([serial[run_id] for run_id in run_ids], None))
+    low, high = (means + wider * (end - means) for end in ends)
     columns = dict(zip(COLUMNS[:4], (means, low, high, n.astype(np.int32)), strict=True))
     table = pl.DataFrame({"run_id": pl.Series(run_ids, dtype=pl.String), **columns})
     modelled = pl.col("modelled")

@@ -12,6 +12,7 @@ from core.answers import BY_PEOPLE, TOP_K, share
 from core.metrics import Measure
 from core.metrics.rates import CORRECTED
 from core.stats.corrected import Scored, by_question, correct
+from core.stats.intervals import Alike, singly
 from core.store import Snapshot
 from core.views.workspace.answers import graded
 
@@ -36,7 +37,10 @@ def by_people(snapshot: Snapshot, run_ids: Sequence[str], answers: pl.DataFrame)
 
 
 def set_right(judged: Floats, people: Floats) -> Floats:
-    """Correct a judge's scores [runs, queries, K] by those of people, run by run and k by k."""
+    """Correct a judge's scores [runs, queries, K] by those of people, run by run and k by k.
+
+    The sums of groups of questions scatter as the mean is unsure, so that they need not be known here.
+    """
     right = np.full_like(judged, np.nan)
     graded_any = (~np.isnan(people)).any(axis=1)
     for run, k in np.argwhere(graded_any):
@@ -45,12 +49,17 @@ def set_right(judged: Floats, people: Floats) -> Floats:
 
 
 def corrected_means(
-    snapshot: Snapshot, run_ids: Sequence[str], measure: Measure, only: Collection[str] | None = None
+    snapshot: Snapshot,
+    run_ids: Sequence[str],
+    measure: Measure,
+    only: Collection[str] | None = None,
+    alike: Alike = singly,
 ) -> pl.DataFrame:
     """Correct the mean score of answers where no rankings are scored.
 
     Args:
         only: The queries that count; None = all.
+        alike: As of `core.readers.curves.points`.
 
     Returns:
         run_id, k, value, low, high and queries, of runs and k with grades enough.
@@ -61,8 +70,9 @@ def corrected_means(
     both = rows.join(own, on=["run_id", "query_id", "k"], how="full", coalesce=True)
     found = []
     for (run_id, k), some in both.group_by("run_id", "k", maintain_order=True):
-        scores = (some[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in ("own", "correct"))
-        told = correct(Scored(*scores))
+        columns = some.select(pl.col("own", "correct").cast(pl.Float64).fill_null(np.nan))
+        own_scores, judged = columns.to_numpy().T
+        told = correct(Scored(own_scores, judged, alike(some["query_id"].to_list())))
         if not np.isnan(told.low):
             found.append((run_id, k, told.value, told.low, told.high, told.questions))
     kinds = {"run_id": pl.String(), "k": pl.Int32(), "value": pl.Float64(), "low": pl.Float64()}

@@ -97,7 +97,7 @@ def as_reported(
     measure = quality.measure
     if measure is not None and measure.name == ANSWER.name:
         read = corrected_means if measure.values["people"] == CORRECTED else means
-        answered = read(snapshot, run_ids, measure, only).filter(pl.col("k") == quality.k)
+        answered = read(snapshot, run_ids, measure, only, alike.labels).filter(pl.col("k") == quality.k)
         figures = answered.with_columns(pl.col("queries").cast(pl.Int32).alias("n"))
     else:
         figures = snapshot.aggregates(run_ids).filter(measure=quality.bare, k=quality.k)

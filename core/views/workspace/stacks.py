@@ -160,7 +160,7 @@ def stack_table(
     for part in (
         with_harm(_qualities(snapshot, runs, scope, quality), quality.k),
         beside(snapshot, runs, scope, quality),
-        latencies(snapshot, runs, latency),
+        latencies(snapshot, runs, latency, groups(snapshot, scope).labels),
         costs(snapshot, runs, book, (scope, quality.k)),
         jitters(snapshot, runs, latency, scope.apart),
         lacks(snapshot, runs, scope, quality),

@@ -83,7 +83,7 @@ def test_table_1_says_where_the_published_scores_beat_the_closed_book(ragged, re
 def test_table_8_orders_the_readers_as_the_published_scores_do(ragged):
     _, found, table = ragged
     rows = difference_table(
-        curve_table(found, "exact_match"), found.scores, "exact_match", "ragged-colbert", "ragged-bm25"
+        curve_table(found, "exact_match"), found, "exact_match", "ragged-colbert", "ragged-bm25"
     )
     said = {reader: float(printed_8(reader)) for reader in ITS}
     assert rows["label"].to_list() == sorted(ITS, key=said.__getitem__, reverse=True)
