@@ -137,6 +137,8 @@ class ModelConfig(BaseModel):
     # What passages are rated on where a chat model reranks by REBEL's way, or the name of a preset of
     # `CRITERIA`; empty = the paper's five
     criteria: tuple[RatedOn, ...] = Field(default=(), max_length=8)
+    # How often a reranker of two turns infers and rates at most; it stops once the order stands still
+    rounds: int = Field(default=1, ge=1, le=5)
 
     @field_validator("criteria", mode="before")
     @classmethod

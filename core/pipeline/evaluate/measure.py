@@ -271,7 +271,7 @@ EXACT = next(name for name, kind in INDEXES.items() if kind.exact)
 ANN_RECALL = "ann_recall"
 TOLD = (
     "chars_per_second", "truncated", "unscored", "discarded", "repaired", "equal_weights", "changed",
-    "dropped", "calls", "unmatched", "repeated", "not_a_number", "retried",
+    "dropped", "calls", "unmatched", "repeated", "not_a_number", "retried", "saved_calls",
 )  # fmt: skip
 """What of a model's details is kept per query."""
 

@@ -56,7 +56,7 @@ PROVIDERS: Mapping[str, Callable[[ModelConfig, Wired], Reranker]] = MappingProxy
 )
 """Values that `ModelConfig.provider` may have for a reranker that is no chat model."""
 
-BY_CHAT: Mapping[str, Callable[[Chat, Criteria], by_chat.ChatReranker]] = MappingProxyType(
+BY_CHAT: Mapping[str, Callable[[Chat, Criteria, int], by_chat.ChatReranker]] = MappingProxyType(
     {kind.method: kind for kind in by_chat.KINDS}
 )
 """Ways of reranking by a chat model; a reranker is named "<way>:<chat model>"."""
@@ -106,7 +106,7 @@ def make_reranker(
     way, config = reranker_config(model, models)
     if way:  # the chat model keeps its replies, so that the reranker need not
         chat = make_chat(config, ready=False, **wired)
-        reranker: Reranker = BY_CHAT[way](chat, own_criteria(config.criteria))
+        reranker: Reranker = BY_CHAT[way](chat, own_criteria(config.criteria), config.rounds)
     else:
         reranker = PROVIDERS[config.provider](config, wired)
     if ready:

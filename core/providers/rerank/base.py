@@ -213,7 +213,7 @@ class Reranker(Model, ABC):
     def _merged(self, replies: list[Reply[Scores]], wall_ms: float) -> Reply[Reranked]:
         scores = np.concatenate([reply.value for reply in replies])
         ties = [tie for reply in replies for tie in reply.details.get("ties", [0.0] * len(reply.value))]
-        ranked = Reranked(scores, _order(scores, np.asarray(ties, dtype=np.float64)))
+        ranked = Reranked(scores, order_of(scores, ties))
         ms = makespan([reply.ms for reply in replies], self.concurrency)
         waited = sum(reply.waited_ms for reply in replies) if len(replies) == 1 else max(0.0, wall_ms - ms)
         details = _details([reply.details for reply in replies])
@@ -230,7 +230,9 @@ def makespan(lengths: Sequence[float], lanes: int) -> float:
     return max(free)
 
 
-def _order(scores: Scores, ties: Scores) -> NDArray[np.int64]:
+def order_of(scores: Scores, given: Sequence[float]) -> NDArray[np.int64]:
+    """Return the order of scores, ties by a number per passage; see `Reranked.order`."""
+    ties = np.asarray(given, dtype=np.float64)
     kept = np.flatnonzero(~np.isneginf(scores))
     missing = np.isnan(scores[kept])
     keys = (kept, -ties[kept], -np.where(missing, -np.inf, scores[kept]), missing)

@@ -18,7 +18,7 @@ import numpy as np
 from core.providers.base import Amount, Reply, carrying, total
 from core.providers.chat.ask import NOTICE, ByChat, Chat, Task, ask, in_sequence, mark_for, marked
 from core.providers.chat.reading import Reading, Row, read_ratings, rows_schema
-from core.providers.rerank.base import Reranker, Scores
+from core.providers.rerank.base import Reranker, Scores, order_of
 from core.providers.rerank.criteria import (
     AUTHORITY,
     FIVE,
@@ -108,11 +108,12 @@ class ChatReranker(ByChat, Reranker):
     selective = True
     method: str
 
-    def __init__(self, chat: Chat, own: Criteria = ()) -> None:
+    def __init__(self, chat: Chat, own: Criteria = (), rounds: int = 1) -> None:
         super().__init__(chat)
         self.name, self.provider = f"{self.method}:{chat.name}", self.method
         self.concurrency = chat.concurrency
         self.own = own  # criteria of one's own, for a way that rates on any
+        self.rounds = rounds  # how often a way of two turns infers and rates at most
 
     def count_tokens(self, text: str) -> int:
         """Return tokens of a text between marks."""
@@ -177,7 +178,8 @@ class ListwiseReranker(ChatReranker):
 
     What else is shown beside the question is fixed, or inferred from it in a first turn. Where nothing can be
     read from that turn, what is fixed is used; where a weight cannot be used, all are equal. The details say
-    either.
+    either. Further rounds refine what was inferred, and end once the order stands still: where the same is
+    inferred again, so that nothing is rated anew, or where the new ratings leave the order as it is.
     """
 
     pointwise = False
@@ -187,33 +189,53 @@ class ListwiseReranker(ChatReranker):
     rated: Criteria = ()  # the criteria that passages are rated on unless others are inferred
     first: FirstTurn | None = None  # what infers them, or points that a relevant passage speaks about
 
-    def __init__(self, chat: Chat, own: Criteria = ()) -> None:
-        super().__init__(chat, own)
+    def __init__(self, chat: Chat, own: Criteria = (), rounds: int = 1) -> None:
+        super().__init__(chat, own, rounds)
         self.rated = own if own and self.rated else self.rated
-        self.turns = 1 if self.first is None else 2
+        self.turns = 1 if self.first is None else 2 * rounds
         if chat.context_tokens is not None:
             self.batch_tokens = int(chat.context_tokens * _ANSWER_SHARE)
 
     def score_batch(self, query: str, passages: Sequence[str], *, extra: str = "") -> Reply[Scores]:
-        """Rate passages in one prompt; of two turns, time and usage are those of both."""
+        """Rate passages in one prompt; of several turns, time and usage are those of all."""
         if self.first is None:
             origin = "own" if self.own else "fixed"
             return self._scored(query, passages, self.rated, extra, origin=origin)
         inferred = self.first.infer(self.chat, query, extra=extra)
-        shown = inferred.value.value.criteria or self.rated
-        usable = inferred.value.value.criteria and inferred.value.value.weighted
-        origin = "inferred" if usable else "fallback"
-        second = self._scored(query, passages, shown, extra, origin=origin)
-        both = in_sequence([inferred, second])
-        details = self._inferred_details(inferred.value, shown)
-        return carrying(both, second.value, {**second.details, **both.details, **details})
+        reading, second = inferred.value, self._second(query, passages, inferred.value, extra)
+        asked: list[Reply[Any]] = [inferred, second]
+        for _ in range(1, self.rounds if reading.value.criteria else 1):
+            before, earlier = reading.value.criteria, second
+            refined = self.first.infer(self.chat, query, before=before, extra=extra)
+            asked.append(refined)
+            if refined.value.value.criteria in ((), before):
+                break
+            reading, second = refined.value, self._second(query, passages, refined.value, extra)
+            asked.append(second)
+            if _same_order(earlier, second):
+                break
+        whole = in_sequence(asked)
+        details = self._inferred_details(reading, reading.value.criteria or self.rated)
+        details |= {"saved_calls": 2 * self.rounds - len(asked)} if self.rounds > 1 else {}
+        return carrying(whole, second.value, {**second.details, **whole.details, **details})
+
+    def _second(
+        self, query: str, passages: Sequence[str], reading: Reading[Inferred], extra: str
+    ) -> Reply[Scores]:
+        """Rate on what was inferred, or on what is fixed."""
+        inferred = reading.value
+        origin = "inferred" if inferred.criteria and inferred.weighted else "fallback"
+        return self._scored(query, passages, inferred.criteria or self.rated, extra, origin=origin)
 
     def expected(self, query_tokens: float, passage_tokens: Sequence[float]) -> tuple[Amount, ...]:
-        """Return every prompt."""
+        """Return every prompt of every round, though an order that stands still ends them."""
         usual = 0 if self.first is None else USUAL_ANSWER_TOKENS
         shown = self.chat.count_tokens(listed(self.rated)) if self.rated else usual
         rating = self._expected(self.system, query_tokens + shown, passage_tokens, 1 + len(self.rated))
-        return total([self.first.expected(self.chat, query_tokens), rating]) if self.first else rating
+        if self.first is None:
+            return rating
+        inferring = self.first.expected(self.chat, query_tokens)
+        return total([inferring, rating] * self.rounds)
 
     def _inferred_details(self, reading: Reading[Inferred], shown: Sequence[Criterion]) -> dict[str, Any]:
         inferred, names = reading.value, [criterion.name for criterion in shown]
@@ -277,6 +299,12 @@ class RebelTwoTurn(RebelOneTurn):
 
 
 KINDS = (RelevanceReranker, RelevanceOneTurn, RelevanceTwoTurn, RebelOneTurn, RebelTwoTurn)
+
+
+def _same_order(one: Reply[Scores], other: Reply[Scores]) -> bool:
+    """Tell whether two ratings of the same passages rank them alike."""
+    orders = [order_of(reply.value, reply.details["ties"]).tolist() for reply in (one, other)]
+    return bool(orders[0] == orders[1])
 
 
 def _scores(rows: Mapping[int, Row], count: int, score: Callable[[Row], float]) -> Scores:

@@ -133,6 +133,12 @@ Answer with one numbered line per point and nothing else: a short name, a colon,
 it.
 If you are asked for JSON: {{"criteria": [{{"name": "…", "meaning": "…"}}]}}"""
 
+REFINE = """
+
+Between the marks named earlier stands your earlier answer. Keep, word for word, what is right for the
+question; correct, add or leave out only what makes the rating of sources better. Answer with the whole again."""
+"""What is added to the prompt of a further round (appendix G.2, progressive refinement)."""
+
 
 def listed(criteria: Sequence[Criterion]) -> str:
     """Return the criteria as they stand in the prompt; their weights do not, as the sum is made here."""
@@ -158,15 +164,28 @@ class FirstTurn:
     system: str  # instructions
     weighted: bool  # whether each has a weight
 
-    def infer(self, chat: Chat, query: str, *, extra: str = "") -> Reply[Reading[Inferred]]:
-        """Ask a chat model; where there is nothing to use, or a weight is not, the problem says why."""
+    def infer(
+        self, chat: Chat, query: str, *, before: Sequence[Criterion] = (), extra: str = ""
+    ) -> Reply[Reading[Inferred]]:
+        """Ask a chat model; where there is nothing to use, or a weight is not, the problem says why.
+
+        Args:
+            before: What it inferred the last time, to be refined.
+        """
         entry = {"name": {"type": "string"}, "meaning": {"type": "string"}}
         if self.weighted:
             entry["weight"] = {"type": "number"}
         several = {"type": "array", "items": object_schema(entry), "minItems": 1, "maxItems": MOST_CRITERIA}
         schema = object_schema({"criteria": several})
-        user = marked("question", query, mark_for(query))
-        return ask(chat, Task(self.system, user, self.read, _ANSWER_TOKENS, schema), extra=extra)
+        earlier = "\n".join(self._line(*each) for each in enumerate(before, 1))
+        mark = mark_for(query, *filter(None, [earlier]))
+        user = marked("question", query, mark) + (f"\n\n{marked('earlier', earlier, mark)}" if before else "")
+        system = self.system + (REFINE if before else "")
+        return ask(chat, Task(system, user, self.read, _ANSWER_TOKENS, schema), extra=extra)
+
+    def _line(self, number: int, criterion: Criterion) -> str:
+        weight = f" ({criterion.weight:g})" if self.weighted else ""
+        return f"{number}. {criterion.name}{weight}: {criterion.meaning}"
 
     def expected(self, chat: Chat, query_tokens: float) -> tuple[Amount, ...]:
         """Return usage of this turn, as an estimate."""

@@ -177,6 +177,54 @@ def test_weights_that_cannot_be_used_are_asked_for_again_then_equal(bad: tuple[A
     assert says in reply.details["criteria_problem"]
 
 
+OTHER = "1. Age (0.5): 5: new; 0: old."
+HIGHER, LOWER = "1: 6, 5\n2: 7, 0\n3: 1\n4: 5, 4", "1: 3, 0\n2: 9, 5\n3: 1\n4: 4, 0"
+
+
+@pytest.mark.parametrize(
+    ("answers", "asked", "saved", "order", "names"),
+    [
+        # the same is inferred again: nothing is rated anew
+        ([WEIGHED.format(1, 0.25), RATED, WEIGHED.format(1, 0.25)], 3, 3, [0, 3, 1], ["Species", "Figures"]),
+        # other criteria, the same order: 8.5, 7, discarded, 7 (the tie goes to the first criterion)
+        ([WEIGHED.format(1, 0.25), RATED, OTHER, HIGHER], 4, 2, [0, 3, 1], ["Age"]),
+        # another order, so that a third round is asked, which infers the same again
+        ([WEIGHED.format(1, 0.25), RATED, OTHER, LOWER, OTHER], 5, 1, [1, 3, 0], ["Age"]),
+        # the order never stands still: every round is asked
+        (
+            [WEIGHED.format(1, 0.25), RATED, OTHER, LOWER, WEIGHED.format(1, 0.25), RATED],
+            6,
+            0,
+            [0, 3, 1],
+            None,
+        ),
+        # nothing is inferred at all (a repair beside), or nothing the second time
+        (["?", "?", "1: 8, 4, 2, 5, 1, 0\n2: 2\n3: 2\n4: 2"], 3, 4, [0], [each.name for each in FIVE]),
+        ([WEIGHED.format(1, 0.25), RATED, "?", "?"], 4, 3, [0, 3, 1], ["Species", "Figures"]),
+    ],
+)
+def test_rounds_end_once_the_order_stands_still(
+    answers: list[str], asked: int, saved: int, order: list[int], names: list[str] | None
+):
+    chat = FakeChat(answers)
+    reply = RebelTwoTurn(chat, rounds=3).rerank(QUERY, PASSAGES)
+    assert (len(chat.asked), reply.details["saved_calls"]) == (asked, saved)
+    assert reply.value.order.tolist() == order
+    assert names is None or reply.details["criteria"] == names
+    assert sum(amount.amount or 0 for amount in reply.usage[:1]) == sum(
+        len(system + user) // 4 + 1 for system, user in chat.asked
+    )
+
+
+def test_a_further_round_is_shown_the_earlier_answer_and_one_round_counts_nothing():
+    chat = FakeChat([WEIGHED.format(1, 0.25), RATED] * 2)
+    RebelTwoTurn(chat, rounds=2).rerank(QUERY, PASSAGES)
+    assert find_marked(chat.asked[2][1]) == [("question", QUERY), ("earlier", WEIGHED.format(1, 0.25))]
+    assert chat.asked[2][0].startswith(chat.asked[0][0])
+    alone = RebelTwoTurn(FakeChat([WEIGHED.format(1, 0.25), RATED])).rerank(QUERY, PASSAGES)
+    assert "saved_calls" not in alone.details
+
+
 def test_relevance_in_one_turn_is_rebel_without_criteria():
     chat = FakeChat(["1: 8\n2: 2.5\n3: 3\n4: 8"])
     reranker = RelevanceOneTurn(chat)
