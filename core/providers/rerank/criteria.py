@@ -136,7 +136,8 @@ If you are asked for JSON: {{"criteria": [{{"name": "…", "meaning": "…"}}]}}
 REFINE = """
 
 Between the marks named earlier stands your earlier answer. Keep, word for word, what is right for the
-question; correct, add or leave out only what makes the rating of sources better. Answer with the whole again."""
+question; correct, add or leave out only what makes the rating of sources better. Answer with the whole
+again."""
 """What is added to the prompt of a further round (appendix G.2, progressive refinement)."""
 
 
