@@ -176,10 +176,12 @@ def tune(
 ) -> None:
     """Name, per stack, the index setting that looks at least and surely loses little against flat.
 
+    At the cutoff of the measure, and at 10 and 30.
+
     With --kinds it first runs what is missing, with the texts, vectors and indexes that are there, and names
     the setting per kind.
     """
-    from core.views.latency.index_loss import TUNED, losses, passing  # noqa: PLC0415 - draws charts, too
+    from core.views.latency.index_loss import TUNED, everywhere, losses, passing  # noqa: PLC0415 - draws charts, too
     from core.views.within import beyond  # noqa: PLC0415 - as above
 
     view = question.on_page(ctx.obj)
@@ -190,8 +192,9 @@ def tune(
         marked = passing(losses(view), bearable, higher_is_better=higher, reasons=beyond(view))
         none = marked.filter(~pl.col("taken").any().over("family"))["family"].unique(maintain_order=True)
         for family in none:
-            limits = " and your limits" if marked.filter(family=family)["beyond"].count() else ""
-            complain(f"No setting is surely within {bearable:g} % of {shown(family, 200)}{limits}.")
+            own = marked.filter(family=family)
+            limits, held = " and your limits" * bool(own["beyond"].count()), everywhere(own, view.quality.k)
+            complain(f"No setting is surely within {bearable:g} % of {shown(family, 200)} {held}{limits}.")
         empty = "No setting passes." if marked.height else "No stack has a flat twin."
         emit(marked.filter("taken").select(TUNED), form, empty=empty)
         return
@@ -254,7 +257,7 @@ def _answer(view: View, tried: Sequence[Stack], bearable: float, form: Format) -
     by_kind = rows.with_columns(family="index")
     higher = view.quality.higher_is_better
     marked = passing(by_kind, bearable, higher_is_better=higher, reasons=beyond(view))
-    for words in taken_words(marked, bearable):
+    for words in taken_words(marked, bearable, view.quality.k):
         complain(shown(words, 400))
     emit(marked.select(*TUNED[1:], "passes", "taken"), form, empty="No stack has a flat twin.")
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -21,11 +22,15 @@ from core.views.blocks import Answer, Blocks, Cards, Chart, Table, section
 from core.views.columns import COLUMNS, Column, Columns
 from core.views.keep import keep
 from core.views.within import beyond
+from core.views.workspace.clusters import groups
+from core.views.workspace.pools import EMPTY_SLOT
 from core.views.workspace.query_sets import among
-from core.views.workspace.scores import at_cutoff, evidence
+from core.views.workspace.scores import at_cutoff, evidence, furthest
 from core.views.workspace.view import View
 
 FLAT = "flat"
+CUTOFFS = (10, 30)
+"""At which a setting must keep flat's quality, beside the workspace's own cutoff (CLQ paper, §5.3)."""
 EFFORTS = ("efSearch", "ef_search", "nprobe", "probes", "num_candidates", "rescore", "oversample")
 """Options of indexes that say how much a search looks at."""
 _IN_MEMORY = ("efSearch", "nprobe")  # of kinds of which a run tells all options
@@ -36,17 +41,20 @@ NEEDS = "`python -m core indexes tune --kinds hnsw-f32,ivf-flat` runs others bes
 ABOUT = "Percent of the flat index's quality that may be lost at the worse end of the 95 % interval."
 HOW = (
     "Percent of flat: mean quality over that of the same stack on a flat index, on the same queries; paired "
-    "95 % bootstrap. A setting passes where the worse end loses no more than is bearable, and its %PROC, the "
-    "share of what its own candidates at this K allow, is no lower than flat's by more than that: the pool "
-    "may have changed, not only its order. The one that looks at most is tried first, and below the first "
-    "whose loss is not surely bearable none passes. Of those of a kind that are built alike and pass, the "
-    "one that looks at least counts; the fastest of these is taken."
+    "95 % bootstrap. A setting passes where the worse end loses no more than is bearable, at the workspace's "
+    "cutoff and at @10 and @30 as far as flat was ranked, and its %PROC, the share of what its own "
+    "candidates at this K allow, is no lower than flat's by more than that: the pool may have changed, not "
+    "only its order. The one that looks at most is tried first, and below the first whose loss is not surely "
+    "bearable none passes. Of those of a kind that are built alike and pass, the one that looks at least "
+    "counts; the fastest of these is taken."
 )
 ROWS = {
     **dict.fromkeys(("family", "name", "index", "options"), pl.String()),
     "effort": pl.Float64(),
     **dict.fromkeys(("percent", "low", "high", "quality", "flat", "pct_proc", "flat_proc"), pl.Float64()),
-    "n": pl.Int64(),
+    **{f"{name}_{k}": pl.Float64() for k in CUTOFFS for name in ("percent", "low", "high")},
+    **dict.fromkeys(("n", "clusters"), pl.Int64()),
+    "cluster_kind": pl.String(),
     **dict.fromkeys(("latency_ms", "flat_ms"), pl.Float64()),
 }
 
@@ -60,9 +68,12 @@ TUNED = (
     "percent",
     "low",
     "high",
+    *(f"{name}_{k}" for k in CUTOFFS for name in ("percent", "low", "high")),
     "pct_proc",
     "flat_proc",
     "n",
+    "clusters",
+    "cluster_kind",
     "latency_ms",
 )
 """What is told of the setting that is taken."""
@@ -134,33 +145,81 @@ def percent_of_own(view: View, run_ids: list[str]) -> dict[str, float | None]:
     return dict(zip(graded.run_ids, found, strict=True))
 
 
+@dataclass(frozen=True)
+class _At:
+    """Quality at one cutoff, by run and query."""
+
+    name: str  # what its columns end with; empty for the cutoff of the workspace
+    values: Mapping[str, Floats]
+    clusters: Labels | None
+
+
+def _beyond_own(view: View, run_ids: Sequence[str]) -> Iterator[_At]:
+    """Yield quality at each of `CUTOFFS`, of the runs that ranked that far, or of which another run did."""
+    measure, golden = view.quality.measure, view.scope.golden_set_id
+    table = view.table.filter(pl.col("run_id").is_in(list(run_ids)) & pl.col("has_rankings"))
+    kept = furthest(view.snapshot, table["run_id"].to_list(), golden)
+    if measure is None or golden is None or not kept:
+        return
+    runs = list(dict.fromkeys(kept.values()))
+    wanted = [measure.at(k) for k in CUTOFFS]
+    graded = evidence(view.snapshot, runs, golden, wanted, only=among(view.snapshot, view.scope))
+    ranked = (graded.grades != EMPTY_SLOT).any(axis=1)
+    row = {run: place for place, run in enumerate(graded.run_ids)}
+    clusters = groups(view.snapshot, view.scope).labels(graded.query_ids)
+    for k, one in zip(CUTOFFS, wanted, strict=True):
+        scores = at_cutoff(graded, one)
+        far = ranked[:, k - 1] if ranked.shape[1] >= k else np.zeros(len(ranked), dtype=bool)
+        values = {run: scores[row[other]] for run, other in kept.items() if far[row[other]]}
+        yield _At(f"_{k}", values, clusters)
+
+
+def _groups(clusters: Labels | None, values: Floats) -> int | None:
+    """Return of how many groups the queries with a value are."""
+    return None if clusters is None else len(np.unique(clusters[~np.isnan(values)]))
+
+
+def _kept(cutoffs: Sequence[_At], own: str, flat: str, seed: int) -> dict[str, Any]:
+    """Return percent of flat, with its ends, at every cutoff to which flat ranked."""
+    found: dict[str, Any] = {}
+    for at in cutoffs:
+        if own in at.values and flat in at.values:
+            one, other = at.values[own], at.values[flat]
+            share, low, high, n = percent(one, other, seed, at.clusters)
+            found |= {f"percent{at.name}": share, f"low{at.name}": low, f"high{at.name}": high}
+            if not at.name:
+                found["n"] = n
+                found["clusters"] = _groups(at.clusters, one + other)
+    return found
+
+
 @keep("Holding indexes against flat ones…", entries=16)
 def losses(view: View) -> pl.DataFrame:
     """Compare every approximate index with the flat one of the same stack: `ROWS`."""
     table, paired = view.table, view.paired
     if paired is None:
         return pl.DataFrame(schema=ROWS)
-    at = {run: place for place, run in enumerate(paired.run_ids)}
+    own_cutoff = _At("", dict(zip(paired.run_ids, paired.values, strict=True)), paired.clusters)
+    cutoffs = [own_cutoff, *_beyond_own(view, paired.run_ids)]
+    kind = None if paired.clusters is None else groups(view.snapshot, view.scope).kind
     indexes = pl.col("manifest").str.json_path_match("$.indexes")
-    reached = percent_of_own(view, table.filter(pl.col("run_id").is_in(list(at)))["run_id"].to_list())
+    reached = percent_of_own(view, list(paired.run_ids))
     told = dict(view.snapshot.runs(view.scope.collection_id).select("run_id", indexes).iter_rows())
     families: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {}
     for row in table.iter_rows(named=True):
         spec = json.loads(row["spec"])
-        if spec.get("index") and row["run_id"] in at:
+        if spec.get("index") and row["run_id"] in own_cutoff.values:
             families.setdefault(family_of(spec), []).append((row, spec))
     made = []
     for members in families.values():
         exact = next((row for row, spec in members if spec["index"] == FLAT), None)
         for row, spec in members if exact else ():
             if spec["index"] != FLAT and exact is not None:
-                one, other = (paired.values[at[each["run_id"]]] for each in (row, exact))
-                share, low, high, n = percent(one, other, view.seed, paired.clusters)
-                own = {"family": exact["name"], "name": row["name"], "index": spec["index"], "n": n}
-                own["options"] = options_of(spec) or None
+                own = {"family": exact["name"], "name": row["name"], "index": spec["index"]}
+                own |= {"options": options_of(spec) or None, "cluster_kind": kind}
                 effort = effort_of(spec, json.loads(told.get(row["run_id"]) or "{}"))
-                figures = {"percent": share, "low": low, "high": high, "effort": effort}
-                sides = {"quality": row["quality"], "flat": exact["quality"]}
+                figures = _kept(cutoffs, row["run_id"], exact["run_id"], view.seed)
+                sides = {"effort": effort, "quality": row["quality"], "flat": exact["quality"]}
                 sides |= {"pct_proc": reached.get(row["run_id"], row["pct_proc"])}
                 sides |= {"flat_proc": reached.get(exact["run_id"], exact["pct_proc"])}
                 sides |= {"latency_ms": row["latency_ms"], "flat_ms": exact["latency_ms"]}
@@ -180,14 +239,16 @@ def passing(
     Efforts of different kinds, or built otherwise, do not compare: of each the least, of those the fastest.
     Those of a kind that are built alike are tried from the largest down, and none below the first that fails
     passes: so that any of them passes wrongly no more often than one does (Westfall & Krishen 2001, fixed
-    sequence).
+    sequence). Each must hold at every cutoff, which costs no level: all must, not any.
     What breaks a limit of the workspace is not taken.
 
     Args:
         reasons: The limits that stacks break, by name; see `core.views.within.beyond`.
     """
     steps = ["family", "index", "options"]
-    worst = 100 - pl.col("low") if higher_is_better else pl.col("high") - 100
+    end, sign = ("low", -1) if higher_is_better else ("high", 1)
+    lost = [sign * (pl.col(f"{end}{at}") - 100) for at in ("", *(f"_{k}" for k in CUTOFFS))]
+    worst = pl.when(lost[0].is_not_null()).then(pl.max_horizontal(lost))
     kept = (pl.col("pct_proc") >= pl.col("flat_proc") - bearable / 100).fill_null(value=True)
     broken = pl.Series([reasons.get(name) for name in rows["name"]], dtype=pl.String)
     sure = (pl.col("lost") <= bearable).fill_null(value=False).cast(pl.Int8)
@@ -205,22 +266,36 @@ def passing(
     return joined.with_columns(taken=(pl.col("taken") == pl.col("name")).fill_null(value=False))
 
 
-def taken_words(marked: pl.DataFrame, bearable: float) -> Iterator[str]:
+def taken_words(marked: pl.DataFrame, bearable: float, cutoff: int) -> Iterator[str]:
     """Say per family which setting is taken, with what it keeps, or that none is."""
     for (family,), part in marked.group_by("family", maintain_order=True):
         taken = part.filter("taken")
         if taken.is_empty():
             some = text.count(part.height, "setting")
             limits = " within your limits" if part["beyond"].count() else ""
-            yield f"{family}: none of {some} surely keeps {100 - bearable:g} % of flat{limits}."
+            held = everywhere(part, cutoff)
+            yield f"{family}: none of {some} surely keeps {100 - bearable:g} % of flat {held}{limits}."
             continue
         row = taken.row(0, named=True)
         at = "" if row["effort"] is None else f"looking at {row['effort']:g} "
         at += f"with {row['options']} " if row["options"] else ""
         yield (
-            f"{family}: {at}surely keeps {100 - bearable:g} %: {row['percent']:.1f} %{ends(row)} of flat, "
-            f"{text.sample(row['n'])}; %PROC {row['pct_proc']:.3f}, flat {row['flat_proc']:.3f}."
+            f"{family}: {at}surely keeps {100 - bearable:g} % {everywhere(taken, cutoff)}: "
+            f"{row['percent']:.1f} %{ends(row)} of flat{elsewhere(row, cutoff)}, {text.sample(row)}; "
+            f"%PROC {row['pct_proc']:.3f}, flat {row['flat_proc']:.3f}."
         )
+
+
+def everywhere(rows: pl.DataFrame, cutoff: int) -> str:
+    """Name the cutoffs at which the settings of some rows are held to flat: ``@10 and @30``."""
+    known = [k for k in CUTOFFS if k != cutoff and rows[f"percent_{k}"].count()]
+    return " and ".join(f"@{k}" for k in sorted([cutoff, *known]))
+
+
+def elsewhere(row: Mapping[str, Any], cutoff: int) -> str:
+    """Write how much a setting keeps at each of `CUTOFFS` but the workspace's own."""
+    others = [k for k in CUTOFFS if k != cutoff and row[f"percent_{k}"] is not None]
+    return "".join(f", {row[f'percent_{k}']:.1f} %{ends(row, f'_{k}')} @{k}" for k in others)
 
 
 @section("index loss", "How much quality does an approximate index lose, and which setting is safe?")
@@ -234,7 +309,8 @@ def index_loss(view: View, ask: Ask) -> Blocks:
     higher = view.quality.higher_is_better
     marked = passing(rows, bearable, higher_is_better=higher, reasons=beyond(view))
     by_kind = kinds(marked)
-    said = answer(by_kind, view.quality.name, bearable)
+    cutoff = view.quality.k
+    said = answer(by_kind, view.quality.name, bearable, everywhere(rows, cutoff))
     yield Answer(said, caveats={"how to read": HOW})
     yield Cards(
         [
@@ -247,7 +323,7 @@ def index_loss(view: View, ask: Ask) -> Blocks:
             for row in by_kind.head(4).iter_rows(named=True)
         ]
     )
-    yield Chart(chart(marked, bearable), "index_loss", said)
+    yield Chart(chart(marked, bearable, cutoff), "index_loss", said)
     words = [
         pl.when(pl.col(name)).then(pl.lit("yes")).otherwise(pl.lit("no")).alias(name)
         for name in ("passes", "taken")
@@ -269,13 +345,13 @@ def kinds(marked: pl.DataFrame) -> pl.DataFrame:
     return grouped.sort("percent", "index", descending=[True, False])
 
 
-def answer(by_kind: pl.DataFrame, quality: str, bearable: float) -> str:
+def answer(by_kind: pl.DataFrame, quality: str, bearable: float, held: str) -> str:
     """Say how much each kind keeps, and how many stacks are safe."""
     kept = ", ".join(f"{row['percent']:.1f} % by {row['index']}" for row in by_kind.iter_rows(named=True))
     safe, every = int(by_kind["passing"].sum()), int(by_kind["stacks"].sum())
     return (
         f"Of a flat index's {quality}, {kept} is kept on average; {safe} of {text.count(every, 'stack')} "
-        f"surely {_keeps(safe, bearable)}."
+        f"surely {_keeps(safe, bearable)} {held}."
     )
 
 
@@ -283,7 +359,7 @@ def _keeps(number: int, bearable: float) -> str:
     return f"{'keeps' if number == 1 else 'keep'} {100 - bearable:g} % or more"
 
 
-def chart(marked: pl.DataFrame, bearable: float) -> go.Figure:
+def chart(marked: pl.DataFrame, bearable: float, cutoff: int) -> go.Figure:
     """Draw percent of flat with its interval, a colour and symbol per kind of index."""
     ordered = marked.sort("index", "percent").with_row_index("place")
     traces = []
@@ -291,7 +367,8 @@ def chart(marked: pl.DataFrame, bearable: float) -> go.Figure:
         part = ordered.filter(pl.col("index") == kind)
         colour = theme.OKABE_ITO[number % len(theme.OKABE_ITO)]
         hover = [
-            f"{text.escape(row['name'])}<br>{row['percent']:.1f} %{ends(row)}, {text.sample(row['n'])}"
+            f"{text.escape(row['name'])}<br>{row['percent']:.1f} %{ends(row)}{elsewhere(row, cutoff)}, "
+            f"{text.sample(row)}"
             for row in part.iter_rows(named=True)
         ]
         low, at, high = (part[end].to_numpy() for end in ("low", "percent", "high"))
@@ -307,9 +384,10 @@ def chart(marked: pl.DataFrame, bearable: float) -> go.Figure:
     return drawn.update_xaxes(showticklabels=False)
 
 
-def ends(row: Mapping[str, Any]) -> str:
-    """Write the interval."""
-    return "" if row["low"] is None else f" [{row['low']:.1f}, {row['high']:.1f}]"
+def ends(row: Mapping[str, Any], at: str = "") -> str:
+    """Write the interval, of a cutoff by the end of its columns."""
+    low, high = row[f"low{at}"], row[f"high{at}"]
+    return "" if low is None else f" [{low:.1f}, {high:.1f}]"
 
 
 def _percent(name: str, label: str, about: str) -> Column:
@@ -324,8 +402,9 @@ SHOWN: Columns = (
     _percent("percent", "% of flat", "Quality over that of the same stack on a flat index."),
     _percent("low", "low", "95 % paired bootstrap interval over queries."),
     _percent("high", "high", "95 % paired bootstrap interval over queries."),
+    _percent("low_30", "low @30", "Of the interval at cutoff 30; empty = not ranked so far."),
     Column("pct_proc", "%PROC", "share", "Of what its own candidates at this K allow."),
-    Column("passes", "bearable", help="Surely: at the worse end of the interval.", width=70),
+    Column("passes", "bearable", help="Surely: at the worse end of the interval, at every cutoff.", width=70),
     Column(
         "taken",
         "taken",
@@ -339,6 +418,12 @@ MORE: Columns = (
     Column("flat_proc", "%PROC of flat", "share", "Of what flat's candidates at this K allow."),
     "quality",
     Column("flat", "quality of flat", "score"),
+    *(
+        _percent(name, f"{said} @{k}", f"At cutoff {k}; empty = not ranked so far.")
+        for k in CUTOFFS
+        for end, said in (("percent", "% of flat"), ("low", "low"), ("high", "high"))
+        if (name := f"{end}_{k}") != "low_30"
+    ),
     "latency_ms",
     COLUMNS["latency_ms"].but("latency of flat, ms", name="flat_ms"),
     Column("family", "flat stack"),

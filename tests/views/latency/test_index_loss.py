@@ -108,6 +108,29 @@ def test_the_least_effort_that_is_surely_bearable_is_taken():
     assert passing(rows, 1.0, higher_is_better=False)["passes"].to_list() == [True, False, True, True]
 
 
+@pytest.mark.parametrize(
+    ("others", "taken"),
+    [
+        ({}, "16"),
+        ({"low_30": [95.0, 97.9, 98.5, 99.0]}, "64"),  # as at 30 the settings below lose too much
+        ({"low_10": [99.0, 99.0, 97.0, 99.0]}, "128"),  # below the first that fails none passes
+        ({"low_10": [99.0] * 4, "low_30": [97.0] * 4}, None),
+        ({"low_30": [None, None, 98.5, 99.0]}, "16"),  # not ranked so far: it does not count
+    ],
+)
+def test_a_setting_must_keep_its_quality_at_every_cutoff(
+    others: dict[str, list[float | None]], taken: str | None
+):
+    names = ["16", "32", "64", "128"]
+    rows = pl.DataFrame(
+        {"family": "f", "name": names, "index": "hnsw-f32", "effort": [float(name) for name in names],
+         "low": 99.0, "high": 101.0, "percent": 100.0, "n": 50, "latency_ms": 1.0,
+         **{name: pl.Series(values, dtype=pl.Float64) for name, values in others.items()}}
+    )  # fmt: skip
+    rows = pl.concat([pl.DataFrame(schema=index_loss.ROWS), rows], how="diagonal_relaxed")
+    assert passing(rows, 2.0).filter("taken")["name"].to_list() == ([taken] if taken else [])
+
+
 def test_options_are_told_beside_what_a_search_looks_at():
     spec = {
         "index": "lancedb",
@@ -124,6 +147,9 @@ def test_the_section_on_real_runs(demo_store: Path):
     table = next(block for block in blocks if isinstance(block, Table)).rows
     assert set(table["index"]) == {"hnsw-f32"}
     assert table["percent"].is_between(50, 150).all()
+    assert table["percent_10"].equals(table["percent"], null_equal=False)
+    assert table["percent_30"].null_count() == 0
+    assert "@10 and @30" in next(block.sentence for block in blocks if isinstance(block, Answer))
 
 
 @pytest.mark.slow
