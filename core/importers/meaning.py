@@ -515,7 +515,7 @@ class Template:
     text: str
 
 
-TEMPLATES: Mapping[Row, Template] = {
+TEMPLATES: Mapping[Row | Literal["nugget"], Template] = {
     "stack": Template(
         "stacks.csv",
         "One row per stack: quality, latency, price",
@@ -548,6 +548,17 @@ dense,q2,receipts-2,1,0.91
 bm25,q1,returns-1,1,14.2
 bm25,q1,shipping-4,2,9.7
 bm25,q2,receipts-2,1,17.5
+""",
+    ),
+    "nugget": Template(
+        "nuggets.csv",
+        "One row per fact of a good answer and passage",
+        """\
+query_id,nugget,importance,passage_id,support
+q1,Parcels can be returned within 30 days.,vital,returns-1,support
+q1,Parcels can be returned within 30 days.,vital,returns-3,partial_support
+q1,The return is free of charge.,okay,returns-3,support
+q2,A receipt is needed.,vital,receipts-2,support
 """,
     ),
 }

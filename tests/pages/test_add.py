@@ -191,7 +191,8 @@ def test_a_template_is_imported_as_it_is(open_page: OpenPage, tmp_path: Path, ro
     template = TEMPLATES[row]
     app = upload(open_page(store, "add"), **{template.file.replace(".", "_"): template.text.encode()})
     assert_sound(app)
-    assert app.button_group(key="row0").value == row
+    asked = {group.key: group.value for group in app.button_group}
+    assert asked.get("row0") == (None if row == "nugget" else row)
     assert "What will be left out" not in everything(app)
     import_now(app)
     assert_sound(app)

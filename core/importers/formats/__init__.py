@@ -17,6 +17,7 @@ from core.importers.formats.lists.quepid import Quepid
 from core.importers.formats.lists.query_rows import QueryRows
 from core.importers.formats.lists.search import RankEval, SearchRelevance
 from core.importers.formats.mteb import Mteb
+from core.importers.formats.nugget_rows import NuggetRows
 from core.importers.formats.nuggetizer import Nuggetizer
 from core.importers.formats.open_rag_eval import OpenRagEval
 from core.importers.formats.open_rag_report import OpenRagReport
@@ -83,6 +84,7 @@ FORMATS: tuple[Format, ...] = (
     TruLens(),
     RankEval(),
     Nuggetizer(),
+    NuggetRows(),
     SearchRelevance(),
     TableFormat(),
     Excel(),

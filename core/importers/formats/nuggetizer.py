@@ -13,24 +13,25 @@ import polars as pl
 
 from core.errors import InputError
 from core.importers.base import Format, Import, Options, counted, frames_of, merged
-from core.importers.judgements import golden_set
+from core.importers.judgements import TWICE, golden_set
 from core.importers.read.jsons import Json, expect, identifier, items, json_rows, outline, text
 from core.importers.read.member import Archive, Member, members_of
-from core.importers.read.rows import refuse
+from core.importers.read.rows import again, refuse
 from core.importers.read.text import place, quoted
 from core.importers.report import TAKEN
 from core.importers.runs import collection_of
 from core.tables import NUGGETS
 
-_SUPPORT = {"support": 1.0, "partial_support": 0.5, "not_support": 0.0}
-_VITAL = {"vital": True, "okay": False, "ok": False}
+SUPPORT = {"support": 1.0, "partial_support": 0.5, "not_support": 0.0}
+VITAL = {"vital": True, "okay": False, "ok": False}
 _KEYS = ("qid", "nuggets.text", "nuggets.importance")
 _TEXTS = dict.fromkeys(("query", "text", "candidate_text"), "the texts of the collection count")
 _OTHER = {"nuggets.*": "how it came to be", "*": "how it came to be"}
-_ROWS = pl.Schema({
+ROWS = pl.Schema({
     "query_id": pl.String(), "passage_id": pl.String(), "text": pl.String(), "vital": pl.Boolean(),
     "support": pl.Float64(), "line": pl.Int64(),
 })  # fmt: skip
+_LISTED = "nuggets that are listed and assigned too: the assignments count"
 _OF_ANSWERS = "nuggets assigned to answers: coverage here is that of passages"
 
 
@@ -71,51 +72,79 @@ class Nuggetizer(Format):
         if not members:
             problem = "Only assignments to answers are here."
             raise InputError(problem, do="Assign the nuggets to passages (--input-kind retrieval).")
-        rows = pl.concat([pl.DataFrame(_told(member), schema=_ROWS, orient="row") for member in members])
+        rows = pl.concat([pl.DataFrame(_told(member), schema=ROWS, orient="row") for member in members])
         first = members[0]
-        told = rows.filter(pl.col("passage_id").is_not_null())
-        if told.is_empty():
-            problem = "No passage is said to support a nugget."
-            raise InputError(problem, where=first.name, do="Bring the assignments to passages beside it.")
-        numbered = _numbered(rows, first.name)
-        own = pl.when(pl.col("vital")).then(3).otherwise(2)
-        grade = pl.when(pl.col("support") == 1).then(own).when(pl.col("support") > 0).then(1).otherwise(0)
-        graded = told.group_by("query_id", "passage_id", maintain_order=True).agg(
-            grade.max().cast(pl.String).alias("grade"), pl.col("line").first()
-        )
-        named = options if options.grades else replace(options, grades="0-3")
-        judged = golden_set(graded, first.name, f"{first.stem}-nuggets", named, "nuggetizer")
-        (made,) = judged.golden_sets
-        frames = frames_of(nuggets=_stored(numbered, made.golden_set_id))
-        left = counted({_OF_ANSWERS: len(members_of(archives)) - len(members)}, first.name)
-        return merged((
-            Import(collections=collection_of(options, "imported: nuggetizer")), judged,
-            Import(frames=frames, left_out=left),
-        ))  # fmt: skip
+        bare = rows["text"].null_count()
+        lost = {_OF_ANSWERS: len(members_of(archives)) - len(members), "lines without a nugget": bare}
+        left, rows = counted(lost, first.name), rows.drop_nulls("text")
+        made = nugget_set(rows, first.name, first.stem, options, "nuggetizer")
+        return merged((made, Import(left_out=left)))
+
+
+def nugget_set(rows: pl.DataFrame, name: str, stem: str, options: Options, judge: str = "") -> Import:
+    """Make a golden set of nuggets; its grades follow from what passages support.
+
+    Args:
+        rows: Columns of `ROWS`; without a passage a nugget is only listed.
+        stem: Names the golden set where the options do not.
+        judge: Who says so; empty = unknown.
+
+    Raises:
+        InputError: Nobody supports a nugget, one is vital and okay, or a query has too many.
+    """
+    told = rows.filter(pl.col("passage_id").is_not_null())
+    if told.is_empty():
+        problem = "No passage is said to support a nugget."
+        raise InputError(problem, where=name, do="Bring what passages support beside it.")
+    key = ("query_id", "text", "passage_id")
+    repeats = again(rows, *key, "vital", "support")
+    problem = "Passage {passage_id} is said to support a nugget of query {query_id} in two ways."
+    refuse(again(told.unique([*key, "support"], maintain_order=True), *key), problem, name)
+    both = (
+        rows.unique(key)
+        .filter(pl.col("passage_id").is_null())
+        .join(told, on=["query_id", "text"], how="semi")
+    )
+    left = counted({TWICE: repeats.height, _LISTED: both.height}, name)
+    numbered = _numbered(rows, name)
+    own = pl.when(pl.col("vital")).then(3).otherwise(2)
+    grade = pl.when(pl.col("support") == 1).then(own).when(pl.col("support") > 0).then(1).otherwise(0)
+    graded = told.group_by("query_id", "passage_id", maintain_order=True).agg(
+        grade.max().cast(pl.String).alias("grade"), pl.col("line").first()
+    )
+    named = options if options.grades else replace(options, grades="0-3")
+    judged = golden_set(graded, name, f"{stem}-nuggets", named, judge)
+    (made,) = judged.golden_sets
+    stored = _stored(numbered, made.golden_set_id, judge or None)
+    found = Import(collections=collection_of(options, f"imported: {judge or 'nuggets'}"))
+    return merged((found, judged, Import(frames=frames_of(nuggets=stored), left_out=left)))
 
 
 def _told(member: Member) -> Iterator[tuple[object, ...]]:
-    """Yield a row per nugget of each line."""
+    """Yield a row per nugget of each line; of a line without one a row without a text."""
     for number, line in json_rows(member):
         where = place(member.name, number)
         query, passage = identifier(line, "qid", where), identifier(line, "docid", where)
         if query is None:
             raise InputError("There is no 'qid' here.", where=where)
-        for nugget in items(line, "nuggets", where) or ():
+        nuggets = items(line, "nuggets", where) or ()
+        if not nuggets:
+            yield (query, passage, None, None, None, number)
+        for nugget in nuggets:
             yield (query, passage, *_nugget(nugget, passage is not None, where), number)
 
 
 def _nugget(nugget: Json, assigned: bool, where: str) -> tuple[str, bool, float | None]:
     importance, said = text(nugget, "importance", where) or "vital", text(nugget, "assignment", where)
-    if importance not in _VITAL:
+    if importance not in VITAL:
         raise InputError(f"The importance is {quoted(importance)}; it is vital or okay.", where=where)
-    if assigned and said not in _SUPPORT:
-        problem = f"The assignment is {quoted(said or '')}; it is one of {', '.join(_SUPPORT)}."
+    if assigned and said not in SUPPORT:
+        problem = f"The assignment is {quoted(said or '')}; it is one of {', '.join(SUPPORT)}."
         raise InputError(problem, where=where)
     return (
         expect(nugget, "text", str, where),
-        _VITAL[importance],
-        _SUPPORT[said] if assigned and said else None,
+        VITAL[importance],
+        SUPPORT[said] if assigned and said else None,
     )
 
 
@@ -131,7 +160,7 @@ def _numbered(rows: pl.DataFrame, name: str) -> pl.DataFrame:
     return numbered
 
 
-def _stored(rows: pl.DataFrame, golden_set_id: str) -> pl.DataFrame:
+def _stored(rows: pl.DataFrame, golden_set_id: str, judge: str | None) -> pl.DataFrame:
     """Return rows of the table "nuggets": supporters, and nuggets that nobody supports once each."""
     some = rows.filter(pl.col("support") > 0).unique(
         ["query_id", "nugget", "passage_id"], keep="first", maintain_order=True
@@ -141,4 +170,4 @@ def _stored(rows: pl.DataFrame, golden_set_id: str) -> pl.DataFrame:
     )
     bare = none.with_columns(passage_id=pl.lit(None, pl.String), support=pl.lit(None, pl.Float64))
     told = pl.concat([some, bare]).sort("query_id", "nugget", maintain_order=True)
-    return told.with_columns(golden_set_id=pl.lit(golden_set_id), judge=pl.lit("nuggetizer")).drop("line")
+    return told.with_columns(golden_set_id=pl.lit(golden_set_id), judge=pl.lit(judge, pl.String)).drop("line")

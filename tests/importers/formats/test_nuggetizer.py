@@ -67,6 +67,7 @@ def test_a_nugget_that_no_passage_supports_is_listed():
             lines(line("p1", (*FIRST, "support")), line("p2", ("one fact", "okay", "support"))),
             "vital on one line",
         ),
+        (lines(line("p1", (*FIRST, "support")), line("p1", (*FIRST, "not_support"))), "in two ways"),
         (lines(line("p1", *((f"fact {n}", "vital", "support") for n in range(65)))), "more than 64 nuggets"),
     ],
 )
