@@ -19,7 +19,7 @@ from core.pipeline.ranking.cut import CUTS, CutReport, cut_report, keep
 from core.prices import PriceBook
 from core.providers.tokens import ESTIMATE, counter
 from core.records import JsonMap
-from core.stats.intervals import SEED, Labels
+from core.stats.intervals import SEED, Alike, Labels, singly
 from core.stats.means import mean_interval
 from core.store import Snapshot
 from core.tables import schema
@@ -47,6 +47,7 @@ def tokens_sent(
     *,
     depth: int,
     only: Container[str] | None = None,
+    alike: Alike = singly,
 ) -> pl.DataFrame:
     """Return tokens of the passages of Top(K) at every K, and what a generator charges for reading them.
 
@@ -54,6 +55,7 @@ def tokens_sent(
         runs: run_id, name and has_rankings of the chosen stacks.
         generator: An item of the price book; None = no price, tokens as OpenAI's models count them.
         only: The queries that count; None for every ranked one.
+        alike: As of `core.readers.curves.points`.
 
     Returns:
         `COLUMNS`, one row per stack and K: the mean over its queries with a 95 % interval, $ per
@@ -67,7 +69,7 @@ def tokens_sent(
     for run_id, name in runs.select("run_id", "name").iter_rows():
         if run_id in sums:
             tokens = sums[run_id].tokens
-            low, high = mean_interval(tokens.T, "amounts")
+            low, high = mean_interval(tokens.T, "amounts", clusters=alike(sums[run_id].query_ids))
             ks = np.arange(1, tokens.shape[1] + 1)
             of = {
                 "name": name,

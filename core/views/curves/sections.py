@@ -35,7 +35,9 @@ def points(view: View, names: tuple[str, ...], generator: str | None) -> pl.Data
     only = among(view.snapshot, view.scope)
     alike = groups(view.snapshot, view.scope)
     rows = page.curve_table(view.snapshot, runs, view.scope.golden_set_id, bare, only, alike=alike)
-    weights = cuts.tokens_sent(view.snapshot, runs, generator, view.book, depth=page.MAX_DEPTH, only=only)
+    weights = cuts.tokens_sent(
+        view.snapshot, runs, generator, view.book, depth=page.MAX_DEPTH, only=only, alike=alike.labels
+    )
     return page.against(rows, weights)
 
 
