@@ -14,6 +14,7 @@ from core.stats.separation import area
 Floats = NDArray[np.float64]
 TRIALS = 4000
 SIZES = ((5, 20), (20, 5), (5, 5), (10, 50), (40, 30))
+DOCUMENTS = ((10, 6), (15, 6), (30, 4))
 AREA = 0.94
 
 
@@ -30,9 +31,24 @@ def held(members: int, others: int, trials: int, spread: float = 1.0) -> float:
     return 100 * float(np.mean([low <= AREA <= high for _, low, high in ends]))
 
 
+def grouped(documents: int, each: int, trials: int) -> float:
+    """Return the same of classes whose questions come in documents that make half of a score's variance."""
+    random, hits = np.random.default_rng(SEED), 0
+    of = np.repeat(np.arange(documents), each)
+    member = of % 2 == 0
+    for _ in range(trials):
+        drawn = random.normal(2 * float(ndtri(AREA)) * member) + random.normal(size=documents)[of]
+        _, low, high = area(drawn[member], drawn[~member], clusters=(of[member], of[~member]))
+        hits += low <= AREA <= high
+    return 100 * hits / trials
+
+
 def rows(trials: int | None = None) -> Iterator[Row]:
     """Count over classes of several sizes, then with members that scatter twice as much."""
     n = trials or TRIALS
     for members, others in SIZES:
         yield Row(f"AUC {AREA}, {members} against {others}", 95, held(members, others, n), n)
     yield Row(f"AUC {AREA}, 5 against 20, members scatter twice", 95, held(5, 20, n, 2.0), n)
+    for documents, each in DOCUMENTS:
+        held_by = grouped(documents, each, n)
+        yield Row(f"AUC {AREA}, {documents} documents of {each}", 95, held_by, n)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.calibration.separation import SIZES, held
+from bench.calibration.separation import DOCUMENTS, SIZES, grouped, held
 
 
 @pytest.mark.slow
@@ -14,3 +14,9 @@ def test_the_interval_holds_the_area(members: int, others: int):
 @pytest.mark.slow
 def test_members_that_scatter_more_are_held_too():
     assert 92 <= held(5, 20, 500, 2.0) <= 99  # 64 by DeLong's on the logit
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("documents", "each"), DOCUMENTS)
+def test_documents_are_drawn_whole(documents: int, each: int):
+    assert 90 <= grouped(documents, each, 400) <= 99  # each question alone: 89, 80, 84
