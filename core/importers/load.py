@@ -19,9 +19,9 @@ from core.importers.own_ids import without_own
 from core.importers.ranged import as_declared
 from core.importers.read.jsons import broken
 from core.importers.read.markdown import as_tables, is_page
-from core.importers.read.member import Archive, Progress, watched
+from core.importers.read.member import Archive, Member, Progress, watched
 from core.importers.read.source import Offered, opened
-from core.importers.read.tabular import PARQUET, READ_ERRORS, kind_of
+from core.importers.read.tabular import PARQUET, READ_ERRORS, beside_rows, kind_of
 from core.importers.read.text import SAVE_AS, UTF16, shown
 from core.importers.report import AS_YOU_WISH, FileReport, sentences
 from core.importers.runs import chosen_id, collection_name, slug, stripped
@@ -288,7 +288,9 @@ def _imported(format_: Format, archives: Sequence[Archive], options: Options) ->
         names = ", ".join(archive.name for archive in archives[:3])
         why = shown(str(error) or "it takes more memory than there is", 200)
         raise InputError(f"It cannot be read as {format_.title}: {why}", where=names) from error
-    imported = replace(imported, reports=(*imported.reports, *file_reports))
+    files = {member.name: member for archive in archives for member in archive.members}
+    told = (*imported.reports, *file_reports)
+    imported = replace(imported, reports=tuple(_whole(each, files.get(each.file)) for each in told))
     if not format_.maps_columns:
         unwanted = {name for archive in archives for name in options.table_as(archive.name).without}
         imported = without_measures(imported, sorted(unwanted))
@@ -297,6 +299,16 @@ def _imported(format_: Format, archives: Sequence[Archive], options: Options) ->
         left_out=(*_left_out(imported.reports), *imported.left_out),
         detected=tuple(Detected(archive.name, format_.name) for archive in archives),
     )
+
+
+def _whole(file_report: FileReport, member: Member | None) -> FileReport:
+    """Return a report on a table's columns that names what stands beside its rows, too."""
+    if member is None or file_report.kind != "column":
+        return file_report
+    named = {*file_report.taken, *file_report.left_out}
+    facts = (f"{key} (of the file)" if key in named else key for key in beside_rows(member))
+    left_out = {**file_report.left_out, **dict.fromkeys(facts, "stands beside the rows")}
+    return replace(file_report, left_out=left_out)
 
 
 def _refuse_twice(ids: Sequence[str], kind: str, option: str) -> None:

@@ -11,8 +11,8 @@ _USUAL = ("results", "rows", "data", "records", "items", "runs", "stacks", "expe
 _STACK = "stack"  # Column of what was a key
 
 
-def rows_in(value: object, name: str) -> list[Json]:
-    """Return the rows that a JSON value holds; none where it holds none.
+def rows_in(value: object, name: str) -> tuple[list[Json], tuple[str, ...]]:
+    """Return the rows that a JSON value holds, none where it holds none, and the keys that stand beside them.
 
     Args:
         value: A list of objects; an object with one such list; or an object with the figures of a stack below
@@ -23,25 +23,33 @@ def rows_in(value: object, name: str) -> list[Json]:
         InputError: Several keys hold lists of objects.
     """
     if isinstance(value, list):
-        return value if value and all(isinstance(row, dict) for row in value) else []
+        return (value, ()) if value and all(isinstance(row, dict) for row in value) else ([], ())
     if not isinstance(value, dict):
-        return []
-    lists = {key: below for key, below in value.items() if isinstance(below, list) and rows_in(below, name)}
+        return [], ()
+    lists = {
+        key: below for key, below in value.items() if isinstance(below, list) and rows_in(below, name)[0]
+    }
     usual = [key for key in lists if key.lower() in _USUAL]
     if len(lists) == 1 or len(usual) == 1:
-        return list(lists[(usual or list(lists))[0]])
+        taken = (usual or list(lists))[0]
+        return list(lists[taken]), _but(value, taken)
     if lists:
         do = "Save the list of results as a file of its own."
         raise InputError(f"Several keys hold lists of rows: {listed(list(lists))}.", where=name, do=do)
     return _by_key(value, name)
 
 
-def _by_key(value: Json, name: str) -> list[Json]:
+def _but(value: Json, taken: str) -> tuple[str, ...]:
+    return tuple(key for key in value if key != taken)
+
+
+def _by_key(value: Json, name: str) -> tuple[list[Json], tuple[str, ...]]:
     """Return the rows of an object without lists of them: itself, or one for each of its keys."""
     objects = {key: below for key, below in value.items() if isinstance(below, dict) and below}
     deep = [key for key, below in objects.items() if all(isinstance(each, dict) for each in below.values())]
     if len(deep) == 1 and (len(objects) == 1 or deep[0].lower() in _USUAL):
-        return _by_key(objects[deep[0]], name)
+        rows, beside = _by_key(objects[deep[0]], name)
+        return rows, (*_but(value, deep[0]), *(f"{deep[0]}.{key}" for key in beside))
     if len(objects) < len(value) or not objects:
-        return [value] if objects else []
-    return [{_STACK: key, **below} for key, below in objects.items()]
+        return [value] if objects else [], ()
+    return [{_STACK: key, **below} for key, below in objects.items()], ()

@@ -12,7 +12,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,7 @@ class Table:
     name: str  # file, for messages
     rows: pl.DataFrame  # its cells as they are, columns named as in the file
     lines: pl.Series  # line of every row in the file (its number from 1 in Parquet)
+    beside: tuple[str, ...] = ()  # keys of a JSON file that stand beside its rows
 
     @property
     def texts(self) -> pl.DataFrame:
@@ -183,11 +184,17 @@ def _json(member: Member) -> Table | InputError:
     try:
         if exceeds(member, _MOST_JSON):
             raise too_large(member, _MOST_JSON)
-        found = rows_in(read_json(member), member.name)
+        found, beside = rows_in(read_json(member), member.name)
         lines = "\n".join(json.dumps(without_nan(row), ensure_ascii=False) for row in found)
-        return read_text(member, lines.encode(), "jsonl")
+        return replace(read_text(member, lines.encode(), "jsonl"), beside=beside)
     except InputError as error:  # every format asks
         return error
+
+
+def beside_rows(member: Member) -> tuple[str, ...]:
+    """Return the keys of a JSON file that stand beside the rows of which it is a table."""
+    table = _json(member) if kind_of(member) == "json" else None
+    return table.beside if isinstance(table, Table) else ()
 
 
 def read_text(member: Member, data: bytes, kind: str) -> Table:

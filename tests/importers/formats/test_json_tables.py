@@ -73,6 +73,30 @@ def test_every_field_is_taken_or_left_out():
     assert set(report.left_out) == {"metrics_odd", "config_embedder", "config_deep_er", "l"}
 
 
+BESIDE = {
+    "facts": ({"dataset": "x", "date": "2026-01-01", "rows": FLAT}, {"dataset", "date"}),
+    "objects and lists": ({"config": {"k": 10}, "seeds": [1], "rows": FLAT}, {"config", "seeds"}),
+    "two lists": ({"warnings": [{"text": "x"}], "results": FLAT}, {"warnings"}),
+    "below a key": ({"config": {"k": 1}, "results": {"a": BM25, "b": HYBRID}}, {"config"}),
+    "two deep": ({"date": "x", "results": {"runs": {"a": BM25, "b": HYBRID}}}, {"date"}),
+    "a column's name": ({"stack": "x", "rows": FLAT}, {"stack (of the file)"}),
+    "none": ({"rows": FLAT}, set()),
+}
+
+
+@pytest.mark.parametrize("case", BESIDE)
+def test_what_stands_beside_the_rows_is_left_out_by_name(case: str):
+    value, named = BESIDE[case]
+    made = read(up("x.json", json.dumps(value)))
+    assert made.reports[0].taken == ("stack", "ndcg@10", "recall@10", "latency_ms")
+    assert made.reports[0].left_out == dict.fromkeys(named, "stands beside the rows")
+    assert {each.reason.split("`")[1] for each in made.left_out} == named
+
+
+WRAPPED = {"dataset": "x", "config": {"k": 10, "seed": 1}, "rows": FLAT}
+OFFERS = {"json-wrapped": ("table", json.dumps(WRAPPED, indent=1).encode())}
+
+
 def test_rows_of_queries_in_json():
     given = [
         {"question": "Who?", "hit@5": True},
