@@ -152,7 +152,10 @@ class TruLens(Lists):
     units = "latency (seconds) to milliseconds"
     recognised = "record_id and app_id or app_name beside input and output"
     untried = unseen("TruLens")
-    traps = ("Costs and calls of a feedback are those of judging, not the stack's.",)
+    traps = (
+        "Costs and calls of a feedback are those of judging, not the stack's.",
+        "Its events (OpenTelemetry spans, JSON or SQLite) are not read: offer records with their feedback.",
+    )
     _own = ("record_id", "input", "output", "app_id", "app_name", "app_version", "latency")
     _idle = ("type", "tags", "ts", "total_tokens", "total_cost", "num_events", "cost_currency")
 
