@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial, wraps
 from inspect import signature
 from pathlib import Path
+from threading import Lock
 from typing import Any, ParamSpec, TypeVar
 
 import polars as pl
@@ -29,6 +30,8 @@ from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import stack_table
 from core.views.workspace.view import View
 
+_MOST_BYTES, _LEAST_BYTES, _TIMES = 64 << 20, 1 << 19, 3
+"""Bytes of all views that are held; of each at least; and of each as a multiple of its stack table."""
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -99,6 +102,47 @@ def table_key(view: View) -> tuple[object, ...]:
     """Key what follows from the stack table of a workspace, for caching, by what the table is made from."""
     book = (view.book.name, view.book.digest)
     return (str(view.snapshot.path), view.snapshot.revision, view.scope, view.quality, view.latency, *book)
+
+
+class _Views:
+    """Views that were asked for last, each with what was worked out of it, within so many bytes.
+
+    A view that was asked otherwise in anything is another one.
+    """
+
+    def __init__(self, most: int = _MOST_BYTES) -> None:
+        self._most = most
+        self._held: dict[tuple[object, ...], tuple[View, int]] = {}
+        self._lock = Lock()
+
+    def of(self, view: View) -> View:
+        """Return the view that was asked for before, else this one."""
+        key, size = _asked(view), _LEAST_BYTES + _TIMES * view.table.estimated_size()
+        with self._lock:
+            held = self._held.pop(key, (view, int(size)))
+            self._held[key] = held
+            while len(self._held) > 1 and sum(size for _, size in self._held.values()) > self._most:
+                del self._held[next(iter(self._held))]
+        return held[0]
+
+
+def _asked(view: View) -> tuple[object, ...]:
+    """Return all that a view is asked, and the catalogue that it is read from."""
+    told, catalogue = view.compared, view.snapshot.catalogue.path
+    chosen = (view.noise, view.rule, view.take, view.weak, view.seed, repr(view.constraints))
+    apart = tuple(told.apart.iter_rows())
+    runs = tuple(view.table["run_id"])
+    return (repr(table_key(view)), str(catalogue), *chosen, told.sentences, told.offers, apart, runs)
+
+
+@st.cache_resource(show_spinner=False)
+def _views() -> _Views:
+    return _Views()
+
+
+def shared(view: View) -> View:
+    """Return a view as somebody else has asked for it, so that nothing of it is worked out twice."""
+    return _views().of(view)
 
 
 def books() -> dict[str, PriceBook]:

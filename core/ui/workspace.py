@@ -131,7 +131,7 @@ def _view(top: DeltaGenerator, frame: Frame) -> Place | None:
             asked = constraints(table, quality, latency, band)
     else:
         asked = standing(table, quality, latency, band)
-    return View(
+    view = View(
         snapshot=snapshot,
         scope=scope,
         quality=quality,
@@ -143,6 +143,7 @@ def _view(top: DeltaGenerator, frame: Frame) -> Place | None:
         take=_taken(table),
         given=table,
     )
+    return cache.shared(view)
 
 
 def _taken(table: pl.DataFrame) -> str | None:

@@ -51,10 +51,7 @@ def pareto_chart(view: View, drawn: ParetoView, alt: str, note: str) -> None:
     _component(
         key=_KEY,
         data={
-            "points": points(table, drawn).to_arrow(compat_level=pl.CompatLevel.oldest()),
-            # As a table: text Streamlit would read and write again to know it by.
-            "figure": pa.table({"json": [figure_json(drawn)]}),
-            "drawing": drawing(table, drawn),
+            **view.once(_sent, drawn),
             "values": current(limits(table, view.quality, view.latency)),
             "config": chart_config(_CHART),
             "library": PLOTLY,
@@ -64,6 +61,16 @@ def pareto_chart(view: View, drawn: ParetoView, alt: str, note: str) -> None:
         on_picked_change=picked,
         on_failed_change=_failed,
     )
+
+
+def _sent(view: View, drawn: ParetoView) -> dict[str, Any]:
+    """Return what the browser draws, whoever looks at it."""
+    return {
+        "points": points(view.table, drawn).to_arrow(compat_level=pl.CompatLevel.oldest()),
+        # As a table: text Streamlit would read and write again to know it by.
+        "figure": pa.table({"json": [figure_json(drawn)]}),
+        "drawing": drawing(view.table, drawn),
+    }
 
 
 def _failed() -> None:

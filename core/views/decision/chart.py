@@ -54,7 +54,7 @@ _DRAWN = (
 """Columns that the chart reads of a stack."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ParetoView:
     """The page's content."""
 

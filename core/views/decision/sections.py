@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
-from core.decide.axes import BESIDE, COST, HARM, LATENCY
+from core.decide.axes import BESIDE, COST, HARM, LATENCY, Axis
 from core.views.ask import Ask
-from core.views.blocks import Answer, Blocks, Cards, Chart, Control, Fold, Table, Text, Way, section
+from core.views.blocks import Answer, Block, Blocks, Cards, Chart, Control, Fold, Table, Text, Way, section
 from core.views.columns import COLUMNS, Column, Columns
 from core.views.cost.stack import recorded
 from core.views.decision import words
@@ -75,6 +75,18 @@ def reranker_only(view: View) -> str:
 @section()
 def which_to_ship(view: View, ask: Ask) -> Blocks:
     """Yield the answer with its numbers, near misses, and every stack as a chart and as a table."""
+    for part in (answered, choice, alternatives, outside):
+        yield from view.once(_whole, part)
+    yield from stacks(view, ask)
+    yield from ship_it(view)
+
+
+def _whole(view: View, part: Callable[[View], Blocks]) -> Sequence[Block]:
+    return tuple(part(view))
+
+
+def answered(view: View) -> Blocks:
+    """Yield the answer, and ways to judgements where there are none."""
     # A chip beside the answer says it already, or that one place is known per question.
     said = view.compared.unjudged(view.table) or one_known(view.snapshot, view.scope.golden_set_id)
     yield Answer(
@@ -86,11 +98,6 @@ def which_to_ship(view: View, ask: Ask) -> Blocks:
         yield Way("golden", "Judge by hand", "judge")
         yield Way("golden", "Generate with an LLM", "build")
         yield Way("add", "Import qrels")
-    yield from choice(view)
-    yield from alternatives(view)
-    yield from outside(view)
-    yield from stacks(view, ask)
-    yield from ship_it(view)
 
 
 def choice(view: View) -> Blocks:
@@ -234,11 +241,9 @@ def stacks(view: View, ask: Ask) -> Blocks:
         size = ask.listed("Size", SIZES, "size")
         form = ask.listed("Frontier", words.FORMS, "form", about=words.FORMS_HELP)
         selected = ask.stack(view.table, view.decision, "Selected stack")
-    marked = pareto(
-        view.table, view.decision, view.constraints, quality=view.quality, latency=view.latency,
-        across=VIEWS[way] or LATENCY, colour=colour, size=size, weak=form == words.FORMS[1],
-        selected=selected,
-    )  # fmt: skip
+    weak = form == words.FORMS[1]
+    across = VIEWS[way] or LATENCY
+    marked = view.once(_drawn, across, colour=colour, size=size, weak=weak, selected=selected)
     chosen = None if view.decision.chosen is None else view.table["run_id"][view.decision.chosen]
     clicked = None if selected == chosen else selected
     if VIEWS[way] is None:
@@ -254,10 +259,19 @@ def stacks(view: View, ask: Ask) -> Blocks:
             "stack", {"view": view, "run_id": selected}, lambda: iter([Text(said, label=f"{row['name']}:")])
         )
         yield Way("queries", "Its queries")
-    yield every_stack(view, marked)
+    yield view.once(every_stack, marked)
     if not marked.undrawn.is_empty():
         unknown = f"Of unknown quality, so not on the chart: {count(marked.undrawn.height, 'stack')}."
         yield Text(unknown, "caption")
+
+
+def _drawn(
+    view: View, across: Axis, *, colour: str, size: str, weak: bool, selected: str | None
+) -> ParetoView:
+    return pareto(
+        view.table, view.decision, view.constraints, quality=view.quality, latency=view.latency,
+        across=across, colour=colour, size=size, weak=weak, selected=selected,
+    )  # fmt: skip
 
 
 def drawn_live(view: View, marked: ParetoView, note: str, band: str) -> Control:

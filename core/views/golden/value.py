@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from core.decide.beliefs import beliefs
+from core.decide.beliefs import Beliefs, beliefs
 from core.decide.rules import Constraints, Decision, Rule
 from core.decide.selection import assess
 from core.golden.value import Contest, Floats, Scoring, Worth, contest, overlaid, worth
@@ -71,14 +71,15 @@ def what_next(view: View) -> Next | None:
     rows = contenders(view.snapshot, view.table, view.decision, view.scope, view.quality)
     if rows.is_empty():
         return None
-    field, found = _worth(view, tuple(rows["run_id"]))
+    run_ids = tuple(rows["run_id"])
+    _, found = _worth(view, run_ids)
     row = view.decision.chosen
     return Next(
         worth=found,
         stack=None if row is None else str(view.table["name"][row]),
         good=good_enough(view.decision),
         pgs=view.sure.pgs,
-        filled=_filled(view, field, found),
+        filled=_if_filled(view, run_ids),
     )
 
 
@@ -96,20 +97,28 @@ def _worth(view: View, run_ids: tuple[str, ...]) -> tuple[Contest, Worth]:
     return field, worth(field.distinct(), scoring, seed=view.seed)
 
 
-def _filled(view: View, field: Contest, found: Worth) -> float | None:
-    """Return the probability of good selection among some stacks by the means of their worlds."""
-    among_them = view.table.with_row_index("row").filter(pl.col("run_id").is_in(field.stacks))
-    known, chosen = sample(view), view.decision.chosen
-    if known is None or chosen is None or chosen not in among_them["row"]:
+@keep()
+def _filled(view: View, run_ids: tuple[str, ...]) -> tuple[pl.DataFrame, Beliefs | None] | None:
+    """Return the rows of some stacks, and what is believed of them by the means of their worlds."""
+    field, found = _worth(view, run_ids)
+    rows = view.table.with_row_index("row").filter(pl.col("run_id").is_in(field.stacks))
+    if (known := sample(view)) is None:
         return None
-    part = view.but(given=among_them.drop("row"))
     first = field.alike()
-    places = [field.stacks.index(run_id) for run_id in part.table["run_id"]]
+    places = [field.stacks.index(run_id) for run_id in rows["run_id"]]
     means = found.means[np.searchsorted(np.unique(first), first[places])]
     sign = 1.0 if view.quality.higher_is_better else -1.0
-    drawn = replace(known.take(among_them["row"].to_list()), noisy=sign * means)
-    believed = beliefs(drawn, seed=view.seed)
-    return assess(part.table, part.decision, part.constraints, believed, part.paired).pgs
+    drawn = replace(known.take(rows["row"].to_list()), noisy=sign * means)
+    return rows.drop("row"), beliefs(drawn, seed=view.seed)
+
+
+def _if_filled(view: View, run_ids: tuple[str, ...]) -> float | None:
+    """Return the probability of good selection among some stacks, were what is unjudged like the judged."""
+    filled, chosen = _filled(view, run_ids), view.decision.chosen
+    if filled is None or chosen is None or view.table["run_id"][chosen] not in filled[0]["run_id"]:
+        return None
+    part = view.but(given=filled[0])
+    return assess(part.table, part.decision, part.constraints, filled[1], part.paired).pgs
 
 
 def before_and_after(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import polars as pl
 
@@ -19,6 +20,9 @@ from core.views.workspace.comparable import Comparability
 from core.views.workspace.query_sets import paired
 from core.views.workspace.scope import Latency, Quality, Scope, zone
 from core.views.workspace.stacks import stack_table
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @keep("Scoring every query…", entries=8)
@@ -93,6 +97,17 @@ class View(Place):
             return None
         names = self.table.filter(run_id=self.take)["name"]
         return self.take if names.is_empty() else str(names[0])
+
+    @cached_property
+    def _made(self) -> dict[tuple[object, ...], Any]:
+        return {}
+
+    def once(self, make: Callable[Concatenate[View, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Work something out of the view, or return what was worked out for who asked the same before."""
+        key = (make, args, *kwargs.items())
+        if key not in self._made:
+            self._made[key] = make(self, *args, **kwargs)
+        return cast(R, self._made[key])
 
     def but(self, **changes: Any) -> View:  # noqa: ANN401 - its fields
         """Ask the same table otherwise: by another rule, within other limits, with other judge noise."""

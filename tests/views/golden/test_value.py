@@ -10,8 +10,7 @@ import pytest
 
 from core.api.workspace import Workspace
 from core.store import Store
-from core.views.confidence import data
-from core.views.golden.value import Next, next_words, what_next
+from core.views.golden.value import Next, next_words, to_judge, what_next
 from core.views.workspace.scope import Latency
 from core.views.workspace.view import View
 from tests.stores import Lab
@@ -68,7 +67,7 @@ def test_confidence_says_one_thing_of_one_stack(shipped_store: Path):
     """The stack that ships is the one that is judged for, with the confidence of every other page."""
     decided = Workspace(Store.open(shipped_store), "docs-search").decide(sla_ms=20.0)
     view = decided.view
-    unjudged = data.to_judge(view, view.constraints)
+    unjudged = to_judge(view, view.constraints, view.rule)
     assert unjudged is not None
     chosen = view.table["name"][view.decision.chosen]
     assert (unjudged.stack, unjudged.pgs) == (chosen, view.sure.pgs)
