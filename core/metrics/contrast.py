@@ -1,14 +1,17 @@
 """Measures for contrast: sources found (Source-Recall), redundancy (alpha-nDCG, NRBP) and distraction (UDCG).
 
 The CLQ paper keeps both out of RA-nWG and names these beside it (arXiv:2511.09545 §2.3, §2.5, §6). A subtopic
-is here the source (facet) of a passage, as for Novelty-RA-nWG: every passage belongs to exactly one.
+is here a nugget that passages support, where the golden set has nuggets: a passage may have several, or none.
+Else it is the source (facet) of a passage, as for Novelty-RA-nWG: every passage belongs to exactly one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.metrics.classical import discounted_best, discounts, least
 from core.metrics.info import Counts, MeasureInfo, Scores, Values, rel_param
@@ -17,8 +20,10 @@ from core.params import Param
 
 _NONE = "No judged passage of the query is relevant."
 _ONE = (
-    "ndeval reads subtopics from the judgements, several a passage; here a passage's source is its only one."
+    "ndeval reads subtopics from the judgements, several a passage; here these are the nuggets that a "
+    "passage supports, or else a passage's source, its only one."
 )
+_NUGGET_BITS = 64
 
 
 def _present(counts: Counts | None, low: int) -> Counts:
@@ -32,23 +37,63 @@ def _fading(values: Values, number: int) -> Floats:
 
 
 def _worth(inputs: Inputs, values: Values, discount: Floats, out: Scores) -> None:
-    """Sum, discounted, what the relevant passages of Top(K) are worth after those of their source."""
-    low = least(values)
-    seen = inputs.seen_of_source(low)
-    _fading(values, inputs.judged.depth + 1).take(seen, out=out, mode="clip")
-    out *= inputs.grades >= low
+    """Sum, discounted, what the passages of Top(K) are worth after those of the same facets."""
+    fading = _fading(values, inputs.judged.depth + 1)
+    if inputs.judged.nuggets is not None:
+        _worth_of_nuggets(inputs.nuggets(), fading, out)
+    else:
+        low = least(values)
+        fading.take(inputs.seen_of_source(low), out=out, mode="clip")
+        out *= inputs.grades >= low
+    out *= discount
+    running(out)
+
+
+def _worth_of_nuggets(sets: NDArray[np.uint64], fading: Floats, out: Scores) -> None:
+    """Put in what every slot is worth: a nugget of it, the less the more slots before support it."""
+    out[:] = 0
+    for held in _each_nugget(sets):
+        seen: NDArray[np.int64] = np.cumsum(held, axis=0) - held
+        out += held * fading.take(seen)
+
+
+def _each_nugget(sets: NDArray[np.uint64]) -> Iterator[NDArray[np.bool_]]:
+    """Yield where a nugget is in a set, for every one that is in any."""
+    union = int(np.bitwise_or.reduce(sets, axis=None)) if sets.size else 0
+    for number in range(_NUGGET_BITS):
+        if union >> number & 1:
+            yield (sets >> np.uint64(number) & np.uint64(1)).astype(np.bool_)
+
+
+def _best_of_nuggets(sets: NDArray[np.uint64], values: Values, discount: Floats, out: Scores) -> None:
+    """Sum the same of a greedy ordering of passages [P, runs, queries]: what adds most comes next."""
+    out[:] = 0
+    nuggets = list(_each_nugget(sets))
+    if nuggets:
+        held = np.stack(nuggets, axis=-1).astype(np.float64)
+        left = np.ones((*held.shape[1:3], held.shape[3]))
+        for rank in range(min(len(out), len(held))):
+            worth = np.einsum("prqn,rqn->prq", held, left)
+            best = worth.argmax(axis=0)[None, ..., None]
+            out[rank] = worth.max(axis=0)
+            left *= np.where(np.take_along_axis(held, best, axis=0)[0] > 0, 1.0 - float(values["alpha"]), 1.0)
+            np.put_along_axis(held, best, 0.0, axis=0)
     out *= discount
     running(out)
 
 
 def _best_worth(counts: Counts, values: Values, discount: Floats, out: Scores) -> None:
-    """Sum the same of the best ordering of passages with some counts of sources."""
+    """Sum, discounted, the best ordering of passages with some counts of sources."""
     present = _present(counts, least(values))
     discounted_best(present, _fading(values, len(present)), discount, out)
 
 
 def _ideal(judged: Judged, values: Values) -> Floats:
     def make() -> Floats:
+        if judged.nuggets is not None:
+            ideal = np.empty((judged.depth, *judged.nuggets.shape[1:]))
+            _best_of_nuggets(judged.nuggets, values, discounts(judged), ideal)
+            return or_nan(ideal)
         depths = judged.depths if judged.depths is not None else np.zeros((5, *judged.counts.shape[1:]), int)
         ideal = np.empty((judged.depth, *depths.shape[1:]))
         _best_worth(depths, values, discounts(judged), ideal)
@@ -62,8 +107,15 @@ def _alpha_ndcg(inputs: Inputs, values: Values, out: Scores) -> None:
     out /= _ideal(inputs.judged, values)
 
 
+def _best_candidates(inputs: Inputs, values: Values, discount: Floats, out: Scores) -> None:
+    if inputs.judged.nuggets is not None:
+        _best_of_nuggets(inputs.candidate_nuggets(), values, discount, out)
+    else:
+        _best_worth(inputs.candidate_depths(), values, discount, out)
+
+
 def _alpha_ceiling(inputs: Inputs, values: Values, out: Scores) -> None:
-    _best_worth(inputs.candidate_depths(), values, discounts(inputs.judged), out)
+    _best_candidates(inputs, values, discounts(inputs.judged), out)
     out /= _ideal(inputs.judged, values)
 
 
@@ -92,54 +144,59 @@ def _looked_at(judged: Judged, values: Values) -> Floats:
     return np.asarray(float(values["patience"]) ** (judged.cutoffs - 1.0))
 
 
-def _per_source(judged: Judged, values: Values) -> Floats:
-    """Return (1 − (1 − alpha)·patience) over the number of sources with a relevant passage.
+def _per_facet(judged: Judged, values: Values) -> Floats:
+    """Return (1 − (1 − alpha)·patience) over the number of facets with a relevant passage.
 
     NaN where there is none.
     """
-    present = or_nan(_present(judged.depths, least(values))[0])
+    if judged.nuggets is not None:
+        supported = np.bitwise_or.reduce(judged.nuggets, axis=0)
+        present = or_nan(np.bitwise_count(supported))
+    else:
+        present = or_nan(_present(judged.depths, least(values))[0])
     return np.asarray((1.0 - (1.0 - float(values["alpha"])) * float(values["patience"])) / present)
 
 
 def _nrbp(inputs: Inputs, values: Values, out: Scores) -> None:
     _worth(inputs, values, _looked_at(inputs.judged, values), out)
-    out *= _per_source(inputs.judged, values)
+    out *= _per_facet(inputs.judged, values)
 
 
 def _nrbp_ceiling(inputs: Inputs, values: Values, out: Scores) -> None:
-    _best_worth(inputs.candidate_depths(), values, _looked_at(inputs.judged, values), out)
-    out *= _per_source(inputs.judged, values)
+    _best_candidates(inputs, values, _looked_at(inputs.judged, values), out)
+    out *= _per_facet(inputs.judged, values)
 
 
 _ALPHA = Param(
-    name="alpha", default=0.5, low=0, high=1, step=0.05, text="What a source loses with each passage"
+    name="alpha", default=0.5, low=0, high=1, step=0.05, text="What a facet loses with each passage"
 )
 
 
 def _diverse(**declared: Any) -> MeasureInfo:  # noqa: ANN401 - fields of `MeasureInfo`
-    return MeasureInfo(na=_NONE, needs=frozenset({"sources"}), **declared)
+    return MeasureInfo(na=f"{_NONE[:-1]}, or supports a nugget.", needs=frozenset({"facets"}), **declared)
 
 
 ALPHA_NDCG = _diverse(
     name="alpha-nDCG",
-    text="nDCG in which every relevant passage of a source is worth less than the one before it.",
+    text="nDCG in which every passage of a nugget (else a source) is worth less than the one before it.",
     formula=(
         "alpha-DCG(K) / alpha-DCG of the best ordering of all judged passages; alpha-DCG = sum over ranks "
         "i ≤ K with a relevant passage of (1 − alpha)^c / log2(i + 1), c = relevant passages of its source "
-        "before it"
+        "before it; with nuggets, summed over those of the passage, c = passages before it that support them"
     ),
     section="Clarke et al. 2008, eq. 2–5; ndeval",
     score=_alpha_ndcg,
     ceiling=_alpha_ceiling,
     params=(_ALPHA, rel_param()),
-    differs=f"{_ONE} Its greedy ideal is then the best one.",
+    differs=f"{_ONE} Its greedy ideal, which is kept, is the best one of sources.",
 )
 NRBP = _diverse(
     name="NRBP",
-    text="Rank-biased precision in which every relevant passage of a source is worth less than the last.",
+    text="Rank-biased precision in which every passage of a nugget (else a source) counts less than before.",
     formula=(
         "(1 − (1 − alpha)·patience) / S · sum over ranks i ≤ K with a relevant passage of patience^(i − 1)·"
-        "(1 − alpha)^c, S = sources with a relevant passage, c = relevant passages of its source before it"
+        "(1 − alpha)^c, S = sources with a relevant passage, c = relevant passages of its source before it; "
+        "with nuggets, summed over those of the passage, S = supported nuggets"
     ),
     section="Clarke, Kolla and Vechtomova 2009, eq. 14; ndeval",
     score=_nrbp,

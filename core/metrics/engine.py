@@ -18,7 +18,7 @@ from core.metrics.info import Counts, Grades, Scores
 from core.metrics.inputs import Extra, Inputs, Judged
 from core.metrics.measure import Measure
 
-Whole = TypeVar("Whole", np.int8, np.int32)
+Whole = TypeVar("Whole", np.int8, np.int32, np.uint64)
 _BLOCK = 200_000
 """Values per block and measure, small enough that what a measure works on stays in a processor's cache."""
 
@@ -94,6 +94,7 @@ class _Job:
             "answers": extra.answers,
             "nuggets": extra.nuggets,
             "nuggets_listed": extra.nuggets_listed,
+            "pool_nuggets": extra.pool_nuggets,
         }
         for name, given in (beside | perturbed).items():
             if given is not None and given.shape[:-1] != grades.shape[:-1]:
@@ -102,8 +103,8 @@ class _Job:
         self.shape = (depth, math.prod(leading), queries)
         self._gains = extra.gains
         self._counts = _on_one_axis(pool_counts, 3 if pool_counts.ndim > 2 else 2)
-        of_sources = {"facets": extra.facets, "depths": extra.depths}
-        self._of_sources = {
+        of_sources = {"facets": extra.facets, "depths": extra.depths, "nuggets": extra.nuggets_known}
+        self._of_sources: dict[str, NDArray[Any]] = {
             name: _on_one_axis(given, given.ndim) for name, given in of_sources.items() if given is not None
         }
 
@@ -137,7 +138,7 @@ class _Job:
         def part(given: Counts) -> Counts:
             return given[:, runs if given.shape[1] > 1 else slice(None), queries]
 
-        of_sources = {name: part(given) for name, given in self._of_sources.items()}
+        of_sources: dict[str, NDArray[Any]] = {name: part(given) for name, given in self._of_sources.items()}
         return Judged(part(self._counts), self.shape[0], gains=self._gains, **of_sources)
 
     def leave_out_unjudged(self, values: Scores, block: _Block) -> None:
@@ -189,11 +190,12 @@ def score_at(
 
 
 def to_depth(grades: NDArray[Whole], depth: int) -> NDArray[Whole]:
-    """Cut rankings (grades, or codes of sources) to `depth` slots, or fill them up with empty ones (-1)."""
+    """Cut rankings to `depth` slots, or fill them up with empty ones: -1, of sets of nuggets 0."""
     missing = depth - grades.shape[-1]
     if missing <= 0:
         return grades[..., :depth]
-    filler = np.full((*grades.shape[:-1], missing), -1, dtype=grades.dtype)
+    empty = 0 if grades.dtype == np.uint64 else -1
+    filler = np.full((*grades.shape[:-1], missing), empty, dtype=grades.dtype)
     return np.concatenate([grades, filler], axis=-1)
 
 

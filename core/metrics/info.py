@@ -118,9 +118,10 @@ Scores = NDArray[np.float64]
 """A value per query at every K = 1..depth, NaN where it does not apply. Shape [..., queries, depth]."""
 
 Values = Mapping[str, Value]
-Need = Literal["pool", "sources", "answers", "perturbed", "nuggets"]
-"""What a measure needs besides grades: the candidate pool, the sources of passages, graded answers, the
-rankings of the same stack for perturbed queries, and nuggets with the passages that support them."""
+Need = Literal["pool", "sources", "facets", "answers", "perturbed", "nuggets"]
+"""What a measure needs besides grades: the candidate pool, the sources of passages, their facets (nuggets, or
+else sources), graded answers, the rankings of the same stack for perturbed queries, and nuggets with the
+passages that support them."""
 
 
 Fill = Callable[["Inputs", Values, Scores], None]  # Fills an array with a value at every K; see `Inputs`

@@ -55,6 +55,10 @@ class Extra:
     # uint64 [..., Q, D], which nuggets of the query the passage in each slot supports, a bit each
     nuggets: NDArray[np.uint64] | None = None
     nuggets_listed: NDArray[np.uint64] | None = None  # uint64 [..., Q, 2], all nuggets of it, the vital ones
+    # uint64 [..., Q, N], the same of all passages that support any: nuggets are then the facets of passages
+    # in place of their sources; and of the slots of `pool_grades`
+    nuggets_known: NDArray[np.uint64] | None = None
+    pool_nuggets: NDArray[np.uint64] | None = None
     # float64 [..., Q, D], correctness 0..1 of the answer from the first K passages; NaN = none
     answers: Floats | None = None
 
@@ -80,6 +84,7 @@ class Judged(_Kept):
         counts: Integers [5, 1 or runs, queries], judged passages with grade 1..5.
         facets: Integers [32, 1 or runs, queries], or None.
         depths: Integers [most · 5, 1 or runs, queries], or None.
+        nuggets: uint64 [passages, 1 or runs, queries], or None.
         gains: Gain of grade 1..5 for nDCG.
         depth: Largest K.
         cutoffs: float64 [K, 1, 1], the numbers 1..depth.
@@ -93,12 +98,14 @@ class Judged(_Kept):
         *,
         facets: Counts | None = None,
         depths: Counts | None = None,
+        nuggets: NDArray[np.uint64] | None = None,
         gains: tuple[float, ...] = LINEAR,
     ) -> None:
         super().__init__()
         self.counts = counts
         self.facets = facets
         self.depths = depths
+        self.nuggets = nuggets
         self.gains = gains
         self.depth = depth
         self.cutoffs = np.arange(1, depth + 1, dtype=np.float64).reshape(-1, 1, 1)
@@ -128,6 +135,7 @@ class Inputs(_Kept):
         answers: float64 [runs, queries, D].
         nuggets: uint64 [runs, queries, D].
         nuggets_listed: uint64 [runs, queries, 2].
+        pool_nuggets: uint64 [runs, queries, P].
         perturbed: int8 [runs, queries, D] by perturbation.
 
     Attributes:
@@ -151,6 +159,7 @@ class Inputs(_Kept):
         answers: Floats | None = None,
         nuggets: NDArray[np.uint64] | None = None,
         nuggets_listed: NDArray[np.uint64] | None = None,
+        pool_nuggets: NDArray[np.uint64] | None = None,
         perturbed: Mapping[str, Grades] | None = None,
     ) -> None:
         super().__init__()
@@ -164,7 +173,7 @@ class Inputs(_Kept):
         self._pool_grades, self._candidates = pool_grades, candidates
         self._sources, self._pool_sources, self._answers = sources, pool_sources, answers
         self._source_grades = source_grades
-        self._nuggets, self._nuggets_listed = nuggets, nuggets_listed
+        self._nuggets, self._nuggets_listed, self._pool_nuggets = nuggets, nuggets_listed, pool_nuggets
 
     def value(self, info: MeasureInfo, values: Values, out: Scores | None = None) -> Scores:
         """Return a measure's value at every K, put into `out` if given."""
@@ -298,6 +307,13 @@ class Inputs(_Kept):
         if self._nuggets_listed is None:
             raise InputError("This measure needs nuggets.", do="Import them, or write them in judging.")
         return np.moveaxis(self._nuggets_listed, -1, 0)
+
+    def candidate_nuggets(self) -> NDArray[np.uint64]:
+        """Return the nuggets that each passage of the candidate pool supports: [P, runs, queries]."""
+        given = self._pool_nuggets
+        if given is None:
+            raise InputError("This measure needs the candidate pool of the run.", do="Give its pool stage.")
+        return cutoffs_first(given, given.shape[-1], 0)
 
     def answers(self) -> Floats:
         """Return correctness of the answer from the first K passages, NaN where there is none."""

@@ -262,6 +262,39 @@ def nrbp(top, judged, _k, values, world):
     return (1 - (1 - values["alpha"]) * values["patience"]) / subtopics * total
 
 
+def told_parts(passages, values, supports):
+    """What every passage adds in this order: (1 − alpha)^(passages before that support it), per nugget."""
+    before, parts = {}, []
+    for passage in passages:
+        told = supports.get(passage, ())
+        parts.append(sum((1 - values["alpha"]) ** before.get(each, 0) for each in told))
+        for each in told:
+            before[each] = before.get(each, 0) + 1
+    return parts
+
+
+def told_greedy(passages, k, values, supports):
+    """Up to K passages, always the first of those that add most next."""
+    chosen, rest = [], list(passages)
+    while rest and len(chosen) < k:
+        best = max(rest, key=lambda each: told_parts([*chosen, each], values, supports)[-1])
+        rest.remove(best)
+        chosen.append(best)
+    return chosen
+
+
+def of_nuggets(name, passages, k, values, supports):
+    """Value of alpha-nDCG or NRBP of an ordering whose subtopics are nuggets."""
+    known = [passage for passage, told in supports.items() if told]
+    if not known:
+        return None
+    parts = told_parts(passages[:k], values, supports)
+    if name == "alpha-nDCG":
+        return dcg(parts) / dcg(told_parts(told_greedy(known, k, values, supports), values, supports))
+    scale = (1 - (1 - values["alpha"]) * values["patience"]) / len({n for p in known for n in supports[p]})
+    return scale * sum(part * values["patience"] ** place for place, part in enumerate(parts))
+
+
 def source_recall(top, judged, _k, values, world):
     """Sources that hold something relevant, and those of them that anything ranked is of."""
 

@@ -45,6 +45,26 @@ def test_every_measure_equals_the_oracle_at_every_k(world, values):
 
 
 @pytest.mark.slow
+@given(worlds(), st.sampled_from((0.0, 0.25, 0.5, 1.0)), st.sampled_from(("alpha-nDCG", "NRBP")))
+def test_with_nuggets_these_are_the_facets(world, alpha, name):
+    values, params = oracle.DEFAULTS | {"alpha": alpha}, (("alpha", alpha),)
+    measures = [Measure(each, None, params) for each in (name, f"PROC[{name}]")]
+    got = score_all(
+        measures, world.grades, world.pool_counts, pool_grades=world.pool_grades, extra=world.of_nuggets
+    )
+    for measure, made in got.items():
+        for q, query in enumerate(world.queries):
+            for k in range(1, world.depth + 1):
+                ranking = query.ranking[: world.depth]
+                if measure.inner:
+                    ranking = oracle.told_greedy(query.pool, k, values, query.supports)
+                expect = oracle.of_nuggets(name, ranking, k, values, query.supports)
+                np.testing.assert_allclose(
+                    made[q, k - 1], np.nan if expect is None else expect, rtol=0, atol=1e-12
+                )
+
+
+@pytest.mark.slow
 @given(st.lists(st.lists(st.integers(0, 20_000), min_size=5, max_size=5), min_size=1), weighting_values)
 def test_weights_equal_the_oracle_for_large_pools(rows, values):
     known = {name: values[name] for name in oracle.WEIGHTING}

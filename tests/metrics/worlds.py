@@ -1,6 +1,6 @@
 """Small random worlds for the property tests: judgements, rankings and pools, and their arrays."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from hypothesis import strategies as st
@@ -71,6 +71,22 @@ class World:
             return bits(query.supports.get(passage, ()))
 
         return self._grid(self._rankings, self.depth, told, 0, np.uint64)
+
+    @property
+    def of_nuggets(self):
+        """The same inputs where nuggets are the facets of passages."""
+        told = [[bits(numbers) for numbers in query.supports.values() if numbers] for query in self.queries]
+        known = np.zeros((len(told), max([1, *map(len, told)])), dtype=np.uint64)
+        for row, sets in enumerate(told):
+            known[row, : len(sets)] = sets
+        pool = self._grid(
+            self._pools,
+            self.pool_grades.shape[1],
+            lambda query, passage: bits(query.supports.get(passage, ())),
+            0,
+            np.uint64,
+        )
+        return replace(self.extra, nuggets_known=known, pool_nuggets=pool)
 
     @property
     def _rankings(self):

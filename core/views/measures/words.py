@@ -15,6 +15,7 @@ from core.views.measures.worked import worked
 _NEEDS = {
     "pool": "the candidate pool",
     "sources": "passages with their source",
+    "facets": "nuggets, or passages with their source",
     "answers": "answers with grades",
     "perturbed": "runs of perturbed queries",
     "nuggets": "nuggets",

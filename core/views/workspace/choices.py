@@ -253,10 +253,10 @@ def _there(snapshot: Snapshot, runs: pl.DataFrame) -> frozenset[Need]:
     needs: set[Need] = set()
     ranked = runs.filter("has_rankings")["run_id"].to_list()
     if any(map(snapshot.has_sources, set(snapshot.searched(ranked).values()))):
-        needs.add("sources")
+        needs |= {"sources", "facets"}
     golden = snapshot.golden_sets(runs["collection_id"][0] if runs.height else None)
     if any(snapshot.nuggets(golden_set_id).height for golden_set_id in golden["golden_set_id"]):
-        needs.add("nuggets")
+        needs |= {"nuggets", "facets"}
     if snapshot.graded_answers(ranked)["grade"].is_not_null().any():
         needs.add("answers")
     if ranked and perturbed_runs(snapshot.runs(runs["collection_id"][0])).height:

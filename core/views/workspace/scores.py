@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import chain
@@ -30,7 +30,7 @@ _KEPT = Memory(256 * 2**20)
 _CEILING = Measure("PROC[RA-nWG]")
 Floats = npt.NDArray[np.float64]
 Grades = npt.NDArray[np.int8]
-Whole = TypeVar("Whole", np.int8, np.int32)
+Whole = TypeVar("Whole", np.int8, np.int32, np.uint64)
 
 
 @dataclass(frozen=True)
@@ -256,46 +256,91 @@ def furthest(snapshot: Snapshot, run_ids: Sequence[str], golden_set_id: str | No
 
 def _extra(snapshot: Snapshot, golden_set_id: str, graded: Evidence, needs: frozenset[Need]) -> Extra:
     extra = graded.extra
-    if "sources" in needs:
+    of_nuggets = not needs.isdisjoint({"nuggets", "facets"}) and snapshot.nuggets(golden_set_id).height > 0
+    if "sources" in needs or ("facets" in needs and not of_nuggets):
         own = snapshot.sources(graded.run_ids, golden_set_id, depth=graded.depth)
         extra = replace(
             extra, sources=own.codes, source_grades=own.best, facets=own.facets, depths=own.depths
         )
         if "pool" in needs:
             extra = replace(extra, pool_sources=_pool_sources(snapshot, golden_set_id, graded))
-    if "nuggets" in needs:
-        found, listed = _nuggets(snapshot, golden_set_id, graded)
-        extra = replace(extra, nuggets=found, nuggets_listed=listed)
+    if of_nuggets or "nuggets" in needs:
+        extra = replace(extra, **_nuggets(snapshot, golden_set_id, graded, needs))
     return extra
 
 
 def _nuggets(
-    snapshot: Snapshot, golden_set_id: str, graded: Evidence
-) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-    """Return the nuggets that ranked passages support [runs, queries, depth], and those listed [.., 2]."""
+    snapshot: Snapshot, golden_set_id: str, graded: Evidence, needs: frozenset[Need]
+) -> dict[str, Any]:
+    """Return the arrays of nuggets of `Extra`; as facets, with those of known and of pooled passages."""
     rows = snapshot.nuggets(golden_set_id).filter(pl.col("query_id").is_in(graded.query_ids))
-    shape = graded.grades.shape
-    found, listed = np.zeros(shape, dtype=np.uint64), np.zeros((shape[1], 2), dtype=np.uint64)
+    runs, asked = len(graded.run_ids), len(graded.query_ids)
+    listed = np.zeros((asked, 2), dtype=np.uint64)
     bit = np.left_shift(np.uint64(1), rows["nugget"].to_numpy().astype(np.uint64))
     (query,) = places(rows, query_id=graded.query_ids)
     for column, kept in enumerate((np.full(rows.height, True), rows["vital"].to_numpy().astype(bool))):
         np.bitwise_or.at(listed[:, column], query[kept], bit[kept])
     told = rows.with_columns(bit=pl.Series(bit, dtype=pl.UInt64)).filter(pl.col("support") >= 1)
-    ranked = snapshot.rankings(graded.run_ids, stage="final").join(told, on=["query_id", "passage_id"])
-    ranked = ranked.filter(pl.col("rank") <= shape[2])
-    run, asked = places(ranked, run_id=graded.run_ids, query_id=graded.query_ids)
-    np.bitwise_or.at(found, (run, asked, ranked["rank"].to_numpy() - 1), ranked["bit"].to_numpy())
-    return found, np.broadcast_to(listed, (shape[0], *listed.shape))
+
+    def ranked(run_ids: Sequence[str], stage: str, depth: int) -> npt.NDArray[np.uint64]:
+        rows = snapshot.rankings(run_ids, stage=stage).join(told, on=["query_id", "passage_id"])
+        rows = rows.filter(pl.col("rank") <= depth)
+        found = np.zeros((len(run_ids), asked, depth), dtype=np.uint64)
+        run, query = places(rows, run_id=run_ids, query_id=graded.query_ids)
+        np.bitwise_or.at(found, (run, query, rows["rank"].to_numpy() - 1), rows["bit"].to_numpy())
+        return found
+
+    made = {
+        "nuggets": ranked(graded.run_ids, "final", graded.depth),
+        "nuggets_listed": np.broadcast_to(listed, (runs, *listed.shape)),
+    }
+    if "facets" in needs:
+        made["nuggets_known"] = _known(told, graded.query_ids)
+        if "pool" in needs:
+            made["pool_nuggets"] = _of_pools(
+                snapshot,
+                golden_set_id,
+                graded,
+                lambda ids, stage: ranked(ids, stage, graded.pool_grades.shape[2]),
+            )
+    return made
+
+
+def _known(told: pl.DataFrame, query_ids: Sequence[str]) -> npt.NDArray[np.uint64]:
+    """Return the nuggets of every passage that supports any: uint64 [queries, most passages].
+
+    By falling id, as ndeval takes the first of equal ones for its ideal.
+    """
+    place = pl.col("passage_id").rank("dense", descending=True).over("query_id").cast(pl.Int64) - 1
+    rows = told.with_columns(place=place)
+    most = rows["place"].max()
+    known = np.zeros((len(query_ids), 1 + (most if isinstance(most, int) else 0)), dtype=np.uint64)
+    (query,) = places(rows, query_id=query_ids)
+    np.bitwise_or.at(known, (query, rows["place"].to_numpy()), rows["bit"].to_numpy())
+    return known
+
+
+def _of_pools(
+    snapshot: Snapshot,
+    golden_set_id: str,
+    graded: Evidence,
+    read: Callable[[Sequence[str], str], npt.NDArray[Whole]],
+) -> npt.NDArray[Whole]:
+    """Return what is read of the slots of candidate pools, by runs and stage."""
+    runs = list(dict.fromkeys(graded.pool_runs))
+    pool = snapshot.graded(runs, golden_set_id, stage="pool")
+    either = _either(pool, read(runs, "final"), read(runs, "pool"))
+    return either[[runs.index(run_id) for run_id in graded.pool_runs]]
 
 
 def _pool_sources(snapshot: Snapshot, golden_set_id: str, graded: Evidence) -> npt.NDArray[np.int32]:
     """Return the sources of the slots of the candidate pools; -1 = empty."""
-    runs, depth = list(dict.fromkeys(graded.pool_runs)), graded.pool_grades.shape[2]
-    pool = snapshot.graded(runs, golden_set_id, stage="pool")
-    own, offered = (
-        snapshot.sources(runs, golden_set_id, stage=stage, depth=depth).codes for stage in ("final", "pool")
-    )
-    codes = _either(pool, own, offered)[[runs.index(run_id) for run_id in graded.pool_runs]]
+
+    def codes_of(runs: Sequence[str], stage: str) -> npt.NDArray[np.int32]:
+        depth = graded.pool_grades.shape[2]
+        return snapshot.sources(runs, golden_set_id, stage=stage, depth=depth).codes
+
+    codes = _of_pools(snapshot, golden_set_id, graded, codes_of)
     return np.where(graded.pool_grades == EMPTY_SLOT, np.int32(EMPTY_SLOT), codes)
 
 

@@ -174,3 +174,44 @@ def test_every_measure_with_a_ceiling_is_computed_beside_it(demo_store: Path):
     for name in names:
         if f"PROC[{name}]" in names:
             assert actual[f"{name}@10"] <= actual[f"PROC[{name}]@10"] + 1e-12
+
+
+SUPPORT = {"a": (0, 1), "b": (0, 2), "c": (1, 2), "d": (3,), "e": (0,)}
+NDEVAL = [  # pyndeval 0.0.8 of these two rankings
+    ("alpha-nDCG@5", (0.7442151130661531, 0.8672827440820763)),
+    ("NRBP@5", (0.369140625, 0.5625)),
+]
+
+
+@pytest.mark.parametrize(("name", "expect"), NDEVAL)
+@pytest.mark.parametrize("sources", [True, False])
+def test_from_the_store_nuggets_are_facets_as_ndeval_reads_them(
+    tmp_path: Path, name: str, expect: tuple[float, float], *, sources: bool
+):
+    judged = {"q1": dict.fromkeys("abcde", 5), "q2": {"a": 5}}
+    lab = Lab().judge(judged).run("one", final={"q1": list("eaxdc"), "q2": ["a"]}, candidates=POOL)
+    store = lab.run("two", final={"q1": list("cba"), "q2": ["a"]}).write(tmp_path / "s")
+    rows = [(number, passage) for passage, told in SUPPORT.items() for number in told]
+    nuggets = pl.DataFrame(rows, schema=["nugget", "passage_id"], orient="row").with_columns(
+        golden_set_id=pl.lit("gold"), query_id=pl.lit("q1"), text=pl.lit("…"), vital=True, support=1.0
+    )
+    partly = nuggets.head(1).with_columns(nugget=pl.lit(5, pl.Int64), support=0.5)
+    frames = {"nuggets": frame("nuggets", pl.concat([nuggets, partly]).to_dict(as_series=False))}
+    if sources:
+        named = {"collection_id": ["lab"] * 5, "passage_id": list(SOURCE), "text": list(SOURCE)}
+        frames["passages"] = frame("passages", named | {"source": list(SOURCE.values())})
+    with store.write("more") as writer:
+        writer.add(Batch(frames=frames))
+    snapshot, measure = store.read(), Measure.parse(name)
+    found = evidence(snapshot, ["one", "two"], "gold", [measure, Measure(f"PROC[{measure.name}]", 5)])
+    np.testing.assert_allclose(at_cutoff(found, measure)[:, 0], expect, rtol=0, atol=1e-12)
+    assert np.isnan(at_cutoff(found, measure)[:, 1]).all(), "a question without nuggets"
+    ceiling = at_cutoff(found, Measure(f"PROC[{measure.name}]", 5))[0, 0]
+    known = {passage: SUPPORT.get(passage, ()) for passage in POOL["q1"]}
+    best = oracle.told_greedy(POOL["q1"], 5, oracle.DEFAULTS | {"alpha": 0.5}, known)
+    assert ceiling == pytest.approx(
+        oracle.of_nuggets(
+            measure.name, best, 5, oracle.DEFAULTS | {"alpha": 0.5}, dict(reversed(SUPPORT.items()))
+        )
+    )
+    assert measure.name in choices(snapshot, LAB).measures
