@@ -34,6 +34,7 @@ Said = Mapping[int, tuple[Literal["grade", "position"], int | None]]
 """By the place of a card: which column takes which number; None = passed over."""
 
 _VERSION = 2
+_FACTS = "facts"  # The act of a stroke that says what a passage holds
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS queues (queue_id TEXT PRIMARY KEY, collection_id TEXT NOT NULL, judge TEXT "
     "NOT NULL, mode TEXT NOT NULL, base TEXT NOT NULL, other TEXT NOT NULL, sampling TEXT NOT NULL, "
@@ -175,6 +176,23 @@ class Book:
             asked = "UPDATE items SET note = ?1 WHERE queue_id = ?2 AND place = ?3 AND note <> ?1"
             if db.execute(asked, (text, queue_id, place)).rowcount:
                 self._stroke(db, (queue_id, place, "note", text))
+
+    def write_facts(self, queue_id: str, place: int, lines: Sequence[str]) -> None:
+        """Keep which facts a passage holds, one a line; they count once it is graded."""
+        with self._writing() as db:
+            self._stroke(db, (queue_id, place, _FACTS, "\n".join(lines)))
+
+    def facts(self, collection_id: str, judge: str) -> dict[tuple[str, str], list[str]]:
+        """Return the facts that a judge found, by query and passage; of a pair what was said last."""
+        asked = (
+            "SELECT query_id, passage_id, said FROM strokes JOIN items USING (queue_id, place) JOIN queues "
+            "USING (queue_id) WHERE collection_id = ? AND judge = ? AND act = ? ORDER BY strokes.stroke"
+        )
+        if not self.path.exists():
+            return {}
+        with self._open() as db:
+            rows = db.execute(asked, (collection_id, judge, _FACTS)).fetchall()
+        return {(query, passage): said.split("\n") if said else [] for query, passage, said in rows}
 
     def undo(self, queue_id: str) -> bool:
         """Take back what was done last; its card comes again. False where nothing was done."""

@@ -17,6 +17,7 @@ import polars as pl
 from core.answers import BY_PEOPLE, KEY
 from core.errors import InputError
 from core.golden.book import PAIR, Book, Item, Queue
+from core.golden.facts import supported, together
 from core.importers.runs import slug
 from core.records import Batch, GoldenSet, JsonMap
 from core.tables import frame, schema
@@ -166,12 +167,15 @@ def by_people(book: Book, judge: str, collection_id: str, said: pl.DataFrame) ->
     )
 
 
-def landed(book: Book, queue: Queue, before: pl.DataFrame, gradings: pl.DataFrame) -> Batch:
+def landed(
+    book: Book, queue: Queue, before: pl.DataFrame, gradings: pl.DataFrame, nuggets: pl.DataFrame
+) -> Batch:
     """Make a judge's golden set: all that they graded of the collection, in whichever queue.
 
     Args:
         before: Judgements of the judge's golden set as the store has it; what the book lacks stays.
         gradings: The acts behind those.
+        nuggets: Facts of the same golden set.
 
     Raises:
         InputError: If nothing is graded yet.
@@ -188,6 +192,10 @@ def landed(book: Book, queue: Queue, before: pl.DataFrame, gradings: pl.DataFram
         )
         for table, rows in kept.items()
     }
+    found = supported(said, book.facts(queue.collection_id, queue.judge), queue.judge)
+    facts = together([nuggets.join(said, on=PAIR, how="anti"), found], name)
+    if facts.height:
+        frames["nuggets"] = facts
     return Batch(golden_sets=(golden,), frames=frames)
 
 

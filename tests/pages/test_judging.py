@@ -65,6 +65,25 @@ def test_a_queue_from_its_start_to_its_golden_set(open_page: OpenPage, store: Pa
 
 
 @pytest.mark.slow
+def test_facts_of_a_passage_are_written_and_ticked(open_page: OpenPage, store: Path):
+    app = started(open_page(store, "golden/judge"), "Anne", 2)
+    facts = app.multiselect[0]
+    assert (facts.options, facts.value) == ([], [])
+    (queue,) = Book(judging.book_path(Store.open(store))).queues()
+    Book(judging.book_path(Store.open(store))).write_facts(queue.queue_id, 0, [HOSTILE[0]])
+    app = open_page(store, "golden/judge", queue=queue.queue_id)
+    assert app.multiselect[0].value == [HOSTILE[0]]
+    key(app, "grade4")
+    if app.multiselect[0].options:  # the second passage is of the same question
+        app.multiselect[0].select(HOSTILE[0]).run()
+    key(app, "grade4")
+    assert_sound(app, "Golden sets")
+    rows = Store.open(store).read().nuggets("lab-Anne")
+    assert set(rows["text"]) == {HOSTILE[0]}
+    assert rows["vital"].all()
+
+
+@pytest.mark.slow
 def test_grades_are_added_to_what_is_known_or_stand_alone(open_page: OpenPage, store: Path):
     app = started(open_page(store, "golden/judge"), "Anne", 2)
     (choice,) = [each for each in app.segmented_control if (each.key or "").startswith("_adds_")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import streamlit as st
 from core.errors import ClqError
 from core.golden.book import Book, Item, Queue
 from core.golden.by_hand import CORRECTNESS, OF_FIVE, RUBRIC, set_of
+from core.golden.facts import lines_of
 from core.store import Snapshot
 from core.ui import cache, door, show
 from core.ui.cache import cached
@@ -39,6 +40,8 @@ _SCRIPT = """{
     const drawing = document.querySelector("[data-test-script-state=running]");
     if (!typing && document.querySelector(".st-key-judging") && (event.repeat || drawing))
       event.stopImmediatePropagation();
+    if (event.key === "Escape" && event.target.closest(".st-key-facts"))
+      setTimeout(() => event.target.blur(), 30);
     if (!field || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target === field && ["Enter", "Escape"].includes(event.key)) setTimeout(() => field.blur(), 30);
     if (typing || event.key.toLowerCase() !== "n") return;
@@ -78,6 +81,7 @@ def cards(data: Snapshot, queue: Queue) -> list[Card]:
 
 
 opinions = cached(entries=64)(judging.opinions)
+known_facts = cached(entries=64)(judging.known_facts)
 compared = cached(entries=64)(soundness.compare)
 
 
@@ -122,7 +126,7 @@ def _next(data: Snapshot, queue: Queue) -> None:
     else:
         settled = opinions(data, queue)[item.query_id, item.passage_id] if queue.mode == "settle" else ()
         passage(texts[item.place], settled, answer=queue.mode == "answers")
-        grades(queue, item)
+        grades(queue, item, known_facts(data, queue))
     st.html(f"<script data-card='{item.place}'>{_SCRIPT}</script>", unsafe_allow_javascript=True)
 
 
@@ -165,8 +169,12 @@ def passage(card: Card, said: Sequence[Opinion], *, answer: bool) -> None:
                 st.text(upright(right))
 
 
-def grades(queue: Queue, item: Item) -> None:
-    """Draw the grades with their keys, and what else can be done with a card."""
+def grades(queue: Queue, item: Item, stored: Mapping[str, Sequence[str]] | None) -> None:
+    """Draw the grades with their keys, and what else can be done with a card.
+
+    Args:
+        stored: Facts by question; None where they are not asked for.
+    """
     tag = f"{queue.queue_id}_{item.place}"  # a press that comes late is of a card that is gone
     with st.container(key="judging", gap="small"):
         with st.container(horizontal=True, key="grades", gap="small"):
@@ -187,10 +195,32 @@ def grades(queue: Queue, item: Item) -> None:
                     "Note", item.note, key=field, max_chars=500, placeholder="Note (N), Enter keeps it",
                     label_visibility="collapsed", on_change=note, args=(queue, item.place, field),
                 )  # fmt: skip
+        if stored is not None:
+            facts(queue, item, stored.get(item.query_id, ()))
     with st.expander("What the grades mean, and the keys", icon=":material/help:"):
         meanings = CORRECTNESS if queue.mode == "answers" else RUBRIC
         st.markdown("\n".join(f"- **{grade}** {meaning}" for grade, meaning in meanings.items()))
         st.caption(judging.KEYS)
+        if stored is not None:
+            st.caption(judging.ABOUT_FACTS)
+
+
+def facts(queue: Queue, item: Item, stored: Sequence[str]) -> None:
+    """Draw the field of the facts that the passage holds; every change is kept at once."""
+    known, held = judging.facts_of(book(), queue, item, stored)
+    with st.container(key="facts"):
+        field = f"facts_{queue.queue_id}_{item.place}"
+        st.multiselect(
+            "Facts in this passage", known, held, key=field, accept_new_options=True,
+            placeholder=judging.FACTS, label_visibility="collapsed",
+            on_change=write_facts, args=(queue, item.place, field, known),
+        )  # fmt: skip
+
+
+def write_facts(queue: Queue, place: int, field: str, known: Sequence[str]) -> None:
+    """Keep the facts of a passage, of whichever card it is (a callback)."""
+    door.act(_kept, lambda _: book().write_facts(
+        queue.queue_id, place, lines_of(st.session_state[field], known)), None)  # fmt: skip
 
 
 def further(queue: Queue, places: list[int]) -> None:

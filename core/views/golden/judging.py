@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_hex
 from statistics import median
@@ -32,6 +32,7 @@ from core.golden.by_hand import (
     set_of,
     settled,
 )
+from core.golden.facts import by_query, together
 from core.importers.runs import slug
 from core.records import Batch, GoldenSet
 from core.store import Snapshot, Store
@@ -334,16 +335,42 @@ def land(store: Store, book: Book, queue: Queue, into: str = "", onto: str = "")
     if collection != queue.collection_id:
         batch = landed_chunks(snapshot, book, queue.judge, collection)
     else:
-        before, acts = (pl.DataFrame(schema=TABLES[table]) for table in ("judgements", "gradings"))
+        tables = ("judgements", "gradings", "nuggets")
+        before = [pl.DataFrame(schema=TABLES[table]) for table in tables]
         if name in set(known["golden_set_id"]):
-            before, acts = snapshot.judgements(name), snapshot.gradings(name)
-        batch = landed(book, queue, before, acts)
-    batches = [batch, *([grown(snapshot, onto, grades_in(batch))] if onto else [])]
+            before = [snapshot.judgements(name), snapshot.gradings(name), snapshot.nuggets(name)]
+        batch = landed(book, queue, *before)
+    batches = [batch, *([_added(snapshot, onto, batch)] if onto else [])]
     golden = batches[-1].golden_sets[0]
     with store.write("judge", f"{golden.golden_set_id}: {golden.notes}"[:500]) as writer:
         for each in batches:
             writer.add(each, replacing=[golden_set.golden_set_id for golden_set in each.golden_sets])
     return golden
+
+
+def _added(snapshot: Snapshot, onto: str, batch: Batch) -> Batch:
+    """Return the golden set of one that is known and grades by hand, with the facts of both."""
+    both = grown(snapshot, onto, grades_in(batch))
+    name = both.golden_sets[0].golden_set_id
+    by_hand = [frame.lazy().collect() for table, frame in batch.frames.items() if table == "nuggets"]
+    facts = together([snapshot.nuggets(onto), *by_hand], name)
+    return replace(both, frames={**both.frames, "nuggets": facts}) if facts.height else both
+
+
+def known_facts(snapshot: Snapshot, queue: Queue) -> dict[str, list[str]] | None:
+    """Return facts of the questions that the store has; None where a queue does not ask for facts."""
+    if queue.mode != "grade" or whole_of(snapshot, queue.collection_id) != queue.collection_id:
+        return None
+    names = (queue.base, set_of(queue.collection_id, queue.judge))
+    stored = [snapshot.nuggets(name) for name in names if name in snapshot.golden_sets()["golden_set_id"]]
+    return by_query(pl.concat(stored)) if stored else {}
+
+
+def facts_of(book: Book, queue: Queue, item: Item, stored: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return all facts of a card's question that there are, and those that the card's passage holds."""
+    said = book.facts(queue.collection_id, queue.judge)
+    own = [line for (query, _), lines in said.items() if query == item.query_id for line in lines]
+    return list(dict.fromkeys((*stored, *own))), said.get((item.query_id, item.passage_id), [])
 
 
 def land_answers(store: Store, book: Book, queue: Queue) -> int:
@@ -386,6 +413,8 @@ ANSWERS = (
     f"Drawn at random, blind to stack, reader, k and other scores; written as scorer {SCORER}, scale {SCALE}."
 )
 WRITE_ANSWERS = "Undo first what is wrong: a score that is written stays."
+FACTS = "Facts in this passage: choose or type one, Enter adds it"
+ABOUT_FACTS = "A fact is vital unless it ends in (okay). It counts with the grade. Esc: back to the keys."
 KEYS_OF_ORDER = "Drag the titles, or: 1 to 5 choose, Up and Down move, Enter next, S skip, U undo."
 UNTAKEN = "Passages whose grades could change the choice: who judges them?"
 NO_VALUE = "No unjudged passage could change which stack is best."
