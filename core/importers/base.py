@@ -187,15 +187,11 @@ def counted(counts: Mapping[str, int], first: str = "") -> tuple[LeftOut, ...]:
 def frames_of(**tables: pl.DataFrame | list[dict[str, Any]]) -> dict[str, Frame]:
     """Return frames of declared tables, of those that have rows.
 
-    An answer may come with the one grade it has. Timings were measured in the order of their rows where no
-    column `place` says otherwise.
+    An answer may come with the one grade it has.
     """
     answers = tables.get("answers", pl.DataFrame())
     if isinstance(answers, pl.DataFrame) and "grade" in answers.columns:
         tables = {**parted(answers), **{name: rows for name, rows in tables.items() if name != "answers"}}
-    if len(times := tables.get("timings", [])):
-        rows = times if isinstance(times, pl.DataFrame) else frame("timings", times)
-        tables["timings"] = _placed(rows)
     return {
         table: frame(table, rows.to_dict() if isinstance(rows, pl.DataFrame) else rows)
         for table, rows in tables.items()
@@ -203,10 +199,8 @@ def frames_of(**tables: pl.DataFrame | list[dict[str, Any]]) -> dict[str, Frame]
     }
 
 
-def _placed(timings: pl.DataFrame) -> pl.DataFrame:
-    """Add as which of its pass each query was measured."""
-    if "place" in timings.columns and timings["place"].is_not_null().any():
-        return timings
+def placed(timings: pl.DataFrame) -> pl.DataFrame:
+    """Add as which of its pass each query was measured, of rows in the order of measuring."""
     keys = [name for name in ("run_id", "stage", "repeat") if name in timings.columns]
     return timings.with_columns(place=pl.int_range(1, pl.len() + 1).over(keys))
 

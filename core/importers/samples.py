@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from core.importers.base import Import, Options, counted, frames_of, merged
+from core.importers.base import Import, Options, counted, frames_of, merged, placed
 from core.importers.judgements import VALUE, golden_set, graded_by, means
 from core.importers.ranged import in_ranges, notes_of
 from core.importers.read.member import Member
@@ -109,7 +109,9 @@ def answered(member: Member, samples: Sequence[Sample]) -> Answered:
     told = collected(VALUE, lambda sample: sample.signals.items())
     began = told.filter(signal=ASKED_AT).select("query_id", at="value")
     if began.height:
-        times = times.join(began, on="query_id", how="left").sort("at", maintain_order=True).drop("at")
+        times = placed(
+            times.join(began, on="query_id", how="left").sort("at", maintain_order=True).drop("at")
+        )
     used = collected(_USED, lambda sample: ((*key, amount) for key, amount in sample.used.items()))
     return Answered(
         member=member,

@@ -66,6 +66,7 @@ SETTINGS: Mapping[str, Setting] = {
     "p": Setting("persistence p", number=True, dependent=True, rare=True),
     "rel": Setting("relevance threshold", number=True, dependent=True, rare=True),
     "gain": Setting("gain", dependent=True, rare=True),
+    "unjudged": Setting("where unjudged passages are from", dependent=True, rare=True),
     "talk": Setting("noise of the queries", number=True, dependent=True, rare=True),
     "typo": Setting("typos of the queries", number=True, dependent=True, rare=True),
     "accents": Setting("accents of the queries", number=True, dependent=True, rare=True),

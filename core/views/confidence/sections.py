@@ -220,7 +220,7 @@ def worth_measuring_more(view: View, ask: Ask) -> Blocks:
         yield Answer(words.unknown_answer(view.table, view.decision, view.quality))
     else:
         unjudged = to_judge(view, view.constraints, view.rule)
-        if unjudged is not None and (first := judging_first(unjudged)):
+        if unjudged is not None and (first := judging_first(unjudged, view)):
             yield Answer(*first)
             yield from _passages(view, ask, unjudged)
             yield Text("More queries", "heading")

@@ -195,7 +195,7 @@ def worth_judging(table: pl.DataFrame, decision: Decision, asked: View) -> dict[
         return {"judging more passages could overturn it": said}
     chance = text.percent(filled)
     like = f"Were unjudged passages like judged ones, the chance would be {chance}."
-    return {f"judging more passages could make it {chance}": f"{said} {like}"}
+    return {f"judging could make it {chance}": f"{said} {like}"}
 
 
 def unanswerable(asked: View) -> dict[str, str]:

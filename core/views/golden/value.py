@@ -179,14 +179,15 @@ def _read(
     return replace(field, clusters=groups(snapshot, scope).labels(field.queries)), scoring
 
 
-def judging_first(unjudged: Next) -> tuple[str, str] | None:
+def judging_first(unjudged: Next, view: View) -> tuple[str, str] | None:
     """Say that the passages nobody judged matter more than further queries; None where they do not."""
     if unjudged.pgs is None or unjudged.filled is None or unjudged.filled >= unjudged.pgs - NEAR:
         return None
     passages = text.count(unjudged.worth.rows.height, "unjudged passage")
+    n = text.sample(view.table["n"][view.decision.chosen or 0])
     return (
         f"Judge first: {passages} could take the chance from {text.percent(unjudged.pgs)} "
-        f"to {text.percent(unjudged.filled)}.",
+        f"to {text.percent(unjudged.filled)} ({view.quality.name}, {n}).",
         "More queries cannot show that; the first passages to judge stand below.",
     )
 

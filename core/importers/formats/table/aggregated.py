@@ -10,7 +10,7 @@ import polars as pl
 
 from core.answers import GRADE, KEY, MODES
 from core.errors import InputError
-from core.importers.base import Import, LeftOut, Options, counted, frames_of, merged
+from core.importers.base import Import, LeftOut, Options, counted, frames_of, merged, placed
 from core.importers.meaning import Meaning
 from core.importers.naming import USD_PER_1K, WHOLE_AXES, Value
 from core.importers.read.member import Member
@@ -270,6 +270,8 @@ def timings(table: Table, means: Meaning, keys: pl.DataFrame, *, per_row: bool) 
     refuse(twice, "Repeat {repeat} of query {query_id} occurs twice.", table.name, "repeat")
     wrong = rows.filter(~pl.col("repeat").is_between(1, 32_767))
     refuse(wrong, "A repeat counts from 1.", table.name, "repeat")
+    # The order of rows says nothing where no column does: tables are mostly sorted by their ids.
+    rows = placed(rows) if rows["measured_at"].is_not_null().any() else rows
     return Import(frames=frames_of(timings=rows), notes=tuple(notes), left_out=tuple(empty))
 
 

@@ -90,7 +90,7 @@ def figures_of(table: Table, values: Sequence[Value]) -> list[Figures]:
             partial(where, column=value.column),
         )
         for value, column in zip(
-            values, (finite.slice(at, height) for at in range(0, len(finite), height or 1)), strict=True
+            values, (finite.slice(number * height, height) for number in range(len(values))), strict=True
         )
     ]
 
