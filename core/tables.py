@@ -90,8 +90,9 @@ TABLES: Mapping[str, pl.Schema] = {
     # nothing, or no weight, could be inferred).
     "criteria": schema("run_id query_id position:int16 criterion meaning weight:float origin"),
     # How it rated a candidate on the criterion of that place; 0 = its relevance. One that was discarded for
-    # its relevance has that alone, one whose rating could not be read has none.
-    "ratings": schema("run_id query_id passage_id position:int16 rating:float"),
+    # its relevance has that alone, one whose rating could not be read has none. reason: beside the relevance,
+    # why the model rated the passage so, where it was asked.
+    "ratings": schema("run_id query_id passage_id position:int16 rating:float reason"),
     # What a reader answered, and what it took. mode: "top_k" (or null), "gold_only", "no_gold", "gold",
     # "none"; k: how many passages were sent at most; pass counts from 1; truncated: the passages were cut
     # to fit. What is not known is null.

@@ -139,6 +139,7 @@ class ModelConfig(BaseModel):
     criteria: tuple[RatedOn, ...] = Field(default=(), max_length=8)
     # How often a reranker of two turns infers and rates at most; it stops once the order stands still
     rounds: int = Field(default=1, ge=1, le=5)
+    reasons: bool = False  # Whether a reranker by REBEL's way is asked why, in a sentence per passage
 
     @field_validator("criteria", mode="before")
     @classmethod

@@ -138,7 +138,11 @@ def names(columns: Iterable[str]) -> str:
     return ", ".join(f'"{column}"' for column in columns)
 
 
-_LATER = {"answers": pl.Schema({**TABLES["answers"], **EARLIER}), "timings": TABLES["timings"]}
+_LATER = {
+    "answers": pl.Schema({**TABLES["answers"], **EARLIER}),
+    "timings": TABLES["timings"],
+    "ratings": TABLES["ratings"],
+}
 """Tables that had other columns in the last release, with those of then and of now."""
 _TYPES = {
     pl.String: "VARCHAR",

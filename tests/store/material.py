@@ -240,7 +240,16 @@ def small() -> Batch:
             ),
             "ratings": frame(
                 "ratings",
-                [{"run_id": "a", "query_id": "q1", "passage_id": "p1", "position": 1, "rating": 4.0}],
+                [
+                    {
+                        "run_id": "a",
+                        "query_id": "q1",
+                        "passage_id": "p1",
+                        "position": 1,
+                        "rating": 4.0,
+                        "reason": "*so*",
+                    }
+                ],
             ),
             "orders": frame(
                 "orders",

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import duckdb
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
@@ -14,7 +15,10 @@ from core.cli.app import app
 from core.errors import InputError
 from core.paths import ROOT
 from core.store import Store
+from core.store.engine import ENGINE
 from core.store.query import query, statements
+from core.store.rules import rows_of
+from core.tables import frame
 from tests.stores import Lab
 
 DOCUMENT = (ROOT / "docs" / "store.md").read_text(encoding="utf-8")
@@ -175,3 +179,14 @@ def test_from_the_command_line(store: Store):
     assert json.loads(CliRunner().invoke(app, words).stdout) == [{"label": "a"}]
     words[3] = "DROP TABLE runs"
     assert CliRunner().invoke(app, words).exit_code == 1
+
+
+def test_ratings_of_the_last_release_have_no_reason(tmp_path: Path) -> None:
+    old = pl.DataFrame({"run_id": ["a"], "rating": [4.0]})
+    old.write_parquet(tmp_path / "old.parquet")
+    new = frame("ratings", [{"run_id": "b", "rating": 3.0, "reason": "why"}])
+    new.write_parquet(tmp_path / "new.parquet")
+    for files, expect in ((["old"], [("a", None)]), (["old", "new"], [("a", None), ("b", "why")])):
+        listed = [str(tmp_path / f"{name}.parquet") for name in files]
+        sql = f"SELECT run_id, reason FROM {rows_of('ratings', '$files')} ORDER BY run_id"  # noqa: S608
+        assert ENGINE.cursor().execute(sql, {"files": listed}).fetchall() == expect

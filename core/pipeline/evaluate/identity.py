@@ -24,7 +24,7 @@ from core.records import JsonMap, canonical_json, short_hash
 MODELS = ("embedder", "reranker", "rewrite")  # Keys of a stack that name a model
 _MATTERS = (
     "provider", "model", "cut", "normalised", "base_url", "input_types", "prefixes", "max_tokens",
-    "pooling", "criteria", "rounds",
+    "pooling", "criteria", "rounds", "reasons",
 )  # fmt: skip
 """What of a model's configuration decides what it answers."""
 _PACKAGES: Mapping[str, str] = MappingProxyType(

@@ -32,10 +32,13 @@ def rated(
             row = {"criterion": name, "meaning": meaning, "weight": weight, "origin": about["origin"]}
             named = {"run_id": run_id, "query_id": of_query, "position": position}
             criteria.setdefault((of_query, position), {**named, **row})
-        for passage, row_of in zip(hits.passages[: route.depth], about["ratings"], strict=False):
+        reasons = about.get("reasons") or [None] * len(about["ratings"])
+        for passage, row_of, reason in zip(
+            hits.passages[: route.depth], about["ratings"], reasons, strict=False
+        ):
             named = {"run_id": run_id, "query_id": query_id, "passage_id": passage_ids[int(passage)]}
             ratings += [
-                {**named, "position": position, "rating": rating}
+                {**named, "position": position, "rating": rating, "reason": None if position else reason}
                 for position, rating in enumerate(row_of or ())
             ]
     return {"criteria": frame("criteria", list(criteria.values())), "ratings": frame("ratings", ratings)}

@@ -80,7 +80,10 @@ def made_answer(user: str, schema: JsonMap | None, *, cites: bool = False) -> st
     passages = passages or [asked]
     for key, answer in _ANSWERS.items():
         if key in properties:
-            return json.dumps({key: answer(question, passages, properties[key])})
+            made = {key: answer(question, passages, properties[key])}
+            if "reasons" in properties:
+                made["reasons"] = [[at, f"has {len(text)} characters"] for at, text in enumerate(passages, 1)]
+            return json.dumps(made)
     return " ".join(question.split()) or "nothing to say"
 
 

@@ -88,6 +88,42 @@ def read_rows(answer: str) -> Reading[list[Row]]:
     return Reading(rows, problem, len(rows))
 
 
+_REASON = re.compile(r"\s*//\s*")
+LONGEST_REASON = 300  # Characters of a reason that are kept
+
+
+def part_reasons(answer: str) -> tuple[str, dict[int, str]]:
+    """Take reasons out of an answer: ``1: 7 // why`` on lines, ``"reasons": [[1, "why"]]`` in JSON."""
+    text = bare(answer)
+    if _JSON.match(text):
+        return text, _kept_reasons(_json_reasons(text))
+    parts = [_REASON.split(line, maxsplit=1) for line in text.splitlines()]
+    told = [(re.match(r"\s*\[?(\d{1,9})", part[0]), part[1]) for part in parts if len(part) > 1]
+    said = [(int(number[1]), reason) for number, reason in told if number]
+    return "\n".join(part[0] for part in parts), _kept_reasons(said)
+
+
+def _json_reasons(text: str) -> list[tuple[int, str]]:
+    try:
+        value = json_value(text)
+    except ValueError:
+        return []
+    given = value.get("reasons") if isinstance(value, Mapping) else None
+    rows = (
+        [row for row in given if isinstance(row, list) and len(row) == 2] if isinstance(given, list) else []
+    )
+    return [(row[0], row[1]) for row in rows if type(row[0]) is int and isinstance(row[1], str)]
+
+
+def _kept_reasons(said: Sequence[tuple[int, str]]) -> dict[int, str]:
+    """Return each number's first reason, its white space and its length bounded."""
+    kept: dict[int, str] = {}
+    for number, reason in said:
+        if short := " ".join(reason.split())[:LONGEST_REASON]:
+            kept.setdefault(number, short)
+    return kept
+
+
 def _json_rows(text: str) -> Reading[list[Row]]:
     try:
         value = json_value(text)
@@ -143,15 +179,19 @@ def read_ratings(
     return Reading(good, "; ".join(filter(None, problems)), len(good))
 
 
-def rows_schema(columns: int, *, fewest: int | None = None) -> JsonMap:
-    """Return JSON schema of ``{"ratings": [[number, rating, …], …]}``."""
+def rows_schema(columns: int, *, fewest: int | None = None, reasons: bool = False) -> JsonMap:
+    """Return JSON schema of ``{"ratings": [[number, rating, …], …]}``, with reasons of ``[number, text]``."""
     row = {
         "type": "array",
         "items": {"type": "number"},
         "minItems": 1 + (columns if fewest is None else fewest),
         "maxItems": 1 + columns,
     }
-    return object_schema({"ratings": {"type": "array", "items": row}})
+    listed: JsonMap = {"ratings": {"type": "array", "items": row}}
+    if not reasons:
+        return object_schema(listed)
+    said = {"type": "array", "items": {"type": ["integer", "string"]}, "minItems": 2, "maxItems": 2}
+    return object_schema({**listed, "reasons": {"type": "array", "items": said}})
 
 
 def object_schema(properties: JsonMap) -> JsonMap:

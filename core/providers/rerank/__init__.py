@@ -106,7 +106,9 @@ def make_reranker(
     way, config = reranker_config(model, models)
     if way:  # the chat model keeps its replies, so that the reranker need not
         chat = make_chat(config, ready=False, **wired)
-        reranker: Reranker = BY_CHAT[way](chat, own_criteria(config.criteria), config.rounds)
+        asked = BY_CHAT[way](chat, own_criteria(config.criteria), config.rounds)
+        asked.reasons = config.reasons
+        reranker: Reranker = asked
     else:
         reranker = PROVIDERS[config.provider](config, wired)
     if ready:

@@ -17,7 +17,7 @@ import numpy as np
 
 from core.providers.base import Amount, Reply, carrying, total
 from core.providers.chat.ask import NOTICE, ByChat, Chat, Task, ask, in_sequence, mark_for, marked
-from core.providers.chat.reading import Reading, Row, read_ratings, rows_schema
+from core.providers.chat.reading import Reading, Row, part_reasons, read_ratings, rows_schema
 from core.providers.rerank.base import Reranker, Scores, order_of
 from core.providers.rerank.criteria import (
     AUTHORITY,
@@ -61,6 +61,14 @@ exactly one line. Example for two passages and three qualities, the second passa
 1: 8, 4, 2, 5
 2: 1
 If you are asked for JSON: {{"ratings": [[1, 8, 4, 2, 5], [2, 1]]}}"""
+
+_WHY = """
+
+After the ratings of every passage, discarded ones too, write // and why you rated it so, in one
+short sentence. Example:
+1: 8, 4, 2, 5 // names the period and quotes the law, but no figures
+In JSON, reasons have a list of their own: {"reasons": [[1, "names the period"], [2, "is about dogs"]]}"""
+_REASON_TOKENS = 40  # what one such sentence costs
 
 _SCALE = """\
 10: it answers the question directly and fully.
@@ -113,6 +121,7 @@ class ChatReranker(ByChat, Reranker):
         self.name, self.provider = f"{self.method}:{chat.name}", self.method
         self.concurrency = chat.concurrency
         self.own = own  # criteria of one's own, for a way that rates on any
+        self.reasons = False  # whether a way that rates on criteria is asked why
         self.rounds = rounds  # how often a way of two turns infers and rates at most
 
     def count_tokens(self, text: str) -> int:
@@ -129,23 +138,33 @@ class ChatReranker(ByChat, Reranker):
         *,
         fits: Callable[[Row], bool] | None = None,
         fewest: int | None = None,
+        reasons: bool = False,
     ) -> Reply[dict[int, Row]]:
-        """Return ratings by passage, counted from 0; those that can be read."""
+        """Return ratings by passage, counted from 0; those that can be read, and "reasons" where asked."""
         mark = mark_for(*texts.values(), *passages)
         parts = [marked(label, text, mark) for label, text in texts.items()]
         parts += [marked(f"passage {number}", text, mark) for number, text in enumerate(passages, 1)]
+
+        def read(answer: str) -> Reading[tuple[dict[int, Row], dict[int, str]]]:
+            text, said = part_reasons(answer) if reasons else (answer, {})
+            ratings = read_ratings(text, len(passages), highest, fits=fits)
+            return Reading((ratings.value, said), ratings.problem, ratings.weight)
+
+        row_tokens = _ROW_TOKENS * (1 + len(highest)) + _REASON_TOKENS * reasons
         task = Task(
-            system,
+            system + _WHY * reasons,
             "\n\n".join(parts),
-            lambda answer: read_ratings(answer, len(passages), highest, fits=fits),
+            read,
             # what an answer of the right form takes, with room for white space and names
-            _SPARE_TOKENS + 2 * len(passages) * _ROW_TOKENS * (1 + len(highest)),
-            rows_schema(len(highest), fewest=fewest),
+            _SPARE_TOKENS + 2 * len(passages) * row_tokens,
+            rows_schema(len(highest), fewest=fewest, reasons=reasons),
         )
         reply = ask(self.chat, task, extra=extra)
         reading = reply.value
         details = dict(reply.details) | ({"problem": reading.problem} if reading.problem else {})
-        rows = {number - 1: row for number, row in reading.value.items()}
+        ratings, said = reading.value
+        details |= {"reasons": [said.get(at + 1) for at in range(len(passages))]} if reasons else {}
+        rows = {number - 1: row for number, row in ratings.items()}
         return carrying(reply, rows, details)
 
     def _expected(
@@ -153,8 +172,9 @@ class ChatReranker(ByChat, Reranker):
     ) -> tuple[Amount, ...]:
         """Return usage of one prompt, as an estimate, without a second turn."""
         texts = query_tokens + sum(passage_tokens) + _MARK_TOKENS * (1 + len(passage_tokens))
-        answer = len(passage_tokens) * _ROW_TOKENS * (1 + columns)
-        return self.chat.expected(self.chat.count_tokens(system) + texts, answer)
+        reasons = self.reasons and columns > 1
+        answer = len(passage_tokens) * (_ROW_TOKENS * (1 + columns) + _REASON_TOKENS * reasons)
+        return self.chat.expected(self.chat.count_tokens(system + _WHY * reasons) + texts, answer)
 
 
 class RelevanceReranker(ChatReranker):
@@ -263,15 +283,17 @@ class ListwiseReranker(ChatReranker):
         def fits(row: Row) -> bool:
             return len(row) == len(highest) or (len(row) == 1 and row[0] < THRESHOLD)
 
-        reply = self._rate(self.system, texts, passages, highest, extra, fits=fits, fewest=1)
+        why = self.reasons and bool(criteria)
+        reply = self._rate(self.system, texts, passages, highest, extra, fits=fits, fewest=1, reasons=why)
         names = [criterion.name for criterion in criteria]
         column = 1 + (names.index(AUTHORITY) if AUTHORITY in names else 0)
         ties = _scores(reply.value, len(passages), lambda row: row[column] if len(row) > column else 0.0)
         weights = [criterion.weight for criterion in criteria]
         scores = _scores(reply.value, len(passages), lambda row: composite(row[0], row[1:], weights))
         rows = [reply.value.get(at) for at in range(len(passages))]
-        about = told(criteria, origin, rows) if criteria else {}
-        return carrying(reply, scores, {**reply.details, **about, "ties": np.nan_to_num(ties).tolist()})
+        details = dict(reply.details)
+        about = told(criteria, origin, rows, details.pop("reasons", ())) if criteria else {}
+        return carrying(reply, scores, {**details, **about, "ties": np.nan_to_num(ties).tolist()})
 
 
 class RelevanceOneTurn(ListwiseReranker):

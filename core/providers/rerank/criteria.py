@@ -55,7 +55,10 @@ def own_criteria(given: Sequence[RatedOn]) -> Criteria:
 
 
 def told(
-    criteria: Sequence[Criterion], origin: str, ratings: Sequence[Sequence[float] | None]
+    criteria: Sequence[Criterion],
+    origin: str,
+    ratings: Sequence[Sequence[float] | None],
+    reasons: Sequence[str | None] = (),
 ) -> dict[str, Any]:
     """Return details of a reply that let others weigh the ratings anew.
 
@@ -63,10 +66,12 @@ def told(
         origin: As in the table "criteria".
         ratings: Per passage, in the order given: its relevance, then a rating on each criterion; the first
             alone where it was discarded, None where it cannot be read.
+        reasons: Why, per passage, where the model was asked.
     """
     named = [[criterion.name, criterion.meaning, criterion.weight] for criterion in criteria]
     rows = [None if row is None else [float(rating) for rating in row] for row in ratings]
-    return {"rated": {"criteria": named, "origin": origin, "ratings": rows}}
+    why = {"reasons": list(reasons)} if any(reasons) else {}
+    return {"rated": {"criteria": named, "origin": origin, "ratings": rows, **why}}
 
 
 AUTHORITY = "Authority"

@@ -168,9 +168,10 @@ class Snapshot(Revision):
         """Return what rerankers rated passages on beyond relevance, with the weight of each."""
         return self._rows("criteria", run_ids)
 
-    def ratings(self, run_ids: Sequence[str]) -> pl.DataFrame:
+    def ratings(self, run_ids: Sequence[str], *, query_id: str | None = None) -> pl.DataFrame:
         """Return how rerankers rated the candidates, by place of the criterion; 0 = relevance."""
-        return self._rows("ratings", run_ids)
+        asked = {} if query_id is None else {"query_id": query_id}
+        return self._rows("ratings", run_ids, [f"{name} = ${name}" for name in asked], asked)
 
     def answers(self, run_ids: Sequence[str]) -> pl.DataFrame:
         """Return the answers of readers, of every reader, prompt, temperature, mode, k and pass."""

@@ -45,7 +45,8 @@ class Side:
     # Whether the stack was asked the query: it ranks it, has candidates for it or took time for it
     asked: bool
     # rank, grade (null = unjudged), weight (within the Top-K), points (score of the ranking), before (its
-    # rank in the other stack), change (against it; null where that searched differently cut passages)
+    # rank in the other stack), change (against it; null where that searched differently cut passages), and
+    # where a reranker said why it rated passages so, reason
     ranking: pl.DataFrame
     # The best ordering of the pool at K as far as it earns anything: place, grade, weight, now (its rank in
     # the ranking, null = left out)
@@ -106,6 +107,7 @@ def one_query(
         asked = side.asked or query_id in snapshot.timings([run_id])["query_id"]
         score, best = _scores(snapshot, run_id, golden, query_id, quality) if asked else (None, None)
         side = replace(side, score=score, best=best, asked=asked)
+        side = _with_reasons(snapshot, run_id, query_id, side)
         sides.append(_with_texts(snapshot, searched[run_id], side))
     return OneQuery(weigher, tuple(sides))
 
@@ -215,6 +217,15 @@ def _oracle(final: pl.DataFrame, pool: pl.DataFrame, k: int) -> pl.DataFrame:
         .with_row_index("place", offset=1)
         .select("place", "grade", "weight", "now", "passage_id")
     )
+
+
+def _with_reasons(snapshot: Snapshot, run_id: str, query_id: str, side: Side) -> Side:
+    """Return the side with the reasons of a reranker's ratings, where there are any."""
+    rows = snapshot.ratings([run_id], query_id=query_id).drop_nulls("reason")
+    if rows.is_empty():
+        return side
+    why = rows.select("passage_id", "reason")
+    return replace(side, ranking=side.ranking.join(why, on="passage_id", how="left", maintain_order="left"))
 
 
 def _with_texts(snapshot: Snapshot, collection_id: str, side: Side) -> Side:

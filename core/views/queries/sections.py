@@ -60,6 +60,7 @@ SHOWN = columns(
             "vs", "▲ ▼: places won or lost against the other stack; new: not in its ranking.", form="text"
         ),
         *("passage", COLUMNS["text"].but("text"), "points"),
+        COLUMNS["reason"].but("why", "Why the reranker rated it so, in its words."),
     )
 )
 BEST = COLUMNS["best"].but(

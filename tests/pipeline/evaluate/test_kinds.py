@@ -45,6 +45,7 @@ model = "gpt-4o-mini"
 base_url = "{url}/openai/v1"
 key_env = "KEY"
 chat = {{ json_mode = "schema" }}
+reasons = true
 [latency]
 repeats = 1
 [axes]
@@ -186,6 +187,9 @@ def test_signals_tell_how_sure_each_query_was(made: tuple[Outcome, Snapshot]):
     assert {"rerank_top_margin", "rerank_score_entropy"} <= names[3]
     equal = snapshot.signals([outcome.runs[2].run_id]).filter(signal="rerank_equal_weights")
     assert equal["value"].to_list() == [0.0] * 3, "the criteria's weights are the model's"
+    why = snapshot.ratings([outcome.runs[2].run_id]).filter(position=0)["reason"]
+    assert why.str.contains(r"^has \d+ characters$").all(), "the model was asked for its reasons"
+    assert snapshot.ratings([outcome.runs[2].run_id]).filter(pl.col("position") > 0)["reason"].is_null().all()
     changed = snapshot.signals([outcome.runs[1].run_id]).filter(signal="rewrite_changed").sort("query_id")
     assert changed["value"].to_list() == [1.0, 0.0, 0.0]
 

@@ -225,6 +225,35 @@ def test_a_further_round_is_shown_the_earlier_answer_and_one_round_counts_nothin
     assert "saved_calls" not in alone.details
 
 
+@pytest.mark.parametrize(
+    ("answer", "reasons"),
+    [
+        (
+            "1: 8, 4, 2, 5, 1, 0 // says  **how** long: see http://a.b//c\n2: 2 // about dogs\n3: 1\n"
+            f"4: 0 // {'x' * 400}",
+            ["says **how** long: see http://a.b//c", "about dogs", None, "x" * 300],
+        ),
+        (
+            '{"ratings": [[1, 8, 4, 2, 5, 1, 0], [2, 2], [3, 1], [4, 0]], '
+            '"reasons": [[1, "why // so"], [1, "again"], [3, " "], [4, 7], [9, "none has it"], "x", [2]]}',
+            ["why // so", None, None, None],
+        ),
+        ("1: 8, 4, 2, 5, 1, 0\n2: 2\n3: 1\n4: 0", None),
+    ],
+)
+def test_reasons_are_read_beside_the_ratings(answer: str, reasons: list[str | None] | None):
+    reranker = RebelOneTurn(chat := FakeChat([answer]))
+    reranker.reasons = True
+    reply = reranker.rerank(QUERY, PASSAGES)
+    assert reply.value.scores.tolist() == [14, GONE, GONE, GONE]
+    assert reply.details["rated"].get("reasons") == reasons
+    assert "why you rated it so" in chat.asked[0][0]
+    plain = RebelOneTurn(bare := FakeChat([answer] * 2)).rerank(QUERY, PASSAGES)
+    assert "reasons" not in plain.details["rated"]
+    assert "why you rated it so" not in bare.asked[0][0]
+    assert reranker.expected(5, [20] * 4)[1].amount == 4 * (28 + 40)
+
+
 def test_relevance_in_one_turn_is_rebel_without_criteria():
     chat = FakeChat(["1: 8\n2: 2.5\n3: 3\n4: 8"])
     reranker = RelevanceOneTurn(chat)

@@ -10,11 +10,13 @@ import pytest
 
 from core.records import Batch, Collection, GoldenSet
 from core.store import Snapshot, Store
+from core.tables import frame
 from core.views.queries import data as queries
 from core.views.queries import words
 from core.views.queries.charts import BARS, bars
 from core.views.queries.one_query import LONGEST, one_query, shown_text
-from core.views.workspace.scope import Quality
+from core.views.workspace.scope import Quality, Scope
+from tests.stores import Lab
 from tests.views.queries.conftest import AT_2, HOSTILE, SCOPE, judged, ranked, run
 
 
@@ -136,3 +138,21 @@ def test_a_card_says_where_else_a_passage_ranks(snapshot: Snapshot) -> None:
     (now, left_out) = found.sides[1].oracle.iter_rows(named=True)
     assert words.card(now, against=False).startswith("now #1 · weight 1.000")
     assert words.card(left_out, against=False).startswith("left out of the ranking")
+
+
+def test_the_reason_of_a_rating_stands_beside_its_passage(tmp_path: Path) -> None:
+    lab = Lab().judge({"q1": {"a": 5}}).run("one", final={"q1": ["a", "b"]}).run("two", final={"q1": ["b"]})
+    store = lab.write(tmp_path / "s")
+    said = {"run_id": "one", "query_id": "q1", "rating": 8.0}
+    rows = [
+        {**said, "passage_id": "a", "position": 0, "reason": "says **how**"},
+        {**said, "passage_id": "a", "position": 1},
+    ]
+    with store.write("more") as writer:
+        writer.add(Batch(frames={"ratings": frame("ratings", rows)}))
+    scope = Scope("lab", "gold")
+    one, two = one_query(store.read(), scope, AT_2, "q1", {"one": "1", "two": "2"}).sides
+    assert one.ranking.select("passage_id", "reason").rows() == [("a", "says **how**"), ("b", None)]
+    cards = [words.card(row, against=False) for row in one.ranking.iter_rows(named=True)]
+    assert ["rated so because: says **how**" in card for card in cards] == [True, False]
+    assert "reason" not in two.ranking.columns
