@@ -18,6 +18,7 @@ import polars as pl
 from core.errors import InputError
 from core.files import read_json, write_json
 from core.golden.job import GoldenJob
+from core.golden.nuggets import Finding
 from core.golden.refine.base import Refinement, RefineSettings
 from core.golden.refine.methods import refinement, restore
 from core.golden.refine.predict import Prediction, noise_of, predict, usd_per_call
@@ -85,7 +86,8 @@ def _built(job: GoldenJob, artifacts: Path, session: Session) -> Batch:
         corpora = {corpus.hash: corpus for corpus in job.search.corpora.values()}
         builder = Builder(Artifacts(artifacts), session.models, corpora, session.budget.begin_stage)
         search = Search(job, builder, session)
-    units = {"judge": len(golden.judge.models), "refine": int(bool(job.refiner))}
+    units = {"judge": len(golden.judge.models), "refine": int(bool(job.refiner)),
+             "nuggets": int(bool(golden.nuggets.model))}  # fmt: skip
     session.tracker.expect({"build": 0 if search is None else len(search), **units})
     pool = pool_of(job, [] if search is None else search.run())
     wanted = missing(job, pool)
@@ -95,6 +97,8 @@ def _built(job: GoldenJob, artifacts: Path, session: Session) -> Batch:
     orders, refined = (
         _refined(job, session, pruned(pool, graded, golden.prune.keep)) if job.refiner else (None, {})
     )
+    finding = Finding(job, session) if golden.nuggets.model else None
+    found = None if finding is None else finding.run(pool, graded)
     facts = {
         "label_mix": label_mix(graded),
         "judged": acts.height,
@@ -108,10 +112,11 @@ def _built(job: GoldenJob, artifacts: Path, session: Session) -> Batch:
             if text != job.questions[query]
         },
         **({"refined": refined} if refined else {}),
+        **({"nuggets": {"unusable": len(finding.problems)}} if finding else {}),
     }
     passages = f"Pool of {pool.rows.height:,} passages for {len(job.questions):,} questions."
     kept = job.held.frames.get("gradings", acts.clear()).lazy().select(acts.columns).collect()
-    frames = {"judgements": graded, "gradings": pl.concat([kept, acts]), "orders": orders}
+    frames = {"judgements": graded, "gradings": pl.concat([kept, acts]), "orders": orders, "nuggets": found}
     return _batch(job, passages, facts, frames)
 
 

@@ -171,7 +171,12 @@ class GoldenJob:
     @property
     def models(self) -> tuple[str, ...]:
         """Every chat model that is asked, each once."""
-        return tuple(name for name in dict.fromkeys((*self.spec.golden.judge.models, self.refiner)) if name)
+        return tuple(name for name in dict.fromkeys(self._asked) if name)
+
+    @property
+    def _asked(self) -> tuple[str, ...]:
+        golden = self.spec.golden
+        return (*golden.judge.models, self.refiner, golden.nuggets.model or "")
 
     @property
     def setup(self) -> Batch:
@@ -183,10 +188,11 @@ class GoldenJob:
     def manifest(self) -> dict[str, Any]:
         """Return what is needed to repeat it, as JSON."""
         language = self.spec.golden.language
+        kinds = KINDS if self.spec.golden.nuggets.model else KINDS[:2]
         return {
             "golden": {"id": self.build_id, "name": self.spec.name, "collection": self.collection_id},
             "spec": self.spec.plain(),
-            "prompts": {f"{kind}.{language}": prompt_hash(kind, language) for kind in KINDS},
+            "prompts": {f"{kind}.{language}": prompt_hash(kind, language) for kind in kinds},
             "models": {
                 name: dict(model_identity(chat_config(name, self.spec.models))) for name in self.models
             },
@@ -215,6 +221,7 @@ def read_job(
     golden = spec.golden
     named = [("golden.judge.models", name) for name in golden.judge.models]
     named += [("golden.refine.model", golden.refine.model)] if golden.refine.model else []
+    named += [("golden.nuggets.model", golden.nuggets.model)] if golden.nuggets.model else []
     asked = list(chat_problems(named, spec.models, keys))
     try:
         search, problems = read_sweep(spec.sweep(), shelf=shelf, books=books, to_run=to_run, judged=False)

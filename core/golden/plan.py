@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from core.golden.job import GoldenJob, Pool, Ranked
+from core.golden.nuggets import LEAST, LIST_TOKENS, MOST, SUPPORT_TOKENS, listing, supporting
 from core.golden.refine.base import METHODS
 from core.golden.refine.predict import World, affordable, usd_per_call, ways_of
 from core.golden.stages import GRADE, ORDER, grading, missing, ordering, pool_of, ranked_by
@@ -28,7 +29,8 @@ DISTINCT = 0.75
 ASSUMED_NOISE = 1.0
 """Of the judge who orders, in grades, before repeats of his judgements have measured it."""
 _SIMULATED = 20  # Queries that are simulated for each way to refine
-JUDGE, REFINE = "judge", "refine"
+JUDGE, REFINE, NUGGETS = "judge", "refine", "nuggets"
+_AT_MOST = f"at most: {MOST} facts a question, every passage of grade {LEAST} or more"
 _USABLE = "every answer can be used"
 
 
@@ -65,7 +67,7 @@ def plan(job: GoldenJob, pool: Pool | None, *, problems: Sequence[Problem] = ())
     asked = [line for name in judges for line in _judging(job, name, texts, known=pool is not None)]
     spent = sum(line.usd or 0.0 for line in (*(search.lines if search else ()), *asked))
     lines, ways = _refining(job, pool, texts, spent) if job.refiner else ((), ())
-    asked += lines
+    asked += [*lines, *_listing(job, texts)]
     chats = {name: job.chat(name) for name in job.models}
     seconds = sum(asked_seconds(line, chats[line.model]) for line in asked)
     return GoldenPlan(
@@ -125,6 +127,29 @@ def _judging(job: GoldenJob, name: str, texts: pl.DataFrame, *, known: bool) -> 
     exact = known and some.height == texts.height and counts.exact
     of, used, notes = (JUDGE, name, texts.height), chat.expected(asked, said), () if exact else (_USABLE,)
     yield from priced_lines(of, used, job.search.book, exact=exact, notes=notes)
+
+
+def _listing(job: GoldenJob, texts: pl.DataFrame) -> Iterator[Line]:
+    """Yield tokens of nuggets, at most: every text that is judged is asked for what it supports."""
+    nuggets, language, texts = job.spec.golden.nuggets, job.spec.golden.language, _or_taken(job, texts)
+    if not nuggets.model or job.chat(nuggets.model).local or texts.is_empty():
+        return
+    chat, question = job.chat(nuggets.model), next(iter(job.questions.values()))
+    some = texts["text"].gather_every(max(1, texts.height // 50)).to_list()
+    shown = [some[at % len(some)] for at in range(nuggets.passages)]
+    facts = [question] * MOST
+    each = sum(supporting(question, text, facts, language).tokens(chat) for text in some) / len(some)
+    asked = len(job.questions) * listing(question, shown, language).tokens(chat) + texts.height * each
+    said = len(job.questions) * LIST_TOKENS + texts.height * SUPPORT_TOKENS
+    of = (NUGGETS, nuggets.model, len(job.questions) + texts.height)
+    used = chat.expected(asked, said)
+    yield from priced_lines(of, used, job.search.book, exact=False, notes=[_USABLE, _AT_MOST])
+
+
+def _or_taken(job: GoldenJob, texts: pl.DataFrame) -> pl.DataFrame:
+    """Return texts, with those whose grades are taken."""
+    taken = job.grades.join(job.texts, on="passage_id").select(texts.columns)
+    return pl.concat([texts, taken.filter(pl.col("query_id").is_in(list(job.questions)))])
 
 
 def _refining(

@@ -123,6 +123,13 @@ class Refine(Table):
         return dict(self.model_extra or {})
 
 
+class Nuggets(Table):
+    """Facts that good answers hold, listed by a model."""
+
+    model: Named | None = None  # The chat model that lists them; None = nuggets are not asked for
+    passages: Positive = 8  # It is shown so many of a question's best passages
+
+
 class Golden(Table):
     """Golden set that is built."""
 
@@ -132,6 +139,7 @@ class Golden(Table):
     judge: Judges = Judges()  # Who grades
     prune: Prune = Prune()  # What is refined
     refine: Refine = Refine()
+    nuggets: Nuggets = Nuggets()  # Which facts are listed
 
     @model_validator(mode="after")
     def _has_passages(self) -> Self:

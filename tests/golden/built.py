@@ -60,6 +60,11 @@ def grade_of(question: str, passage: str) -> int:
     return min(5, 1 + len(asked & told) + chance)
 
 
+def facts_of(question: str) -> list[str]:
+    """What the model takes for the facts of an answer: the longer words."""
+    return sorted({word for word in question.split() if len(word) > 2})
+
+
 def texts_of(body: Mapping[str, Any]) -> tuple[str, list[str]]:
     """The question and the passages of a request, the first of each label."""
     shown: dict[str, str] = {}
@@ -71,6 +76,15 @@ def texts_of(body: Mapping[str, Any]) -> tuple[str, list[str]]:
 def judge(body: Mapping[str, Any]) -> str:
     """A judge that does as it is told."""
     question, passages = texts_of(body)
+    properties = body["response_format"]["json_schema"]["schema"]["properties"]
+    if "nuggets" in properties:
+        return json.dumps({"nuggets": [{"text": word, "importance": "vital"} for word in facts_of(question)]})
+    if "supported" in properties:
+        shown = dict(find_marked(str(body["messages"][-1]["content"])))
+        facts = [text for label, text in shown.items() if label.startswith("fact")]
+        return json.dumps(
+            {"supported": [at for at, fact in enumerate(facts, 1) if fact in passages[0].split()]}
+        )
     if "order" in body["response_format"]["json_schema"]["schema"]["properties"]:
         best = sorted(range(len(passages)), key=lambda at: (-grade_of(question, passages[at]), passages[at]))
         return json.dumps({"order": [at + 1 for at in best]})

@@ -130,7 +130,7 @@ def test_tasks_show_texts_between_marks_that_follow_from_all_of_them():
 
 
 def test_prompts():
-    assert len({prompt_hash(kind, language) for kind in KINDS for language in LANGUAGES}) == 4
+    assert len({prompt_hash(kind, language) for kind in KINDS for language in LANGUAGES}) == 8
     for kind in KINDS:
         for language in LANGUAGES:
             assert NOTICE in prompt(kind, language)

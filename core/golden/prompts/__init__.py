@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from core.providers.chat.ask import NOTICE
 from core.records import short_hash
 
-Kind = Literal["grade", "order"]
+Kind = Literal["grade", "order", "nuggets", "support"]
 Language = Literal["en", "fr"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 LANGUAGES: tuple[Language, ...] = get_args(Language)
@@ -20,7 +20,7 @@ def prompt(kind: Kind, language: Language) -> str:
     """Return the instructions of a judge.
 
     Args:
-        kind: "grade" one passage, or "order" several.
+        kind: "grade" one passage, "order" several, list "nuggets", or tell which of them it supports.
         language: What they are written in; questions and passages may be in any.
     """
     text = (Path(__file__).parent / f"{kind}.{language}.txt").read_text(encoding="utf-8")

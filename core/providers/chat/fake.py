@@ -131,5 +131,9 @@ _ANSWERS: Mapping[str, Callable[[str, list[str], JsonMap], Any]] = {
     "query": lambda question, _, __: " ".join(question.split()),
     "passage": lambda question, _, __: f"This passage is about {' '.join(question.split())}.",
     "queries": _variants,
+    "nuggets": lambda _, passages, __: [
+        {"text": _ENDS.split(text)[0], "importance": "vital"} for text in passages
+    ],
+    "supported": lambda question, passages, _: [1] if share(question, passages[0]) else [],
 }
 """Key of an answer to what makes its value of the question, the passages and the key's schema."""

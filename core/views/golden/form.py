@@ -43,7 +43,12 @@ JUDGES = (
     "Of several the majority counts; ties take the lower grade. “fake” compares words: for trying out, never "
     "for results."
 )
-PROMPTS = {"grade": "To grade a passage", "order": "To put five passages in order"}
+PROMPTS = {
+    "grade": "To grade a passage",
+    "order": "To put five passages in order",
+    "nuggets": "To list nuggets",
+    "support": "To tell which nuggets a passage supports",
+}
 
 
 def headline(known: Sequence[Status]) -> str:
@@ -124,7 +129,7 @@ def table(known: Sequence[tuple[str, Status]]) -> pl.DataFrame:
 
 
 def land(store: Store, batch: Batch) -> str:
-    """Write a finished golden set; one with the same grades and orders is left alone."""
+    """Write a finished golden set; one with the same grades, orders and nuggets is left alone."""
     (golden,) = batch.golden_sets
     snapshot = store.read()
     versions = versions_of(snapshot, golden.golden_set_id)
@@ -158,6 +163,7 @@ def _same(snapshot: Snapshot, known: str, batch: Batch) -> bool:
         return rows.lazy().collect().drop("golden_set_id").sort(pl.all())
 
     held = {"judgements": snapshot.judgements(known), "orders": snapshot.orders(known)}
+    held["nuggets"] = snapshot.nuggets(known)
     return all(
         comparable(batch.frames.get(table, rows.clear())).equals(comparable(rows))
         for table, rows in held.items()
