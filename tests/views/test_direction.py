@@ -112,9 +112,9 @@ def test_what_would_turn_the_choice(higher):
 @BOTH
 def test_wins_and_verdicts(higher):
     sample = Sample.means([[0.2] * 12, [0.6] * 12])
-    row = with_verdict(
-        compare(sample, [0], [1], Setup(higher_is_better=higher)), higher_is_better=higher
-    ).row(0, named=True)
+    compared = compare(sample, [0], [1], Setup(higher_is_better=higher))
+    each_its_own = compared.with_columns(clusters=pl.lit(None, pl.Int32))
+    row = with_verdict(each_its_own, higher_is_better=higher).row(0, named=True)
     assert row["difference"] == pytest.approx(0.4)
     assert (row["wins"], row["losses"]) == ((12, 0) if higher else (0, 12))
     assert row["superiority"] == (1.0 if higher else 0.0)
