@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from typing import Any
 
 import polars as pl
 
@@ -18,9 +20,10 @@ from core.records import Origin
 from core.report.summary import summary, terms
 from core.report.words import question
 from core.store import Snapshot
+from core.views import text
 from core.views.confidence.hold import shares
 from core.views.decision import words as decision_words
-from core.views.decision.facts import if_judged, record, soundness, status_rows
+from core.views.decision.facts import Finding, if_judged, nearest_rival, record, soundness, status_rows
 from core.views.decision.ship import handed
 from core.views.headroom import limiting
 from core.views.link import elsewhere
@@ -131,8 +134,10 @@ def record_data(
         link: The address that opens it in a dashboard; one of this machine alone is left out.
         command: What decides the same on the command line; None where that cannot be said there.
     """
-    rows = (verdict.decision.chosen, verdict.decision.runner_up)
-    chosen, runner_up = (None if row is None else verdict.table.row(row, named=True) for row in rows)
+    row = verdict.decision.chosen
+    chosen = None if row is None else verdict.table.row(row, named=True)
+    rival = nearest_rival(verdict.table, verdict.decision, verdict.paired)
+    late = None if chosen is None else slow(view, str(chosen["run_id"]))
     said = decision_words.answer(view, one_known=one_known(view.snapshot, view.scope.golden_set_id))
     made: dict[str, object] = {
         "made_at": made_at.isoformat(timespec="seconds"),
@@ -156,10 +161,13 @@ def record_data(
         if chosen is None
         else [
             {"good": sign.good, "finding": sign.sentence}
-            for sign in soundness(chosen, runner_up, view.quality, verdict.paired)
+            for sign in (
+                *soundness(chosen, rival, view.quality, verdict.paired),
+                *late_searches(late, view.constraints.sla_ms),
+            )
         ],
         "pgs_if_judged": if_judged(view),
-        "slow": None if chosen is None else slow(view, str(chosen["run_id"])),
+        "slow": late,
         "environment": environment(verdict.table),
         "workspace": workspace(view.snapshot, view.scope),
         "stack": None if chosen is None else _stack(chosen),
@@ -189,6 +197,17 @@ def slow(view: View, run_id: str) -> dict[str, object] | None:
     runs = runs_in(view.snapshot, view.scope).filter(pl.col("run_id") == run_id)
     row = latencies(view.snapshot, runs, replace(view.latency, percentile="p95")).row(0, named=True)
     return {key.removeprefix("latency_"): row[key] for key in row if key not in ("run_id", "latency_basis")}
+
+
+def late_searches(late: Mapping[str, Any] | None, sla_ms: float | None) -> Iterator[Finding]:
+    """Yield that an SLA on the p50 says nothing of the slowest searches, where these may break it."""
+    if late is None or sla_ms is None or late["ms"] is None:
+        return
+    ends = [late[end] for end in ("low", "high") if late[end] is not None]
+    if max(late["ms"], *ends, 0.0) > sla_ms:
+        spread = f" [{', '.join(text.ms(end) for end in ends)}]" if ends else ""
+        said = f"One search in 20 takes {text.ms(late['ms'])}{spread} or more; the SLA is on p50."
+        yield Finding(False, said)
 
 
 def definition(quality: Quality) -> str:

@@ -180,7 +180,11 @@ def _more_known(data: Data) -> Iterator[_Change]:
     if better:
         some = text.count(better, "stack looks", "stacks look")
         yield _Change("measuring more", f"Measuring more: {some} better, but time or cost is unknown.")
-    if _judging(data):
+    chance, judged = data["chosen"] and data["chosen"]["pgs"], data["pgs_if_judged"]
+    if _judging(data) and chance is not None and judged is not None and judged < chance - NEAR:
+        like = f"Judging more passages: were they like judged ones, the chance is {_chance(judged)}."
+        yield _Change(_MORE, like)
+    elif _judging(data):
         yield _Change(_MORE, "Judging more passages: others lead if all their unjudged results are good.")
 
 
@@ -233,7 +237,7 @@ def terms(data: Data, view: View) -> dict[str, str]:
         **_parts(data["stack"]["spec"], row["stack"]),
         **_measure(view.quality),
         "n": "how many questions the figure is a mean of",
-        "95 % interval": "with other such questions the figure would lie in it 19 times of 20",
+        "95 % interval": "95 of 100 such intervals hold the figure of all such questions",
         "expected": "what new questions should give, and its interval; the best of many looks too good",
         on: _TYPICAL[on],
         "PGS": f"probability of good selection (a good choice): {good} in so many simulated repeats",

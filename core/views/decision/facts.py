@@ -87,7 +87,7 @@ class Finding:
 
 
 def soundness(
-    row: dict[str, Any], runner_up: dict[str, Any] | None, quality: Quality, paired: Paired | None = None
+    row: dict[str, Any], rival: dict[str, Any] | None, quality: Quality, paired: Paired | None = None
 ) -> list[Finding]:
     """Give how far a row of the stack table can be trusted: n, interval, latency, holes, unjudged queries."""
     n, low, high = row["n"], row["quality_low"], row["quality_high"]
@@ -100,7 +100,7 @@ def soundness(
     else:
         ends = text.interval(low, high)
         findings.append(Finding(True, f"95 % interval of {quality.name} by itself:{ends}."))
-        findings += _lead(row, runner_up, quality, paired)
+        findings += _lead(row, rival, quality, paired)
     if row["latency_ms"] is None:
         findings.append(Finding(False, f"Latency unknown: {row['latency_note']}."))
     else:
@@ -111,8 +111,7 @@ def soundness(
         findings.append(Finding(timed_singly or row["latency_basis"] == "measured", words))
     if row["hole"] is not None:
         words = f"{text.percent(row['hole'])} of the Top-{quality.k} is unjudged"
-        bound = "(unjudged counts as 0, so the score is a lower bound)"
-        findings.append(Finding(row["hole"] <= MANY_HOLES, f"{words} {bound}."))
+        findings.append(Finding(row["hole"] <= MANY_HOLES, f"{words}, which counts as useless."))
     if row["unjudged_queries"]:
         left_out = text.count(row["unjudged_queries"], "ranked query", "ranked queries")
         findings.append(Finding(False, f"{left_out} without judgements left out."))
@@ -127,13 +126,32 @@ def _no_interval(row: dict[str, Any]) -> str:
     return f"these figures rest on {few}, and an interval takes {CLUSTERS}"
 
 
+def nearest_rival(table: pl.DataFrame, decision: Decision, paired: Paired | None) -> dict[str, Any] | None:
+    """Return the feasible stack that the chosen one is least surely ahead of; None where nobody can tell.
+
+    Stacks of the very same results are none: which of them ships is decided by cost and time.
+    """
+    if decision.chosen is None or paired is None:
+        return None
+    feasible = np.flatnonzero(decision.feasible)
+    places = paired.places(table["run_id"])
+    others = feasible[(feasible != decision.chosen) & (places[feasible] >= 0)]
+    if places[decision.chosen] < 0 or not len(others):
+        return None
+    sign = 1.0 if decision.quality.higher_is_better else -1.0
+    ahead, *ends = paired.differences(places[others], int(places[decision.chosen]))
+    closest = np.max([sign * end for end in ends], axis=0)
+    closest = np.where((ahead == 0) & ~(closest > 0) | np.isnan(closest), -np.inf, closest)
+    return table.row(int(others[closest.argmax()]), named=True) if np.isfinite(closest).any() else None
+
+
 def _lead(
-    row: dict[str, Any], runner_up: dict[str, Any] | None, quality: Quality, paired: Paired | None
+    row: dict[str, Any], rival: dict[str, Any] | None, quality: Quality, paired: Paired | None
 ) -> list[Finding]:
-    """Say by how much a stack is ahead of the runner-up, query by query; empty where that is not known."""
-    if paired is None or runner_up is None:
+    """Say by how much a stack is ahead of its nearest rival, query by query; empty where nobody knows."""
+    if paired is None or rival is None:
         return []
-    first, other = paired.places(pl.Series([row["run_id"], runner_up["run_id"]], dtype=pl.String)).tolist()
+    first, other = paired.places(pl.Series([row["run_id"], rival["run_id"]], dtype=pl.String)).tolist()
     if min(first, other) < 0:
         return []
     sign = 1.0 if quality.higher_is_better else -1.0
@@ -142,7 +160,7 @@ def _lead(
     interval = f"[{text.signed(min(ends))}, {text.signed(max(ends))}]"
     doubt = "" if surely else "; it may be behind"
     found = [
-        Finding(surely, f"{text.signed(lead)} {interval} ahead of the runner-up, query by query{doubt}.")
+        Finding(surely, f"{text.signed(lead)} {interval} ahead of the nearest rival, {rival['name']}{doubt}.")
     ]
     if surely:
         return found

@@ -3,8 +3,9 @@ import json
 import numpy as np
 import pytest
 
+from core.decide.rules import Constraints, decide
 from core.decide.ties import Paired
-from core.views.decision.facts import soundness
+from core.views.decision.facts import nearest_rival, soundness
 from core.views.headroom import limiting
 from core.views.workspace.comparable import environment
 from tests.views.made import AT_10, stacks
@@ -59,8 +60,8 @@ def test_an_interval_is_told(interval: tuple[float | None, float | None], good: 
 @pytest.mark.parametrize(
     ("gaps", "good", "words"),
     [
-        ([0.1] * 12, True, "+0.100 [+0.100, +0.100] ahead of the runner-up, query by query."),
-        ([0.3, -0.3] * 6, False, "ahead of the runner-up, query by query; it may be behind."),
+        ([0.1] * 12, True, "+0.100 [+0.100, +0.100] ahead of the nearest rival, stack 1."),
+        ([0.3, -0.3] * 6, False, "ahead of the nearest rival, stack 1; it may be behind."),
         (None, None, None),
     ],
 )
@@ -68,7 +69,7 @@ def test_a_lead_is_told_query_by_query(gaps: list[float] | None, good: bool | No
     both = stacks(quality=[0.5, 0.4], quality_low=[0.4, 0.3], quality_high=[0.6, 0.5]).to_dicts()
     values = None if gaps is None else np.array([np.full(12, 0.4) + gaps, np.full(12, 0.4)])
     paired = None if values is None else Paired([each["run_id"] for each in both], values)
-    found = [one for one in soundness(both[0], both[1], AT_10, paired) if "runner-up" in one.sentence]
+    found = [one for one in soundness(both[0], both[1], AT_10, paired) if "nearest rival" in one.sentence]
     assert [one.good for one in found] == ([] if good is None else [good])
     assert all(one.sentence.endswith(words or "") for one in found)
 
@@ -117,3 +118,15 @@ def test_queries_left_out_are_counted(unjudged: int | None, words: str | None):
 )
 def test_machines_are_those_of_the_stacks(cpus: list[str | None], words: str):
     assert environment(stacks(environment=[json.dumps({"cpu": cpu} if cpu else {}) for cpu in cpus])) == words
+
+
+def test_the_nearest_rival_is_the_one_the_choice_is_least_surely_ahead_of():
+    table = stacks(quality=[0.5, 0.4, 0.39, 0.5], n=[12] * 4)
+    even = np.full(12, 0.5)
+    values = np.array([even, even - 0.1, even - np.tile([0.5, -0.28], 6), even])
+    paired = Paired(table["run_id"].to_list(), values)
+    decision = decide(table, Constraints(), "quality", paired=paired)
+    rival = nearest_rival(table, decision, paired)
+    assert decision.chosen in (0, 3)
+    assert rival is not None
+    assert rival["name"] == table["name"][2]  # Further behind on average, less surely; the last is the same.
