@@ -111,7 +111,8 @@ def test_numbers_carry_n_interval_and_how_they_were_obtained(demo_store: Path):
     tiles = page.find_all(class_="tile")
     (quality, latency, slow, cost, sure) = [spaced(tile.get_text(" ")) for tile in tiles]
     assert re.fullmatch(
-        r"RA-nWG@10 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\], n = 64, 0\.\d{3} expected on new questions measured",
+        r"RA-nWG@10 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\], n = 64, "
+        r"0\.\d{3} \[0\.\d{3}, 0\.\d{3}\] expected on new questions measured",
         quality,
     )
     assert re.fullmatch(r"Retrieval latency p50 \(ms\) .* ms .* to .*, n = 64 measured", latency)
