@@ -53,6 +53,7 @@ _READ: Mapping[str, pl.Schema] = {"answers": pl.Schema({**TABLES["answers"], **E
 """Columns that are read of a table that had others in an earlier release."""
 _MAY_LACK = {
     "answers": set(_READ["answers"]) - {"run_id", "query_id", "k", "text"},
+    "ratings": {"reason"},
     "timings": {"place"},
 }
 """Columns that only one of the releases writes."""

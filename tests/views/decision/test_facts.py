@@ -167,7 +167,7 @@ def test_chances_of_measured_stacks(tmp_path):
     rows = found.chances.to_dicts()
     assert rows[0]["p_sla"] == 1.0
     assert rows[1]["p_sla"] == pytest.approx(20 / 27, abs=0.04)  # the median of three draws of three
-    assert [rows[2][name] for name in CHANCES] == [None] * 4
+    assert [rows[2][name] for name in CHANCES] == [None] * len(CHANCES)
     assert rows[2]["reason"] == "no results per query for this stack"
     again = verdict(replace(question, seed=SEED))
     assert again.chances.equals(found.chances)
