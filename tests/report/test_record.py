@@ -115,8 +115,14 @@ def test_numbers_carry_n_interval_and_how_they_were_obtained(demo_store: Path):
         r"0\.\d{3} \[0\.\d{3}, 0\.\d{3}\] expected on new questions measured",
         quality,
     )
-    assert re.fullmatch(r"Retrieval latency p50 \(ms\) .* ms .* to .*, n = 64 measured", latency)
-    assert re.fullmatch(r"One in 20 takes longer \(p95\) .* ms .* to .*, n = 64", slow)
+    # A machine under load slows queries that follow one another: they count as fewer, or as too few.
+    fewer = r"measured one after another, 64 queries count as \d+"
+    assert re.fullmatch(
+        rf"Retrieval latency p50 \(ms\) .* ms (.* to .*, )?n = 64(, {fewer}.*)? measured", latency
+    )
+    assert re.fullmatch(
+        rf"One in 20 takes longer \(p95\) .* ms (.* to .*, n = 64|{fewer}: too few for .* p95)", slow
+    )
     assert cost.endswith("at list price")
     assert re.fullmatch(r"Confidence \(PGS\) \d+\.\d % [\d,]+ simulated repeats", sure)
     assert (
