@@ -50,7 +50,7 @@ def test_the_settings_of_a_comparison_travel_in_the_link(server: Server, visit: 
     page.page.keyboard.press("Escape")
     page.settle()
     page.page.get_by_text("Tests, effect sizes, all pairs").click()
-    expect(page.page.get_by_text("95 % BCa interval of 2,000 bootstrap resamples")).to_be_visible()
+    expect(page.page.get_by_text("95 % interval by BCa of 2,000 resamples")).to_be_visible()
     link = page.copy_link()
     colleague = visit(link)
     assert colleague.answer == page.answer
