@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from core.bidi import escaped, isolated, upright
 from core.cli.app import app
 from core.importers.read.text import shown
 from core.report.render import escaped as in_markdown
 from core.views.text import escape, plain, to_csv
-from core.written import escaped, isolated, upright
 from tests.pages.conftest import OpenPage, open_page
 from tests.pages.reading import PAGES, figures
 from tests.pages.test_hostile import strings, written

@@ -10,9 +10,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from core.bidi import upright
 from core.report.page import Said, cells, flat, for_people, made_of, written
 from core.views.blocks import Answer, Block, Cards, Comparison, Passage, Passages, Table, Text
-from core.written import upright
 
 Small = dict[str, Any]
 """An answer as JSON has it."""

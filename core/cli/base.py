@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from core.bidi import upright
 from core.errors import StoreDamagedError, UnknownNameError
 from core.paths import PRICES
-from core.written import upright
 
 if TYPE_CHECKING:
     from core.prices import PriceBook

@@ -19,9 +19,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from core.bidi import escaped
 from core.importers.read.text import shown
 from core.views.text import ruled, to_csv
-from core.written import escaped
 
 _CELL = 200  # Characters of a cell on a terminal
 _WHOLE = 1 << 20  # Characters of a cell, and of a line, that is piped: nothing of it is cut or folded

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Annotated
 import polars as pl
 import typer
 
+from core.bidi import escaped
 from core.cli.base import complain
 from core.cli.context import Format, FormatOption, emit, lay
 from core.cli.deciding import Question, deciding
 from core.cli.gate import compared
 from core.files import write_text
 from core.importers.read.text import shown
-from core.written import escaped
 
 if TYPE_CHECKING:
     from core.report.data import Verdict

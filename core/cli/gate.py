@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from core.bidi import escaped
 from core.cli.base import complain
 from core.cli.context import Format, FormatOption, emit, lay
 from core.cli.deciding import Question, deciding
 from core.decide.axes import LIMITS
 from core.files import write_text
-from core.written import escaped
 
 if TYPE_CHECKING:
     from core.report.gate import Held

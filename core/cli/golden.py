@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import polars as pl
 import typer
 
+from core.bidi import escaped
 from core.cli import questions
 from core.cli.base import Context, complain
 from core.cli.context import Format, FormatOption, emit
@@ -23,9 +24,9 @@ from core.errors import InputError
 from core.golden.refine.base import Method, RefineSettings
 from core.importers.read.text import shown
 from core.stats.judges import Policy
+from core.toml_text import toml
 from core.views.golden import judges
 from core.views.golden.judges import POLICIES
-from core.written import escaped, toml
 
 if TYPE_CHECKING:  # the engines take a second to load, which no other command should wait for
     from core.golden.job import GoldenJob

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from core.bidi import escaped
 from core.cli.base import Context, complain
 from core.cli.context import BudgetOption, DryRunOption, Format, FormatOption, YesOption, emit
 from core.cli.runs import agreed, coded, warn
@@ -16,7 +17,6 @@ from core.cli.runs.paid import execute
 from core.importers.read.text import shown
 from core.views.golden import asking
 from core.views.run.paid import bill, line_rows
-from core.written import escaped
 
 if TYPE_CHECKING:  # the engines take a second to load, which no other command should wait for
     from core.golden.questions.job import QuestionsJob

@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from core.choices import Choice
-from core.written import PER_1K, CostUnit, ms, score
+from core.number_format import PER_1K, CostUnit, ms, score
 
 Floats = NDArray[np.float64]
 

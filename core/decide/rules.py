@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from core.decide.axes import BESIDE, QUALITY, Axis, Beside, Floats, axes
 from core.decide.ties import JITTER_MS, PROMPT, Numbers, Paired, Rows, best_within, tied
 from core.errors import UnknownNameError
-from core.written import PER_1K, CostUnit
+from core.number_format import PER_1K, CostUnit
 
 Rule = Literal["quality", "cost", "latency"]
 RULES: tuple[Rule, ...] = get_args(Rule)

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import polars as pl
 
+from core.bidi import upright
 from core.errors import InputError
 from core.golden.book import PAIR
 from core.tables import NUGGETS, TABLES, frame
-from core.written import upright
 
 OKAY = " (okay)"
 """Ends a fact that is not vital."""

@@ -23,7 +23,7 @@ from core.files import write_text
 from core.paths import DEFAULT_STORE, PRICES
 from core.prices.book import DEFAULT_BOOK, PRICED_AS, UNITS, Price, PriceBook, check_amount
 from core.tables import schema
-from core.written import toml
+from core.toml_text import toml
 
 OWN_FOLDER = "price-books"  # Name of the folder with the user's own books, beside the store
 PRICE_IT = f"Price it in a file in {OWN_FOLDER}, beside the store: data/prices/README.md says how."

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urljoin
 
+from core.bidi import escaped
 from core.errors import InputError
 from core.files import write_text
 from core.paths import PROGRAM
@@ -26,7 +27,6 @@ from core.views.workspace.narrow import Choices, narrow
 from core.views.workspace.noise import OFF, auditors, usual_auditor
 from core.views.workspace.scope import Ids, Judging
 from core.views.workspace.view import View
-from core.written import escaped
 
 RUNS_NAMED = 20  # Chosen runs that a command names one by one; with more there is no command
 ENDINGS = (".html", ".md", ".json")  # Endings of the files that a record can be written as

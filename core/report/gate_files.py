@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from xml.etree import ElementTree as Xml
 
+from core.bidi import upright
 from core.decide.selection import DECIDED_BY
 from core.records import JsonMap
 from core.report.files import pinned_link
@@ -13,7 +14,6 @@ from core.report.gate import Held
 from core.report.gate_blocks import gate_blocks
 from core.report.page import as_text, block_data, made_of, workspace_data
 from core.views.link import elsewhere
-from core.written import upright
 
 FORMAT = "clq-explorer/gate"
 VERSION = 1

@@ -10,7 +10,9 @@ from datetime import date, datetime
 from functools import partial
 from typing import Any
 
+from core.bidi import escaped
 from core.errors import UnknownNameError
+from core.number_format import CostUnit
 from core.records import JsonMap
 from core.report import render, tables
 from core.views import text
@@ -35,7 +37,6 @@ from core.views.columns import Column, columns
 from core.views.columns import for_people as in_unit
 from core.views.pages import Page
 from core.views.workspace.view import Place, View
-from core.written import CostUnit, escaped
 
 FORMAT = "clq-explorer/page"
 VERSION = 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from core.bidi import upright
 from core.report.page import cells, for_people, marked, written
 from core.views.blocks import (
     Answer,
@@ -21,7 +22,6 @@ from core.views.blocks import (
 )
 from core.views.queries.one_query import shown_text
 from core.views.text import ruled
-from core.written import upright
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid

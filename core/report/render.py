@@ -22,9 +22,9 @@ import plotly.graph_objects as go
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from core.bidi import isolated, upright
 from core.report.drawn import svg
 from core.views import text, theme
-from core.written import isolated, upright
 
 _FOLDER = Path(__file__).parent / "templates"
 _POLICY = (

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 
 from core.decide.axes import LIMITS, axes
 from core.decide.selection import SHOWN
+from core.number_format import PER_1K, CostUnit
 from core.views import text
 from core.views.decision.words import COSTED, PRICED
-from core.written import PER_1K, CostUnit
 
 FINALISTS = 30
 STACKS = 300  # Rows of the record's tables at most; the JSON has all

@@ -10,6 +10,7 @@ import streamlit as st
 
 from core.decide.axes import BESIDE, Axis
 from core.errors import ClqError
+from core.number_format import CostUnit, dollars_per_1k
 from core.ui import door
 from core.ui.links import go
 from core.ui.live import pareto_chart
@@ -20,7 +21,6 @@ from core.views.link import RULES
 from core.views.text import plain
 from core.views.what_if.scenarios import Scenario, with_one
 from core.views.workspace.scope import Scope
-from core.written import CostUnit, dollars_per_1k
 
 
 def judge_next(scope: Scope, rows: pl.DataFrame) -> None:

@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 import polars as pl
 import streamlit as st
 
+from core.number_format import CostUnit
 from core.ui import prices
 from core.ui.state import PHONE
 from core.ui.view import current_frame, current_page, find_view
@@ -24,7 +25,6 @@ from core.views.theme import chart_config
 from core.views.workspace.comparable import MANY_HOLES, unjudged_words
 from core.views.workspace.scope import Quality
 from core.views.workspace.view import View
-from core.written import CostUnit
 
 _PERCENT, _USD, _CHANGE = "%.1f %%", "%.3g", "%+.3g"
 _DOLLARS = (_USD, _CHANGE)

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import polars as pl
 
 from core.decide.axes import BESIDE, HARM
-from core.written import UNIT, CostUnit, digits_apart
+from core.number_format import UNIT, CostUnit, digits_apart
 
 Form = Literal["text", "score", "signed", "change", "share", "usd", "number", "exact", "list", "date", "time"]
 """How values are written. score: 0..1, three decimals. signed: with its sign and `digits` decimals. change:

@@ -1,6 +1,6 @@
-"""Numbers and names as people read them: fixed decimals, units, intervals, unknown shown as unknown.
+"""Texts as pages and files show them: safe in Markdown, in charts and in spreadsheets.
 
-Tables as files: CSV that a spreadsheet cannot be tricked with, and Parquet with every value as it is.
+Numbers are written by `core.number_format`, whose names stand here too.
 """
 
 from __future__ import annotations
@@ -8,9 +8,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import polars as pl
 import polars.selectors as cs
@@ -18,100 +16,62 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from core.written import (
-    CONTROLS,
+from core.bidi import CONTROLS, isolated
+from core.number_format import (
     MINUS,
     NOT_APPLICABLE,
     UNIT,
     UNKNOWN,
     CostUnit,
-    isolated,
+    Written,
+    cost,
+    cost_of,
+    cost_of_many,
+    cost_unit,
+    count,
+    dollars_of,
+    duration,
+    interval,
     known,
     ms,
+    percent,
+    quoted,
+    sample,
     score,
+    shorten,
+    signed,
+    told,
     usd,
+    weight,
 )
 
-__all__ = ("MINUS", "NOT_APPLICABLE", "UNIT", "UNKNOWN", "CostUnit", "known", "ms", "score", "usd")
-
-
-Written = Callable[[float | None], str]
-"""What writes a number as people read it."""
-
-
-def interval(low: float | None, high: float | None) -> str:
-    """Return an interval of qualities, `` [0.750, 0.850]`` with a leading blank; empty when there is none."""
-    if low is None or high is None or not (known(low) and known(high)):
-        return ""
-    return f" [{score(low)}, {score(high)}]"
-
-
-def signed(value: float, written: Callable[[float], str] = score) -> str:
-    """Return a difference with its sign: ``+0.031``, ``−0.500``; none where it is written as 0."""
-    shown = written(abs(value))
-    return shown if shown == written(0.0) else f"{MINUS if value < 0 else '+'}{shown}"
-
-
-def cost_unit(table: pl.DataFrame) -> CostUnit:
-    """Return how a table of stacks says its costs: as it says, else as suits them."""
-    if table.height and set(UNIT) <= set(table.columns):
-        return CostUnit.of(table.select(UNIT).row(0, named=True))
-    known = [name for name in ("cost", "cost_least") if name in table.columns]
-    return CostUnit.among(cost for name in known for cost in table[name])
-
-
-def dollars_of(table: pl.DataFrame) -> Written:
-    """Return what writes costs as those of a table of stacks are said, with their unit."""
-    per = table["cost_per"].first() if "cost_per" in table.columns and table.height else None
-    return partial(cost_unit(table).usd, of="correct" if per == "correct answer" else "")
-
-
-def cost_of(row: Mapping[str, Any], *, bare: bool = False) -> str:
-    """Return the cost of a row of the stack table, in its unit.
-
-    ``≥ $1.25 / 1k, embedding not priced`` where a stage of it is not known.
-
-    Args:
-        bare: Without the unit, which stands elsewhere.
-    """
-    said = CostUnit.of(row)
-    of = "correct" if row.get("cost_per") == "correct answer" else ""
-    written = said.bare if bare else partial(said.usd, of=of)
-    return cost(row["cost"], row["cost_least"], row["cost_missing"], written)
-
-
-def cost(value: float | None, least: float | None, missing: str | None, written: Written) -> str:
-    """Return a cost, or what it is at least and what is missing, as dollars are `written`."""
-    return written(value) if least is None else f"≥ {written(least)}, {missing}"
-
-
-def cost_of_many(row: Mapping[str, Any]) -> tuple[str, str]:
-    """Return `cost_of` a row without its unit, and of how many it is: ``1,000`` or ``million``."""
-    return cost_of(row, bare=True), CostUnit.of(row).many
-
-
-def told(what: str, written: str) -> str:
-    """Return a number as it is written, with what it is where that is not known: ``latency unknown``."""
-    return f"{what} {written}" if written == UNKNOWN else written
-
-
-def percent(value: float | None) -> str:
-    """Return a share in 0..1 as ``85.2 %``."""
-    return f"{100 * value:.1f} %" if value is not None and known(value) else NOT_APPLICABLE
-
-
-def count(number: int, one: str, many: str | None = None) -> str:
-    """Return a number with its noun: ``1 passage``, ``3,512 queries``."""
-    several = many or (f"{one[:-1]}ies" if one.endswith("ry") else f"{one}s")
-    return f"{number:,} {one if number == 1 else several}"
-
-
-def weight(size: float) -> str:
-    """Return bytes in words: ``512 bytes``, ``4.6 kB``, ``3.8 MB``."""
-    for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if size >= unit:
-            return f"{size / unit:,.1f} {name}"
-    return count(int(size), "byte")
+__all__ = (
+    "MINUS",
+    "NOT_APPLICABLE",
+    "UNIT",
+    "UNKNOWN",
+    "CostUnit",
+    "Written",
+    "cost",
+    "cost_of",
+    "cost_of_many",
+    "cost_unit",
+    "count",
+    "dollars_of",
+    "duration",
+    "interval",
+    "known",
+    "ms",
+    "percent",
+    "quoted",
+    "sample",
+    "score",
+    "shorten",
+    "signed",
+    "told",
+    "usd",
+    "weight",
+)
 
 
 def more_questions(low: float | None, likely: float | None, high: float | None) -> str:
@@ -124,20 +84,6 @@ def more_questions(low: float | None, likely: float | None, high: float | None) 
     if high is None:
         return f"About {likely:,.0f} questions would show it, at least {low:,.0f}; it may be none."
     return f"Plan for {high:,.0f} questions to show it with 80 % power; {low:,.0f} may do."
-
-
-def sample(n: object) -> str:
-    """Return the number of queries that a mean rests on: ``n = 2,837``, or ``n unknown``.
-
-    Args:
-        n: The number, or the row of a table that holds it, with clusters and cluster_kind where the queries
-            come in groups: ``n = 64 from 25 documents``.
-    """
-    if isinstance(n, Mapping):
-        clusters = n.get("clusters")
-        of = "" if clusters is None else f" from {count(clusters, n['cluster_kind'])}"
-        return f"{sample(n['n'])}{of}"
-    return f"n = {n:,}" if isinstance(n, int) else f"n = {n}" if n is not None else f"n {UNKNOWN}"
 
 
 def escape(text: str) -> str:
@@ -167,8 +113,6 @@ _WORD_JOINER = "\u2060"
 _REPLACED_LATE = re.compile(
     r"://|www\.|@(?=[-\w]+\.[-\w])|:(?=(?:material/)?\w+:)|<?->|<-|-{2,}|[<>~]=", re.IGNORECASE
 )
-
-
 _CALM = re.compile(r"(?![0-9]+[.)] )[^\W_](?:[^\W_]|[ ,.%/·]|[-+](?![-+>]))*")
 
 
@@ -179,25 +123,6 @@ def label(text: str) -> str:
     """
     calm = _CALM.fullmatch(text) is not None and "www." not in text.lower()
     return text if calm else plain(text)
-
-
-def shorten(text: str, length: int = 60) -> str:
-    """Cut a text to a length, with an ellipsis where something was cut."""
-    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
-
-
-def quoted(query_id: str, question: str | None) -> str:
-    """Return a query by its id and the start of its question, where that is known."""
-    start = shorten(" ".join((question or "").split()))
-    return f"{query_id} “{start}”" if start else query_id
-
-
-def duration(seconds: float) -> str:
-    """Return a time as people say it: 40 s, 12 min, 3.5 h, 2.1 d."""
-    for unit, length, most in (("s", 1, 90), ("min", 60, 90), ("h", 3600, 36)):
-        if seconds < most * length:
-            return f"{seconds / length:.{0 if seconds >= 10 * length else 1}f} {unit}"
-    return f"{seconds / 86_400:.1f} d"
 
 
 _FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"

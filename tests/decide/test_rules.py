@@ -3,7 +3,7 @@ import pytest
 
 from core.decide.rules import Constraints, decide
 from core.errors import UnknownNameError
-from core.written import CostUnit
+from core.number_format import CostUnit
 
 COLUMNS = ("run_id", "quality", "quality_low", "quality_high", "latency_ms", "cost", "candidates")
 

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from core.bidi import isolated
 from core.report.render import environment, escaped
 from core.report.tables import Cell, Column, table
-from core.written import isolated
 from tests.stores import HOSTILE
 
 READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])

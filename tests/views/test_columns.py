@@ -5,8 +5,8 @@ from collections import Counter
 import polars as pl
 import pytest
 
+from core.number_format import PER_1K, CostUnit, usd
 from core.views import columns
-from core.written import PER_1K, CostUnit, usd
 
 
 def test_no_name_is_declared_twice():

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.bidi import isolated
 from core.views import text
-from core.written import isolated
 
 NOTHING = (None, math.nan)
 

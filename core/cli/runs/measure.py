@@ -15,6 +15,7 @@ from core.cli.base import Context, complain
 from core.cli.context import BudgetOption, DryRunOption, Format, FormatOption, YesOption, emit
 from core.cli.runs import plan as planning
 from core.errors import InputError, ProviderError, UnknownNameError
+from core.number_format import ms
 from core.pipeline.own.config import Match
 from core.store import Snapshot
 from core.views.run.own import OwnForm, read_params, specification
@@ -22,7 +23,6 @@ from core.views.run.plan import size_of
 from core.views.text import count
 from core.views.workspace.asked import golden_set_of
 from core.views.workspace.scope import Latency, Scope
-from core.written import ms
 
 
 @runs.coded

@@ -21,7 +21,7 @@ from core.golden.questions.drafts import Draft, Material, Quote
 from core.golden.questions.overlap import overlap
 from core.pipeline.index.terms import Analyzer
 from core.records import JsonMap
-from core.written import toml_text
+from core.toml_text import toml_text
 
 CORPUS, QUERIES, QUOTES = "corpus.jsonl", "queries.jsonl", "quotes.csv"
 EVALUATION, ABOUT = "evaluation.toml", "set.json"

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
+from core.bidi import upright
 from core.golden.questions.drafts import Draft, Material, Quote, generator, sampled
 from core.pipeline.index.terms import tokenise
-from core.written import upright
 
 KNOWN_ITEM, HEADINGS = "known-item", "headings"
 NOISE = 0.2  # Share of the collection's language model in the mixture (ours)

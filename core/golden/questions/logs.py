@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from core.bidi import upright
 from core.errors import InputError
 from core.golden.questions.drafts import LOG, Draft, generator
 from core.golden.questions.masking import mask
@@ -24,7 +25,6 @@ from core.importers.read.tabular import kind_of, read_table
 from core.importers.read.text import no_column, whole
 from core.pipeline.index.terms import Analyzer
 from core.pipeline.sweep.sources import Shelf, on_shelf
-from core.written import upright
 
 Floats = NDArray[np.float64]
 HEAD, TAIL = "head", "tail"

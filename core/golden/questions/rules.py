@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 
 from rapidfuzz import fuzz, process
 
+from core.bidi import upright
 from core.golden.questions.drafts import KINDS, LOG, UNANSWERABLE, Draft, Material, Quote
 from core.pipeline.index.terms import Analyzer
-from core.written import upright
 
 NOT_IN_TEXT = "quote not in the text"
 NEAR_COPY = "near copy"

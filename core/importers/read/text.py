@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from core.bidi import CONTROLS
 from core.errors import InputError
-from core.written import CONTROLS
 
 if TYPE_CHECKING:
     from core.importers.read.member import Member

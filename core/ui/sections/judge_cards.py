@@ -10,6 +10,7 @@ from typing import Any
 
 import streamlit as st
 
+from core.bidi import upright
 from core.errors import ClqError
 from core.golden.book import Book, Item, Queue
 from core.golden.by_hand import CORRECTNESS, OF_FIVE, RUBRIC, set_of
@@ -24,7 +25,6 @@ from core.views.golden.judging import Card, Opinion
 from core.views.pages import PAGES, SECTION
 from core.views.queries.one_query import shown_text
 from core.views.text import plain
-from core.written import upright
 
 Change = Callable[[float | None], object]  # What a keystroke does, given the seconds spent on the card
 LEAVING, NEXT = "_queue_left", "_next_queue"

@@ -11,6 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.errors import ClqError
+from core.number_format import ms
 from core.pipeline.own.endpoint import presets
 from core.pipeline.own.trial import Trial, try_query
 from core.pipeline.sweep import load
@@ -24,7 +25,6 @@ from core.views.run.form import stored
 from core.views.run.own import MATCHES, OwnForm, about_words, read_params, specification
 from core.views.run.works import EVALUATION
 from core.views.text import plain
-from core.written import ms
 
 FUNCTION, ENDPOINT = "a Python function", "an HTTP endpoint"
 INTRO = (

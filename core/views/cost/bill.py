@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 import polars as pl
 
+from core.number_format import CostUnit
 from core.prices import MS_PER_HOUR, Price, PriceBook
 from core.prices.calculator import RANGE, CostBreakdown, CostInputs, CostLine, Swing, calculator, tornado
 from core.records import Basis
 from core.tables import schema
 from core.views import text, theme
 from core.views.cost.words import BUYS, buying, moved, share_of, swung
-from core.written import CostUnit
 
 PAPER_BOOK = "clq-paper"
 PAPER_TOKENS = 500  # Tokens per candidate and per chunk in the paper's tables

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from core.choices import declared
+from core.number_format import CostUnit
 from core.prices import PriceBook, load_books
 from core.prices.calculator import INDEX_KINDS, NO_INDEX, USUAL, CostInputs
 from core.views import text
@@ -20,7 +21,6 @@ from core.views.cost.bill import PAPER_BOOK, PAPER_TOKENS
 from core.views.cost.stack import NONE, Start, basis_by_stage, filled, models, recorded, start_from
 from core.views.keep import keep
 from core.views.workspace.view import View
-from core.written import CostUnit
 
 TYPED = "no stack: type the amounts"
 FIRST = replace(USUAL, embedder="voyage-3.5", reranker="rerank-2.5")

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from core.choices import declared
+from core.number_format import CostUnit, usd_apart
 from core.prices import Price, PriceBook
 from core.prices.calculator import CostBreakdown, CostInputs, Swing
 from core.views import text
-from core.written import CostUnit, usd_apart
 
 if TYPE_CHECKING:
     from core.views.cost.bill import CostView

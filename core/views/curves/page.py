@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 import polars as pl
 
 from core.metrics import REGISTRY, Measure, aggregate
+from core.number_format import PER_1K, CostUnit
 from core.records import stack_label
 from core.stats.means import mean_interval
 from core.store import Snapshot
@@ -22,7 +23,6 @@ from core.views.workspace.costs import basis
 from core.views.workspace.pools import stack_of
 from core.views.workspace.scope import Quality
 from core.views.workspace.scores import Evidence, evidence, furthest
-from core.written import PER_1K, CostUnit
 
 MAX_DEPTH = 200
 BESIDE = ("RA-nWG", "N-Recall4+", "N-Recall5", "Precision4+", "Harm", "Hole", "Hit")

@@ -24,6 +24,7 @@ from plotly.utils import PlotlyJSONEncoder
 from core.decide.axes import BESIDE, COST, LATENCY, QUALITY, Axis
 from core.decide.pareto import undominated
 from core.decide.rules import Constraints, Decision
+from core.number_format import UNIT
 from core.tables import remembered
 from core.views import theme
 from core.views.decision import overlay
@@ -42,7 +43,6 @@ from core.views.decision.marks import (
 )
 from core.views.workspace.beside import measure_of
 from core.views.workspace.scope import Latency, Quality
-from core.written import UNIT
 
 HEIGHT = 360
 ALIKE = ("latency_ms", "cost", "cost_least", "quality", *(axis.column for axis in BESIDE), "reranker")

@@ -11,11 +11,11 @@ import numpy as np
 import polars as pl
 
 from core.decide.axes import COST, LATENCY, QUALITY, Axis, Floats, axes
+from core.number_format import MOST_DOLLARS, CostUnit, dollars_per_1k
 from core.tables import remembered
 from core.views.text import cost_unit
 from core.views.workspace.beside import measure_of
 from core.views.workspace.scope import Latency, Quality
-from core.written import MOST_DOLLARS, CostUnit, dollars_per_1k
 
 NO_LIMIT = "no limit"
 LARGEST = MOST_DOLLARS

@@ -11,9 +11,9 @@ import polars as pl
 
 from core.records import Batch
 from core.store import Snapshot, Store, Writer
+from core.toml_text import toml_text
 from core.views.run.paid import closing, fact, listed, press, without_price
 from core.views.text import count, usd
-from core.written import toml_text
 
 if TYPE_CHECKING:  # the engines take a second to load
     from core.diagnostics.names.job import NamesPlan

@@ -11,11 +11,11 @@ import polars as pl
 
 from core.store import Snapshot
 from core.tables import schema
+from core.toml_text import toml, toml_text
 from core.views.golden.spread import spread_of
 from core.views.library.export import StoreShelf
 from core.views.run.paid import closing, dollars, fact, listed, now, press
 from core.views.text import count, score
-from core.written import toml, toml_text
 
 if TYPE_CHECKING:  # the engines take a second to load
     from core.golden.questions.folder import QuestionSet

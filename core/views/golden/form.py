@@ -18,10 +18,10 @@ import polars as pl
 from core.records import Batch
 from core.store import Snapshot, Store
 from core.tables import Frame
+from core.toml_text import toml_text
 from core.views.library.export import StoreShelf
 from core.views.run.paid import closing, embedders, fact, listed, now, press
 from core.views.text import count, usd
-from core.written import toml_text
 
 if TYPE_CHECKING:  # the engines take a second to load
     from core.golden.job import GoldenJob

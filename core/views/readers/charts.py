@@ -8,10 +8,10 @@ from typing import Any
 import plotly.graph_objects as go
 import polars as pl
 
+from core.number_format import PER_1K, CostUnit
 from core.views import text, theme
 from core.views.readers.data import SENT
 from core.views.text import MINUS, known
-from core.written import PER_1K, CostUnit
 
 _LOOKS: Mapping[str, tuple[str, str]] = {
     "top_k": (theme.OKABE_ITO[0], "solid"),

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 import polars as pl
 
 from core.answers import CLOSED_BOOK, TOP_K, share
+from core.number_format import PER_1K, CostUnit
 from core.readers.curves import CURVE
 from core.readers.dose import (
     HARMFUL,
@@ -31,7 +32,6 @@ from core.views.readers.charts import points
 from core.views.workspace.answers import TRIAL
 from core.views.workspace.clusters import groups
 from core.views.workspace.view import View
-from core.written import PER_1K, CostUnit
 
 NOTHING = (
     "What a harmful passage does to answers is not known: no answers here come from rankings with grades."

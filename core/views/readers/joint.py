@@ -10,6 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
+from core.number_format import PER_1K, CostUnit
 from core.prices import PriceBook
 from core.readers.curves import per_correct
 from core.store import Snapshot
@@ -22,7 +23,6 @@ from core.views.workspace.query_sets import among
 from core.views.workspace.scope import Quality, Scope
 from core.views.workspace.scores import evidence, mean
 from core.views.workspace.stacks import runs_in
-from core.written import PER_1K, CostUnit
 
 _ONE = ("run_id", "k")
 

@@ -21,8 +21,8 @@ from core.pipeline.sweep.model import CollectionSource
 from core.pipeline.sweep.problems import Problem
 from core.records import JsonMap, Origin, canonical_json
 from core.store import Snapshot
+from core.toml_text import toml_text
 from core.views.workspace.scope import Scope
-from core.written import toml_text
 
 WORKSPACE = "this workspace"
 # Slots of the session, each with the workspace where it was chosen, as it means nothing in another: the

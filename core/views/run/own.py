@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from core.number_format import ms
 from core.pipeline.own.config import Match
 from core.pipeline.own.passages import Way
 from core.records import JsonMap
+from core.toml_text import toml, toml_text
 from core.views.text import count
-from core.written import ms, toml, toml_text
 
 MATCHES: Mapping[Match, str] = {
     "ids": "ids or texts", "places": "ids, texts, places", "headings": "also headings",

@@ -12,6 +12,7 @@ import polars as pl
 from core.decide.axes import quality_axis
 from core.decide.marginal import GAIN, marginal, reranker_scaling
 from core.decide.ties import JITTER_MS
+from core.number_format import PER_1K, CostUnit
 from core.stats.intervals import Sample, paired_rows
 from core.stats.significance import Setup, bounds
 from core.store import Snapshot
@@ -22,7 +23,6 @@ from core.views.workspace.pools import stack_of
 from core.views.workspace.samples import joint_sample
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.stacks import runs_in
-from core.written import PER_1K, CostUnit
 
 Per = Literal["100 ms", "$1"]
 PER: dict[Per, str] = {"100 ms": "per_100_ms", "$1": "per_usd"}

@@ -19,6 +19,7 @@ from core.decide.marginal import COMPONENTS
 from core.decide.rules import Constraints, Rule, decide
 from core.decide.ties import Paired
 from core.errors import InputError, UnknownNameError
+from core.number_format import PER_1K, UNIT, CostUnit, dollars_per_1k
 from core.prices import PriceBook
 from core.store import Snapshot
 from core.tables import schema
@@ -29,7 +30,6 @@ from core.views.workspace.latencies import latencies
 from core.views.workspace.scope import Latency, Quality, Scope
 from core.views.workspace.scores import furthest
 from core.views.workspace.stacks import runs_in, stack_table
-from core.written import PER_1K, UNIT, CostUnit, dollars_per_1k
 
 MEASURES = (Quality("N-Recall4+", 10), Quality("RA-nWG", 10), Quality("RA-nWG", 30))  # The paper's columns
 ORDER = ("Baseline", "Cost saver", "Quality push", "Efficient small-dim", "High-K check")

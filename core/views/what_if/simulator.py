@@ -27,6 +27,7 @@ from core.decide.routing import (
     outcome,
 )
 from core.decide.ties import JITTER_MS
+from core.number_format import PER_1K, CostUnit
 from core.records import Basis
 from core.views import text, theme
 from core.views.what_if.bounds import Bounds
@@ -34,7 +35,6 @@ from core.views.what_if.families import Signal
 from core.views.what_if.routing import Routable
 from core.views.what_if.words import details, own_unit, sentence
 from core.views.workspace.scope import Quality
-from core.written import PER_1K, CostUnit
 
 NAMES = {
     "routed": "routed, cross-validated",

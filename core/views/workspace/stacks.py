@@ -13,8 +13,10 @@ import numpy as np
 import polars as pl
 
 from core.axes import params_words
+from core.bidi import CONTROLS
 from core.metrics import Measure, ratio_of_means
 from core.metrics.engine import to_depth
+from core.number_format import UNIT
 from core.prices import PriceBook
 from core.records import Origin
 from core.stats.means import mean_interval
@@ -42,7 +44,6 @@ from core.views.workspace.scores import (
     unperturbed,
 )
 from core.views.workspace.units import WHOLE, searched_whole
-from core.written import CONTROLS, UNIT
 
 LEAST_JUDGED = 0.1
 """Share of what could be judged of a Top-K that some stack must have for a decision (metrics.md §9)."""
@@ -154,7 +155,7 @@ def stack_table(
         worst, or the best, grade), what stands beside it (`core.views.workspace.beside`), latency_ms with
         interval, n, basis and note, calls (retrievals per query of a pipeline that reports them, mean), the
         columns of `lacks`, `costs`, `core.views.workspace.latencies.jitters` and
-        `core.views.workspace.stacks.prompts`, and how its costs are said (`core.written.UNIT`).
+        `core.views.workspace.stacks.prompts`, and how its costs are said (`core.number_format.UNIT`).
     """
     table = runs = runs_in(snapshot, scope)
     for part in (

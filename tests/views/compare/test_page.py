@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import permutation_test
 
 from core.decide.axes import cost_axis
+from core.number_format import CostUnit
 from core.stats.significance import Setup
 from core.store import Snapshot
 from core.views.compare import data as compare
@@ -20,7 +21,6 @@ from core.views.compare.charts import forest, scatter
 from core.views.compare.sides import SAME, sides
 from core.views.queries.data import query_table
 from core.views.workspace.scope import Latency, Quality, Scope
-from core.written import CostUnit
 from tests.stores import HOSTILE, Lab
 from tests.views.made import LAB, table
 

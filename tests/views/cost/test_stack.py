@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from core.importers.formats.published import published_batch
+from core.number_format import PER_1K, CostUnit
 from core.prices import load_books
 from core.prices.calculator import CostInputs
 from core.store import Store
@@ -16,7 +17,6 @@ from core.tables import frame
 from core.views.cost import words
 from core.views.cost.bill import cost
 from core.views.cost.stack import NONE, Amount, Start, basis_by_stage, recorded, start_from
-from core.written import PER_1K, CostUnit
 
 BOOKS = load_books()
 LIST = BOOKS["list"]

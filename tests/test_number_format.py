@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.written import PER_1K, UNIT, CostUnit, digits_apart, dollars_per_1k, usd, usd_apart
+from core.number_format import PER_1K, UNIT, CostUnit, digits_apart, dollars_per_1k, usd, usd_apart
 
 MILLION = CostUnit(million=True)
 COSTS = st.floats(1e-9, 1e4).map(lambda cost: float(f"{cost:.6g}"))

@@ -1,72 +1,17 @@
-"""How values are written: numbers for people, TOML, and text of others without marks that turn it round.
-
-A name may hold characters that turn everything behind them (U+202E and its kin), and a name in Hebrew or
-Arabic draws the figures that follow it to its own side. So names are shown without such characters, and what
-is written from right to left is shown as an island (Unicode Standard Annex 9: FSI and PDI).
-"""
+"""Numbers as people read them: fixed decimals, units, costs, intervals; unknown is written as unknown."""
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import date
 from decimal import Decimal
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
-CONTROLS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-"""The characters that say in which direction to read, as the inside of a regular expression's class."""
-_CONTROLS = re.compile(f"[{CONTROLS}]")
-_LETTERS = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff"
-_ISLAND = re.compile(rf"[{_LETTERS}](?:[{_LETTERS}\s'’-]*[{_LETTERS}])?")
-
-
-def upright(text: str) -> str:
-    """Return a text of others without the characters that say in which direction to read."""
-    return text if text.isascii() else _CONTROLS.sub("", text)
-
-
-def isolated(text: str) -> str:
-    """Return `upright`, and every stretch that reads from right to left an island in the line."""
-    return text if text.isascii() else _ISLAND.sub("\u2068\\g<0>\u2069", upright(text))
-
-
-def escaped(json: str) -> str:
-    """Return JSON that says the same with such characters written as numbers."""
-    return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", json)
-
-
-def toml(value: object) -> str:
-    """Return a text, number, date, truth, list or table of them as TOML writes it, in one line."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, float):
-        return repr(value)
-    if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{toml(str(key))} = {toml(inner)}' for key, inner in value.items())} }}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(toml, value))}]"
-    # a JSON string is a TOML string, but for the one control character that JSON leaves as it is
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def toml_text(*tables: tuple[str, Mapping[str, object]]) -> str:
-    """Return tables as TOML, each under its name in brackets, the first without one.
-
-    What is empty is not said.
-    """
-    blocks = []
-    for table, keys in tables:
-        lines = [f"{key} = {toml(value)}" for key, value in keys.items() if value not in (None, "")]
-        if lines:
-            blocks.append("\n".join([*([f"[{table}]"] if table else []), *lines, ""]))
-    return "\n".join(blocks)
-
+import polars as pl
 
 UNKNOWN = "unknown"
 NOT_APPLICABLE = "–"
@@ -236,3 +181,115 @@ MOST_DOLLARS = 1e9
 PER_1K = CostUnit()
 """Dollars per 1,000, as files and commands have them."""
 _OF_THOUSAND = re.compile(r"\b1k\b")
+
+
+Written = Callable[[float | None], str]
+"""What writes a number as people read it."""
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """Return an interval of qualities, `` [0.750, 0.850]`` with a leading blank; empty when there is none."""
+    if low is None or high is None or not (known(low) and known(high)):
+        return ""
+    return f" [{score(low)}, {score(high)}]"
+
+
+def signed(value: float, written: Callable[[float], str] = score) -> str:
+    """Return a difference with its sign: ``+0.031``, ``−0.500``; none where it is written as 0."""
+    shown = written(abs(value))
+    return shown if shown == written(0.0) else f"{MINUS if value < 0 else '+'}{shown}"
+
+
+def cost_unit(table: pl.DataFrame) -> CostUnit:
+    """Return how a table of stacks says its costs: as it says, else as suits them."""
+    if table.height and set(UNIT) <= set(table.columns):
+        return CostUnit.of(table.select(UNIT).row(0, named=True))
+    known = [name for name in ("cost", "cost_least") if name in table.columns]
+    return CostUnit.among(cost for name in known for cost in table[name])
+
+
+def dollars_of(table: pl.DataFrame) -> Written:
+    """Return what writes costs as those of a table of stacks are said, with their unit."""
+    per = table["cost_per"].first() if "cost_per" in table.columns and table.height else None
+    return partial(cost_unit(table).usd, of="correct" if per == "correct answer" else "")
+
+
+def cost_of(row: Mapping[str, Any], *, bare: bool = False) -> str:
+    """Return the cost of a row of the stack table, in its unit.
+
+    ``≥ $1.25 / 1k, embedding not priced`` where a stage of it is not known.
+
+    Args:
+        bare: Without the unit, which stands elsewhere.
+    """
+    said = CostUnit.of(row)
+    of = "correct" if row.get("cost_per") == "correct answer" else ""
+    written = said.bare if bare else partial(said.usd, of=of)
+    return cost(row["cost"], row["cost_least"], row["cost_missing"], written)
+
+
+def cost(value: float | None, least: float | None, missing: str | None, written: Written) -> str:
+    """Return a cost, or what it is at least and what is missing, as dollars are `written`."""
+    return written(value) if least is None else f"≥ {written(least)}, {missing}"
+
+
+def cost_of_many(row: Mapping[str, Any]) -> tuple[str, str]:
+    """Return `cost_of` a row without its unit, and of how many it is: ``1,000`` or ``million``."""
+    return cost_of(row, bare=True), CostUnit.of(row).many
+
+
+def told(what: str, written: str) -> str:
+    """Return a number as it is written, with what it is where that is not known: ``latency unknown``."""
+    return f"{what} {written}" if written == UNKNOWN else written
+
+
+def percent(value: float | None) -> str:
+    """Return a share in 0..1 as ``85.2 %``."""
+    return f"{100 * value:.1f} %" if value is not None and known(value) else NOT_APPLICABLE
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun: ``1 passage``, ``3,512 queries``."""
+    several = many or (f"{one[:-1]}ies" if one.endswith("ry") else f"{one}s")
+    return f"{number:,} {one if number == 1 else several}"
+
+
+def weight(size: float) -> str:
+    """Return bytes in words: ``512 bytes``, ``4.6 kB``, ``3.8 MB``."""
+    for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if size >= unit:
+            return f"{size / unit:,.1f} {name}"
+    return count(int(size), "byte")
+
+
+def sample(n: object) -> str:
+    """Return the number of queries that a mean rests on: ``n = 2,837``, or ``n unknown``.
+
+    Args:
+        n: The number, or the row of a table that holds it, with clusters and cluster_kind where the queries
+            come in groups: ``n = 64 from 25 documents``.
+    """
+    if isinstance(n, Mapping):
+        clusters = n.get("clusters")
+        of = "" if clusters is None else f" from {count(clusters, n['cluster_kind'])}"
+        return f"{sample(n['n'])}{of}"
+    return f"n = {n:,}" if isinstance(n, int) else f"n = {n}" if n is not None else f"n {UNKNOWN}"
+
+
+def shorten(text: str, length: int = 60) -> str:
+    """Cut a text to a length, with an ellipsis where something was cut."""
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+
+
+def quoted(query_id: str, question: str | None) -> str:
+    """Return a query by its id and the start of its question, where that is known."""
+    start = shorten(" ".join((question or "").split()))
+    return f"{query_id} “{start}”" if start else query_id
+
+
+def duration(seconds: float) -> str:
+    """Return a time as people say it: 40 s, 12 min, 3.5 h, 2.1 d."""
+    for unit, length, most in (("s", 1, 90), ("min", 60, 90), ("h", 3600, 36)):
+        if seconds < most * length:
+            return f"{seconds / length:.{0 if seconds >= 10 * length else 1}f} {unit}"
+    return f"{seconds / 86_400:.1f} d"
