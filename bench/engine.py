@@ -23,11 +23,11 @@ from ranx import Qrels, Run, evaluate
 from bench import metrics_speed
 from bench.cpu import faster, least_cpu
 from bench.rankings import DEPTH, QUERIES, RUN_IDS, RUNS, SIX, fill, synthesise, write_trec
+from core.analysis.scoring_files import every_k, evidence_of
+from core.analysis.workspace.scores import evidence
 from core.importers import Options, load
 from core.store import Store
 from core.store.read.graded import forget
-from core.views.scoring_files import every_k, evidence_of
-from core.views.workspace.scores import evidence
 
 RANX = ["ndcg@10", "map", "mrr", "precision@10", "recall@100", "ndcg@100"]
 

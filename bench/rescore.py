@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from bench.cpu import TRIES, faster
+from core.analysis.workspace.scores import at_cutoff, mean, of_graded
 from core.metrics import Measure
 from core.store import Graded
-from core.views.workspace.scores import at_cutoff, mean, of_graded
 
 STACKS, QUERIES, DEPTH, K = 1_000, 200, 100, 10
 LIMIT_S = 0.3

@@ -25,15 +25,15 @@ import polars as pl
 from bench.children import Case, Found, in_a_process, memory, peak_gib
 from bench.cpu import faster
 from bench.rankings import SIX
+from core.analysis.per_query import query_table
+from core.analysis.scoring_files import in_parts
+from core.analysis.workspace.narrow import narrow
+from core.analysis.workspace.scope import Latency, Quality, Scope
 from core.importers import Options
 from core.paths import PRICES
 from core.prices import DEFAULT_BOOK, load_books
 from core.store import Snapshot, Store
 from core.views.add.imports import bring, read_into
-from core.views.queries.data import query_table
-from core.views.scoring_files import in_parts
-from core.views.workspace.narrow import narrow
-from core.views.workspace.scope import Latency, Quality, Scope
 
 SMALLEST, ROWS = 2_000_000, 20_000_000
 QUERIES, DEPTH, OFFERED, JUDGED, CORPUS = 1_000, 1_000, 2_000, 150, 5_000_000

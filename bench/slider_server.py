@@ -16,6 +16,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from core.analysis.workspace.scope import Latency, Quality, Scope
+from core.analysis.workspace.stacks import stack_table
+from core.analysis.workspace.view import View
 from core.decide.beliefs import beliefs
 from core.decide.joint import JointSample
 from core.decide.rules import Constraints
@@ -25,9 +28,6 @@ from core.prices import DEFAULT_BOOK, load_books
 from core.store import Store
 from core.views.decision.chart import pareto
 from core.views.decision.words import answer
-from core.views.workspace.scope import Latency, Quality, Scope
-from core.views.workspace.stacks import stack_table
-from core.views.workspace.view import View
 from tests import many_stacks
 
 STACKS, QUERIES, DELTA = 10_000, 64, 0.01

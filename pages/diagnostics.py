@@ -1,5 +1,6 @@
 import streamlit as st
 
+from core.analysis.workspace.view import View
 from core.diagnostics.names.bundles import LANGUAGES
 from core.store import Snapshot
 from core.ui import door, work
@@ -10,7 +11,6 @@ from core.views.diagnostics.sections import figures
 from core.views.run.paid import embedders
 from core.views.run.works import NAMES
 from core.views.text import plain
-from core.views.workspace.view import View
 
 
 def measuring(view: View) -> None:

@@ -1,5 +1,6 @@
 import streamlit as st
 
+from core.analysis.workspace.view import View
 from core.stats.judges import Policy
 from core.ui import cache, door
 from core.ui.draw import draw_page
@@ -9,7 +10,6 @@ from core.views.golden.judges import POLICIES
 from core.views.golden.sections import compared, judges_of
 from core.views.pages import PAGES, SECTION
 from core.views.text import plain
-from core.views.workspace.view import View
 
 
 def merge(view: View) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from core.analysis.workspace.question import Question
 from core.choices import declared
 from core.importers import FORMATS
 from core.metrics import REGISTRY
@@ -17,7 +18,6 @@ from core.paths import DATA, ROOT
 from core.prices.calculator import CostInputs
 from core.ui.state import SETTINGS
 from core.views.pages import PAGES
-from core.views.workspace.question import Question
 
 CHOICES = (CostInputs, Question)
 """Dataclasses whose fields declare choices."""
@@ -143,7 +143,7 @@ def test_an_axis_with_a_step_of_its_own_is_its_key_its_methods_and_its_step():
 def test_a_limit_beside_the_quality_is_its_axis_its_source_its_column_and_its_type():
     assert naming(r"refusal_rate\b|\bREFUSING\b", "core", "pages") == {
         "core/api/workspace.py", "core/decide/axes.py", "core/views/columns.py",
-        "core/views/workspace/beside.py",
+        "core/analysis/workspace/beside.py",
     }  # fmt: skip
 
 

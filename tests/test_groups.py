@@ -16,6 +16,12 @@ from typer.testing import CliRunner
 
 import core as clq
 from core.agents.answers import Answers
+from core.analysis.sides import sides
+from core.analysis.workspace.clusters import groups
+from core.analysis.workspace.latencies import latencies
+from core.analysis.workspace.people import corrected_means
+from core.analysis.workspace.scope import Latency
+from core.analysis.workspace.stacks import runs_in
 from core.answers import BY_PEOPLE
 from core.api.decision import Decision
 from core.api.workspace import Workspace
@@ -27,13 +33,7 @@ from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.stats.means import mean_interval
 from core.store import Store
 from core.tables import frame
-from core.views.compare.sides import sides
 from core.views.pages import PAGES
-from core.views.workspace.clusters import groups
-from core.views.workspace.latencies import latencies
-from core.views.workspace.people import corrected_means
-from core.views.workspace.scope import Latency
-from core.views.workspace.stacks import runs_in
 
 QUERIES, DOCUMENTS, RUNS, PASSAGES = 40, 10, 4, 30
 OF = {f"q{at:02}": f"d{at % DOCUMENTS}.md" for at in range(QUERIES)}

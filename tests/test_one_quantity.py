@@ -14,9 +14,9 @@ import polars as pl
 import pytest
 
 import core as clq
+from core.analysis import sides
 from core.api.decision import Decision
 from core.stats.significance import Setup
-from core.views.compare import sides
 from core.views.pages import PAGES
 from tests.pipeline import cranfield
 from tests.shared import once

@@ -11,14 +11,14 @@ from typing import Any
 import polars as pl
 
 from core.agents.small import NOTICE, ROWS, Small, number, small, untrusted
+from core.analysis.workspace.clusters import one_known
+from core.analysis.workspace.view import View
 from core.api.decision import Decision
 from core.api.store import Results
 from core.api.workspace import Workspace, loading
 from core.errors import InputError, UnknownNameError
 from core.views.decision.near import kind, sentence, way_in
 from core.views.pages import PAGES
-from core.views.workspace.clusters import one_known
-from core.views.workspace.view import View
 
 _NEAR = 3  # Near misses beside a decision
 _WORST = 20  # Queries of a list at most

@@ -14,12 +14,12 @@ from core import __version__
 from core.agents.answers import Answers, Limits
 from core.agents.small import ROWS, Small
 from core.agents.writes import Writes
+from core.analysis.workspace.scope import Percentile
 from core.choices import declared
 from core.decide.axes import HARM, Beside
 from core.errors import ClqError
 from core.extras import needed
 from core.paths import DOCS, PACKAGE
-from core.views.workspace.scope import Percentile
 
 REQUIREMENTS = "requirements-mcp.txt"
 SKILL = PACKAGE / "agents" / "SKILL.md"

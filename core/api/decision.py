@@ -17,10 +17,10 @@ from core.tables import schema
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+    from core.analysis.workspace.view import View
     from core.report.data import Verdict
     from core.report.gate import Held
     from core.views.blocks import Block
-    from core.views.workspace.view import View
 
 DASHBOARD = "http://localhost:8501/"
 _NEAR = schema(
@@ -103,8 +103,8 @@ class Decision(Shown):
     @property
     def confidence(self) -> Confidence | None:
         """How sure the choice is; None where nothing was chosen."""
+        from core.analysis.workspace.sure import draws  # noqa: PLC0415
         from core.views.decision.words import sure_words  # noqa: PLC0415
-        from core.views.workspace.sure import draws  # noqa: PLC0415
 
         verdict, row = self.verdict, self.verdict.decision.chosen
         if row is None:

@@ -19,8 +19,8 @@ from core.views.pages import PAGES
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+    from core.analysis.workspace.view import Place
     from core.report.page import Said
-    from core.views.workspace.view import Place
 
 Choices = Mapping[str, object]
 """Answers to what a section asks, by its key in an address: one each, or a list of several."""

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from core.analysis.workspace.asked import golden_set_of
 from core.api.results import Measured
 from core.errors import BudgetError, InputError
 from core.jobs import asked_to_stop
@@ -31,7 +32,6 @@ from core.views.run import into
 from core.views.run.bar import progressing
 from core.views.run.own import OwnForm, specification
 from core.views.run.works import EVALUATION
-from core.views.workspace.asked import golden_set_of
 
 _PLAIN = re.compile(r"[A-Za-z_]\w*")
 

@@ -58,7 +58,7 @@ class Results(Shown):
     @property
     def workspaces(self) -> tuple[str, ...]:
         """Its collections, those with runs of one's own first."""
-        from core.views.workspace.choices import workspaces  # noqa: PLC0415
+        from core.analysis.workspace.choices import workspaces  # noqa: PLC0415
 
         return tuple(workspaces(self.store.read()))
 

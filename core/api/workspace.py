@@ -21,15 +21,15 @@ from core.views.columns import Column
 from core.views.text import count
 
 if TYPE_CHECKING:
+    from core.analysis.workspace.query_sets import LeastJudged
+    from core.analysis.workspace.scope import LatencyScope, Per, Percentile
+    from core.analysis.workspace.view import View
     from core.api.results import Measured
     from core.decide.rules import Rule
     from core.prices import PriceBook
     from core.records import Origin
     from core.stats.latency import Generation
     from core.store import Snapshot, Store
-    from core.views.workspace.query_sets import LeastJudged
-    from core.views.workspace.scope import LatencyScope, Per, Percentile
-    from core.views.workspace.view import View
 
 
 class Asked(TypedDict, total=False):
@@ -112,8 +112,8 @@ class Workspace(Shown):
         Raises:
             UnknownNameError: If a measure or a run does not exist.
         """
-        from core.views.scoring_stored import score_stored  # noqa: PLC0415
-        from core.views.workspace.scope import resolve_runs  # noqa: PLC0415
+        from core.analysis.scoring_stored import score_stored  # noqa: PLC0415
+        from core.analysis.workspace.scope import resolve_runs  # noqa: PLC0415
 
         snapshot = self._snapshot()
         known = snapshot.runs(self.name)
@@ -161,9 +161,9 @@ class Workspace(Shown):
             section: Its name; None = the first.
             choices: Answers to what the section asks, by key.
         """
+        from core.analysis.workspace.asked import place_of  # noqa: PLC0415
+        from core.analysis.workspace.question import Question  # noqa: PLC0415
         from core.api.pages import page_of, reads_results  # noqa: PLC0415
-        from core.views.workspace.asked import place_of  # noqa: PLC0415
-        from core.views.workspace.question import Question  # noqa: PLC0415
 
         if reads_results(name):
             return page_of(self._view({}), name, section, choices)
@@ -185,10 +185,10 @@ class Workspace(Shown):
             InputError: If it is no record, or one that chose nothing.
             NothingKnownError: If no stack is known on what a limit asks for.
         """
+        from core.analysis.workspace.asked import asked_of  # noqa: PLC0415
+        from core.analysis.workspace.question import Question  # noqa: PLC0415
         from core.report.data import verdict  # noqa: PLC0415
         from core.report.gate import Held, asked_again, record_of, waived  # noqa: PLC0415
-        from core.views.workspace.asked import asked_of  # noqa: PLC0415
-        from core.views.workspace.question import Question  # noqa: PLC0415
 
         was, snapshot = record_of(Path(record)), self._snapshot()
         question = asked_again(was, Question(), snapshot, ())
@@ -251,8 +251,8 @@ class Workspace(Shown):
         return books[name]
 
     def _view(self, given: Mapping[str, object]) -> View:
-        from core.views.workspace.asked import asked_of  # noqa: PLC0415
-        from core.views.workspace.question import Question  # noqa: PLC0415
+        from core.analysis.workspace.asked import asked_of  # noqa: PLC0415
+        from core.analysis.workspace.question import Question  # noqa: PLC0415
 
         question = asked(Question, {"collection": self.name, "golden_set": self.golden_set, **given})
         return asked_of(question, self.store.read(question.revision), self._book(question.prices))

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import polars as pl
 import typer
 
+from core.analysis.workspace.scope import Scope, resolve_runs
 from core.cli.base import Context
 from core.cli.context import Format, FormatOption, emit, lay
 from core.cli.options import options
 from core.errors import UnknownNameError
 from core.prices import DEFAULT_BOOK, PriceBook
 from core.prices.calculator import INDEX_KINDS, NO_INDEX, USUAL, CostInputs
-from core.views.workspace.scope import Scope, resolve_runs
 
 if TYPE_CHECKING:
+    from core.analysis.stack_cost import Start
     from core.views.cost.sections import Priced
-    from core.views.cost.stack import Start
 
 Paper = Literal["rerank", "generator"]  # Tables of the CLQ paper (§3.2.1)
 
@@ -46,8 +46,9 @@ def run(
 ) -> None:
     """Work out a bill: units, price and dollars by stage, each with how its amount is known."""
     # Here because the charts' library takes long to load, which no other command should wait for.
+    from core.analysis import stack_cost as stack  # noqa: PLC0415
     from core.report.plain import pieces  # noqa: PLC0415
-    from core.views.cost import bill, sections, stack  # noqa: PLC0415
+    from core.views.cost import bill, sections  # noqa: PLC0415
 
     context: Context = ctx.obj
     books = context.books()
@@ -81,8 +82,8 @@ def _known(given: Mapping[str, object], offered: Mapping[str, tuple[str, ...]]) 
 
 def _recorded(context: Context, name: str, book: PriceBook) -> tuple[Start, pl.DataFrame]:
     """Return what the calculator takes from a run, and what that recorded, priced."""
-    from core.views.cost.stack import recorded, start_from  # noqa: PLC0415
-    from core.views.workspace.stacks import runs_in  # noqa: PLC0415
+    from core.analysis.stack_cost import recorded, start_from  # noqa: PLC0415
+    from core.analysis.workspace.stacks import runs_in  # noqa: PLC0415
 
     snapshot = context.store().read()
     runs = snapshot.runs()

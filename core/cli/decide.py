@@ -24,8 +24,8 @@ from core.files import write_text
 from core.importers.read.text import shown
 
 if TYPE_CHECKING:
+    from core.analysis.workspace.view import View
     from core.report.data import Verdict
-    from core.views.workspace.view import View
 
 
 FAILED = 4  # Exit code of a decision that no longer holds
@@ -93,6 +93,10 @@ def run(
 
 
 def _print(view: View, outcome: Verdict) -> None:
+    from core.analysis.workspace.clusters import one_known  # noqa: PLC0415
+    from core.analysis.workspace.latencies import jitter_words  # noqa: PLC0415
+    from core.analysis.workspace.noise import refusal  # noqa: PLC0415
+    from core.analysis.workspace.sure import draws  # noqa: PLC0415
     from core.report.data import judge_noise  # noqa: PLC0415
     from core.report.plain import pieces  # noqa: PLC0415
     from core.report.words import noise_words  # noqa: PLC0415
@@ -100,10 +104,6 @@ def _print(view: View, outcome: Verdict) -> None:
     from core.views.decision.facts import warnings  # noqa: PLC0415
     from core.views.decision.near import HEADING, near_rows, sentence, way_in  # noqa: PLC0415
     from core.views.decision.words import answer  # noqa: PLC0415
-    from core.views.workspace.clusters import one_known  # noqa: PLC0415
-    from core.views.workspace.latencies import jitter_words  # noqa: PLC0415
-    from core.views.workspace.noise import refusal  # noqa: PLC0415
-    from core.views.workspace.sure import draws  # noqa: PLC0415
 
     asked = view
     said = answer(asked, one_known=one_known(asked.snapshot, asked.scope.golden_set_id))

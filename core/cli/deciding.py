@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from core.analysis.workspace import question
+from core.analysis.workspace.asked import asked_of, place_of
 from core.cli.base import Context, complain
 from core.cli.options import options
 from core.importers.read.text import shown
-from core.views.workspace import question
-from core.views.workspace.asked import asked_of, place_of
 
 if TYPE_CHECKING:
-    from core.views.workspace.view import Place, View
+    from core.analysis.workspace.view import Place, View
 
 _LINE = 600
 

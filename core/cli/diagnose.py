@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import polars as pl
 import typer
 
+from core.analysis.workspace.asked import quality_of, scope_of
 from core.cli.base import Context, complain
 from core.cli.context import Format, FormatOption, YesOption, emit
 from core.cli.noise import CollectionOption, GoldenOption, MeasureOption, noise, robust
@@ -24,7 +25,6 @@ from core.prices import DEFAULT_BOOK, PriceBook
 from core.records import JsonMap
 from core.views.diagnostics import landing
 from core.views.run.paid import line_rows
-from core.views.workspace.asked import quality_of, scope_of
 
 if TYPE_CHECKING:
     from core.diagnostics.names.job import NamesJob, NamesPlan

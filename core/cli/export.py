@@ -9,6 +9,9 @@ from typing import Annotated
 import polars as pl
 import typer
 
+from core.analysis.export import MEASURES, batch_of, tracked
+from core.analysis.workspace.asked import golden_set_of
+from core.analysis.workspace.scope import Scope, resolve_runs
 from core.cli.base import Context, complain
 from core.cli.context import Format, emit
 from core.cli.ship import ship
@@ -19,9 +22,6 @@ from core.importers.read.text import shown
 from core.metrics import parse_list
 from core.prices import DEFAULT_BOOK
 from core.store import Snapshot
-from core.views.library.export import MEASURES, batch_of, tracked
-from core.views.workspace.asked import golden_set_of
-from core.views.workspace.scope import Scope, resolve_runs
 
 _LINE = 2000
 

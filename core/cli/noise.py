@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import polars as pl
 import typer
 
+from core.analysis.workspace.asked import quality_of, scope_of
+from core.analysis.workspace.scope import Quality
 from core.cli.base import Context, complain
 from core.cli.context import Format, FormatOption, emit
 from core.cli.runs import carried_out, coded, leave_if_cancelled
@@ -16,8 +18,6 @@ from core.importers.read.text import quoted
 from core.metrics import Measure
 from core.metrics.robust import PERTURBATIONS
 from core.prices import DEFAULT_BOOK
-from core.views.workspace.asked import quality_of, scope_of
-from core.views.workspace.scope import Quality
 
 if TYPE_CHECKING:  # the engines take a second to load
     from core.diagnostics.vectors import VectorJob

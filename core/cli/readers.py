@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import polars as pl
 import typer
 
+from core.analysis.workspace.asked import golden_set_of
+from core.analysis.workspace.scope import Scope, resolve_runs
 from core.cli.base import Context, complain
 from core.cli.context import CollectionOption, Format, FormatOption, RunsOption, emit
 from core.cli.runs.paid import add_commands
@@ -15,8 +17,6 @@ from core.store import Snapshot
 from core.views.readers import landing
 from core.views.readers.data import NO_SCORES, Need
 from core.views.readers.scores import published, scored
-from core.views.workspace.asked import golden_set_of
-from core.views.workspace.scope import Scope, resolve_runs
 
 if TYPE_CHECKING:  # the engines take a second to load, which no other command should wait for
     from core.pipeline.evaluate.session import Result

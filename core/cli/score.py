@@ -12,6 +12,12 @@ from typing import Annotated
 import polars as pl
 import typer
 
+from core.analysis.scoring_files import in_parts, score_files, write_parquet
+from core.analysis.scoring_stored import score_stored
+from core.analysis.scoring_table import Over
+from core.analysis.workspace.asked import golden_set_of
+from core.analysis.workspace.choices import as_reported, only_reported
+from core.analysis.workspace.scope import resolve_runs
 from core.cli.base import Context, complain
 from core.cli.context import CollectionOption, Format, FormatOption, RunsOption, emit
 from core.errors import InputError
@@ -20,12 +26,6 @@ from core.importers.read.ordering import TieOrder
 from core.metrics import Measure, parse_list
 from core.store import Snapshot
 from core.views.measures.words import explained, measure_table
-from core.views.scoring_files import in_parts, score_files, write_parquet
-from core.views.scoring_stored import score_stored
-from core.views.scoring_table import Over
-from core.views.workspace.asked import golden_set_of
-from core.views.workspace.choices import as_reported, only_reported
-from core.views.workspace.scope import resolve_runs
 
 _LISTED = ("measure", "says", "formula", "parameters", "range", "better")
 

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 import typer
 
+from core.analysis.workspace.scope import resolve_runs
 from core.cli.base import Context, complain
 from core.cli.context import Format, emit
 from core.errors import InputError, UnknownNameError
@@ -17,7 +18,6 @@ from core.pipeline.shippable import KINDS
 from core.prices import DEFAULT_BOOK
 from core.records import JsonMap, Stack
 from core.views.text import count
-from core.views.workspace.scope import resolve_runs
 
 _CHECKED = 50  # Queries that a check asks at most
 

@@ -17,6 +17,7 @@ from typing import Annotated, Literal
 import polars as pl
 import typer
 
+from core.analysis.workspace.scope import resolve_runs
 from core.cli.base import Context, waiting
 from core.cli.context import Format, FormatOption, emit
 from core.cli.runs import work_of
@@ -28,7 +29,6 @@ from core.store.doctor import Finding, Level, Report, examine
 from core.views import text
 from core.views.golden.judging import book_path
 from core.views.library.data import NAMES, goes_along, listed
-from core.views.workspace.scope import resolve_runs
 
 Runs = Annotated[list[str] | None, typer.Argument(help="Run ids, or labels of one run.", show_default=False)]
 GoldenSets = Annotated[list[str] | None, typer.Option("--golden-set", help="A golden set; may be repeated.")]

@@ -11,6 +11,15 @@ from typing import Any
 import polars as pl
 
 from core import __version__
+from core.analysis.workspace.choices import choices
+from core.analysis.workspace.clusters import one_known
+from core.analysis.workspace.comparable import environment
+from core.analysis.workspace.latencies import latencies
+from core.analysis.workspace.noise import Noise, noisy_rows
+from core.analysis.workspace.scope import Quality, Scope
+from core.analysis.workspace.stacks import runs_in
+from core.analysis.workspace.sure import drawn, draws, joint
+from core.analysis.workspace.view import View
 from core.decide.rules import Decision
 from core.decide.selection import Assessment
 from core.decide.ties import Paired
@@ -27,15 +36,6 @@ from core.views.decision.facts import Finding, if_judged, nearest_rival, record,
 from core.views.decision.ship import handed
 from core.views.headroom import limiting
 from core.views.link import elsewhere
-from core.views.workspace.choices import choices
-from core.views.workspace.clusters import one_known
-from core.views.workspace.comparable import environment
-from core.views.workspace.latencies import latencies
-from core.views.workspace.noise import Noise, noisy_rows
-from core.views.workspace.scope import Quality, Scope
-from core.views.workspace.stacks import runs_in
-from core.views.workspace.sure import drawn, draws, joint
-from core.views.workspace.view import View
 
 FORMAT = "clq-explorer/decision-record"
 VERSION = 1

@@ -10,6 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urljoin
 
+from core.analysis.workspace.comparable import ALL, ALL_MACHINES, EVERY, SHARED
+from core.analysis.workspace.narrow import Choices, narrow
+from core.analysis.workspace.noise import OFF, auditors, usual_auditor
+from core.analysis.workspace.scope import Ids, Judging
+from core.analysis.workspace.view import View
 from core.bidi import escaped
 from core.errors import InputError
 from core.files import write_text
@@ -22,11 +27,6 @@ from core.report.tables import Data
 from core.report.words import DEFAULTS, context, named, narrowed, question
 from core.views import link, theme
 from core.views.decision.chart import pareto
-from core.views.workspace.comparable import ALL, ALL_MACHINES, EVERY, SHARED
-from core.views.workspace.narrow import Choices, narrow
-from core.views.workspace.noise import OFF, auditors, usual_auditor
-from core.views.workspace.scope import Ids, Judging
-from core.views.workspace.view import View
 
 RUNS_NAMED = 20  # Chosen runs that a command names one by one; with more there is no command
 ENDINGS = (".html", ".md", ".json")  # Endings of the files that a record can be written as

@@ -20,6 +20,11 @@ import numpy as np
 import polars as pl
 from pydantic import BaseModel, Field, PrivateAttr, ValidationError, model_validator
 
+from core.analysis.workspace.noise import OFF
+from core.analysis.workspace.query_sets import LeastJudged
+from core.analysis.workspace.question import Question
+from core.analysis.workspace.scope import AUTO, Answering, LatencyScope, Per, Percentile
+from core.analysis.workspace.view import View
 from core.axes import stack_key
 from core.decide.axes import BESIDE, LIMITS, Axis
 from core.decide.rules import Rule
@@ -38,11 +43,6 @@ from core.stats.latency import Generation
 from core.store import Snapshot
 from core.views import text
 from core.views.decision.words import good_enough, numbers
-from core.views.workspace.noise import OFF
-from core.views.workspace.query_sets import LeastJudged
-from core.views.workspace.question import Question
-from core.views.workspace.scope import AUTO, Answering, LatencyScope, Per, Percentile
-from core.views.workspace.view import View
 
 SHARE = 0.8  # Probability from which another stack would be chosen that a decision no longer holds
 SCHEMA = {"check": pl.String, "was": pl.String, "now": pl.String, "reason": pl.String}

@@ -13,13 +13,13 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
+from core.analysis.workspace.noise import with_noise
+from core.analysis.workspace.sure import drawn, sample
+from core.analysis.workspace.view import View
 from core.decide.pareto import undominated
 from core.decide.ties import Numbers
 from core.stats.intervals import LEAST
 from core.views.confidence.hold import shares
-from core.views.workspace.noise import with_noise
-from core.views.workspace.sure import drawn, sample
-from core.views.workspace.view import View
 
 NAMED = "by the rule until 0.2: ties by significance"
 

@@ -10,6 +10,7 @@ from datetime import date, datetime
 from functools import partial
 from typing import Any
 
+from core.analysis.workspace.view import Place, View
 from core.bidi import escaped
 from core.errors import UnknownNameError
 from core.number_format import CostUnit
@@ -36,7 +37,6 @@ from core.views.blocks import (
 from core.views.columns import Column, columns
 from core.views.columns import for_people as in_unit
 from core.views.pages import Page
-from core.views.workspace.view import Place, View
 
 FORMAT = "clq-explorer/page"
 VERSION = 1

@@ -7,6 +7,11 @@ from typing import Any
 
 import polars as pl
 
+from core.analysis.workspace.clusters import groups
+from core.analysis.workspace.pools import NOT_STATED
+from core.analysis.workspace.query_sets import among
+from core.analysis.workspace.stacks import runs_in
+from core.analysis.workspace.view import View
 from core.decide.pareto import frontier_rows
 from core.report.data import Verdict
 from core.report.render import Chart
@@ -30,11 +35,6 @@ from core.views.golden import data as evidence
 from core.views.golden import sections as golden_sections
 from core.views.headroom import conventions, headroom
 from core.views.text import count, percent
-from core.views.workspace.clusters import groups
-from core.views.workspace.pools import NOT_STATED
-from core.views.workspace.query_sets import among
-from core.views.workspace.stacks import runs_in
-from core.views.workspace.view import View
 
 CURVES = 6  # Stacks with a curve: the chosen one, the runner-up and the best of the frontier
 BOUNDS = 15  # Stacks whose bounds by holes are drawn, the best

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from core.analysis.workspace.scope import MEAN, Quality
 from core.decide.axes import LIMITS
 from core.report.tables import WORDS, Data, costs, counted, said_in, written_as
 from core.views import text
 from core.views.decision.near import OVERTURNED, way_in
 from core.views.decision.words import good_enough
 from core.views.golden.value import NEAR
-from core.views.workspace.scope import MEAN, Quality
 
 if TYPE_CHECKING:
-    from core.views.workspace.view import View
+    from core.analysis.workspace.view import View
 
 MEASURED: Mapping[str, str] = {
     "RA-nWG": "its first {k} results hold {share} of the best possible evidence",

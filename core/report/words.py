@@ -8,6 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from core.analysis.workspace.answers import as_name
+from core.analysis.workspace.comparable import clock
+from core.analysis.workspace.noise import OFF
+from core.analysis.workspace.query_sets import WORDS
+from core.analysis.workspace.question import Question
+from core.analysis.workspace.stacks import runs_in
 from core.choices import declared
 from core.decide.axes import BESIDE
 from core.records import BASES
@@ -16,15 +22,9 @@ from core.report.summary import changes
 from core.report.tables import FINALISTS, Data, basis, costs, counted, finalists, record_tables, said_in
 from core.views import text
 from core.views.decision.near import HEADING, PROMISING, lacking_table, near_table
-from core.views.workspace.answers import as_name
-from core.views.workspace.comparable import clock
-from core.views.workspace.noise import OFF
-from core.views.workspace.query_sets import WORDS
-from core.views.workspace.question import Question
-from core.views.workspace.stacks import runs_in
 
 if TYPE_CHECKING:
-    from core.views.workspace.view import View
+    from core.analysis.workspace.view import View
 
 
 _RULES = {

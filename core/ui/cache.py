@@ -17,18 +17,18 @@ from typing import Any, ParamSpec, TypeVar
 import polars as pl
 import streamlit as st
 
+from core.analysis.cache import keep_by
+from core.analysis.workspace.choices import choices
+from core.analysis.workspace.choices import holds as read_holds
+from core.analysis.workspace.choices import workspaces as read_workspaces
+from core.analysis.workspace.comparable import at_machine
+from core.analysis.workspace.query_sets import query_sets as read_query_sets
+from core.analysis.workspace.scope import Latency, Quality, Scope
+from core.analysis.workspace.stacks import stack_table
+from core.analysis.workspace.view import View
 from core.paths import PRICES
 from core.prices import DEFAULT_BOOK, PriceBook, load_books, own_files, own_folder
 from core.store import Snapshot, Store
-from core.views.keep import keep_by
-from core.views.workspace.choices import choices
-from core.views.workspace.choices import holds as read_holds
-from core.views.workspace.choices import workspaces as read_workspaces
-from core.views.workspace.comparable import at_machine
-from core.views.workspace.query_sets import query_sets as read_query_sets
-from core.views.workspace.scope import Latency, Quality, Scope
-from core.views.workspace.stacks import stack_table
-from core.views.workspace.view import View
 
 _MOST_BYTES, _LEAST_BYTES, _TIMES = 64 << 20, 1 << 19, 3
 """Bytes of all views that are held; of each at least; and of each as a multiple of its stack table."""
@@ -161,7 +161,7 @@ def _books(folder: Path, files: tuple[tuple[str, int], ...]) -> dict[str, PriceB
 def stacks(
     snapshot: Snapshot, scope: Scope, quality: Quality, latency: Latency, book: PriceBook
 ) -> pl.DataFrame:
-    """Return the stack table of a workspace; see `core.views.workspace.stacks.stack_table`."""
+    """Return the stack table of a workspace; see `core.analysis.workspace.stacks.stack_table`."""
     table = _stacks(snapshot, scope, quality, replace(latency, machine=None), book)
     return table if latency.machine is None else _timed_on(table, snapshot, scope, quality, latency, book)
 

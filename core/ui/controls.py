@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
+from core.analysis.workspace.scope import Scope
 from core.decide.axes import BESIDE, Axis
 from core.errors import ClqError
 from core.number_format import CostUnit, dollars_per_1k
@@ -20,7 +21,6 @@ from core.views.golden.judging import propose
 from core.views.link import RULES
 from core.views.text import plain
 from core.views.what_if.scenarios import Scenario, with_one
-from core.views.workspace.scope import Scope
 
 
 def judge_next(scope: Scope, rows: pl.DataFrame) -> None:

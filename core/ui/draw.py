@@ -11,6 +11,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from core.analysis.workspace.view import Place, View
 from core.bidi import upright
 from core.ui import controls, show
 from core.ui.ask import Visitor
@@ -39,7 +40,6 @@ from core.views.blocks import (
 from core.views.pages import PAGES
 from core.views.queries.one_query import shown_text
 from core.views.text import plain
-from core.views.workspace.view import Place, View
 
 ByHand = Callable[[View], None]
 

@@ -15,6 +15,8 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
+from core.analysis.workspace.latencies import jitter_kinds
+from core.analysis.workspace.scope import Latency, Quality, zone
 from core.decide.axes import LIMITS, axes
 from core.decide.rules import Constraints
 from core.decide.ties import JITTER_MS
@@ -23,8 +25,6 @@ from core.ui.pick import ASKED, type_asked
 from core.ui.state import PHONE, SETTINGS, TAKE, linked, number
 from core.views.decision.limits import LARGEST, NO_LIMIT, Limit, limits, per_correct
 from core.views.text import cost_unit, plain
-from core.views.workspace.latencies import jitter_kinds
-from core.views.workspace.scope import Latency, Quality, zone
 
 _FIELDS = "limits"  # Key of the container of the fields, which the frame's style sheet hides
 _KEY, _ANSWERED, _KEPT = "limits_strip", "_limits_answered", "_limits_kept"

@@ -7,11 +7,11 @@ from typing import Any
 
 import streamlit as st
 
+from core.analysis.workspace.choices import LACKS, Has
 from core.paths import ROOT
 from core.ui.links import SCRIPTS, go, link
 from core.ui.view import current_frame, current_page
 from core.views.pages import GROUPS, MOVED, PAGES, SECTION, Page
-from core.views.workspace.choices import LACKS, Has
 
 
 def way(page: Page, label: str, section: str = "", **settings: object) -> None:

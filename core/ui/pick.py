@@ -10,6 +10,7 @@ import polars as pl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from core.analysis.workspace.question import Question
 from core.choices import Choice, declared
 from core.decide.axes import QUALITY, Axis
 from core.decide.rules import Decision
@@ -17,7 +18,6 @@ from core.tables import remembered
 from core.ui.state import bound, linked
 from core.ui.view import just_arrived
 from core.views.ask import BESIDE, BY_RULE, RUNNER_UP, run_of, usual_stacks
-from core.views.workspace.question import Question
 
 T = TypeVar("T")
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 import streamlit as st
 
+from core.analysis.workspace.costs import repriced, used_by
+from core.analysis.workspace.view import View
 from core.decide.rules import decide
 from core.prices import Price, PriceBook
 from core.prices.book import Key
@@ -13,8 +15,6 @@ from core.ui import address, cache
 from core.ui.view import just_arrived
 from core.views.cost.words import BUYS, buying, changed, rechosen
 from core.views.text import count, label, plain
-from core.views.workspace.costs import repriced, used_by
-from core.views.workspace.view import View
 
 KEY = "price"  # Setting of the address: a text per changed price, as `PriceBook.read_changes` reads it
 _SET = "_price_set"

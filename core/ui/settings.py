@@ -7,6 +7,23 @@ from dataclasses import replace
 
 import streamlit as st
 
+from core.analysis.workspace.answers import as_word
+from core.analysis.workspace.choices import Choices as Offered
+from core.analysis.workspace.clusters import groupings
+from core.analysis.workspace.comparable import ALL, ALL_MACHINES, EVERY, SAME, SHARED
+from core.analysis.workspace.narrow import (
+    Choices,
+    Narrowed,
+    Offer,
+    Reads,
+    about_offer,
+    judging,
+    judging_offer,
+    narrow,
+)
+from core.analysis.workspace.noise import OFF, about_grades, auditors, usual_auditor
+from core.analysis.workspace.query_sets import ANY, EVERY_SET, ONE_SET, QuerySets
+from core.analysis.workspace.scope import AUTO, PER, SINGLY, Answering, Judging, Latency, Quality, Scope
 from core.metrics import REGISTRY, Measure
 from core.metrics.rates import ANSWER
 from core.params import Param, Value
@@ -21,23 +38,6 @@ from core.views.latency.sections import speed as in_words
 from core.views.latency.sections import timed_answers
 from core.views.link import parameter_key
 from core.views.text import plain
-from core.views.workspace.answers import as_word
-from core.views.workspace.choices import Choices as Offered
-from core.views.workspace.clusters import groupings
-from core.views.workspace.comparable import ALL, ALL_MACHINES, EVERY, SAME, SHARED
-from core.views.workspace.narrow import (
-    Choices,
-    Narrowed,
-    Offer,
-    Reads,
-    about_offer,
-    judging,
-    judging_offer,
-    narrow,
-)
-from core.views.workspace.noise import OFF, about_grades, auditors, usual_auditor
-from core.views.workspace.query_sets import ANY, EVERY_SET, ONE_SET, QuerySets
-from core.views.workspace.scope import AUTO, PER, SINGLY, Answering, Judging, Latency, Quality, Scope
 
 _offer = cache.cached(entries=64)(judging_offer)
 

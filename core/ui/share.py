@@ -9,12 +9,12 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from core.analysis.workspace.sure import drawn
+from core.analysis.workspace.view import View
 from core.decide.rules import Rule
 from core.report.data import Verdict
 from core.report.files import record_file, snapshot_file
 from core.views.confidence import data
-from core.views.workspace.sure import drawn
-from core.views.workspace.view import View
 
 _component = st.components.v2.component(
     "clq_share",

@@ -13,6 +13,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import RerunException
 
+from core.analysis.workspace.choices import lacking
+from core.analysis.workspace.view import Place
 from core.errors import ClqError, refusal
 from core.jobs import State
 from core.jobs.job import STATUS, Job, begin, new_folder
@@ -39,8 +41,6 @@ from core.views.library.data import gone
 from core.views.link import RULES, pinned
 from core.views.pages import ADD, PAGES, RUN, Page
 from core.views.text import count, plain
-from core.views.workspace.choices import lacking
-from core.views.workspace.view import Place
 
 _ASKED = "_asked"
 _VISITED, _HINT, _JOB = "_visited", "_hint", "_demo_job"

@@ -13,6 +13,9 @@ import plotly.graph_objects as go
 import polars as pl
 import streamlit as st
 
+from core.analysis.workspace.comparable import MANY_HOLES, unjudged_words
+from core.analysis.workspace.scope import Quality
+from core.analysis.workspace.view import View
 from core.number_format import CostUnit
 from core.ui import prices
 from core.ui.state import PHONE
@@ -22,9 +25,6 @@ from core.views.columns import Column, Columns, scale_of, unit_of
 from core.views.columns import columns as looked_up
 from core.views.text import plain, to_csv, to_parquet, upright
 from core.views.theme import chart_config
-from core.views.workspace.comparable import MANY_HOLES, unjudged_words
-from core.views.workspace.scope import Quality
-from core.views.workspace.view import View
 
 _PERCENT, _USD, _CHANGE = "%.1f %%", "%.3g", "%+.3g"
 _DOLLARS = (_USD, _CHANGE)

@@ -14,12 +14,12 @@ from typing import Any
 
 import streamlit as st
 
+from core.analysis.workspace.question import Question
 from core.choices import Declaring, declared
 from core.number_format import PER_1K, dollars_per_1k
 from core.prices.calculator import CostInputs
 from core.views.ask import RENAMED
 from core.views.link import written
-from core.views.workspace.question import Question
 
 LATEST = "latest"
 TAKE = "take"

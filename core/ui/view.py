@@ -9,10 +9,10 @@ from typing import NoReturn
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from core.analysis.workspace.choices import ALL, Has
+from core.analysis.workspace.view import Place, View
 from core.ui.links import link
 from core.views.pages import PAGES, Page
-from core.views.workspace.choices import ALL, Has
-from core.views.workspace.view import Place, View
 
 _SLOT, _EMPTIED = "_view", "_emptied"
 _PAGE, _ARRIVED, _FRAME = "_page", "_arrived", "_frame"

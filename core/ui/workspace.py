@@ -10,6 +10,11 @@ import polars as pl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from core.analysis.workspace.answers import agreed
+from core.analysis.workspace.asked import taken
+from core.analysis.workspace.choices import Choices
+from core.analysis.workspace.scope import Latency, LatencyScope, Percentile, Quality, Scope
+from core.analysis.workspace.view import Place, View
 from core.errors import UnknownNameError
 from core.metrics import REGISTRY
 from core.store import Snapshot
@@ -21,11 +26,6 @@ from core.ui.settings import answering, cluster_by, compared, generation, judge_
 from core.ui.state import LATEST, SETTINGS, TAKE, back_to_defaults, bound, changed, forget_defaults, linked
 from core.ui.view import Frame, Lacking, current_page
 from core.views.text import plain
-from core.views.workspace.answers import agreed
-from core.views.workspace.asked import taken
-from core.views.workspace.choices import Choices
-from core.views.workspace.scope import Latency, LatencyScope, Percentile, Quality, Scope
-from core.views.workspace.view import Place, View
 
 _NEXT, _COUNTED, _SHOWN = "_next_workspace", "_settings_counted", "_workspace_shown"
 _RARE = tuple(key for key, setting in SETTINGS.items() if setting.rare)  # The settings behind the button

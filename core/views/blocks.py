@@ -14,11 +14,11 @@ if TYPE_CHECKING:  # the charts' library takes long to load, which only a sectio
     import plotly.graph_objects as go
     import polars as pl
 
+    from core.analysis.workspace.choices import Has
+    from core.analysis.workspace.view import View
     from core.number_format import CostUnit
     from core.views.ask import Ask
     from core.views.columns import Columns
-    from core.views.workspace.choices import Has
-    from core.views.workspace.view import View
 
 Card = tuple[str, str, str]
 """Label, number, and what stands small below it."""

@@ -12,14 +12,14 @@ from typing import Any
 import plotly.graph_objects as go
 import polars as pl
 
+from core.analysis.workspace.pools import BALANCED, NOT_STATED, ORDERING, RETRIEVAL, lost, split, stack_of
+from core.analysis.workspace.scope import Quality
+from core.analysis.workspace.view import View
 from core.views import text, theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Table, section
 from core.views.columns import COLUMNS
 from core.views.levers import to_try
-from core.views.workspace.pools import BALANCED, NOT_STATED, ORDERING, RETRIEVAL, lost, split, stack_of
-from core.views.workspace.scope import Quality
-from core.views.workspace.view import View
 
 POOL = (
     "What the final order could choose from. dense@50: the first 50 of a dense search. A ceiling means "

@@ -13,9 +13,9 @@ from typing import Any
 
 import polars as pl
 
+from core.analysis.workspace.pools import BALANCED, ORDERING, RETRIEVAL
 from core.axes import NEAR_COPIES, Spec, as_read
 from core.views import text
-from core.views.workspace.pools import BALANCED, ORDERING, RETRIEVAL
 
 NONE = "none"
 _DENSE = ("embedder", "dim", "index", "index_params", "metric")

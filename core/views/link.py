@@ -7,16 +7,16 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
+from core.analysis.workspace.answers import as_name
+from core.analysis.workspace.query_sets import EVERY_SET, WORDS
+from core.analysis.workspace.scope import AUTO, Answering, Latency
 from core.decide.axes import COST, Axis
 from core.decide.rules import Constraints, Rule
 from core.metrics.rates import ANY
 from core.params import Param
-from core.views.workspace.answers import as_name
-from core.views.workspace.query_sets import EVERY_SET, WORDS
-from core.views.workspace.scope import AUTO, Answering, Latency
 
 if TYPE_CHECKING:
-    from core.views.workspace.view import View
+    from core.analysis.workspace.view import View
 
 RULES: Mapping[str, Rule] = {"highest quality": "quality", "lowest cost": "cost", "lowest latency": "latency"}
 """Rules by the words that a person, and the link, have for them."""

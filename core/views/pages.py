@@ -12,8 +12,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from core.analysis.workspace.choices import Has
     from core.views.blocks import Section
-    from core.views.workspace.choices import Has
 
 _FIRST = "decision"  # The page that lists what the limits leave out
 SECTION = "sec"  # Setting of the address that opens a section of a page

@@ -10,9 +10,9 @@ from typing import Any
 
 import polars as pl
 
+from core.analysis.workspace.view import View
 from core.views.ask import Ask
 from core.views.blocks import Answer, Block, Blocks
-from core.views.workspace.view import View
 
 CHIP = "beyond your limits"
 NAMED = 3  # Stacks that a chip names

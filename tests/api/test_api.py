@@ -18,11 +18,11 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import core as clq
+from core.analysis.workspace.question import Question
 from core.api.workspace import Asked
 from core.cli.app import app
 from core.errors import ClqError, InputError, UnknownNameError
 from core.paths import ROOT
-from core.views.workspace.question import Question
 from tests.documents import blocks
 from tests.stores import Lab
 

@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import core
+from core.analysis.workspace.scope import resolve_runs
 from core.cli.app import COMMANDS, app
 from core.cli.context import Format, emit
 from core.cli.runs import run
@@ -23,7 +24,6 @@ from core.pipeline.demo import Demo
 from core.records import Batch, Collection, Origin, Run, Stack
 from core.store import Store
 from core.tables import TABLES
-from core.views.workspace.scope import resolve_runs
 from tests.importers.helpers import zipped
 
 RUN = "q1 Q0 a 1 9.5 bm25\nq1 Q0 b 2 9.0 bm25\n"

@@ -6,10 +6,10 @@ import pytest
 from typer.testing import CliRunner
 
 from core import extras
+from core.analysis.workspace.asked import quality_of
+from core.analysis.workspace.scope import Quality
 from core.cli.app import app
 from core.errors import InputError, UnknownNameError
-from core.views.workspace.asked import quality_of
-from core.views.workspace.scope import Quality
 from tests.stores import Lab
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from core.analysis.workspace.scope import Quality
 from core.prices import load_books
 from core.prices.calculator import CostInputs, calculator
 from core.views.headroom import limiting
-from core.views.workspace.scope import Quality
 from tests.views.made import stacks
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "clq.json").read_text(encoding="utf-8"))

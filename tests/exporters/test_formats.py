@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+from core.analysis.export import batch_of
 from core.errors import InputError, UnknownNameError
 from core.exporters import FORMATS, file_names, scored, write
 from core.importers import Options, load
 from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.store import Store
 from core.tables import frame
-from core.views.library.export import batch_of
 from tests.importers.helpers import read, rows
 
 RANKINGS = [

@@ -11,13 +11,13 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
+from core.analysis.export import tracked
 from core.errors import InputError
 from core.exporters.mlflow import Tracked, key, send
 from core.metrics import parse_list
 from core.paths import PRICES
 from core.prices import load_books
 from core.store import Store
-from core.views.library.export import tracked
 from tests.stores import Lab
 from tests.views.made import LAB
 

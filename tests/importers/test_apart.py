@@ -6,10 +6,10 @@ import random
 
 import pytest
 
+from core.analysis.workspace.choices import workspaces
 from core.importers import Options, load
 from core.store import Store
 from core.views.add.imports import bring
-from core.views.workspace.choices import workspaces
 from tests.importers.helpers import read, refusal, rows, up, zipped
 
 

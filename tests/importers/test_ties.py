@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_measures import AP, RR, P, nDCG
 
+from core.analysis.scoring_files import score_files
 from core.importers import Import, Limits, Options, load
 from core.metrics import parse_list
-from core.views.scoring_files import score_files
 from tests.cli.test_commands import Cli, cli
 from tests.importers.helpers import rows, up
 

@@ -6,12 +6,12 @@ import polars as pl
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.analysis.workspace.scope import Latency, Quality, Scope
+from core.analysis.workspace.stacks import stack_table
 from core.importers import Options, Upload, load
 from core.store import Store
 from core.ui.settings import ALL
 from core.views.add.imports import bring
-from core.views.workspace.scope import Latency, Quality, Scope
-from core.views.workspace.stacks import stack_table
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import (
     answer,

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import streamlit as st
 
+from core.analysis.workspace import sure
 from core.views.confidence import data
-from core.views.workspace import sure
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything, rows
 

@@ -6,13 +6,13 @@ import polars as pl
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.analysis.workspace.scope import Latency, Quality, Scope
+from core.analysis.workspace.stacks import stack_table
 from core.decide.rules import Constraints, decide
 from core.paths import PRICES
 from core.prices import load_books
 from core.store import Snapshot, Store
 from core.views.text import cost_unit
-from core.views.workspace.scope import Latency, Quality, Scope
-from core.views.workspace.stacks import stack_table
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything, figure, live, rows, stacks, strip
 

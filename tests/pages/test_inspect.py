@@ -5,10 +5,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.analysis.workspace.scope import Latency, Quality, Scope
+from core.analysis.workspace.stacks import stack_table
 from core.store import Store
 from core.views.curves.page import X_AXES
-from core.views.workspace.scope import Latency, Quality, Scope
-from core.views.workspace.stacks import stack_table
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything, figure, opening, rows
 from tests.stores import Lab

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from core.analysis.workspace.choices import LACKS, lacking
 from core.cli.app import app as command
 from core.store import Store
 from core.ui.show import ROWS_SHOWN
-from core.views.workspace.choices import LACKS, lacking
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import (
     FIRST,

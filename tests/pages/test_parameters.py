@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from core.analysis.workspace.scope import Quality
 from core.metrics import REGISTRY
 from core.store import Store
 from core.ui.state import SETTINGS
 from core.views.link import parameter_key
-from core.views.workspace.scope import Quality
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, opening
 from tests.views.made import DEMO, table

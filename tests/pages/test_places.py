@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.analysis.workspace.view import Place
 from core.cli.base import Context
 from core.cli.deciding import Question
 from core.report import page as report
@@ -21,7 +22,6 @@ from core.store import Store
 from core.ui.show import configured
 from core.ui.state import SETTINGS
 from core.views.blocks import Cards, Chart, Comparison, Table
-from core.views.workspace.view import Place
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import (
     PAGES,

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.analysis.workspace.choices import LACKS, lacking
 from core.importers.formats.published.readers import published_readers
 from core.store import Store
 from core.views.pages import PAGES
-from core.views.workspace.choices import LACKS, lacking
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import (
     answer,

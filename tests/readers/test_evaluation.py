@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from core.analysis.export import StoreShelf
 from core.errors import BudgetError
 from core.jobs import State
 from core.pipeline.evaluate import Job, Outcome, run_job
@@ -18,7 +19,6 @@ from core.pipeline.sweep.read import read_job
 from core.readers.plan import with_readers
 from core.records import Batch
 from core.store import Store
-from core.views.library.export import StoreShelf
 from core.views.readers import landing
 from tests.readers import asked
 from tests.vendors import Vendors, serve

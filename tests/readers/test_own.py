@@ -8,6 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.analysis.workspace.scope import Answering, Latency, Quality, Scope
+from core.analysis.workspace.stacks import stack_table
 from core.pipeline.evaluate import Protocol, corpus_of
 from core.pipeline.own.config import OwnStack
 from core.records import Batch, Stack
@@ -15,8 +17,6 @@ from core.store import Store
 from core.views.readers import landing
 from core.views.readers.data import answered, curve_table
 from core.views.readers.scores import scored
-from core.views.workspace.scope import Answering, Latency, Quality, Scope
-from core.views.workspace.stacks import stack_table
 from tests.pipeline.evaluate.helpers import job, run
 from tests.readers import asked
 from tests.views.made import BOOK

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from core.analysis.workspace.narrow import Choices, judging, narrow
+from core.analysis.workspace.scope import Latency, Quality, Scope
+from core.analysis.workspace.view import View
 from core.report.files import command, pinned_link
-from core.views.workspace.narrow import Choices, judging, narrow
-from core.views.workspace.scope import Latency, Quality, Scope
-from core.views.workspace.view import View
 from tests.stores import Lab
 from tests.views.made import BOOK
 

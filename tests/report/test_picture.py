@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup, Tag
 
+from core.analysis.workspace.scope import Scope
 from core.decide.axes import LATENCY
 from core.decide.rules import Constraints
 from core.report.data import record_data, verdict
@@ -15,7 +16,6 @@ from core.report.files import record_file
 from core.report.picture import NARROW, picture, placed
 from core.report.tables import STACKS
 from core.views import text
-from core.views.workspace.scope import Scope
 from tests import many_stacks
 from tests.report.test_record import NOW, case_of
 from tests.stores import HOSTILE

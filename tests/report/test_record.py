@@ -12,6 +12,10 @@ from bs4 import BeautifulSoup
 from markdown_it import MarkdownIt
 from typer.testing import CliRunner
 
+from core.analysis.workspace.comparable import Comparability
+from core.analysis.workspace.question import Question
+from core.analysis.workspace.scope import Latency, Quality, Scope
+from core.analysis.workspace.view import View
 from core.choices import declared
 from core.cli.app import app
 from core.decide.rules import Constraints
@@ -20,10 +24,6 @@ from core.report.files import ENDINGS, command, pinned_link, record_file
 from core.report.gate import Again
 from core.store import Store
 from core.views.text import cost_unit
-from core.views.workspace.comparable import Comparability
-from core.views.workspace.question import Question
-from core.views.workspace.scope import Latency, Quality, Scope
-from core.views.workspace.view import View
 from tests.views.made import AT_10, BOOK, DEMO, LAB, PAPER
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)

@@ -10,14 +10,14 @@ import pytest
 from bs4 import BeautifulSoup
 from markdown_it import MarkdownIt
 
+from core.analysis.workspace.scope import Quality
+from core.analysis.workspace.view import View
 from core.decide.rules import Constraints
 from core.metrics.measure import REGISTRY
 from core.report.data import Verdict, record_data, verdict
 from core.report.files import record_file
 from core.report.summary import CHANGES, MEASURED, changes, measured, summary, terms
 from core.report.tables import LETTERS
-from core.views.workspace.scope import Quality
-from core.views.workspace.view import View
 from tests.report.test_record import NOW, case_of, spaced
 from tests.views.made import AT_10, DEMO, PAPER
 

@@ -12,15 +12,15 @@ from typing import Any
 import polars as pl
 import pytest
 
+from core.analysis.workspace.comparable import Comparability
+from core.analysis.workspace.scope import Latency, Quality, Scope
+from core.analysis.workspace.view import View
 from core.decide.rules import Constraints
 from core.paths import PRICES
 from core.prices import load_books
 from core.records import Batch, Collection
 from core.store import Store
 from core.ui.cache import _Views, cached
-from core.views.workspace.comparable import Comparability
-from core.views.workspace.scope import Latency, Quality, Scope
-from core.views.workspace.view import View
 
 
 @dataclass(frozen=True)

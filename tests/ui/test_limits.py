@@ -3,9 +3,9 @@ import math
 import pytest
 import streamlit as st
 
+from core.analysis.workspace.scope import Latency
 from core.ui.limits import current, take
 from core.views.decision.limits import limits
-from core.views.workspace.scope import Latency
 from tests.views.made import AT_10, stacks
 
 

@@ -8,6 +8,9 @@ from typing import Any
 
 import polars as pl
 
+from core.analysis.workspace.scope import Latency, Quality, Scope
+from core.analysis.workspace.stacks import AXES, stack_table
+from core.analysis.workspace.view import View
 from core.decide.beliefs import beliefs
 from core.decide.joint import JointSample
 from core.decide.rules import Constraints, Rule
@@ -16,9 +19,6 @@ from core.decide.ties import Paired
 from core.paths import PRICES
 from core.prices import PriceBook, load_books
 from core.store import Snapshot
-from core.views.workspace.scope import Latency, Quality, Scope
-from core.views.workspace.stacks import AXES, stack_table
-from core.views.workspace.view import View
 
 BOOK = load_books(PRICES)["list"]
 DEMO = Scope("python-docs", "python-docs-graded")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from core.analysis import per_query as queries
+from core.analysis.export import batch_of
+from core.analysis.scoring_table import score_table
+from core.analysis.workspace.choices import workspaces
+from core.analysis.workspace.scope import Quality, Scope
+from core.analysis.workspace.scores import at_cutoff, evidence
 from core.errors import InputError
 from core.metrics import Measure
 from core.store import Snapshot, Store
-from core.views.library.export import batch_of
-from core.views.queries import data as queries
 from core.views.queries.one_query import one_query
-from core.views.scoring_table import score_table
-from core.views.workspace.choices import workspaces
-from core.views.workspace.scope import Quality, Scope
-from core.views.workspace.scores import at_cutoff, evidence
 from tests.store import chunked
 from tests.views.made import table
 

@@ -3,6 +3,10 @@
 import polars as pl
 import pytest
 
+from core.analysis import per_query as queries
+from core.analysis.paired import with_verdict
+from core.analysis.sides import usual
+from core.analysis.workspace.scope import Latency, Quality
 from core.decide.axes import quality_axis
 from core.decide.marginal import marginal
 from core.decide.near import turns
@@ -12,8 +16,6 @@ from core.decide.rules import Constraints, decide
 from core.stats.intervals import Sample
 from core.stats.significance import Setup, compare
 from core.ui.pick import listed
-from core.views.compare.data import with_verdict
-from core.views.compare.sides import usual
 from core.views.confidence.hold import front
 from core.views.curves import page as curves
 from core.views.decision.chart import pareto
@@ -22,11 +24,9 @@ from core.views.decision.marks import density, grid
 from core.views.decision.near import overturned
 from core.views.golden.data import with_bounds
 from core.views.latency import data as latency
-from core.views.queries import data as queries
 from core.views.what_if import scenarios
 from core.views.what_if.deeper import step_rows
 from core.views.what_if.scenarios import Scenario
-from core.views.workspace.scope import Latency, Quality
 from tests.views.made import stacks
 
 BOTH = pytest.mark.parametrize("higher", [True, False])

@@ -4,11 +4,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.analysis.workspace.pools import NOT_STATED, ORDERING
+from core.analysis.workspace.scope import Quality
 from core.store import Store
 from core.views import headroom as page
 from core.views.headroom import BARS, MIXED, conventions, headroom
-from core.views.workspace.pools import NOT_STATED, ORDERING
-from core.views.workspace.scope import Quality
 from tests.stores import HOSTILE
 from tests.views.made import AT_10, DEMO, PAPER, stacks, table
 

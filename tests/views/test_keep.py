@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from core.views import keep as kept
+from core.analysis import cache as kept
 
 
 def test_the_last_result_is_kept_for_the_very_same_arguments(monkeypatch: pytest.MonkeyPatch):

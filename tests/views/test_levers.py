@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from core.analysis.workspace.pools import BALANCED, ORDERING, RETRIEVAL
 from core.views.levers import NOTHING_LEFT, to_try
-from core.views.workspace.pools import BALANCED, ORDERING, RETRIEVAL
 from tests.views.made import stacks
 
 DENSE = {"mode": "dense", "embedder": "e", "dim": 8, "index": "flat", "reranker": "none", "candidates": 10}

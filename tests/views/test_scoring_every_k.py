@@ -5,12 +5,12 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from core.analysis import scoring_files as module
+from core.analysis.scoring_files import every_k, in_parts
+from core.analysis.scoring_table import score_table
+from core.analysis.workspace.scores import evidence
 from core.metrics import Measure, parse_list
 from core.store import Snapshot
-from core.views import scoring_files as module
-from core.views.scoring_files import every_k, in_parts
-from core.views.scoring_table import score_table
-from core.views.workspace.scores import evidence
 from tests.stores import Lab
 
 GRADES = {"q1": {"p1": 5, "p2": 1, "p3": 4}, "q2": {"p1": 4}, "q3": {"p3": 2}}

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from core.analysis.scoring_files import evidence_of, score_files
+from core.analysis.scoring_table import Over, score_table
 from core.errors import InputError, UnknownNameError
 from core.importers import Import, Options, load
 from core.metrics import REGISTRY, Measure, parse_list
 from core.store import Store
-from core.views.scoring_files import evidence_of, score_files
-from core.views.scoring_table import Over, score_table
 
 FILES = {
     "a.trec": "q1 Q0 b 1 9 a\nq1 Q0 x 2 8 a\nq1 Q0 a 3 7 a\nq9 Q0 a 1 9 a\nq8 Q0 a 1 9 a\n",

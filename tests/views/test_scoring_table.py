@@ -3,12 +3,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.analysis.scoring_table import COLUMNS, NOT_ASKED, Over, score_table
 from core.errors import InputError, UnknownNameError
 from core.metrics import Measure, parse_list
 from core.records import Origin
 from core.stats.means import mean_interval
 from core.store import Snapshot, Store
-from core.views.scoring_table import COLUMNS, NOT_ASKED, Over, score_table
 from tests.metrics import oracle
 from tests.stores import Lab
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from core.analysis.workspace.pools import lost
 from core.api.workspace import Workspace
 from core.report.data import record_data, verdict
 from core.store import Store
 from core.views.blocks import Answer
 from core.views.headroom import MIXED, limiting
-from core.views.workspace.pools import lost
 
 pytestmark = pytest.mark.slow
 

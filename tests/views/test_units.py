@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from core.analysis.workspace.view import View
 from core.api import open as open_store
 from core.cli.app import app
 from core.report.page import Said, flat, for_people, say, written
@@ -16,7 +17,6 @@ from core.report.plain import pieces
 from core.views.blocks import Chart, Fold, Table, Text
 from core.views.pages import PAGES
 from core.views.text import cost_unit
-from core.views.workspace.view import View
 
 PLACES = [(page.name, section.name) for page in PAGES.values() if page.settings for section in page.drawn()]
 UNITS = re.compile(r"\$[^$|]{0,40}?(?:/|per) (1k|1M|1,000|million)\b")

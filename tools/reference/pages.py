@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from core.analysis.workspace.question import Question
 from core.choices import Choice, declared
 from core.exporters import FORMATS as EXPORTS
 from core.importers import FORMATS, GRADE_MAPPINGS
@@ -18,7 +19,6 @@ from core.views.columns import COLUMNS
 from core.views.link import parameter_key
 from core.views.measures.words import better, needs
 from core.views.pages import PAGES
-from core.views.workspace.question import Question
 from tools.reference import commands, house, library, shapes
 from tools.reference.markdown import cell, code, table
 

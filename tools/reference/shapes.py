@@ -20,6 +20,8 @@ import polars as pl
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
+from core.analysis.workspace.scope import Latency, Quality, Scope
+from core.analysis.workspace.view import View
 from core.decide.rules import Constraints
 from core.diagnostics.names.job import NamesSpec
 from core.golden.spec import GoldenSpec
@@ -31,8 +33,6 @@ from core.readers.run import ReaderSpec
 from core.report.data import record_data, verdict
 from core.store import Store
 from core.tables import TABLES
-from core.views.workspace.scope import Latency, Quality, Scope
-from core.views.workspace.view import View
 from tools.reference.markdown import code, table
 
 SPECS: Mapping[str, tuple[type[BaseModel], str, str]] = {

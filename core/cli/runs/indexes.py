@@ -26,10 +26,10 @@ from core.views.latency.indexes import dollars, figures, measured
 from core.views.run.plan import size_of
 
 if TYPE_CHECKING:
+    from core.analysis.workspace.view import View
     from core.pipeline.evaluate import Job
     from core.pipeline.sweep.known import Known
     from core.providers.embed import Vectors
-    from core.views.workspace.view import View
 
 app = typer.Typer(
     help="Indexes: recall, latency and queries per second of kinds of index.",
@@ -292,13 +292,13 @@ def _random(passages: int, dim: int, kinds: Sequence[tuple[str, JsonMap]] | None
 
 def _of_spec(context: Context, path: Path, kinds: Sequence[tuple[str, JsonMap]] | None) -> _Searched:
     """Embed what a specification searches and asks, with its first embedder that runs here."""
+    from core.analysis.export import StoreShelf  # noqa: PLC0415
     from core.pipeline.sweep import load  # noqa: PLC0415 - as above
     from core.pipeline.sweep.expand import expand  # noqa: PLC0415
     from core.pipeline.sweep.known import Known  # noqa: PLC0415
     from core.pipeline.sweep.read import read_job  # noqa: PLC0415
     from core.providers.base import Purpose  # noqa: PLC0415
     from core.providers.embed import embedder_config, make_embedder  # noqa: PLC0415
-    from core.views.library.export import StoreShelf  # noqa: PLC0415
 
     sweep = load(path)
     known = Known(sweep.models)

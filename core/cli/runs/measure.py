@@ -10,6 +10,8 @@ from urllib.parse import urlencode
 import polars as pl
 import typer
 
+from core.analysis.workspace.asked import golden_set_of
+from core.analysis.workspace.scope import Latency, Scope
 from core.cli import runs
 from core.cli.base import Context, complain
 from core.cli.context import BudgetOption, DryRunOption, Format, FormatOption, YesOption, emit
@@ -21,8 +23,6 @@ from core.store import Snapshot
 from core.views.run.own import OwnForm, read_params, specification
 from core.views.run.plan import size_of
 from core.views.text import count
-from core.views.workspace.asked import golden_set_of
-from core.views.workspace.scope import Latency, Scope
 
 
 @runs.coded
@@ -170,10 +170,10 @@ def _try(snapshot: Snapshot, asked: OwnForm, query: str, form: Format) -> None:
 
 def _scores(context: Context, asked: OwnForm, run_ids: Sequence[str]) -> None:
     """Say what the stacks scored, and where they stand beside the others."""
+    from core.analysis.workspace.choices import choices  # noqa: PLC0415
+    from core.analysis.workspace.stacks import stack_table  # noqa: PLC0415
+    from core.analysis.workspace.units import other_units  # noqa: PLC0415
     from core.views.decision.words import numbers  # noqa: PLC0415 - with the engines, a second
-    from core.views.workspace.choices import choices  # noqa: PLC0415
-    from core.views.workspace.stacks import stack_table  # noqa: PLC0415
-    from core.views.workspace.units import other_units  # noqa: PLC0415
 
     snapshot, scope = context.store().read(), Scope(asked.collection, asked.golden_set or None)
     quality = choices(snapshot, scope).quality

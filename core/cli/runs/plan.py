@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import polars as pl
 import typer
 
+from core.analysis.workspace.scope import resolve_runs
 from core.cli.base import Context
 from core.cli.context import Format, FormatOption, MaybeSpec, emit
 from core.cli.runs import warn, work_of
@@ -22,7 +23,6 @@ from core.errors import InputError, UnknownNameError
 from core.records import JsonMap, Stack, now
 from core.views.run.paid import bill, line_rows
 from core.views.run.plan import dollars, scale_rows, services, size_of, stack_rows, time_and_memory
-from core.views.workspace.scope import resolve_runs
 
 if TYPE_CHECKING:
     from core.pipeline.evaluate import Job

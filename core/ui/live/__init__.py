@@ -13,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 import streamlit as st
 
+from core.analysis.workspace.view import View
 from core.ui import show
 from core.ui.door import PLOTLY
 from core.ui.limits import current
@@ -21,7 +22,6 @@ from core.views.decision.chart import ParetoView, drawing, figure_json, points
 from core.views.decision.limits import limits
 from core.views.text import plain
 from core.views.theme import chart_config
-from core.views.workspace.view import View
 
 _HERE = Path(__file__).parent
 _KEY, _FAILED = "live_pareto", "_live_failed"

@@ -8,6 +8,7 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from core.analysis.workspace.view import View
 from core.golden.build import refinements
 from core.golden.job import GoldenJob, Pool
 from core.golden.plan import GoldenPlan, candidates, plan
@@ -24,7 +25,6 @@ from core.views.pages import SECTION
 from core.views.run.work import Known
 from core.views.run.works import GOLDEN
 from core.views.text import plain
-from core.views.workspace.view import View
 
 _CURVES = {
     "turn": show.number_column("turn", 0),

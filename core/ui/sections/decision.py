@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
+from core.analysis.workspace.view import View
 from core.decide.selection import SHOWN
 from core.ui import limits, show
 from core.ui.links import go, link
@@ -20,7 +21,6 @@ from core.views.decision import words
 from core.views.decision.near import broken, kind, way_in
 from core.views.decision.sections import OFFERED, PRICES, STEPS, alternative_rows, price_rows
 from core.views.text import count, plain
-from core.views.workspace.view import View
 
 NEAR_SHOWN = 1
 ALTERNATIVES_SHOWN = 1

@@ -10,6 +10,7 @@ import polars as pl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from core.analysis.workspace.view import View
 from core.errors import InputError
 from core.golden.book import Mode, Queue
 from core.golden.by_hand import SAMPLINGS, Sampling
@@ -23,7 +24,6 @@ from core.views.golden.sheet import sheet, to_excel
 from core.views.golden.value import what_next
 from core.views.pages import PAGES
 from core.views.text import label, plain, to_csv
-from core.views.workspace.view import View
 
 NEW, QUEUE, _ME = "a new one", "queue", "_judge"
 _NO_BASE = "no golden set"

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
+from core.analysis.workspace.view import Place
 from core.bidi import upright
 from core.errors import ClqError
 from core.exporters import FORMATS
@@ -18,7 +19,6 @@ from core.views.blocks import Table
 from core.views.library import data
 from core.views.library.data import NAMES, goes_along
 from core.views.text import count, plain
-from core.views.workspace.view import Place
 
 ASKED, PACKED = "_delete_asked", "_packed"
 NAMED = 8

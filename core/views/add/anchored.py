@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from core.analysis.export import records
 from core.importers.formats.spans import JudgedSpans
 from core.pipeline.anchors import Derived, anchor, judged
 from core.pipeline.chunk import Chunked
@@ -15,7 +16,6 @@ from core.records import Batch, Collection, GoldenSet, part_id
 from core.store import Snapshot
 from core.tables import TABLES, frame
 from core.views.add.versions import Settled
-from core.views.library.export import records
 from core.views.text import count
 
 

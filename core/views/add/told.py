@@ -8,11 +8,11 @@ from functools import cached_property
 
 import polars as pl
 
+from core.analysis.export import StoreShelf
 from core.importers import Import
 from core.records import part_id
 from core.store import Snapshot
 from core.tables import Pieces, frame
-from core.views.library.export import StoreShelf
 
 
 def ranked_collections(snapshot: Snapshot, imported: Import) -> list[str]:

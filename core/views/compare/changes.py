@@ -11,12 +11,12 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
+from core.analysis.paired import Scored, scored, tested, with_verdict
+from core.analysis.workspace.scope import Quality, Scope
 from core.axes import KEYS, Spec
 from core.records import JsonMap, canonical_json
 from core.stats.significance import Setup
 from core.store import Snapshot
-from core.views.compare.data import Scored, scored, tested, with_verdict
-from core.views.workspace.scope import Quality, Scope
 
 PAIRS = pl.Schema(
     dict.fromkeys(("axis", "change", "before", "after", "run_before", "run_after"), pl.String)
@@ -160,7 +160,7 @@ def effects(
         pairs: Rows of `changes`, of one change.
 
     Returns:
-        Per pair before, after, run_before, run_after and the columns of `core.views.compare.data.differences`
+        Per pair before, after, run_before, run_after and the columns of `core.analysis.paired.differences`
         from n on, the pairs one family; and one row of the latter, query by query on average. There the
         queries stay the sample, so the interval says how far the change carries over to other queries with
         these stacks, not to other stacks.

@@ -10,10 +10,10 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 import polars as pl
 
+from core.analysis.paired import LOSSES, TIES, UNDECIDED, WINS
+from core.analysis.workspace.scope import Quality
 from core.views import text, theme
-from core.views.compare.data import LOSSES, TIES, UNDECIDED, WINS
 from core.views.compare.words import gap, p_value
-from core.views.workspace.scope import Quality
 
 Places = npt.NDArray[np.int64]
 Looks = Mapping[str, tuple[str, str]]
@@ -47,7 +47,7 @@ def forest(
     """Draw differences with their intervals, one below the other.
 
     Args:
-        rows: From `core.views.compare.data.differences`, or with the same columns.
+        rows: From `core.analysis.paired.differences`, or with the same columns.
         short: Whether the labels are short enough to stand beside the rows.
 
     Returns:

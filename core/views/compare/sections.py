@@ -7,6 +7,13 @@ from typing import Any
 
 import polars as pl
 
+from core.analysis import paired as data
+from core.analysis.cache import keep
+from core.analysis.sides import SIDES, Closer, look_closer, sides, unpaired, usual
+from core.analysis.workspace.choices import lacking
+from core.analysis.workspace.clusters import groups
+from core.analysis.workspace.reported import computed, with_queries
+from core.analysis.workspace.view import View
 from core.decide.axes import COST, LATENCY, QUALITY, Axis, cost_axis
 from core.stats.intervals import Method
 from core.stats.significance import CORRECTIONS, TESTS, TOLERANCE, Correction, Setup
@@ -27,16 +34,10 @@ from core.views.blocks import (
     section,
 )
 from core.views.columns import COLUMNS
-from core.views.compare import changes, charts, data, words
-from core.views.compare.sides import SIDES, Closer, look_closer, sides, unpaired, usual
+from core.views.compare import changes, charts, words
 from core.views.decision.words import costed
-from core.views.keep import keep
 from core.views.queries.charts import bars
 from core.views.text import cost_unit, count, shorten
-from core.views.workspace.choices import lacking
-from core.views.workspace.clusters import groups
-from core.views.workspace.reported import computed, with_queries
-from core.views.workspace.view import View
 
 Row = Mapping[str, Any]
 LETTERS = "ABCDE"

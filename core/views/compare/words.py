@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from core.analysis.paired import LEVEL, LOSSES, OPEN, UNDECIDED, WINS, alike_means
+from core.analysis.sides import AVERAGES, SAME, Closer
+from core.analysis.workspace.scope import Quality
 from core.decide.axes import COST, LATENCY, QUALITY, Axis
 from core.stats.intervals import CLUSTERS
 from core.stats.significance import TESTS, Setup
 from core.views import text
-from core.views.compare.data import LEVEL, LOSSES, OPEN, UNDECIDED, WINS, alike_means
-from core.views.compare.sides import AVERAGES, SAME, Closer
 from core.views.queries.charts import BARS
-from core.views.workspace.scope import Quality
 
 Row = Mapping[str, Any]
 _WORDS = {LATENCY.key: ("faster", "slower", "is as fast"), COST.key: ("cheaper", "dearer", "costs the same")}
@@ -44,7 +44,7 @@ def answer(gaps: pl.DataFrame, quality: Quality, cost: Axis = COST, *, same: boo
     """Say how the first stack differs from others in quality, latency and cost, in one sentence.
 
     Args:
-        gaps: From `core.views.compare.sides.sides`; of several others only quality is said.
+        gaps: From `core.analysis.sides.sides`; of several others only quality is said.
         cost: The axis of cost, as the page says it.
         same: Whether the two rank the same passages in the same order on every query.
     """

@@ -8,10 +8,10 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
+from core.analysis.workspace.scores import Floats
 from core.views import text, theme
 from core.views.confidence.weights import ALPHAS, CAPS3, CAPS4, CELLS, Grid, letters
 from core.views.confidence.worth import USUAL
-from core.views.workspace.scores import Floats
 
 SHOWN = 12  # Stacks in the chart of chances; the table has all
 _LINE = 68

@@ -7,6 +7,12 @@ from __future__ import annotations
 
 import polars as pl
 
+from core.analysis.cache import keep
+from core.analysis.workspace.clusters import groups
+from core.analysis.workspace.query_sets import among
+from core.analysis.workspace.scores import evidence
+from core.analysis.workspace.sure import joint, sample
+from core.analysis.workspace.view import View
 from core.decide.near import turns
 from core.decide.rules import Constraints, Decision, Rule, decide
 from core.metrics import Measure
@@ -16,12 +22,6 @@ from core.views.confidence.weights import Grid
 from core.views.confidence.worth import Plan
 from core.views.diagnostics.noise_costs import choice_under_noise
 from core.views.golden.value import before_and_after
-from core.views.keep import keep
-from core.views.workspace.clusters import groups
-from core.views.workspace.query_sets import among
-from core.views.workspace.scores import evidence
-from core.views.workspace.sure import joint, sample
-from core.views.workspace.view import View
 
 JUDGEMENTS = 30.0  # Judgements per query where the golden set does not tell
 

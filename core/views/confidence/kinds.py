@@ -6,6 +6,10 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
+from core.analysis.cache import keep
+from core.analysis.workspace.sure import sample
+from core.analysis.workspace.unanswerable import with_slice
+from core.analysis.workspace.view import View
 from core.decide.axes import Floats
 from core.decide.rules import Constraints, Mask
 from core.records import is_group
@@ -17,10 +21,6 @@ from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Table, section
 from core.views.columns import COLUMNS, Columns
 from core.views.confidence import data
-from core.views.keep import keep
-from core.views.workspace.sure import sample
-from core.views.workspace.unanswerable import with_slice
-from core.views.workspace.view import View
 
 DRAWS = 2000  # Sets of queries that a kind is held against
 STAYS, OPEN, OTHER = "the best there", "no significant difference", "another is better"

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 import polars as pl
 
+from core.analysis.workspace.stacks import AXES
 from core.axes import as_read
 from core.pipeline.own.config import OWN
 from core.records import JsonMap
-from core.views.workspace.stacks import AXES
 
 _WORDS = {"candidates": "K", "dim": "dimensions", "sparse": "sparse index"}
 _Pipeline = tuple[str, str]  # Name and version of one's own

@@ -8,6 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from core.analysis.workspace.clusters import one_known
+from core.analysis.workspace.noise import Noise, noise_words, noisy_rows, refusal
+from core.analysis.workspace.sure import drawn, draws, sample
+from core.analysis.workspace.view import View
 from core.decide.planner import Bill, bill
 from core.decide.rules import Decision, Rule
 from core.views.ask import Ask
@@ -37,10 +41,6 @@ from core.views.decision.words import listed
 from core.views.golden.value import USUAL, Next, judging_first, next_words, to_judge
 from core.views.link import RULES
 from core.views.queries.sections import queries
-from core.views.workspace.clusters import one_known
-from core.views.workspace.noise import Noise, noise_words, noisy_rows, refusal
-from core.views.workspace.sure import drawn, draws, sample
-from core.views.workspace.view import View
 
 ABOUT_RULES = (
     "Among the stacks within the limits: the highest quality; the best within 1 % of the cheapest; or the "

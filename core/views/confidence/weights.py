@@ -15,6 +15,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from core.analysis.paired import LEVEL
+from core.analysis.workspace.clusters import EACH, Groups
+from core.analysis.workspace.scope import Quality
+from core.analysis.workspace.scores import Evidence, Floats, at_cutoff, mean
 from core.decide.rules import Constraints, decide
 from core.decide.ties import Paired
 from core.metrics import Measure
@@ -22,10 +26,6 @@ from core.stats.correlation import order_agreement, top_agreement
 from core.stats.intervals import Labels, Sample
 from core.stats.means import mean_interval
 from core.stats.significance import Setup, compare
-from core.views.compare.data import LEVEL
-from core.views.workspace.clusters import EACH, Groups
-from core.views.workspace.scope import Quality
-from core.views.workspace.scores import Evidence, Floats, at_cutoff, mean
 
 ALPHAS, CAPS4, CAPS3 = (0.0, 0.5, 1.0, 2.0), (0.75, 1.0), (0.20, 0.25, 0.33)
 KNOBS = ("alpha", "cap4", "cap3")

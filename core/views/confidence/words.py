@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from core.analysis.paired import LEVEL
+from core.analysis.workspace.noise import Noise, as_written, noisy_rows
+from core.analysis.workspace.scope import Quality, Scope
+from core.analysis.workspace.view import View
 from core.decide.axes import LIMITS
 from core.decide.planner import WORLDS, Bill
 from core.decide.rules import Decision
 from core.decide.selection import Assessment
 from core.stats.intervals import SEED
 from core.views import text
-from core.views.compare.data import LEVEL
 from core.views.confidence.hold import SLIGHT, Front
 from core.views.confidence.weights import Grid, letters
 from core.views.confidence.worth import REPEATS, Plan
 from core.views.decision.words import good_enough, limits
-from core.views.workspace.noise import Noise, as_written, noisy_rows
-from core.views.workspace.scope import Quality, Scope
-from core.views.workspace.view import View
 
 Card = tuple[str, str, str]  # A number of the answer: label, value and what it is of
 UNLIKELY, LIKELY = (

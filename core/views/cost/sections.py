@@ -8,6 +8,9 @@ from typing import Any
 
 import polars as pl
 
+from core.analysis.cache import keep
+from core.analysis.stack_cost import NONE, Start, basis_by_stage, filled, models, recorded, start_from
+from core.analysis.workspace.view import View
 from core.choices import declared
 from core.number_format import CostUnit
 from core.prices import PriceBook, load_books
@@ -18,9 +21,6 @@ from core.views.blocks import Answer, Block, Blocks, Cards, Chart, Fold, Table, 
 from core.views.columns import COLUMNS, Column
 from core.views.cost import bill, words
 from core.views.cost.bill import PAPER_BOOK, PAPER_TOKENS
-from core.views.cost.stack import NONE, Start, basis_by_stage, filled, models, recorded, start_from
-from core.views.keep import keep
-from core.views.workspace.view import View
 
 TYPED = "no stack: type the amounts"
 FIRST = replace(USUAL, embedder="voyage-3.5", reranker="rerank-2.5")

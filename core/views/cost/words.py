@@ -14,8 +14,8 @@ from core.prices.calculator import CostBreakdown, CostInputs, Swing
 from core.views import text
 
 if TYPE_CHECKING:
+    from core.analysis.stack_cost import Start
     from core.views.cost.bill import CostView
-    from core.views.cost.stack import Start
 
 STAGES: Mapping[str, str] = {
     "embed": "the embedding call",

@@ -8,6 +8,8 @@ from typing import Any
 
 import polars as pl
 
+from core.analysis.cache import keep
+from core.analysis.workspace.view import View
 from core.paths import PUBLISHED
 from core.records import canonical_json
 from core.tables import remembered
@@ -16,10 +18,8 @@ from core.views.ask import Ask, named
 from core.views.blocks import Answer, Blocks, Fold, Table, section
 from core.views.columns import COLUMNS, Column, Columns
 from core.views.curves import cuts
-from core.views.keep import keep
 from core.views.text import score
 from core.views.within import with_limits
-from core.views.workspace.view import View
 
 _NONE = "none"
 PAPER = "The thesis's tables 7.6 and 7.7"

@@ -14,6 +14,10 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 import polars as pl
 
+from core.analysis.workspace.clusters import groups
+from core.analysis.workspace.query_sets import among
+from core.analysis.workspace.scope import Quality, Scope
+from core.analysis.workspace.scores import Evidence, evidence, places
 from core.metrics.info import rel_param
 from core.pipeline.ranking.cut import CUTS, CutReport, cut_report, keep
 from core.prices import PriceBook
@@ -24,10 +28,6 @@ from core.stats.means import mean_interval
 from core.store import Snapshot
 from core.tables import schema
 from core.views import text, theme
-from core.views.workspace.clusters import groups
-from core.views.workspace.query_sets import among
-from core.views.workspace.scope import Quality, Scope
-from core.views.workspace.scores import Evidence, evidence, places
 
 WEIGHTS = schema("name k:int32 tokens:float tokens_low:float tokens_high:float usd_per_1k:float counted")
 _OPENAI = "o200k_base"

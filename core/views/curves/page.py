@@ -10,6 +10,12 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
+from core.analysis.workspace.choices import telling
+from core.analysis.workspace.clusters import EACH, Groups
+from core.analysis.workspace.costs import basis
+from core.analysis.workspace.pools import stack_of
+from core.analysis.workspace.scope import Quality
+from core.analysis.workspace.scores import Evidence, evidence, furthest
 from core.metrics import REGISTRY, Measure, aggregate
 from core.number_format import PER_1K, CostUnit
 from core.records import stack_label
@@ -17,12 +23,6 @@ from core.stats.means import mean_interval
 from core.store import Snapshot
 from core.tables import schema
 from core.views import text, theme
-from core.views.workspace.choices import telling
-from core.views.workspace.clusters import EACH, Groups
-from core.views.workspace.costs import basis
-from core.views.workspace.pools import stack_of
-from core.views.workspace.scope import Quality
-from core.views.workspace.scores import Evidence, evidence, furthest
 
 MAX_DEPTH = 200
 BESIDE = ("RA-nWG", "N-Recall4+", "N-Recall5", "Precision4+", "Harm", "Hole", "Hit")
@@ -68,7 +68,7 @@ def curve_table(
 def as_deep(snapshot: Snapshot, runs: pl.DataFrame, golden_set_id: str | None) -> pl.DataFrame:
     """Return runs with the id of the one that kept the ranking of their stack furthest.
 
-    That is another one only where nothing reads K (`core.views.workspace.pools`), and none of these runs.
+    That is another one only where nothing reads K (`core.analysis.workspace.pools`), and none of these runs.
     """
     ids = runs["run_id"].to_list()
     ranked = runs.filter("has_rankings")["run_id"].to_list()
@@ -173,7 +173,7 @@ def depth_answer(depths: pl.DataFrame, family: str, quality: Quality, gap: str =
     """Say what the deepest candidate pool of a family gains on the shallowest; takes `depth_table`.
 
     Args:
-        gap: Whether they differ significantly, as `core.views.workspace.gaps.gap` says it.
+        gap: Whether they differ significantly, as `core.analysis.workspace.gaps.gap` says it.
     """
     rows = depths.filter(pl.col("family") == family)
     first, last = rows.row(0, named=True), rows.row(-1, named=True)

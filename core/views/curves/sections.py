@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import polars as pl
 
+from core.analysis.cache import keep
+from core.analysis.stack_cost import models
+from core.analysis.workspace.clusters import groups
+from core.analysis.workspace.comparable import about_pools
+from core.analysis.workspace.gaps import gap
+from core.analysis.workspace.pools import stack_of
+from core.analysis.workspace.query_sets import among
+from core.analysis.workspace.stacks import runs_in
+from core.analysis.workspace.view import View
 from core.views import theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Chart, Table, Text, section
 from core.views.columns import COLUMNS
-from core.views.cost.stack import models
 from core.views.curves import cuts, page
 from core.views.curves.cut_grid import cut_off_table
-from core.views.keep import keep
 from core.views.text import cost_unit
 from core.views.within import CHIP, beyond, told, with_limits
-from core.views.workspace.clusters import groups
-from core.views.workspace.comparable import about_pools
-from core.views.workspace.gaps import gap
-from core.views.workspace.pools import stack_of
-from core.views.workspace.query_sets import among
-from core.views.workspace.stacks import runs_in
-from core.views.workspace.view import View
 
 NO_GENERATOR = "no generator"
 

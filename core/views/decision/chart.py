@@ -21,6 +21,8 @@ import polars as pl
 from numpy.typing import NDArray
 from plotly.utils import PlotlyJSONEncoder
 
+from core.analysis.workspace.beside import measure_of
+from core.analysis.workspace.scope import Latency, Quality
 from core.decide.axes import BESIDE, COST, LATENCY, QUALITY, Axis
 from core.decide.pareto import undominated
 from core.decide.rules import Constraints, Decision
@@ -41,8 +43,6 @@ from core.views.decision.marks import (
     marks,
     shapes,
 )
-from core.views.workspace.beside import measure_of
-from core.views.workspace.scope import Latency, Quality
 
 HEIGHT = 360
 ALIKE = ("latency_ms", "cost", "cost_least", "quality", *(axis.column for axis in BESIDE), "reranker")

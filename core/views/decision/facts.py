@@ -8,6 +8,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from core.analysis.workspace.beside import ENDS, limit_words, measure_of
+from core.analysis.workspace.clusters import one_known
+from core.analysis.workspace.comparable import MANY_HOLES
+from core.analysis.workspace.lacks import COLUMNS as LACKS
+from core.analysis.workspace.latencies import jitter_words
+from core.analysis.workspace.people import unused
+from core.analysis.workspace.scope import Quality
+from core.analysis.workspace.unanswerable import without_answer
+from core.analysis.workspace.view import View
 from core.decide.axes import BESIDE, LATENCY, Axis
 from core.decide.near import Turn, turns
 from core.decide.pareto import frontier, frontier_2d, frontier_rows
@@ -27,15 +36,6 @@ from core.views.decision.near import (
     scores_missing,
 )
 from core.views.golden.value import NEAR, to_judge
-from core.views.workspace.beside import ENDS, limit_words, measure_of
-from core.views.workspace.clusters import one_known
-from core.views.workspace.comparable import MANY_HOLES
-from core.views.workspace.lacks import COLUMNS as LACKS
-from core.views.workspace.latencies import jitter_words
-from core.views.workspace.people import unused
-from core.views.workspace.scope import Quality
-from core.views.workspace.unanswerable import without_answer
-from core.views.workspace.view import View
 
 FEW_QUERIES = 30
 """Below this a difference between stacks of the usual size cannot be shown; said as a warning."""

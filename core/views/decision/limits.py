@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from core.analysis.workspace.beside import measure_of
+from core.analysis.workspace.scope import Latency, Quality
 from core.decide.axes import COST, LATENCY, QUALITY, Axis, Floats, axes
 from core.number_format import MOST_DOLLARS, CostUnit, dollars_per_1k
 from core.tables import remembered
 from core.views.text import cost_unit
-from core.views.workspace.beside import measure_of
-from core.views.workspace.scope import Latency, Quality
 
 NO_LIMIT = "no limit"
 LARGEST = MOST_DOLLARS

@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from core.analysis.workspace.lacks import bound
+from core.analysis.workspace.latencies import latencies
+from core.analysis.workspace.scope import Latency, Quality
 from core.decide.axes import COST, LIMITS, Axis, cost_axis
 from core.decide.near import NearMiss, near_misses
 from core.decide.rules import Constraints, Decision, Rule
@@ -17,9 +20,6 @@ from core.store import Snapshot
 from core.views import text
 from core.views.blocks import Table
 from core.views.columns import COLUMNS
-from core.views.workspace.lacks import bound
-from core.views.workspace.latencies import latencies
-from core.views.workspace.scope import Latency, Quality
 
 Data = Mapping[str, Any]
 HEADING = "Near misses, and the next better stacks"

@@ -8,12 +8,12 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
+from core.analysis.workspace.scope import Quality
 from core.decide.axes import BESIDE
 from core.decide.rules import Decision
 from core.views import text, theme
 from core.views.columns import COLUMNS
 from core.views.decision.limits import logarithmic
-from core.views.workspace.scope import Quality
 
 EXCLUDED, WITHIN, FRONTIER = "excluded", "within the limits", "frontier"
 SELECTED, CHOSEN = "selected", "chosen"

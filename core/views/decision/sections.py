@@ -7,11 +7,19 @@ from typing import Any
 
 import polars as pl
 
+from core.analysis.cache import keep
+from core.analysis.stack_cost import recorded
+from core.analysis.workspace.beside import ENDS
+from core.analysis.workspace.clusters import one_known
+from core.analysis.workspace.comparable import environment
+from core.analysis.workspace.latencies import assumed, jitter_words
+from core.analysis.workspace.noise import noise_words
+from core.analysis.workspace.sure import drawn
+from core.analysis.workspace.view import View
 from core.decide.axes import BESIDE, COST, HARM, LATENCY, Axis
 from core.views.ask import Ask
 from core.views.blocks import Answer, Block, Blocks, Cards, Chart, Control, Fold, Table, Text, Way, section
 from core.views.columns import COLUMNS, Column, Columns
-from core.views.cost.stack import recorded
 from core.views.decision import words
 from core.views.decision.chart import ParetoView, identical, kept, merged, pareto
 from core.views.decision.facts import caveats
@@ -27,15 +35,7 @@ from core.views.decision.near import (
 )
 from core.views.decision.parallel import parallel
 from core.views.decision.ship import handed
-from core.views.keep import keep
 from core.views.text import count, dollars_of
-from core.views.workspace.beside import ENDS
-from core.views.workspace.clusters import one_known
-from core.views.workspace.comparable import environment
-from core.views.workspace.latencies import assumed, jitter_words
-from core.views.workspace.noise import noise_words
-from core.views.workspace.sure import drawn
-from core.views.workspace.view import View
 
 Row = Mapping[str, Any]
 ALTERNATIVES = "Cheaper or faster"

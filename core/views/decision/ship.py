@@ -10,13 +10,13 @@ from typing import Any
 
 import polars as pl
 
+from core.analysis.workspace.view import View
 from core.decide.rules import Decision
 from core.paths import PROGRAM
 from core.pipeline.own.config import OWN
 from core.pipeline.shippable import FLAT, KINDS, missing
 from core.store import Snapshot
 from core.views.decision import words
-from core.views.workspace.view import View
 
 WRITTEN = (
     "Written can be: BM25, WordLlama with index flat, or both fused by RRF, without a reranker, over "

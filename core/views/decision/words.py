@@ -11,17 +11,17 @@ from typing import Any
 
 import polars as pl
 
+from core.analysis.workspace.beside import limit_words
+from core.analysis.workspace.comparable import clock, unjudged_words
+from core.analysis.workspace.scope import MEAN, Latency, Quality
+from core.analysis.workspace.stacks import UNPROVEN
+from core.analysis.workspace.view import View
 from core.decide.axes import BESIDE, COST, QUALITY, Axis
 from core.decide.rules import Constraints, Decision
 from core.decide.selection import ALONE, SHOWN, Alternative, Assessment
 from core.stats.intervals import CLUSTERS
 from core.views import text
 from core.views.decision.near import overturned
-from core.views.workspace.beside import limit_words
-from core.views.workspace.comparable import clock, unjudged_words
-from core.views.workspace.scope import MEAN, Latency, Quality
-from core.views.workspace.stacks import UNPROVEN
-from core.views.workspace.view import View
 
 SHORT = 34
 """Letters of a name where several stand in one line."""
@@ -300,7 +300,7 @@ def cards(
     """Return the three numbers of the chosen stack.
 
     Args:
-        bill: What its stages cost, as `core.views.cost.stack.recorded`; empty where that is not on record.
+        bill: What its stages cost, as `core.analysis.stack_cost.recorded`; empty where that is not on record.
 
     Returns:
         Of each: label, number with its unit, what it rests on, and how it was come by (measured, published,

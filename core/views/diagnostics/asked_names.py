@@ -12,6 +12,8 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
+from core.analysis.workspace.clusters import groups
+from core.analysis.workspace.scope import Quality, Scope
 from core.diagnostics.names.margins import CHANGE, MARGINS, MEASURED, Question, asked_margins, questions
 from core.diagnostics.noise import CLEAN, effects
 from core.pipeline.query.entities import Names, named
@@ -23,8 +25,6 @@ from core.tables import frame, schema
 from core.views import text, theme
 from core.views.diagnostics.landing import diagnosed
 from core.views.diagnostics.noise import QUICK, Gathered, gather, rewritten
-from core.views.workspace.clusters import groups
-from core.views.workspace.scope import Quality, Scope
 
 if TYPE_CHECKING:
     from core.providers.embed import Embedder

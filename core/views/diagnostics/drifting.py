@@ -13,6 +13,10 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
+from core.analysis.cache import keep
+from core.analysis.families import Option, available
+from core.analysis.workspace.scores import at_cutoff, evidence
+from core.analysis.workspace.view import View
 from core.importers.samples import ASKED_AT
 from core.metrics import Measure
 from core.stats.drift import (
@@ -27,10 +31,6 @@ from core.stats.drift import (
     windows,
 )
 from core.views import text, theme
-from core.views.keep import keep
-from core.views.what_if.families import Option, available
-from core.views.workspace.scores import at_cutoff, evidence
-from core.views.workspace.view import View
 
 NAME = "drift"
 _SESSIONS = ("session", "user")  # Kinds of groups whose queries are asked together

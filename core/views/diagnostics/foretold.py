@@ -18,6 +18,10 @@ import plotly.graph_objects as go
 import polars as pl
 from numpy.typing import NDArray
 
+from core.analysis.cache import keep
+from core.analysis.families import Option, available
+from core.analysis.workspace.scope import Quality
+from core.analysis.workspace.view import View
 from core.diagnostics.names.margins import by_question, questions, unit
 from core.diagnostics.noise import CLEAN, Floats
 from core.errors import ClqError
@@ -26,10 +30,6 @@ from core.stats.correlation import RESAMPLES, correlate
 from core.views import text, theme
 from core.views.diagnostics.asked_names import MEANS, MEASURE, Renamed, renamed
 from core.views.diagnostics.noise import QUICK, Gathered, gather, rewritten
-from core.views.keep import keep
-from core.views.what_if.families import Option, available
-from core.views.workspace.scope import Quality
-from core.views.workspace.view import View
 
 NAME = "recall"
 EVERY = "over stacks and perturbations"

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from core.analysis.paired import alike, alike_means
+from core.analysis.workspace.clusters import groups
+from core.analysis.workspace.query_sets import among, asked_in, chosen_runs
+from core.analysis.workspace.scope import Quality, Scope
+from core.analysis.workspace.scores import at_cutoff, evidence, mean, unperturbed
 from core.diagnostics.noise import CLEAN, EFFECTS, NONE, Floats, effects, kin, siblings
 from core.errors import InputError
 from core.metrics import Measure
 from core.stats.intervals import Labels
 from core.stats.means import mean_interval
 from core.store import Snapshot
-from core.views.compare.data import alike, alike_means
-from core.views.workspace.clusters import groups
-from core.views.workspace.query_sets import among, asked_in, chosen_runs
-from core.views.workspace.scope import Quality, Scope
-from core.views.workspace.scores import at_cutoff, evidence, mean, unperturbed
 
 QUICK = ("wordllama",)  # Embedders that a page may ask while it is drawn
 

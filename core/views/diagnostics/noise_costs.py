@@ -9,13 +9,13 @@ from typing import Any
 import plotly.graph_objects as go
 import polars as pl
 
+from core.analysis.workspace.robust import robust_quality
+from core.analysis.workspace.scope import Quality
+from core.analysis.workspace.stacks import stack_table
+from core.analysis.workspace.view import View
 from core.decide.rules import decide
 from core.diagnostics.noise import CLEAN, NONE, orders
 from core.views import text, theme
-from core.views.workspace.robust import robust_quality
-from core.views.workspace.scope import Quality
-from core.views.workspace.stacks import stack_table
-from core.views.workspace.view import View
 
 HOW = (
     "Change: quality minus that of the same stack and rewrite with the queries as they are. Won back: minus "

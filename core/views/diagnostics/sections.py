@@ -6,6 +6,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from core.analysis.cache import keep
+from core.analysis.workspace.scope import Quality
+from core.analysis.workspace.view import View
 from core.diagnostics.names.margins import Check
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, section
@@ -15,10 +18,7 @@ from core.views.diagnostics import drifting, foretold, watching
 from core.views.diagnostics import names as page
 from core.views.diagnostics import noise_costs as noisy
 from core.views.diagnostics.noise import Gathered, drops, effect_table, gather, per_query, rewritten
-from core.views.keep import keep
 from core.views.text import plain
-from core.views.workspace.scope import Quality
-from core.views.workspace.view import View
 
 COSINES = "Cosine to the clean query by level of small talk; the paper's is to a restatement of it."
 

@@ -13,6 +13,9 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
+from core.analysis.cache import keep
+from core.analysis.workspace.scores import at_cutoff, evidence
+from core.analysis.workspace.view import View
 from core.importers.samples import ASKED_AT
 from core.stats.alarm import ALPHA, FIRST, watch
 from core.views import text, theme
@@ -20,9 +23,6 @@ from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Chart, Table, Text, Way, section
 from core.views.columns import COLUMNS, Column, Columns
 from core.views.diagnostics.drifting import NOTHING, WAY_OUT, dates, timed
-from core.views.keep import keep
-from core.views.workspace.scores import at_cutoff, evidence
-from core.views.workspace.view import View
 
 LEAST = 10  # Queries that later ones are ranked among, at the least
 HOW = (

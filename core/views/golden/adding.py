@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import polars as pl
 
+from core.analysis.export import records
+from core.analysis.workspace.clusters import one_known
 from core.errors import InputError, UnknownNameError
 from core.golden.adding import Counts, Grades, ancestry, described, name_for, over, refuse_other
 from core.golden.book import PAIR, Queue
@@ -17,8 +19,6 @@ from core.store import Snapshot, Store
 from core.tables import frame
 from core.views.add.anchored import chunks_of, whole
 from core.views.golden.chunks import whole_of
-from core.views.library.export import records
-from core.views.workspace.clusters import one_known
 
 _FILLS_IN = ("by value", "holes of stacks")  # Samplings of passages that the golden set lacks
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from core.analysis.export import StoreShelf
 from core.store import Snapshot
 from core.tables import schema
 from core.toml_text import toml, toml_text
 from core.views.golden.spread import spread_of
-from core.views.library.export import StoreShelf
 from core.views.run.paid import closing, dollars, fact, listed, now, press
 from core.views.text import count, score
 

@@ -6,11 +6,11 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
+from core.analysis.workspace.scope import Quality
 from core.stats.judges import GRADES
 from core.views import text, theme
 from core.views.golden import judges, soundness
 from core.views.golden.data import Judged
-from core.views.workspace.scope import Quality
 
 BARS = 20  # Stacks drawn at most besides the chosen one; the table has every one
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from core.analysis.workspace.query_sets import among
+from core.analysis.workspace.scope import Quality, Scope
+from core.analysis.workspace.scores import at_cutoff, evidence
+from core.analysis.workspace.stacks import runs_in
 from core.metrics import Measure
 from core.records import part_id
 from core.store import Snapshot
 from core.tables import TABLES
 from core.views.golden import soundness
-from core.views.workspace.query_sets import among
-from core.views.workspace.scope import Quality, Scope
-from core.views.workspace.scores import at_cutoff, evidence
-from core.views.workspace.stacks import runs_in
 
 SPANS = "spans, as they were graded"
 _RETRIEVERS = ("mode", "sparse", "embedder")

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from core.analysis.export import StoreShelf
 from core.records import Batch
 from core.store import Snapshot, Store
 from core.tables import Frame
 from core.toml_text import toml_text
-from core.views.library.export import StoreShelf
 from core.views.run.paid import closing, embedders, fact, listed, now, press
 from core.views.text import count, usd
 

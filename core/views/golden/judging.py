@@ -10,6 +10,8 @@ from statistics import median
 
 import polars as pl
 
+from core.analysis.workspace.scope import Scope
+from core.analysis.workspace.stacks import runs_in
 from core.answers import BY_PEOPLE, KEY
 from core.errors import InputError
 from core.golden.adding import name_for
@@ -42,8 +44,6 @@ from core.views.golden.adding import grades_in, grown
 from core.views.golden.chunks import judged_in, landed_chunks, parts_of, ranked_in, whole_of
 from core.views.golden.judges import write_new
 from core.views.golden.soundness import disagreements, others_of
-from core.views.workspace.scope import Scope
-from core.views.workspace.stacks import runs_in
 
 Opinion = tuple[str, int, str]  # What one judge said of a passage: golden set, grade, note
 NO_TEXTS = "No text is stored for these passages."

@@ -17,6 +17,12 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
+from core.analysis.cache import keep
+from core.analysis.workspace.clusters import about_groups, groups
+from core.analysis.workspace.noise import PAIR, auditors, of_rows, refusal, samplings
+from core.analysis.workspace.query_sets import among
+from core.analysis.workspace.scores import at_cutoff, evidence
+from core.analysis.workspace.view import View
 from core.golden.by_hand import SAMPLINGS
 from core.stats.corrected import FEW, Corrected, Scored, correct
 from core.stats.intervals import CLUSTERS, Floats, Labels
@@ -25,13 +31,7 @@ from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, Way, section
 from core.views.columns import COLUMNS, Column, Columns
-from core.views.keep import keep
 from core.views.readers.judges import MARKS, drawn
-from core.views.workspace.clusters import about_groups, groups
-from core.views.workspace.noise import PAIR, auditors, of_rows, refusal, samplings
-from core.views.workspace.query_sets import among
-from core.views.workspace.scores import at_cutoff, evidence
-from core.views.workspace.view import View
 
 GUIDE = (
     "Golden sets → judge → whole questions: all that the stacks have in their Top-K, of about 30 questions "

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from core.analysis.cache import keep
+from core.analysis.workspace.scope import Quality
+from core.analysis.workspace.view import View
 from core.stats.judges import Agreement
 from core.store import Snapshot
 from core.views import text
@@ -19,9 +22,6 @@ from core.views.golden.data import Judged, Part
 from core.views.golden.judging import TWO_JUDGES
 from core.views.golden.people import do_people_agree
 from core.views.golden.unseen import is_unseen
-from core.views.keep import keep
-from core.views.workspace.scope import Quality
-from core.views.workspace.view import View
 
 NOTHING = ("No judgements yet.", "Generate them with an LLM, judge by hand, or import qrels.")
 PART = (

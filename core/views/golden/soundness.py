@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from core.analysis.workspace.clusters import EACH, groupings
+from core.analysis.workspace.scores import Evidence, at_cutoff, mean
 from core.golden.book import PAIR, Item, Queue
 from core.golden.by_hand import OF_FIVE
 from core.metrics import Measure
@@ -19,8 +21,6 @@ from core.stats.means import mean_interval
 from core.store import Snapshot
 from core.tables import schema
 from core.views import text
-from core.views.workspace.clusters import EACH, groupings
-from core.views.workspace.scores import Evidence, at_cutoff, mean
 
 GRADES = (5, 4, 3, 2, 1)
 GOOD = "4+5"  # The row of `summary` for all that is good

@@ -7,15 +7,15 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
+from core.analysis.cache import keep
+from core.analysis.workspace.query_sets import ENOUGH
+from core.analysis.workspace.scope import Scope, audits
+from core.analysis.workspace.scores import evidence
+from core.analysis.workspace.stacks import runs_in
 from core.errors import ClqError
 from core.golden.questions.spread import MEASURED, Spread
 from core.metrics import Measure
 from core.store import Snapshot
-from core.views.keep import keep
-from core.views.workspace.query_sets import ENOUGH
-from core.views.workspace.scope import Scope, audits
-from core.views.workspace.scores import evidence
-from core.views.workspace.stacks import runs_in
 
 _MEASURE, _K = Measure("RR"), 10
 _MOST = 40  # Stacks that are paired: the pairs of more take too long for a plan

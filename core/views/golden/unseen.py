@@ -10,6 +10,11 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
+from core.analysis.cache import keep
+from core.analysis.workspace.clusters import FEW_GROUPS, groups
+from core.analysis.workspace.query_sets import among
+from core.analysis.workspace.scores import at_cutoff, evidence, mean
+from core.analysis.workspace.view import View
 from core.metrics import Measure
 from core.stats import captures
 from core.stats.captures import MOST_LISTS, Total
@@ -18,11 +23,6 @@ from core.views import text, theme
 from core.views.ask import Ask, run_of
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Tabs, Text, Way, section
 from core.views.columns import Column, Columns
-from core.views.keep import keep
-from core.views.workspace.clusters import FEW_GROUPS, groups
-from core.views.workspace.query_sets import among
-from core.views.workspace.scores import at_cutoff, evidence, mean
-from core.views.workspace.view import View
 
 LISTS = (
     "Retrievers whose lists are compared: two captures of the relevant passages, or more. A passage that two "

@@ -7,6 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from core.analysis.cache import keep
+from core.analysis.workspace.clusters import groups
+from core.analysis.workspace.noise import about_grades
+from core.analysis.workspace.query_sets import among
+from core.analysis.workspace.scope import Quality, Scope
+from core.analysis.workspace.scores import evidence
+from core.analysis.workspace.sure import sample
+from core.analysis.workspace.view import View
 from core.decide.beliefs import Beliefs, beliefs
 from core.decide.rules import Constraints, Decision, Rule
 from core.decide.selection import assess
@@ -15,14 +23,6 @@ from core.store import Snapshot
 from core.tables import schema
 from core.views import text
 from core.views.decision.words import good_enough
-from core.views.keep import keep
-from core.views.workspace.clusters import groups
-from core.views.workspace.noise import about_grades
-from core.views.workspace.query_sets import among
-from core.views.workspace.scope import Quality, Scope
-from core.views.workspace.scores import evidence
-from core.views.workspace.sure import sample
-from core.views.workspace.view import View
 
 TARGET = 0.9  # Probability of good selection from which nothing more needs judging
 USUAL = 20

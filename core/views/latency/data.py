@@ -8,17 +8,17 @@ from typing import get_args
 
 import polars as pl
 
+from core.analysis.workspace.comparable import at_machine
+from core.analysis.workspace.costs import basis
+from core.analysis.workspace.latencies import latencies, sample
+from core.analysis.workspace.scope import MEAN, Latency, Percentile, Scope
+from core.analysis.workspace.stacks import runs_in
 from core.answers import TOP_K
 from core.axes import QUERY_STAGES
 from core.decide.rules import Decision
 from core.stats.latency import AFTER_RETRIEVAL, TOTAL, Fit, answers, fit, per_repeat, sampled, summary
 from core.store import Snapshot
 from core.tables import FIRST_TOKEN, GENERATE
-from core.views.workspace.comparable import at_machine
-from core.views.workspace.costs import basis
-from core.views.workspace.latencies import latencies, sample
-from core.views.workspace.scope import MEAN, Latency, Percentile, Scope
-from core.views.workspace.stacks import runs_in
 
 PERCENTILES: tuple[Percentile, ...] = tuple(name for name in get_args(Percentile) if name != MEAN)
 STAGES = (*dict.fromkeys(QUERY_STAGES.values()), "generate", TOTAL)

@@ -12,6 +12,12 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
+from core.analysis.cache import keep
+from core.analysis.workspace.clusters import groups
+from core.analysis.workspace.pools import EMPTY_SLOT
+from core.analysis.workspace.query_sets import among
+from core.analysis.workspace.scores import at_cutoff, evidence, furthest
+from core.analysis.workspace.view import View
 from core.axes import stack_key
 from core.metrics import ratio_of_means
 from core.stats.intervals import Floats, Labels, Sample, weights
@@ -20,13 +26,7 @@ from core.views import text, theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Table, section
 from core.views.columns import COLUMNS, Column, Columns
-from core.views.keep import keep
 from core.views.within import beyond
-from core.views.workspace.clusters import groups
-from core.views.workspace.pools import EMPTY_SLOT
-from core.views.workspace.query_sets import among
-from core.views.workspace.scores import at_cutoff, evidence, furthest
-from core.views.workspace.view import View
 
 FLAT = "flat"
 CUTOFFS = (10, 30)

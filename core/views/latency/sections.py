@@ -7,19 +7,19 @@ from typing import Any
 
 import polars as pl
 
+from core.analysis.cache import keep
+from core.analysis.workspace.latencies import modelled_ms
+from core.analysis.workspace.scope import Latency, Quality
+from core.analysis.workspace.view import View
 from core.stats.latency import Fit
 from core.views import text, theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Block, Blocks, Cards, Chart, Table, Text, Way, section
 from core.views.columns import COLUMNS
-from core.views.keep import keep
 from core.views.latency import charts, data, indexes
 from core.views.latency.data import PERCENTILES
 from core.views.latency.index_loss import index_loss, losses
 from core.views.what_if.deeper import latency_by_depth
-from core.views.workspace.latencies import modelled_ms
-from core.views.workspace.scope import Latency, Quality
-from core.views.workspace.view import View
 
 SHAPES = "ECDF: share of the queries answered within so many ms. box: quartiles, whiskers, outliers."
 MEDIANS = "Medians of the stages over queries; they need not add up to the median of the whole."

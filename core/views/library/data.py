@@ -13,12 +13,12 @@ from typing import Literal
 
 import polars as pl
 
+from core.analysis.export import batch_of
 from core.exporters import FORMATS, Written, write
 from core.paths import PUBLISHED
 from core.records import BASES
 from core.store import Kind, Snapshot, Store
 from core.views import text
-from core.views.library.export import batch_of
 
 _NOTE = 400
 NAMES: dict[Kind, str] = {"run": "run", "golden_set": "golden set", "collection": "collection"}

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from core.analysis.cache import keep
+from core.analysis.workspace.view import Place
 from core.store import Kind
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Control, Fold, Section, Table, Tabs, Text, Way
 from core.views.columns import COLUMNS, Column, Columns, Form
-from core.views.keep import keep
 from core.views.library import data
-from core.views.workspace.view import Place
 
 TITLES: Mapping[str, Kind] = {"Runs": "run", "Collections": "collection", "Golden sets": "golden_set"}
 _COUNTED = COLUMNS["queries"]

@@ -9,13 +9,13 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
+from core.analysis.workspace.query_sets import asked_in
+from core.analysis.workspace.scope import Scope
+from core.analysis.workspace.scores import Evidence, Floats, evidence
+from core.analysis.workspace.stacks import runs_in
 from core.metrics import Measure
 from core.stats.correlation import BestAlpha, Kind, best_alpha, correlate
 from core.store import Snapshot
-from core.views.workspace.query_sets import asked_in
-from core.views.workspace.scope import Scope
-from core.views.workspace.scores import Evidence, Floats, evidence
-from core.views.workspace.stacks import runs_in
 
 REFERENCE = "F"
 MEASURES = ("F", "F_e", "T", "T_u", "nDCG-found", "nDCG", "P", "R", "RR", "RA-nWG")

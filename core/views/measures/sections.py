@@ -7,6 +7,10 @@ from typing import cast
 
 import polars as pl
 
+from core.analysis.cache import keep
+from core.analysis.workspace.answers import made_up
+from core.analysis.workspace.scope import Scope
+from core.analysis.workspace.view import View
 from core.metrics import Measure
 from core.stats.correlation import KINDS, Kind
 from core.store import Snapshot
@@ -24,13 +28,9 @@ from core.views.blocks import (
     section,
 )
 from core.views.columns import COLUMNS, Column
-from core.views.keep import keep
 from core.views.measures import charts, outcome, words
 from core.views.measures.outcome import MEASURES, REFERENCE, Curve, Samples, samples
 from core.views.measures.worked import cutoff_of, example, worked
-from core.views.workspace.answers import made_up
-from core.views.workspace.scope import Scope
-from core.views.workspace.view import View
 
 ALIKE = f"Cells as above; the chart shows the first {charts.PANELS} runs, the table all."
 

@@ -10,10 +10,10 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 import polars as pl
 
+from core.analysis.per_query import WEAK
+from core.analysis.workspace.scope import Quality
+from core.analysis.workspace.scores import Floats
 from core.views import text, theme
-from core.views.queries.data import WEAK
-from core.views.workspace.scope import Quality
-from core.views.workspace.scores import Floats
 
 BARS = 200  # Bars drawn at most: the two ends of the order; the table has every query
 _LABELLED = 40

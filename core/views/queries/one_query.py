@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from core.analysis.workspace.query_sets import asked_in
+from core.analysis.workspace.scope import Quality, Scope
+from core.analysis.workspace.scores import at_cutoff, evidence
 from core.diagnostics.noise import CLEAN, kin, perturbed_runs
 from core.metrics import Measure, Weighting, ideal_gain, weights
 from core.pipeline.query.perturb import NAMES, perturbed
 from core.stats.correlation import agreement
 from core.store import Snapshot
 from core.views import text
-from core.views.workspace.query_sets import asked_in
-from core.views.workspace.scope import Quality, Scope
-from core.views.workspace.scores import at_cutoff, evidence
 
 ROWS = 20  # Ranks shown at least; down to K where that is deeper
 LONGEST = 1_200  # Characters of a passage that are shown at once; the rest is unfolded

@@ -8,6 +8,13 @@ from typing import Any
 
 import polars as pl
 
+from core.analysis import per_query as data
+from core.analysis.cache import keep
+from core.analysis.sides import by_tag
+from core.analysis.workspace.choices import lacking
+from core.analysis.workspace.clusters import groups
+from core.analysis.workspace.reported import query_scores
+from core.analysis.workspace.view import View
 from core.stats.significance import Setup
 from core.views.ask import Ask
 from core.views.blocks import (
@@ -27,14 +34,8 @@ from core.views.blocks import (
     section,
 )
 from core.views.columns import COLUMNS, Column, columns
-from core.views.compare.sides import by_tag
-from core.views.keep import keep
-from core.views.queries import charts, data, one_query, words
+from core.views.queries import charts, one_query, words
 from core.views.queries.one_query import ROWS, OneQuery, Side
-from core.views.workspace.choices import lacking
-from core.views.workspace.clusters import groups
-from core.views.workspace.reported import query_scores
-from core.views.workspace.view import View
 
 Row = Mapping[str, Any]
 LISTED = 100  # Queries that a list offers; a click or an address chooses any

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from core.analysis.paired import if_judged
+from core.analysis.per_query import FOUND_NOTHING, NOT_RANKED, WEAK, ordered
+from core.analysis.workspace.clusters import EACH, Groups
+from core.analysis.workspace.pools import NOT_STATED, lost
+from core.analysis.workspace.scope import Quality, Scope
 from core.stats.means import mean_interval
 from core.stats.significance import TOLERANCE, outcomes
 from core.store import Snapshot
 from core.views import text
-from core.views.compare.data import if_judged
 from core.views.compare.words import doubt as overturned
-from core.views.queries.data import FOUND_NOTHING, NOT_RANKED, WEAK, ordered
 from core.views.queries.one_query import Side
-from core.views.workspace.clusters import EACH, Groups
-from core.views.workspace.pools import NOT_STATED, lost
-from core.views.workspace.scope import Quality, Scope
 
 Card = tuple[str, str, str]
 MOST = 4  # Cards in a row

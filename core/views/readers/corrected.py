@@ -11,6 +11,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from core.analysis.workspace.answers import TRIAL
+from core.analysis.workspace.clusters import groups
+from core.analysis.workspace.scope import Scope
+from core.analysis.workspace.stacks import runs_in
 from core.answers import BY_PEOPLE, TOP_K, share
 from core.readers.curves import POINT
 from core.stats.corrected import FEW, Corrected, Errors, Scored, correct, rogan_gladen
@@ -19,10 +23,6 @@ from core.stats.means import mean_interval
 from core.stats.panel import Panel, dawid_skene, majority
 from core.store import Snapshot
 from core.views.readers.generators import COMPUTED, label
-from core.views.workspace.answers import TRIAL
-from core.views.workspace.clusters import groups
-from core.views.workspace.scope import Scope
-from core.views.workspace.stacks import runs_in
 
 Floats = NDArray[np.float64]
 PANEL = "panel"

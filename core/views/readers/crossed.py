@@ -7,16 +7,16 @@ from typing import Any
 
 import polars as pl
 
+from core.analysis.cache import keep
+from core.analysis.workspace.scores import evidence
+from core.analysis.workspace.view import View
 from core.metrics import Measure
 from core.readers.crossed import EFFECTS, crossed, per_recall
 from core.views import text
 from core.views.blocks import Blocks, Table, Text
 from core.views.columns import COLUMNS, Column, Columns
-from core.views.keep import keep
 from core.views.readers import data
 from core.views.readers.charts import points
-from core.views.workspace.scores import evidence
-from core.views.workspace.view import View
 
 RECALL = Measure("R")
 HOW_RECALL = (

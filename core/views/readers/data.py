@@ -8,6 +8,10 @@ from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
+from core.analysis.workspace.answers import TRIAL
+from core.analysis.workspace.clusters import EACH, Groups, groups
+from core.analysis.workspace.scope import Scope
+from core.analysis.workspace.stacks import runs_in
 from core.answers import BY_PEOPLE, TOP_K
 from core.prices import PriceBook
 from core.readers.curves import CURVE, POINT, depths, gains, points, slices
@@ -15,10 +19,6 @@ from core.readers.depth import DELTA, EPSILON, PLATEAU
 from core.stats.intervals import Alike
 from core.store import Snapshot
 from core.views.curves.cuts import tokens_sent
-from core.views.workspace.answers import TRIAL
-from core.views.workspace.clusters import EACH, Groups, groups
-from core.views.workspace.scope import Scope
-from core.views.workspace.stacks import runs_in
 
 USUAL = ("f1", "exact_match", "correctness", "similarity", "substring", "rougeL")
 """Scorers that come first, in this order, where a workspace has them."""

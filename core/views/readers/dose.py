@@ -8,6 +8,10 @@ from typing import Any
 import plotly.graph_objects as go
 import polars as pl
 
+from core.analysis.cache import keep
+from core.analysis.workspace.answers import TRIAL
+from core.analysis.workspace.clusters import groups
+from core.analysis.workspace.view import View
 from core.answers import CLOSED_BOOK, TOP_K, share
 from core.number_format import PER_1K, CostUnit
 from core.readers.curves import CURVE
@@ -26,12 +30,8 @@ from core.views import text, theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, Way, section
 from core.views.columns import Column, Columns
-from core.views.keep import keep
 from core.views.readers import data, joint
 from core.views.readers.charts import points
-from core.views.workspace.answers import TRIAL
-from core.views.workspace.clusters import groups
-from core.views.workspace.view import View
 
 NOTHING = (
     "What a harmful passage does to answers is not known: no answers here come from rankings with grades."

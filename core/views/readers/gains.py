@@ -7,6 +7,10 @@ from typing import Any
 
 import polars as pl
 
+from core.analysis.cache import keep
+from core.analysis.workspace.scope import Scope
+from core.analysis.workspace.stacks import runs_in
+from core.analysis.workspace.view import View
 from core.answers import TOP_K
 from core.readers.curves import CURVE, gains_over_k, stack_differences
 from core.readers.depth import which
@@ -15,14 +19,10 @@ from core.views import text, theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Chart, Fold, Table, Text, Way, section
 from core.views.columns import COLUMNS, Column, Columns
-from core.views.keep import keep
 from core.views.readers import charts, data
 from core.views.readers.charts import points
 from core.views.readers.crossed import beside
 from core.views.readers.reading import Curves, found_in, read
-from core.views.workspace.scope import Scope
-from core.views.workspace.stacks import runs_in
-from core.views.workspace.view import View
 
 NO_BOOK = "No reader answered without passages here, so what passages add is unknown."
 TO_BOOK = 'Have readers answer with `modes = ["top_k", "none"]` under `[reader]`: one more call a question.'

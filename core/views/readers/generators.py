@@ -8,15 +8,15 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
+from core.analysis.workspace.clusters import groups
+from core.analysis.workspace.scope import Scope
+from core.analysis.workspace.stacks import runs_in
 from core.answers import BY_PEOPLE, CLOSED_BOOK, TOP_K, share
 from core.readers.curves import POINT, by_query, points
 from core.stats.means import mean_interval
 from core.store import Snapshot
 from core.tables import schema
 from core.views import text
-from core.views.workspace.clusters import groups
-from core.views.workspace.scope import Scope
-from core.views.workspace.stacks import runs_in
 
 BY_HAND = ", by people"  # Ends the criterion of people's grades where judges score by it too
 COMPUTED = "computed"  # Stands for the judge of a score that is computed

@@ -10,19 +10,19 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
+from core.analysis.workspace.answers import means, shares
+from core.analysis.workspace.clusters import groups
+from core.analysis.workspace.costs import costs
+from core.analysis.workspace.query_sets import among
+from core.analysis.workspace.scope import Quality, Scope
+from core.analysis.workspace.scores import evidence, mean
+from core.analysis.workspace.stacks import runs_in
 from core.number_format import PER_1K, CostUnit
 from core.prices import PriceBook
 from core.readers.curves import per_correct
 from core.store import Snapshot
 from core.views import text, theme
 from core.views.readers.charts import by_passages
-from core.views.workspace.answers import means, shares
-from core.views.workspace.clusters import groups
-from core.views.workspace.costs import costs
-from core.views.workspace.query_sets import among
-from core.views.workspace.scope import Quality, Scope
-from core.views.workspace.scores import evidence, mean
-from core.views.workspace.stacks import runs_in
 
 _ONE = ("run_id", "k")
 

@@ -9,21 +9,21 @@ from typing import Any
 import plotly.graph_objects as go
 import polars as pl
 
+from core.analysis.cache import keep
+from core.analysis.workspace.clusters import about_groups
+from core.analysis.workspace.stacks import runs_in
+from core.analysis.workspace.view import View
 from core.stats.corrected import FEW
 from core.stats.intervals import CLUSTERS
 from core.views import text, theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, Way, section
 from core.views.columns import COLUMNS, Column, Columns
-from core.views.keep import keep
 from core.views.readers import corrected
 from core.views.readers.charts import points
 from core.views.readers.corrected import PANEL, Graded, Judge
 from core.views.readers.generators import COMPUTED
 from core.views.text import NOT_APPLICABLE
-from core.views.workspace.clusters import about_groups
-from core.views.workspace.stacks import runs_in
-from core.views.workspace.view import View
 
 NO_GRADES = "Nobody has graded answers by hand here, so how far their judge errs is unknown."
 NO_JUDGE = "People graded answers here, and no judge or computed score looks at the same stacks."

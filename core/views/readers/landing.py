@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from core.analysis.workspace.scope import Scope, audits, resolve_runs
+from core.analysis.workspace.unanswerable import classes
 from core.answers import KEY
 from core.errors import InputError, UnknownNameError
 from core.readers.distractors import MADE
@@ -20,8 +22,6 @@ from core.records import Batch
 from core.store import Snapshot, Store
 from core.views.run.paid import closing, fact, listed, now, press
 from core.views.text import count
-from core.views.workspace.scope import Scope, audits, resolve_runs
-from core.views.workspace.unanswerable import classes
 
 if TYPE_CHECKING:  # the engines take a second to load
     from core.pipeline.evaluate import Job, Status

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import polars as pl
 
+from core.analysis.cache import keep
+from core.analysis.workspace.view import View
 from core.views.ask import Ask
 from core.views.blocks import Answer, Block, Blocks, Table, Text, Way
 from core.views.columns import COLUMNS, Columns
-from core.views.keep import keep
 from core.views.readers import data
 from core.views.readers.data import NO_SCORES, Answered, Rules
-from core.views.workspace.view import View
 
 NO_CURVE = "From how many passages these answers come is not known, so there is no curve."
 VOICES = "Judges: the mean of all of them; people's grades are never mixed with theirs."

@@ -8,6 +8,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from core.analysis.cache import keep
+from core.analysis.workspace.clusters import groups
+from core.analysis.workspace.stacks import runs_in
+from core.analysis.workspace.unanswerable import SOME_USE, classes
+from core.analysis.workspace.view import View
 from core.answers import CLOSED_BOOK, GOLD, GOLD_ONLY, NO_GOLD, TOP_K
 from core.readers.refusals import refuses
 from core.stats import separation
@@ -17,12 +22,7 @@ from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Fold, Table, Text, Way, section
 from core.views.columns import COLUMNS, Column, Columns
-from core.views.keep import keep
 from core.views.readers.data import GOLD_FROM
-from core.views.workspace.clusters import groups
-from core.views.workspace.stacks import runs_in
-from core.views.workspace.unanswerable import SOME_USE, classes
-from core.views.workspace.view import View
 
 NONE_THERE = "No question here is known to have no answer: scores that refuse cannot be set."
 TO_HAVE = (

@@ -14,15 +14,15 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
+from core.analysis.workspace.clusters import groups
+from core.analysis.workspace.scope import Scope
+from core.analysis.workspace.stacks import runs_in
 from core.answers import TOP_K
 from core.readers.curves import by_query, points
 from core.stats.intervals import Alike
 from core.stats.latency import totals
 from core.store import Snapshot
 from core.views import text, theme
-from core.views.workspace.clusters import groups
-from core.views.workspace.scope import Scope
-from core.views.workspace.stacks import runs_in
 
 SIMILARITY, PRECISION = "similarity", "precision"
 BEST = 5  # The highest similarity

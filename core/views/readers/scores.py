@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from core.analysis.workspace.scope import Scope
 from core.answers import CLOSED_BOOK, TOP_K
 from core.errors import InputError
 from core.importers.formats.published.readers import RAGGED, published_readers
@@ -21,7 +22,6 @@ from core.views.readers.data import (
     of_voice,
     slice_table,
 )
-from core.views.workspace.scope import Scope
 
 READING = "k_last: last gain anywhere"
 """How `rsc` reads k_last; `rsc_before_stop` reads it as the last k before the first gain below epsilon."""

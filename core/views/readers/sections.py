@@ -7,13 +7,15 @@ from typing import Any
 
 import polars as pl
 
+from core.analysis.cache import keep
+from core.analysis.workspace.answers import TRIAL
+from core.analysis.workspace.view import View
 from core.importers.formats.published.readers import RAGGED
 from core.readers.curves import CURVE
 from core.views import text, theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, Way, section
 from core.views.columns import COLUMNS, Column, Columns, columns
-from core.views.keep import keep
 from core.views.readers import (
     charts,
     data,
@@ -42,8 +44,6 @@ from core.views.readers.reading import (
     read,
 )
 from core.views.text import MINUS, NOT_APPLICABLE, cost_unit
-from core.views.workspace.answers import TRIAL
-from core.views.workspace.view import View
 
 AGAINST = {"passages": "k", "tokens": "tokens", "dollars": "usd_per_1k"}
 """Axis that the score is drawn against, as one chooses it, and its column."""

@@ -10,6 +10,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from core.analysis.cache import keep
+from core.analysis.workspace.clusters import groups
+from core.analysis.workspace.scope import Scope
+from core.analysis.workspace.stacks import runs_in
+from core.analysis.workspace.view import View
 from core.answers import TOP_K
 from core.readers.attribution import attribute
 from core.readers.curves import CURVE
@@ -22,12 +27,7 @@ from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Fold, Table, Text, Way, section
 from core.views.columns import COLUMNS, Column, Columns
-from core.views.keep import keep
 from core.views.readers.data import GOLD_FROM, in_heading, label_of
-from core.views.workspace.clusters import groups
-from core.views.workspace.scope import Scope
-from core.views.workspace.stacks import runs_in
-from core.views.workspace.view import View
 
 if TYPE_CHECKING:  # the engines take a second to load
     from core.providers.embed.base import Embedder

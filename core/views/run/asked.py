@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from core.analysis.export import StoreShelf
 from core.pipeline.evaluate.job import Corpus, named_corpus
 from core.store import Snapshot
-from core.views.library.export import StoreShelf
 
 
 def asked_corpus(snapshot: Snapshot, collection_id: str) -> Corpus:

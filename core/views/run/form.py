@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
+from core.analysis.workspace.scope import Scope
 from core.errors import ClqError
 from core.importers import preview
 from core.metrics.robust import PERTURBATIONS
@@ -22,7 +23,6 @@ from core.pipeline.sweep.problems import Problem
 from core.records import JsonMap, Origin, canonical_json
 from core.store import Snapshot
 from core.toml_text import toml_text
-from core.views.workspace.scope import Scope
 
 WORKSPACE = "this workspace"
 # Slots of the session, each with the workspace where it was chosen, as it means nothing in another: the

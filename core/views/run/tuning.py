@@ -11,13 +11,13 @@ from typing import Any
 
 import polars as pl
 
+from core.analysis.workspace.scope import resolve_runs
+from core.analysis.workspace.view import View
 from core.errors import InputError
 from core.pipeline.index import index_options, kind_of
 from core.pipeline.index.bench import effort_of, refining_of
 from core.pipeline.sweep.expand import point
 from core.records import JsonMap, Stack, canonical_json, part_id
-from core.views.workspace.scope import resolve_runs
-from core.views.workspace.view import View
 
 STEPS = 5
 """Efforts of a graph that are tried unless some are named: its depth, and as often twice as much."""

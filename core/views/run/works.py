@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from core.analysis.export import StoreShelf
 from core.diagnostics.names import job as diagnosis
 from core.diagnostics.names.job import NamesJob, NamesPlan, NamesSpec
 from core.golden import build
@@ -40,7 +41,6 @@ from core.views.add.anchored import with_chunks_graded
 from core.views.diagnostics import landing as diagnosed
 from core.views.golden import asking as questions
 from core.views.golden import form as golden
-from core.views.library.export import StoreShelf
 from core.views.readers import landing as answered
 from core.views.run import paid
 from core.views.run import plan as evaluated

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from core.analysis.families import Option
+from core.analysis.workspace.scope import MEAN, Percentile
+from core.analysis.workspace.view import View
 from core.decide.axes import COST, LATENCY, QUALITY, Axis
 from core.views.what_if import sent
-from core.views.what_if.families import Option
-from core.views.workspace.scope import MEAN, Percentile
-from core.views.workspace.view import View
 
 _OWN = (LATENCY.key, COST.key, QUALITY.key)  # axes of which a way has numbers of its own
 

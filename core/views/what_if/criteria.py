@@ -12,6 +12,7 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
+from core.analysis.workspace.view import View
 from core.decide.weighing import FOLDS, Floats, tuned
 from core.stats.means import mean_interval
 from core.views import text
@@ -19,7 +20,6 @@ from core.views.blocks import Blocks, Fold, Table, Text
 from core.views.columns import COLUMNS, Column, Columns
 from core.views.confidence.kinds import tagged
 from core.views.what_if.weighable import Weighable
-from core.views.workspace.view import View
 
 LEAST = 4 * FOLDS
 """Queries of a kind from which weights are tuned for it: a fold of four at the least."""

@@ -10,13 +10,14 @@ from dataclasses import replace
 
 import polars as pl
 
-from core.views.keep import keep
-from core.views.what_if import deeper, families, routing, scenarios, sent, signs
-from core.views.what_if.families import Family, Option, Signal
+from core.analysis import families
+from core.analysis.cache import keep
+from core.analysis.families import Family, Option, Signal
+from core.analysis.workspace.stacks import stack_table
+from core.analysis.workspace.view import View
+from core.views.what_if import deeper, routing, scenarios, sent, signs
 from core.views.what_if.routing import Routable
 from core.views.what_if.scenarios import Choice
-from core.views.workspace.stacks import stack_table
-from core.views.workspace.view import View
 
 
 @keep()

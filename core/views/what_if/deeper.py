@@ -9,6 +9,12 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
+from core.analysis.families import without_depth
+from core.analysis.workspace.latencies import latencies
+from core.analysis.workspace.pools import stack_of
+from core.analysis.workspace.samples import joint_sample
+from core.analysis.workspace.scope import Latency, Quality, Scope
+from core.analysis.workspace.stacks import runs_in
 from core.decide.axes import quality_axis
 from core.decide.marginal import GAIN, marginal, reranker_scaling
 from core.decide.ties import JITTER_MS
@@ -17,12 +23,6 @@ from core.stats.intervals import Sample, paired_rows
 from core.stats.significance import Setup, bounds
 from core.store import Snapshot
 from core.views import text, theme
-from core.views.what_if.families import without_depth
-from core.views.workspace.latencies import latencies
-from core.views.workspace.pools import stack_of
-from core.views.workspace.samples import joint_sample
-from core.views.workspace.scope import Latency, Quality, Scope
-from core.views.workspace.stacks import runs_in
 
 Per = Literal["100 ms", "$1"]
 PER: dict[Per, str] = {"100 ms": "per_100_ms", "$1": "per_usd"}

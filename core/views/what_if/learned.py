@@ -13,20 +13,20 @@ from typing import Any
 
 import polars as pl
 
+from core.analysis.cache import keep
+from core.analysis.families import Option
+from core.analysis.workspace.scope import Quality
+from core.analysis.workspace.view import View
 from core.decide.learning import Choices, Rule, cross_validated, in_sample
 from core.decide.routers import COPIES, ByNeighbours, ByRegression, Regression, Scorer, copies_gain
 from core.decide.routing import Depths, one_hot
 from core.paths import DATA
 from core.records import JsonMap
 from core.stats.threads import one_thread
-from core.views.keep import keep
 from core.views.what_if import data, simulator
 from core.views.what_if.bounds import Bounds
-from core.views.what_if.families import Option
 from core.views.what_if.routing import Routable, Way
 from core.views.what_if.signs import DIM, ENCODER, Signs, together
-from core.views.workspace.scope import Quality
-from core.views.workspace.view import View
 
 FILE = DATA / "exported" / "router.py"
 REGRESSION, NEIGHBOURS = "logistic regression", "nearest neighbours"

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from core.analysis.families import Family, Known, Option, families, idle, stacks_as_options, usual_stacks
+from core.analysis.workspace.view import View
 from core.views.ask import Ask
 from core.views.what_if import data, routing
-from core.views.what_if.families import Family, Known, Option, families, idle, stacks_as_options, usual_stacks
-from core.views.workspace.view import View
 
 OF_MY_CHOICE = "stacks of my choice"
 ABOUT_FAMILIES = (

@@ -7,6 +7,8 @@ from typing import Any
 
 import polars as pl
 
+from core.analysis.workspace.scope import Quality
+from core.analysis.workspace.view import View
 from core.decide.routers import COPIES
 from core.paths import PROGRAM
 from core.records import JsonMap
@@ -18,8 +20,6 @@ from core.views.what_if import data, sent, signs, simulator, words
 from core.views.what_if.bounds import Bounds
 from core.views.what_if.learned import METHODS, REGRESSION, Learned, Plan, as_json, coefficients, learned
 from core.views.what_if.options import ask_options, way_of
-from core.views.workspace.scope import Quality
-from core.views.workspace.view import View
 
 NAME = "router"
 ABOUT_METHOD = (

@@ -9,6 +9,14 @@ from functools import partial
 import numpy as np
 import polars as pl
 
+from core.analysis.families import Known, Option
+from core.analysis.workspace.clusters import groups
+from core.analysis.workspace.comparable import machine
+from core.analysis.workspace.costs import run_totals
+from core.analysis.workspace.latencies import sample
+from core.analysis.workspace.query_sets import among
+from core.analysis.workspace.scores import Evidence, Grades, at_cutoff, evidence
+from core.analysis.workspace.view import View
 from core.decide.routing import BY_CANDIDATE, Depths, Floats, replayed, replayed_ms, replayed_usage
 from core.prices.cost import cost_per_1k
 from core.records import Basis
@@ -16,14 +24,6 @@ from core.stats.intervals import Labels
 from core.stats.latency import TOTAL, per_query
 from core.store import Snapshot
 from core.views.what_if.deeper import latency_by_depth
-from core.views.what_if.families import Known, Option
-from core.views.workspace.clusters import groups
-from core.views.workspace.comparable import machine
-from core.views.workspace.costs import run_totals
-from core.views.workspace.latencies import sample
-from core.views.workspace.query_sets import among
-from core.views.workspace.scores import Evidence, Grades, at_cutoff, evidence
-from core.views.workspace.view import View
 
 RERANK = "rerank"
 

@@ -14,6 +14,11 @@ from typing import cast, get_args
 import numpy as np
 import polars as pl
 
+from core.analysis.scoring_table import figures
+from core.analysis.workspace.latencies import latencies
+from core.analysis.workspace.scope import Latency, Quality, Scope
+from core.analysis.workspace.scores import furthest
+from core.analysis.workspace.stacks import runs_in, stack_table
 from core.decide.axes import BESIDE, Beside
 from core.decide.marginal import COMPONENTS
 from core.decide.rules import Constraints, Rule, decide
@@ -25,11 +30,6 @@ from core.store import Snapshot
 from core.tables import schema
 from core.views import text
 from core.views.link import RULES
-from core.views.scoring_table import figures
-from core.views.workspace.latencies import latencies
-from core.views.workspace.scope import Latency, Quality, Scope
-from core.views.workspace.scores import furthest
-from core.views.workspace.stacks import runs_in, stack_table
 
 MEASURES = (Quality("N-Recall4+", 10), Quality("RA-nWG", 10), Quality("RA-nWG", 30))  # The paper's columns
 ORDER = ("Baseline", "Cost saver", "Quality push", "Efficient small-dim", "High-K check")

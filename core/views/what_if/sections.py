@@ -7,6 +7,11 @@ from functools import partial
 
 import polars as pl
 
+from core.analysis.families import Signal, without_depth
+from core.analysis.workspace.beside import measure_of
+from core.analysis.workspace.gaps import gap
+from core.analysis.workspace.scope import MEAN
+from core.analysis.workspace.view import View
 from core.decide.axes import BESIDE
 from core.decide.near import conditioned
 from core.errors import ClqError
@@ -17,10 +22,6 @@ from core.views.text import cost_unit
 from core.views.what_if import data, sent, simulator, words
 from core.views.what_if.bounds import Bounds
 from core.views.what_if.deeper import PER, step_chart, within_limits
-from core.views.what_if.families import (
-    Signal,
-    without_depth,
-)
 from core.views.what_if.options import ask_options, way_of
 from core.views.what_if.router import WAYS, WAYS_MORE, router
 from core.views.what_if.routing import Routable
@@ -30,10 +31,6 @@ from core.views.what_if.targets import panels, read_targets, target_rows, thinni
 from core.views.what_if.weights import criteria_weights
 from core.views.what_if.words import WORTH
 from core.views.within import beyond, with_limits
-from core.views.workspace.beside import measure_of
-from core.views.workspace.gaps import gap
-from core.views.workspace.scope import MEAN
-from core.views.workspace.view import View
 
 OWN = "scen"  # The setting with one's own scenarios
 ABOUT_SCENARIOS = (

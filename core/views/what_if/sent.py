@@ -7,17 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from core.analysis.families import Family, Option, Sent
+from core.analysis.workspace.answers import TRIAL, as_name, as_word
+from core.analysis.workspace.scope import Answering, Quality
+from core.analysis.workspace.view import View
 from core.answers import TOP_K
 from core.decide.routing import Depths
 from core.metrics.rates import ANY
 from core.readers.curves import CURVE, POINT, by_query
 from core.records import Basis
 from core.views.readers.data import Answered, answered, label_of
-from core.views.what_if.families import Family, Option, Sent
 from core.views.what_if.routing import Routable
-from core.views.workspace.answers import TRIAL, as_name, as_word
-from core.views.workspace.scope import Answering, Quality
-from core.views.workspace.view import View
 
 COSTLESS = "The signal is known before the reader is asked, so looking at it costs nothing."
 MADE_UP = f"The answers are those of {TRIAL}, which makes them up: what a router gains here is no evidence."

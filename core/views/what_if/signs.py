@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core.analysis.families import TAG, Known, Option, Signal, available
+from core.analysis.workspace.view import View
 from core.decide.routing import Floats
 from core.diagnostics.noise import CLEAN, kin
 from core.errors import ClqError
 from core.store import Snapshot
-from core.views.what_if.families import TAG, Known, Option, Signal, available
-from core.views.workspace.view import View
 
 ENCODER, DIM = "wordllama", 64
 """The static encoder of the query's vector: it needs no network and takes well under a millisecond."""

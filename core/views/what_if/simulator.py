@@ -14,6 +14,8 @@ import plotly.graph_objects as go
 import polars as pl
 from numpy.typing import NDArray
 
+from core.analysis.families import Signal
+from core.analysis.workspace.scope import Quality
 from core.decide.learning import MIN_QUERIES, ByTag, ByThreshold, Rule, cross_validated, in_sample
 from core.decide.routing import (
     Depths,
@@ -31,10 +33,8 @@ from core.number_format import PER_1K, CostUnit
 from core.records import Basis
 from core.views import text, theme
 from core.views.what_if.bounds import Bounds
-from core.views.what_if.families import Signal
 from core.views.what_if.routing import Routable
 from core.views.what_if.words import details, own_unit, sentence
-from core.views.workspace.scope import Quality
 
 NAMES = {
     "routed": "routed, cross-validated",

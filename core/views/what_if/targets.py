@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 import polars as pl
 
+from core.analysis.workspace.scope import Quality
 from core.decide.near import Conditioned, lets_in
 from core.errors import InputError
 from core.views import text, theme
-from core.views.workspace.scope import Quality
 
 USUAL_MS = (350.0, 500.0, 750.0, 1000.0)  # The paper's first targets and two wider ones
 MOST = 8

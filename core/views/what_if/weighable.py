@@ -7,16 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from core.analysis.cache import keep
+from core.analysis.workspace.clusters import groups
+from core.analysis.workspace.query_sets import among
+from core.analysis.workspace.scores import Evidence, evidence, places
+from core.analysis.workspace.view import View
 from core.decide.weighing import EQUAL, Floats, Grades, Ratings, ranked
 from core.metrics.measure import Measure
 from core.providers.rerank.criteria import AUTHORITY, THRESHOLD
 from core.stats.intervals import Labels
 from core.store import Snapshot
-from core.views.keep import keep
-from core.views.workspace.clusters import groups
-from core.views.workspace.query_sets import among
-from core.views.workspace.scores import Evidence, evidence, places
-from core.views.workspace.view import View
 
 AS_INFERRED, ALL_EQUAL = "inferred weights", "equal weights"
 

@@ -8,6 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
+from core.analysis.cache import keep
+from core.analysis.workspace.view import View
 from core.decide.weighing import Floats, offered, tuned
 from core.providers.rerank.criteria import AUTHORITY, THRESHOLD
 from core.stats.means import mean_interval
@@ -15,11 +17,9 @@ from core.views import text, theme
 from core.views.ask import Ask, run_of
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, section
 from core.views.columns import COLUMNS, Column, Columns
-from core.views.keep import keep
 from core.views.text import score
 from core.views.what_if import criteria
 from core.views.what_if.weighable import Weighable, rated_runs, weighable
-from core.views.workspace.view import View
 
 USED, EQUAL, ALONE, CHOSEN = "as it ran", "equal weights", "relevance alone", "as chosen here"
 TUNED, BEST, RETRIEVED = "tuned on other queries", "best on these very queries", "order of retrieval"

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from core.analysis.families import Signal
+from core.analysis.workspace.gaps import UNTESTED
+from core.analysis.workspace.scope import Quality
 from core.views import text
-from core.views.what_if.families import Signal
 from core.views.what_if.routing import Routable
 from core.views.what_if.scenarios import SAVED
-from core.views.workspace.gaps import UNTESTED
-from core.views.workspace.scope import Quality
 
 WORTH = "Worth it"
 """How the answer of routing begins where it pays."""

@@ -9,13 +9,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.analysis.export import batch_of
 from core.answers import GRADE
 from core.errors import InputError, UnknownNameError
 from core.importers import export
 from core.records import Batch, Collection
 from core.store import Store
 from core.tables import TABLES
-from core.views.library.export import batch_of
 from tests.importers.formats.everything import everything
 from tests.importers.helpers import read, rows
 

@@ -7,6 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.analysis.export import batch_of
+from core.analysis.workspace.scores import at_cutoff, evidence
 from core.importers import Options
 from core.metrics import Measure
 from core.pipeline.anchors import judged, read_spans
@@ -15,8 +17,6 @@ from core.pipeline.documents import read_documents
 from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.store import Store, doctor
 from core.tables import frame
-from core.views.library.export import batch_of
-from core.views.workspace.scores import at_cutoff, evidence
 
 DOCUMENTS = {
     "wings.md": "# Wings\n\nLift comes from the wing. Drag slows it down.\n\nWings bend.\n",

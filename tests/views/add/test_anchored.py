@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.analysis.workspace.scope import Scope
 from core.importers import Import, Options, Upload, load
 from core.pipeline.anchors import judged
 from core.pipeline.chunk import Chunked, chunk
@@ -17,7 +18,6 @@ from core.views.add.anchored import StoredDocuments, with_chunks_graded
 from core.views.add.background import Choice
 from core.views.add.imports import bring
 from core.views.golden import data
-from core.views.workspace.scope import Scope
 
 TEXTS = {
     "a": "The wing lifts it. " * 3 + "Drag slows it down.",

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from core.analysis.scoring_table import score_table
+from core.analysis.workspace.units import units
 from core.errors import InputError
 from core.importers import Upload
 from core.importers.meaning import COMPARED
@@ -17,8 +19,6 @@ from core.store import Store
 from core.tables import frame
 from core.views.add.imports import bring, elsewhere, knowing, plan, read_into
 from core.views.add.matching import UnmatchedError
-from core.views.scoring_table import score_table
-from core.views.workspace.units import units
 from tests.stores import Lab, add
 
 pytestmark = pytest.mark.slow

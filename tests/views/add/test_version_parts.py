@@ -8,11 +8,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.analysis.export import batch_of
 from core.importers import Import, export, load
 from core.store import Store
 from core.views.add.background import ChangedError
 from core.views.add.imports import bring
-from core.views.library.export import batch_of
 from tests.views.add.test_anchored import CSV, SIZES, cut, grades, offer, store
 
 __all__ = ["store"]

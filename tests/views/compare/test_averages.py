@@ -6,15 +6,15 @@ import numpy as np
 import polars as pl
 import pytest
 
+from core.analysis import paired as compare
+from core.analysis.sides import unpaired, usual
+from core.analysis.workspace.scope import Quality, Scope
 from core.decide.rules import Constraints, decide
 from core.errors import InputError
 from core.store import Snapshot
 from core.views.compare import changes, words
-from core.views.compare import data as compare
 from core.views.compare.charts import LABELLED, forest, scatter
-from core.views.compare.sides import unpaired, usual
 from core.views.theme import colours_for
-from core.views.workspace.scope import Quality, Scope
 from tests.stores import HOSTILE
 from tests.views.compare.test_page import AT_2, QUICK, closer, scored, snapshot
 from tests.views.made import LAB, stacks, table

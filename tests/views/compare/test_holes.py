@@ -8,12 +8,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.analysis import paired as compare
+from core.analysis.paired import if_judged
+from core.analysis.workspace.scope import Quality
 from core.stats.significance import Setup
 from core.store import Snapshot
-from core.views.compare import data as compare
-from core.views.compare.data import if_judged
 from core.views.compare.words import doubt
-from core.views.workspace.scope import Quality
 from tests.stores import Lab
 from tests.views.made import LAB
 

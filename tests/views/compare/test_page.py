@@ -10,17 +10,17 @@ import polars as pl
 import pytest
 from scipy.stats import permutation_test
 
+from core.analysis import paired as compare
+from core.analysis import sides as compare_pair
+from core.analysis.per_query import query_table
+from core.analysis.sides import SAME, sides
+from core.analysis.workspace.scope import Latency, Quality, Scope
 from core.decide.axes import cost_axis
 from core.number_format import CostUnit
 from core.stats.significance import Setup
 from core.store import Snapshot
-from core.views.compare import data as compare
-from core.views.compare import sides as compare_pair
 from core.views.compare import words
 from core.views.compare.charts import forest, scatter
-from core.views.compare.sides import SAME, sides
-from core.views.queries.data import query_table
-from core.views.workspace.scope import Latency, Quality, Scope
 from tests.stores import HOSTILE, Lab
 from tests.views.made import LAB, table
 

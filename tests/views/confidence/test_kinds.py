@@ -5,14 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from core.analysis.workspace.scope import Latency
+from core.analysis.workspace.view import View
 from core.decide.rules import Constraints
 from core.stats.means import mean_interval
 from core.store import Store
 from core.views.ask import Given
 from core.views.blocks import Answer, Chart, Table
 from core.views.confidence import kinds
-from core.views.workspace.scope import Latency
-from core.views.workspace.view import View
 from tests.views.made import AT_10, BOOK, DEMO
 
 RNG = np.random.default_rng(5)

@@ -5,6 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from core.analysis.workspace.noise import OFF, auditor, auditors, noise, noise_words, refusal, usual_auditor
+from core.analysis.workspace.scope import Latency, Quality, Scope
+from core.analysis.workspace.view import View
 from core.decide.rules import Constraints
 from core.errors import UnknownNameError
 from core.pipeline import demo
@@ -12,9 +15,6 @@ from core.records import Batch, Collection, GoldenSet
 from core.report.data import decision_data, verdict
 from core.store import Store
 from core.tables import frame
-from core.views.workspace.noise import OFF, auditor, auditors, noise, noise_words, refusal, usual_auditor
-from core.views.workspace.scope import Latency, Quality, Scope
-from core.views.workspace.view import View
 from tests.views.made import AT_10, BOOK, DEMO
 
 SECOND = demo.SECOND_SET_ID

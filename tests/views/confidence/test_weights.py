@@ -9,6 +9,9 @@ import polars as pl
 import pytest
 from scipy.stats import kendalltau
 
+from core.analysis.workspace.scope import Latency, Quality, Scope
+from core.analysis.workspace.scores import evidence
+from core.analysis.workspace.stacks import stack_table
 from core.decide.rules import Constraints
 from core.metrics import Measure
 from core.stats.significance import Setup
@@ -16,9 +19,6 @@ from core.store import Snapshot, Store
 from core.views.confidence import weights, words
 from core.views.confidence.charts import RANGES_SHOWN, agreement, one_stack, ranges
 from core.views.confidence.weights import ALPHAS, CAPS3, CAPS4, CELLS, READINGS, Cell, Grid, flips, letters
-from core.views.workspace.scope import Latency, Quality, Scope
-from core.views.workspace.scores import evidence
-from core.views.workspace.stacks import stack_table
 from tests.stores import HOSTILE, Lab
 from tests.views.made import AT_10, BOOK, DEMO, LAB, stacks, table
 

@@ -8,6 +8,8 @@ import polars as pl
 import pytest
 
 from core import extras
+from core.analysis.workspace.scope import Latency
+from core.analysis.workspace.view import View
 from core.decide.joint import JointSample
 from core.decide.planner import bill
 from core.decide.rules import Constraints, Rule, decide
@@ -16,8 +18,6 @@ from core.records import stack_label
 from core.store import Store
 from core.views.confidence import charts, data, words, worth
 from core.views.confidence.hold import shares
-from core.views.workspace.scope import Latency
-from core.views.workspace.view import View
 from tests.views.made import AT_10, BOOK, DEMO, PAPER, stacks, table
 
 RNG = np.random.default_rng(9)

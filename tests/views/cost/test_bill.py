@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from core.analysis.stack_cost import models
 from core.prices import Price, PriceBook, load_books
 from core.prices.calculator import CostInputs
 from core.views.cost import words
 from core.views.cost.bill import PAPER_BOOK, cost, paper_generator, paper_rerank, swings
-from core.views.cost.stack import models
 
 CASES = json.loads((Path(__file__).parents[2] / "cases" / "clq.json").read_text(encoding="utf-8"))
 BOOKS = load_books()

@@ -8,6 +8,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from core.analysis.stack_cost import NONE, Amount, Start, basis_by_stage, recorded, start_from
 from core.importers.formats.published import published_batch
 from core.number_format import PER_1K, CostUnit
 from core.prices import load_books
@@ -16,7 +17,6 @@ from core.store import Store
 from core.tables import frame
 from core.views.cost import words
 from core.views.cost.bill import cost
-from core.views.cost.stack import NONE, Amount, Start, basis_by_stage, recorded, start_from
 
 BOOKS = load_books()
 LIST = BOOKS["list"]

@@ -7,6 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from core.analysis.workspace.scope import Quality, Scope
+from core.analysis.workspace.stacks import runs_in
 from core.pipeline.ranking.cut import CUTS, keep
 from core.providers.tokens import counter
 from core.store import Snapshot, Store
@@ -25,8 +27,6 @@ from core.views.curves.cuts import (
     tuned,
     vocabulary,
 )
-from core.views.workspace.scope import Quality, Scope
-from core.views.workspace.stacks import runs_in
 from tests.stores import Lab
 from tests.views.made import AT_10, BOOK, DEMO, LAB
 

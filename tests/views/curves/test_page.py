@@ -3,6 +3,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.analysis.scoring_table import score_table
+from core.analysis.workspace.scope import Quality
+from core.analysis.workspace.stacks import runs_in
 from core.metrics import Measure
 from core.store import Snapshot, Store
 from core.views import theme
@@ -16,9 +19,6 @@ from core.views.curves.page import (
     depth_table,
     families_of,
 )
-from core.views.scoring_table import score_table
-from core.views.workspace.scope import Quality
-from core.views.workspace.stacks import runs_in
 from tests.stores import HOSTILE, Lab
 from tests.views.made import AT_10, DEMO, PAPER, every_k, stacks, table
 

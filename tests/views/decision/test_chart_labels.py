@@ -6,10 +6,10 @@ import plotly.graph_objects as go
 import polars as pl
 import pytest
 
+from core.analysis.workspace.scope import Latency
 from core.decide.axes import COST, LATENCY, Axis
 from core.decide.rules import Constraints, decide
 from core.views.decision.chart import pareto
-from core.views.workspace.scope import Latency
 from tests.views.decision.test_chart import view
 from tests.views.made import AT_10, stacks
 

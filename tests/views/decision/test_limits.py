@@ -3,8 +3,8 @@ import math
 import polars as pl
 import pytest
 
+from core.analysis.workspace.scope import Latency, Quality
 from core.views.decision.limits import LARGEST, limits, logarithmic
-from core.views.workspace.scope import Latency, Quality
 from tests.views.made import AT_10, stacks
 
 

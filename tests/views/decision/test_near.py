@@ -4,12 +4,12 @@ import re
 import pytest
 from typer.testing import CliRunner
 
+from core.analysis.workspace.scope import Latency
 from core.cli.app import app
 from core.decide.rules import Constraints, decide
 from core.report.page import for_people
 from core.store import Store
 from core.views.decision.near import broken, kind, near_rows, near_table, own_scope, sentence, way_in
-from core.views.workspace.scope import Latency
 from tests.views.made import AT_10, DEMO, PAPER, stacks
 from tests.views.made import table as table_of
 

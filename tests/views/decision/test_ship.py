@@ -9,11 +9,11 @@ from typing import Any
 import polars as pl
 import pytest
 
+from core.analysis.workspace.scope import Latency
+from core.analysis.workspace.view import View
 from core.decide.rules import Constraints, decide
 from core.store import Store
 from core.views.decision.ship import WRITTEN, handed, shipping
-from core.views.workspace.scope import Latency
-from core.views.workspace.view import View
 from tests.views.made import AT_10, BOOK, DEMO, stacks
 
 SPARSE = {"mode": "sparse", "sparse": "bm25", "reranker": "none", "candidates": 20}

@@ -2,6 +2,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from core.analysis.workspace.scope import Latency, Quality
 from core.decide.axes import COST, LATENCY
 from core.decide.joint import JointSample
 from core.decide.rules import Constraints, decide
@@ -18,7 +19,6 @@ from core.views.decision.words import (
     sure_words,
     why,
 )
-from core.views.workspace.scope import Latency, Quality
 from tests.views.made import AT_10, asking, stacks
 
 TABLE = stacks(

@@ -10,12 +10,12 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from core.analysis.workspace.choices import workspaces
+from core.analysis.workspace.scope import Quality
 from core.cli.app import app
 from core.store import Store
 from core.views.diagnostics import asked_names, landing
 from core.views.diagnostics.names import figures
-from core.views.workspace.choices import workspaces
-from core.views.workspace.scope import Quality
 from tests.stores import Lab
 from tests.views.made import LAB
 

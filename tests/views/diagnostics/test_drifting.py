@@ -8,6 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from core.analysis.workspace.scope import Latency, Quality
+from core.analysis.workspace.view import View
 from core.importers.samples import ASKED_AT
 from core.records import Batch, Origin, Run, Stack
 from core.stats.alarm import watch
@@ -17,8 +19,6 @@ from core.views.ask import Given
 from core.views.blocks import Answer, Table
 from core.views.diagnostics import drifting, watching
 from core.views.diagnostics.sections import live
-from core.views.workspace.scope import Latency, Quality
-from core.views.workspace.view import View
 from tests.views.made import BOOK
 from tests.views.what_if import routed
 

@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from core.analysis.workspace.scope import Latency, Quality
+from core.analysis.workspace.view import View
 from core.views.ask import Given
 from core.views.blocks import Answer, Table
 from core.views.diagnostics import foretold
 from core.views.diagnostics.sections import with_recall
-from core.views.workspace.scope import Latency, Quality
-from core.views.workspace.view import View
 from tests.views.made import BOOK
 from tests.views.what_if import routed
 

@@ -7,6 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.analysis import export
+from core.analysis.workspace.choices import workspaces
 from core.diagnostics.names.job import NamesSpec, batch_of, figures, read_job
 from core.diagnostics.names.margins import CHANGE
 from core.paths import PRICES
@@ -14,8 +16,6 @@ from core.prices import load_books
 from core.providers.embed import make_embedder
 from core.store import Store
 from core.views.diagnostics import landing, names
-from core.views.library import export
-from core.views.workspace.choices import workspaces
 
 
 def made(queries: int, **more: object):

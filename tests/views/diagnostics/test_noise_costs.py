@@ -7,6 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.analysis.workspace.scope import Latency, Quality
+from core.analysis.workspace.view import View
 from core.diagnostics.noise import EFFECTS
 from core.prices import PriceBook
 from core.views.diagnostics.noise_costs import (
@@ -18,8 +20,6 @@ from core.views.diagnostics.noise_costs import (
     choice_under_noise,
     hardest,
 )
-from core.views.workspace.scope import Latency, Quality
-from core.views.workspace.view import View
 from tests.stores import Lab
 from tests.views.made import LAB
 

@@ -11,6 +11,10 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from core.analysis.workspace.asked import golden_set_of
+from core.analysis.workspace.choices import choices, workspaces
+from core.analysis.workspace.scope import Scope, audits
+from core.analysis.workspace.scores import evidence
 from core.cli.app import app
 from core.errors import InputError, UnknownNameError
 from core.golden.adding import Counts
@@ -20,10 +24,6 @@ from core.golden.questions.folder import QUERIES, QUOTES
 from core.store import Snapshot, Store
 from core.views.golden import adding, judging
 from core.views.golden.adding import write_added
-from core.views.workspace.asked import golden_set_of
-from core.views.workspace.choices import choices, workspaces
-from core.views.workspace.scope import Scope, audits
-from core.views.workspace.scores import evidence
 from tests.golden.questions import texts
 from tests.stores import Lab
 

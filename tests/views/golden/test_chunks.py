@@ -8,13 +8,13 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from core.analysis.workspace.scope import Scope
+from core.analysis.workspace.scores import evidence
 from core.cli.app import app
 from core.golden.book import Book, Queue
 from core.store import Snapshot, Store
 from core.views.golden import judging
 from core.views.golden.chunks import parts_of, whole_of
-from core.views.workspace.scope import Scope
-from core.views.workspace.scores import evidence
 
 WORDS = (
     "purring cats sleep at night on warm roofs",

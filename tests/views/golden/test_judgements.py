@@ -3,10 +3,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.analysis.workspace.scope import Quality, Scope
 from core.store import Store
 from core.tables import frame
 from core.views.golden import charts, data, sections, soundness
-from core.views.workspace.scope import Quality, Scope
 from tests.stores import Lab
 from tests.views.made import AT_10, DEMO, LAB, PAPER, table
 

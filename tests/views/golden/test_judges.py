@@ -160,7 +160,7 @@ def test_what_cannot_be_compared_is_said(store: Store, tmp_path: Path):
         for each in ("c1", "c2"):
             lab = Lab(each).judge(BEN, f"ben-{each}")
             lab.write(tmp_path / each)
-            from core.views.library.export import batch_of
+            from core.analysis.export import batch_of
 
             writer.add(batch_of(Store.open(tmp_path / each).read()))
     with pytest.raises(InputError, match="different collections: c1, c2"):

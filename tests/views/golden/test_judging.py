@@ -3,6 +3,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.analysis.workspace.scope import Scope
 from core.errors import InputError
 from core.golden.book import Book, Item, Queue
 from core.records import Batch
@@ -11,7 +12,6 @@ from core.tables import frame
 from core.views.golden import judging
 from core.views.golden.judging import begin, begin_settling, land, pool, progress
 from core.views.golden.soundness import compare, sentence
-from core.views.workspace.scope import Scope
 from tests.stores import HOSTILE, Lab
 
 SCOPE = Scope("lab", "gold")

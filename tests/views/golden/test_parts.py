@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from core.analysis.workspace.scope import Quality, Scope
 from core.records import Batch
 from core.store import Snapshot, Store
 from core.views.golden import charts, data, sections
-from core.views.workspace.scope import Quality, Scope
 from tests.store import chunked
 from tests.store.material import rankings, run
 from tests.views.made import table

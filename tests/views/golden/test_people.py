@@ -6,13 +6,13 @@ import numpy as np
 import polars as pl
 import pytest
 
+from core.analysis.workspace.scope import Quality
+from core.analysis.workspace.view import View
 from core.golden.by_hand import draw
 from core.stats.corrected import Scored, correct
 from core.views.ask import Given
 from core.views.blocks import Answer, Cards, Fold, Table
 from core.views.golden.people import do_people_agree, set_right
-from core.views.workspace.scope import Quality
-from core.views.workspace.view import View
 from tests.stores import Lab
 from tests.views.decision.test_facts import asked
 from tests.views.made import LAB

@@ -5,11 +5,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.analysis.workspace.scope import Quality
+from core.analysis.workspace.view import View
 from core.views.ask import Given
 from core.views.blocks import Answer, Cards, Table, Tabs
 from core.views.golden.unseen import is_unseen, judged_depth
-from core.views.workspace.scope import Quality
-from core.views.workspace.view import View
 from tests.stores import Lab
 from tests.views.decision.test_facts import asked
 from tests.views.made import LAB

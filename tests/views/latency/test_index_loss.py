@@ -10,14 +10,14 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from core.analysis.workspace.scope import Latency
+from core.analysis.workspace.view import View
 from core.cli.app import app
 from core.store import Store
 from core.views.ask import Given
 from core.views.blocks import Answer, Chart, Table
 from core.views.latency import index_loss
 from core.views.latency.index_loss import effort_of, family_of, options_of, passing, percent
-from core.views.workspace.scope import Latency
-from core.views.workspace.view import View
 from tests.views.made import AT_10, BOOK, DEMO
 
 

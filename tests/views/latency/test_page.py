@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from core.analysis.workspace.scope import Latency
 from core.decide.rules import Constraints, decide
 from core.records import Batch, Origin
 from core.stats.latency import TOTAL, Generation, Speed
@@ -22,7 +23,6 @@ from core.views.latency.data import (
     usual,
 )
 from core.views.what_if.deeper import latency_by_depth
-from core.views.workspace.scope import Latency
 from tests.stores import Lab
 from tests.views.made import AT_10, DEMO, LAB, PAPER, table
 

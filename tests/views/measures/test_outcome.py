@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from core.analysis.workspace.scope import Scope
 from core.answers import parted
 from core.importers import Options, Upload, load
 from core.records import Batch
@@ -16,7 +17,6 @@ from core.store import Snapshot, Store
 from core.views.measures import charts, words
 from core.views.measures import outcome as page
 from core.views.measures.outcome import MEASURES, samples
-from core.views.workspace.scope import Scope
 from tests.stores import Lab
 from tests.views.made import LAB
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from core.analysis.workspace.scope import Quality, Scope
 from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.store import Snapshot, Store
 from core.tables import TABLES
-from core.views.workspace.scope import Quality, Scope
 
 SCOPE = Scope("c", "g")
 AT_2 = Quality("RA-nWG", 2)

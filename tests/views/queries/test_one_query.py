@@ -8,14 +8,14 @@ import numpy as np
 import polars as pl
 import pytest
 
+from core.analysis import per_query as queries
+from core.analysis.workspace.scope import Quality, Scope
 from core.records import Batch, Collection, GoldenSet
 from core.store import Snapshot, Store
 from core.tables import frame
-from core.views.queries import data as queries
 from core.views.queries import words
 from core.views.queries.charts import BARS, bars
 from core.views.queries.one_query import LONGEST, one_query, shown_text
-from core.views.workspace.scope import Quality, Scope
 from tests.stores import Lab
 from tests.views.queries.conftest import AT_2, HOSTILE, SCOPE, judged, ranked, run
 

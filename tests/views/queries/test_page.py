@@ -8,19 +8,19 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.analysis import per_query as queries
+from core.analysis.per_query import AS_ZERO, FOUND_NOTHING, NOT_RANKED, OTHER_NOT_RANKED, OUTSIDE
+from core.analysis.workspace.query_sets import query_sets
+from core.analysis.workspace.scope import Ids, Latency, Quality, Scope
+from core.analysis.workspace.stacks import stack_table
+from core.analysis.workspace.unanswerable import WITHOUT
 from core.paths import PRICES
 from core.prices import load_books
 from core.records import Batch, Collection
 from core.stats.significance import Setup
 from core.store import Snapshot, Store
-from core.views.queries import data as queries
 from core.views.queries import words
-from core.views.queries.data import AS_ZERO, FOUND_NOTHING, NOT_RANKED, OTHER_NOT_RANKED, OUTSIDE
 from core.views.queries.one_query import one_query
-from core.views.workspace.query_sets import query_sets
-from core.views.workspace.scope import Ids, Latency, Quality, Scope
-from core.views.workspace.stacks import stack_table
-from core.views.workspace.unanswerable import WITHOUT
 from tests.stores import Lab
 from tests.views.made import LAB
 from tests.views.queries.conftest import AT_2, SCOPE, by_id, ranked, run

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from core.analysis.workspace.scope import Quality
 from core.views.queries.one_query import answer, mark, one_query, typed
-from core.views.workspace.scope import Quality
 from tests.stores import Lab
 from tests.views.made import LAB
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.analysis.workspace.scope import Scope
 from core.readers.depth import depth_of
 from core.store import Snapshot, Store
 from core.views.readers import charts, sections
@@ -20,7 +21,6 @@ from core.views.readers.data import (
     slice_table,
     with_sent,
 )
-from core.views.workspace.scope import Scope
 from tests.stores import Lab
 from tests.views.made import BOOK, LAB
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from core.analysis.workspace.scope import Latency, Quality
+from core.analysis.workspace.view import View
 from core.readers.dose import WHOLE
 from core.records import Batch
 from core.store import Store
@@ -12,8 +14,6 @@ from core.tables import frame
 from core.views.ask import Given
 from core.views.blocks import Answer, Chart, Table
 from core.views.readers import dose
-from core.views.workspace.scope import Latency, Quality
-from core.views.workspace.view import View
 from tests.views.made import BOOK
 from tests.views.what_if.routed import ROUTED, write
 

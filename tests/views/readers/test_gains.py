@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.analysis.workspace.scope import Scope
 from core.answers import BY_PEOPLE
 from core.importers.formats.published.readers import published_readers
 from core.paths import PUBLISHED
@@ -26,7 +27,6 @@ from core.views.readers.data import (
     voices,
 )
 from core.views.readers.gains import answer, by_k, difference_table, facts, gain_table, of_stacks
-from core.views.workspace.scope import Scope
 from tests.stores import Lab
 from tests.views.made import BOOK
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.analysis.workspace.scope import Scope
 from core.answers import BY_PEOPLE
 from core.importers.formats.published.readers import published_readers
 from core.records import Batch
@@ -22,7 +23,6 @@ from core.views.readers.generators import (
     mean_of,
     usual,
 )
-from core.views.workspace.scope import Scope
 from tests.stores import Lab
 
 LABEL = Scope("lab")

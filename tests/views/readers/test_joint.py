@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from core.analysis.workspace.scope import Ids, Quality
 from core.records import Batch
 from core.store import Snapshot
 from core.tables import frame
 from core.views.readers.joint import answer, best_rows, cards, joint_chart, joint_table, retrieval_of
-from core.views.workspace.scope import Ids, Quality
 from tests.stores import Lab
 from tests.views.made import LAB
 from tests.views.workspace.test_answers import BOOK, asked, snapshot

@@ -5,15 +5,15 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from core.analysis.workspace.scope import Latency, Quality, Scope
+from core.analysis.workspace.unanswerable import TAGGED, classes
+from core.analysis.workspace.view import View
 from core.readers.refusals import refuses as refusing_words
 from core.records import Batch
 from core.store import Snapshot
 from core.tables import frame
 from core.views.readers import refusing
 from core.views.readers.refusing import readers, stacks
-from core.views.workspace.scope import Latency, Quality, Scope
-from core.views.workspace.unanswerable import TAGGED, classes
-from core.views.workspace.view import View
 from tests.stores import Lab
 from tests.views.made import BOOK
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from core.analysis.workspace.scope import Scope
 from core.records import Batch
 from core.tables import frame
 from core.views.readers.rerankers import answer, fitted, method_of, rebel_chart, rebel_table
-from core.views.workspace.scope import Scope
 from tests.stores import Lab
 
 STACKS = {  # run → specification, similarity and precision of every pass

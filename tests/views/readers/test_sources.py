@@ -5,10 +5,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.analysis.workspace.scope import Scope
 from core.readers.attribution import attribute
 from core.store import Snapshot
 from core.views.readers import sources
-from core.views.workspace.scope import Scope
 from tests.readers.test_attribution import embed
 from tests.stores import Lab
 

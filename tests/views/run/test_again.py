@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from core.analysis.workspace.scope import Scope
 from core.paths import PRICES
 from core.pipeline.evaluate import Job
 from core.pipeline.sweep import parse
@@ -16,7 +17,6 @@ from core.pipeline.sweep.read import read_job
 from core.prices import load_books
 from core.records import Origin, canonical_json
 from core.views.run import form
-from core.views.workspace.scope import Scope
 
 TEXT = "# Wings\n\nA wing lifts. It bends. ## Heat\n\nA plate warms.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
 FIRST = """name = "first"

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from core.analysis.workspace.scope import Latency
+from core.analysis.workspace.view import View
 from core.cli.app import app
 from core.errors import InputError
 from core.pipeline import demo
@@ -18,8 +20,6 @@ from core.pipeline.sweep.expand import expand, point
 from core.records import JsonMap, Stack
 from core.store import Store
 from core.views.run.tuning import Around, around, missing, settings, specification
-from core.views.workspace.scope import Latency
-from core.views.workspace.view import View
 from tests.views.made import AT_10, BOOK, DEMO
 
 DENSE: JsonMap = {

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
+from core.analysis.workspace.scope import Scope
 from core.pipeline.evaluate import State, Status
 from core.pipeline.sweep import load
 from core.pipeline.sweep.problems import Problem
 from core.prices import PRICE_IT
 from core.views.run import form, paid, plan
 from core.views.text import duration
-from core.views.workspace.scope import Scope
 
 BEGAN = datetime(2026, 11, 22, tzinfo=UTC)
 

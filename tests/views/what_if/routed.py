@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from core.analysis.workspace.scope import Scope
 from core.pipeline.evaluate import Job, Protocol, corpus_of, run_job
 from core.pipeline.evaluate.session import Site
 from core.pipeline.sweep.expand import grid
@@ -16,7 +17,6 @@ from core.providers.config import ModelConfig
 from core.records import Batch, Collection, GoldenSet, Stack
 from core.store import Store
 from core.tables import frame
-from core.views.workspace.scope import Scope
 from tests.pipeline.corpora import passages, queries, random_texts
 
 ROUTED = Scope("c", "gold")

@@ -3,9 +3,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.analysis.workspace.scope import Latency, Quality
 from core.store import Store
 from core.views.what_if.deeper import latency_by_depth, steps
-from core.views.workspace.scope import Latency, Quality
 from tests.stores import Lab
 from tests.views.made import LAB, PAPER, table
 

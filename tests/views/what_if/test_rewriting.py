@@ -8,13 +8,13 @@ import numpy as np
 import polars as pl
 import pytest
 
+from core.analysis.families import TYPED, available, rewriting
+from core.analysis.workspace.latencies import sample
+from core.analysis.workspace.scope import Latency, Quality
+from core.analysis.workspace.view import View
 from core.store import Snapshot
-from core.views.what_if.families import TYPED, available, rewriting
 from core.views.what_if.routing import Way, gather
 from core.views.what_if.simulator import simulate
-from core.views.workspace.latencies import sample
-from core.views.workspace.scope import Latency, Quality
-from core.views.workspace.view import View
 from tests.views.made import BOOK, table
 from tests.views.what_if import routed
 

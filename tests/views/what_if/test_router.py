@@ -10,6 +10,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from core.analysis.workspace.scope import Latency, Quality
+from core.analysis.workspace.view import View
 from core.errors import InputError
 from core.providers import embed
 from core.records import Batch
@@ -18,8 +20,6 @@ from core.tables import frame
 from core.views.ask import Given
 from core.views.blocks import Answer, Control
 from core.views.what_if import data, learned, router, sent, signs
-from core.views.workspace.scope import Latency, Quality
-from core.views.workspace.view import View
 from tests.views.made import BOOK
 from tests.views.what_if import routed
 

@@ -5,13 +5,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.analysis.workspace.scope import Latency, Scope
 from core.decide.rules import Constraints
 from core.importers.formats.published import read_figures
 from core.prices import load_books
 from core.prices.cost import QUERY_TOKENS
 from core.store import Store
 from core.views.what_if.scenarios import ORDER, choices, leaderboard, matrix, named
-from core.views.workspace.scope import Latency, Scope
 from tests.views.made import AT_10, DEMO, PAPER, table
 
 PRINTED = read_figures()

@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from core.analysis.workspace.scope import Latency
 from core.decide.marginal import marginal
 from core.decide.near import conditioned
 from core.decide.rules import Constraints
@@ -13,7 +14,6 @@ from core.store import Store
 from core.views.what_if import deeper, scenarios, targets, words
 from core.views.what_if.deeper import steps
 from core.views.what_if.scenarios import Scenario
-from core.views.workspace.scope import Latency
 from tests.stores import HOSTILE
 from tests.views.made import AT_10, BOOK, DEMO, every_k, stacks, table
 

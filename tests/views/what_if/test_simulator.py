@@ -6,13 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from core.decide.routing import Depths
-from core.decide.rules import Constraints
-from core.store import Snapshot, Store
-from core.views.ask import Given
-from core.views.what_if import words
-from core.views.what_if.bounds import Bounds
-from core.views.what_if.families import (
+from core.analysis.families import (
     Option,
     Signal,
     available,
@@ -21,11 +15,17 @@ from core.views.what_if.families import (
     stacks_as_options,
     with_replays,
 )
+from core.analysis.workspace.scope import Latency, Quality, Scope
+from core.analysis.workspace.view import View
+from core.decide.routing import Depths
+from core.decide.rules import Constraints
+from core.store import Snapshot, Store
+from core.views.ask import Given
+from core.views.what_if import words
+from core.views.what_if.bounds import Bounds
 from core.views.what_if.options import ask_options
 from core.views.what_if.routing import Routable, Way, gather
 from core.views.what_if.simulator import NAMES, chart, drawable, nothing, simulate
-from core.views.workspace.scope import Latency, Quality, Scope
-from core.views.workspace.view import View
 from tests.views.made import AT_10, BOOK, DEMO, PAPER, every_k, table
 from tests.views.what_if import routed
 

@@ -8,18 +8,18 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.analysis.scoring_stored import score_stored
+from core.analysis.workspace.answers import MADE_UP, TRIAL, agreed, as_name, as_word
+from core.analysis.workspace.choices import choices
+from core.analysis.workspace.scope import Answering, Latency, Quality, Scope
+from core.analysis.workspace.stacks import UNPROVEN, stack_table
+from core.analysis.workspace.view import View
 from core.decide.rules import Constraints, decide
 from core.prices import PriceBook
 from core.records import Batch, Origin
 from core.store import Snapshot
 from core.tables import frame
 from core.views.link import settings
-from core.views.scoring_stored import score_stored
-from core.views.workspace.answers import MADE_UP, TRIAL, agreed, as_name, as_word
-from core.views.workspace.choices import choices
-from core.views.workspace.scope import Answering, Latency, Quality, Scope
-from core.views.workspace.stacks import UNPROVEN, stack_table
-from core.views.workspace.view import View
 from tests.prices.test_cost import price
 from tests.stores import Lab
 from tests.views.made import LAB, table

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from core.analysis.scoring_table import score_table
+from core.analysis.workspace.scope import Latency, Quality, Scope
+from core.analysis.workspace.stacks import stack_table
 from core.metrics import parse_list
 from core.views.decision.words import answer
-from core.views.scoring_table import score_table
-from core.views.workspace.scope import Latency, Quality, Scope
-from core.views.workspace.stacks import stack_table
 from tests.stores import Lab
 from tests.views.made import BOOK, asking
 

@@ -1,13 +1,13 @@
 import pytest
 
+from core.analysis.workspace.asked import golden_set_of
+from core.analysis.workspace.query_sets import judged_everywhere
+from core.analysis.workspace.scope import audits
 from core.errors import InputError
 from core.pipeline import demo
 from core.records import Batch, Collection, GoldenSet
 from core.store import Store
 from core.tables import frame
-from core.views.workspace.asked import golden_set_of
-from core.views.workspace.query_sets import judged_everywhere
-from core.views.workspace.scope import audits
 
 
 @pytest.mark.parametrize(

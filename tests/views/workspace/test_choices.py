@@ -3,10 +3,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.analysis.workspace.choices import Choices, choices, measured_first, workspaces
+from core.analysis.workspace.scope import Scope
 from core.metrics import REGISTRY
 from core.store import Store
-from core.views.workspace.choices import Choices, choices, measured_first, workspaces
-from core.views.workspace.scope import Scope
 from tests.stores import Lab
 from tests.views.made import DEMO, PAPER
 

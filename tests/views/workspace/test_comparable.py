@@ -5,11 +5,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.analysis.workspace import comparable
+from core.analysis.workspace.comparable import at_machine, foreign_figures, machine, machines
+from core.analysis.workspace.query_sets import QuerySets
+from core.analysis.workspace.scope import Ids, Latency
 from core.store import Store
-from core.views.workspace import comparable
-from core.views.workspace.comparable import at_machine, foreign_figures, machine, machines
-from core.views.workspace.query_sets import QuerySets
-from core.views.workspace.scope import Ids, Latency
 from tests.stores import Lab
 from tests.views.made import AT_10, DEMO, LAB, PAPER, stacks, table
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from core.views.workspace.gaps import UNTESTED, gap
-from core.views.workspace.gaps import tested as in_words
-from core.views.workspace.scope import Latency
-from core.views.workspace.view import View
+from core.analysis.workspace.gaps import UNTESTED, gap
+from core.analysis.workspace.gaps import tested as in_words
+from core.analysis.workspace.scope import Latency
+from core.analysis.workspace.view import View
 from tests.stores import Lab
 from tests.views.made import AT_10, BOOK, LAB
 

@@ -3,12 +3,12 @@
 import polars as pl
 import pytest
 
+from core.analysis.workspace.beside import limit_words, with_harm
+from core.analysis.workspace.samples import joint_sample
+from core.analysis.workspace.scope import Latency, Quality
 from core.decide.joint import chances
 from core.decide.rules import Constraints, decide
 from core.report.data import verdict
-from core.views.workspace.beside import limit_words, with_harm
-from core.views.workspace.samples import joint_sample
-from core.views.workspace.scope import Latency, Quality
 from tests.stores import Lab
 from tests.views.decision.test_facts import asked
 from tests.views.made import LAB, table

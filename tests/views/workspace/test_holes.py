@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from core.analysis.workspace.scores import Evidence, bounds
 from core.decide.rules import Constraints, decide
 from core.metrics import Measure, score_at
 from core.views.decision.near import overturned
-from core.views.workspace.scores import Evidence, bounds
 from tests.stores import Lab
 from tests.views.made import AT_10, LAB, stacks, table
 

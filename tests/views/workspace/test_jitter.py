@@ -4,12 +4,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from core.analysis.workspace.latencies import assumed, jitter_words
+from core.analysis.workspace.query_sets import paired
+from core.analysis.workspace.scope import Ids, Latency, Quality, Scope
+from core.analysis.workspace.stacks import runs_in, stack_table
 from core.decide.rules import Constraints, decide
 from core.records import Origin
-from core.views.workspace.latencies import assumed, jitter_words
-from core.views.workspace.query_sets import paired
-from core.views.workspace.scope import Ids, Latency, Quality, Scope
-from core.views.workspace.stacks import runs_in, stack_table
 from tests.stores import Lab
 from tests.views.made import AT_10, BOOK, DEMO, LAB, PAPER
 

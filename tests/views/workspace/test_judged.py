@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import InputError
-from core.store import Snapshot
-from core.views.workspace.narrow import (
+from core.analysis.workspace.narrow import (
     Choices,
     Offer,
     about_judging,
@@ -20,9 +18,11 @@ from core.views.workspace.narrow import (
     judging_offer,
     narrow,
 )
-from core.views.workspace.query_sets import among, judged_everywhere, well_judged
-from core.views.workspace.scope import Judging, Latency, Quality, Scope
-from core.views.workspace.scores import Evidence
+from core.analysis.workspace.query_sets import among, judged_everywhere, well_judged
+from core.analysis.workspace.scope import Judging, Latency, Quality, Scope
+from core.analysis.workspace.scores import Evidence
+from core.errors import InputError
+from core.store import Snapshot
 from tests.stores import Lab
 from tests.views.made import BOOK, LAB, table
 

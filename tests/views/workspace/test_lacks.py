@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from core.analysis.workspace.asked import asked_of
+from core.analysis.workspace.question import Question
+from core.analysis.workspace.view import View
 from core.cli.app import app
 from core.importers import Options, Upload, load
 from core.store import Store
 from core.views.add.imports import bring
 from core.views.decision.near import scores_missing
-from core.views.workspace.asked import asked_of
-from core.views.workspace.question import Question
-from core.views.workspace.view import View
 from tests.views.made import BOOK
 
 BASES = {"a": 0.40, "b": 0.80, "c": 0.50}

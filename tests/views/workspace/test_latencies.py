@@ -3,12 +3,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.analysis.workspace.latencies import latencies
+from core.analysis.workspace.scope import Latency, Scope
+from core.analysis.workspace.stacks import runs_in
 from core.records import Origin
 from core.stats.latency import Generation, Speed
 from core.store import Store
-from core.views.workspace.latencies import latencies
-from core.views.workspace.scope import Latency, Scope
-from core.views.workspace.stacks import runs_in
 from tests.stores import Lab
 from tests.views.made import PAPER
 

@@ -7,19 +7,19 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from core.analysis.workspace.asked import asked_of
+from core.analysis.workspace.choices import choices
+from core.analysis.workspace.latencies import MEAN_SAID, latencies
+from core.analysis.workspace.question import Question
+from core.analysis.workspace.scope import MEAN, Latency, Scope
+from core.analysis.workspace.stacks import runs_in
+from core.analysis.workspace.view import View
 from core.api import open as open_store
 from core.cli.app import app
 from core.importers import Options, Upload, load
 from core.store import Store
 from core.views.add.imports import bring
 from core.views.decision.words import answer
-from core.views.workspace.asked import asked_of
-from core.views.workspace.choices import choices
-from core.views.workspace.latencies import MEAN_SAID, latencies
-from core.views.workspace.question import Question
-from core.views.workspace.scope import MEAN, Latency, Scope
-from core.views.workspace.stacks import runs_in
-from core.views.workspace.view import View
 from tests.stores import Lab
 from tests.views.made import BOOK
 

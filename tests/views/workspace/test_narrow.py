@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
+from core.analysis.workspace.narrow import Choices, narrow
+from core.analysis.workspace.scope import Ids, Latency, Scope
 from core.store import Store
-from core.views.workspace.narrow import Choices, narrow
-from core.views.workspace.scope import Ids, Latency, Scope
 from tests.stores import Lab
 from tests.views.made import AT_10, BOOK, DEMO, LAB, PAPER, table
 

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from core.analysis.workspace.choices import choices, telling
+from core.analysis.workspace.clusters import one_known
+from core.analysis.workspace.scope import Latency, Scope
+from core.analysis.workspace.stacks import runs_in
+from core.analysis.workspace.view import View
 from core.cli.app import app
 from core.golden.questions.folder import QUERIES, QUOTES
 from core.store import Snapshot, Store
 from core.views.curves.page import BESIDE, curve_table
 from core.views.decision.facts import ONE_KNOWN, warnings
-from core.views.workspace.choices import choices, telling
-from core.views.workspace.clusters import one_known
-from core.views.workspace.scope import Latency, Scope
-from core.views.workspace.stacks import runs_in
-from core.views.workspace.view import View
 from tests.golden.questions import texts
 from tests.views.made import BOOK, DEMO
 

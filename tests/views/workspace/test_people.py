@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from core.analysis.workspace.people import corrected_means, set_right, unused
 from core.metrics import Measure
 from core.records import Batch
 from core.stats.corrected import Scored, correct
 from core.store import Snapshot
-from core.views.workspace.people import corrected_means, set_right, unused
 from tests.stores import Lab
 from tests.views.readers.test_judges import QUESTIONS, scores
 

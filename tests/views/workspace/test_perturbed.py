@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from core.analysis.workspace.choices import choices
+from core.analysis.workspace.samples import joint_sample
+from core.analysis.workspace.scope import Latency, Quality
+from core.analysis.workspace.scores import at_cutoff, evidence, unperturbed
 from core.decide.joint import chances
 from core.decide.rules import Constraints, decide
 from core.metrics import Measure
 from core.store import Snapshot
-from core.views.workspace.choices import choices
-from core.views.workspace.samples import joint_sample
-from core.views.workspace.scope import Latency, Quality
-from core.views.workspace.scores import at_cutoff, evidence, unperturbed
 from tests.stores import Lab
 from tests.views.made import LAB, table
 

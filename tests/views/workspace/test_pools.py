@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
+from core.analysis.per_query import query_table
+from core.analysis.scoring_table import figures
+from core.analysis.workspace.asked import asked_of
+from core.analysis.workspace.pools import lost
+from core.analysis.workspace.query_sets import chosen_runs
+from core.analysis.workspace.question import Question
+from core.analysis.workspace.scope import Quality, Scope
+from core.analysis.workspace.scores import at_cutoff, evidence
 from core.metrics import Measure
 from core.records import Origin
 from core.store import Snapshot
 from core.views.curves.page import as_deep, curve_table
-from core.views.queries.data import query_table
 from core.views.queries.one_query import one_query
-from core.views.scoring_table import figures
 from core.views.what_if.scenarios import Choice, matrix
-from core.views.workspace.asked import asked_of
-from core.views.workspace.pools import lost
-from core.views.workspace.query_sets import chosen_runs
-from core.views.workspace.question import Question
-from core.views.workspace.scope import Quality, Scope
-from core.views.workspace.scores import at_cutoff, evidence
 from tests.stores import Lab
 from tests.views.made import AT_10, BOOK, LAB, table
 

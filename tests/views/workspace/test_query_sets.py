@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.analysis.workspace.query_sets import among, query_sets, together
+from core.analysis.workspace.scope import Ids, Scope
+from core.analysis.workspace.stacks import runs_in
 from core.store import Snapshot, Store
-from core.views.workspace.query_sets import among, query_sets, together
-from core.views.workspace.scope import Ids, Scope
-from core.views.workspace.stacks import runs_in
 from tests.metrics import oracle
 from tests.stores import Lab
 from tests.views.made import AT_10, DEMO, LAB, PAPER, table

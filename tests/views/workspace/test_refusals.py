@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from core.analysis.workspace.beside import limit_words, measure_of
+from core.analysis.workspace.samples import joint_sample
+from core.analysis.workspace.scope import Answering, Latency, Quality, Scope
+from core.analysis.workspace.view import View
 from core.decide.axes import ANSWERING, BESIDE, REFUSING
 from core.decide.joint import chances
 from core.decide.near import near_misses
@@ -20,10 +24,6 @@ from core.views.decision.limits import limits
 from core.views.decision.words import why
 from core.views.link import settings
 from core.views.what_if.scenarios import Scenario, choose, parse, written
-from core.views.workspace.beside import limit_words, measure_of
-from core.views.workspace.samples import joint_sample
-from core.views.workspace.scope import Answering, Latency, Quality, Scope
-from core.views.workspace.view import View
 from tests.stores import Lab
 from tests.views.made import BOOK, LAB, table
 

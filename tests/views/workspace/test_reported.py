@@ -8,19 +8,19 @@ import numpy as np
 import polars as pl
 import pytest
 
+from core.analysis.paired import compared
+from core.analysis.per_query import NOT_REPORTED, query_table
+from core.analysis.scoring_table import score_table
+from core.analysis.sides import look_closer, unpaired
+from core.analysis.workspace.query_sets import paired
+from core.analysis.workspace.reported import query_scores, with_queries
+from core.analysis.workspace.samples import joint_sample
+from core.analysis.workspace.scope import Latency, Quality, Scope
 from core.importers import Options, Upload, load
 from core.stats.means import mean_interval
 from core.stats.significance import Setup
 from core.store import Snapshot, Store
 from core.views.add.imports import bring
-from core.views.compare.data import compared
-from core.views.compare.sides import look_closer, unpaired
-from core.views.queries.data import NOT_REPORTED, query_table
-from core.views.scoring_table import score_table
-from core.views.workspace.query_sets import paired
-from core.views.workspace.reported import query_scores, with_queries
-from core.views.workspace.samples import joint_sample
-from core.views.workspace.scope import Latency, Quality, Scope
 from tests.stores import Lab
 from tests.views.made import table as stacks_of
 

@@ -1,7 +1,7 @@
 import pytest
 
+from core.analysis.workspace.scope import Latency, Quality
 from core.metrics import Measure
-from core.views.workspace.scope import Latency, Quality
 
 
 @pytest.mark.parametrize(

@@ -10,17 +10,17 @@ import numpy as np
 import polars as pl
 import pytest
 
+from core.analysis.per_query import query_table
+from core.analysis.scoring_table import score_table
+from core.analysis.workspace.choices import choices
+from core.analysis.workspace.scope import Quality
+from core.analysis.workspace.scores import at_cutoff, evidence, mean
 from core.answers import parted
 from core.errors import InputError
 from core.metrics import REGISTRY, Measure
 from core.records import Batch
 from core.store import Snapshot, Store
 from core.tables import frame
-from core.views.queries.data import query_table
-from core.views.scoring_table import score_table
-from core.views.workspace.choices import choices
-from core.views.workspace.scope import Quality
-from core.views.workspace.scores import at_cutoff, evidence, mean
 from tests.metrics import oracle
 from tests.stores import Lab
 from tests.views.made import LAB, table

@@ -7,14 +7,14 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from core.analysis.workspace.scope import Ids, Latency, Quality, Scope
+from core.analysis.workspace.stacks import runs_in
 from core.errors import UnknownNameError
 from core.prices import load_books
 from core.prices.cost import cost_per_1k
 from core.records import Origin
 from core.store import Snapshot, Store
 from core.views import text
-from core.views.workspace.scope import Ids, Latency, Quality, Scope
-from core.views.workspace.stacks import runs_in
 from tests.metrics import oracle
 from tests.stores import Lab
 from tests.views.made import AT_10, BOOK, DEMO, LAB, PAPER, every_k, table

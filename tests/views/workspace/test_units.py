@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from core.analysis.scoring_table import score_table
+from core.analysis.workspace.narrow import Choices, narrow
+from core.analysis.workspace.scope import Latency, Scope
+from core.analysis.workspace.stacks import runs_in
+from core.analysis.workspace.units import other_units, units
 from core.metrics import Measure
 from core.store import Snapshot, Store
-from core.views.scoring_table import score_table
-from core.views.workspace.narrow import Choices, narrow
-from core.views.workspace.scope import Latency, Scope
-from core.views.workspace.stacks import runs_in
-from core.views.workspace.units import other_units, units
 from tests.store import chunked
 from tests.stores import Lab, add
 from tests.views.made import AT_10, BOOK, LAB

@@ -1,0 +1,54 @@
+"""Scores of stored runs, each collection by its own judgements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import polars as pl
+
+from core.analysis.scoring_table import Over, score_table
+from core.analysis.workspace.asked import golden_set_of, quality_of
+from core.analysis.workspace.choices import wanted
+from core.metrics import split_list
+from core.store import Snapshot
+
+
+def score_stored(
+    snapshot: Snapshot,
+    runs: pl.DataFrame,
+    measures: str,
+    *,
+    golden_set: str | None = None,
+    per_query: bool = False,
+    over: Over | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> pl.DataFrame:
+    """Score runs of the store; of a measure that is not computed, what each run came with.
+
+    Args:
+        runs: Rows of `Snapshot.runs`, of any collections.
+        measures: With cutoffs, parted by commas: "RA-nWG@10,N-Recall4+@30".
+        golden_set: The judgements; None = the only one of each collection.
+        per_query: A row per query instead of the mean.
+        over: Which judged queries count, see `score_table`.
+        tell: Is told what was done about queries that not every run was asked.
+
+    Returns:
+        As `score_table`; an empty frame without runs.
+    """
+    asked = [quality_of(part) for part in split_list(measures)]
+    computed, reported = wanted(asked, snapshot, runs["run_id"].to_list())
+    parts = [
+        score_table(
+            snapshot,
+            of,
+            golden_set_of(snapshot, str(name), golden_set),
+            computed,
+            reported=reported,
+            per_query=per_query,
+            over=over,
+            tell=tell,
+        )
+        for (name,), of in runs.partition_by("collection_id", as_dict=True, maintain_order=True).items()
+    ]
+    return pl.concat(parts) if parts else pl.DataFrame()

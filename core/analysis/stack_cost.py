@@ -1,0 +1,184 @@
+"""Records of a stack as the calculator's inputs and priced item by item, and the models on offer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from core.analysis.workspace.costs import retrieval, with_answers, with_embedding
+from core.analysis.workspace.scope import Scope
+from core.prices import PriceBook
+from core.prices.calculator import USUAL, CostInputs
+from core.prices.cost import mean_usage, priced_usage
+from core.records import Basis
+from core.store import Snapshot
+
+NONE = "none"  # Stands for a stage that bills nothing: absent, or run on a machine of one's own
+MODELS = ("embedder", "reranker", "generator")
+MACHINE = USUAL.machine
+_STAGE_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "embed": ("embedder", "query_tokens"),
+    "rerank": ("reranker", "candidates", "tokens_per_candidate"),
+    "machine": ("cpu_ms",),
+}
+"""Inputs that decide how the amount of a stage is known."""
+COLUMNS = ("stage", "item", "unit", "units_per_query", "usd_per_1k", "basis", "reason")
+"""Of the recorded cost."""
+_WEAKEST_LAST = (Basis.MEASURED, Basis.IMPORTED, Basis.PUBLISHED, Basis.MODELLED)
+_SPECIFIED = "from its specification"
+_LOCAL = "it ran on the machine"
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """One input with how it is known: measured, imported, modelled, or read from the specification."""
+
+    value: float | str
+    basis: str
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A stack that the calculator starts from."""
+
+    name: str  # the stack's name
+    # what it fills in, by field of `CostInputs`; what it did not record is absent
+    amounts: Mapping[str, Amount]
+    left_out: tuple[str, ...]  # recorded usage that the calculator has no input for, in words
+    assumed: bool  # whether it has a reranker but no record of what that was sent: K x tokens is then a guess
+
+
+def models(books: Iterable[PriceBook]) -> dict[str, tuple[str, ...]]:
+    """Return the items that books price, sorted, by what they do: embedder, reranker or generator.
+
+    Price files do not say what a model is for: one that sells output tokens is a generator, one that is
+    billed by search or request or is called a reranker is one, the rest that sell input tokens are embedders.
+
+    Args:
+        books: Price books; a model of any of them is offered, whether the chosen one prices it or not.
+    """
+    sold = {(price.item, price.unit) for book in books for price in book.prices}
+    generators = {item for item, unit in sold if unit == "output_tokens"}
+    rerankers = {
+        item for item, unit in sold if unit in ("search_units", "requests") or "rerank" in item.lower()
+    }
+    embedders = {item for item, unit in sold if unit == "input_tokens"} - generators - rerankers
+    kinds = {"embedder": embedders, "reranker": rerankers - generators, "generator": generators}
+    return {kind: tuple(sorted(names)) for kind, names in kinds.items()}
+
+
+def filled(start: Start | None, given: Mapping[str, Any], usual: CostInputs = USUAL) -> CostInputs:
+    """Give inputs as they were given, else as a stack has them, else as usual; models "none" are left out."""
+    values: dict[str, Any] = {}
+    if start:
+        values |= {name: amount.value for name, amount in start.amounts.items()}
+    values |= given
+    return replace(usual, **values | {name: None for name in MODELS if values.get(name) == NONE})
+
+
+def start_from(snapshot: Snapshot, stack: Mapping[str, object]) -> Start:
+    """Derive the calculator's inputs from what a stack recorded.
+
+    Args:
+        stack: A row of the stack table: run_id, name, embedder, reranker, candidates.
+
+    Returns:
+        K and the models from the specification, tokens and machine time per query from the recorded usage
+        (means over the queries). Tokens per candidate = the reranker's tokens of a query / K.
+    """
+    used = mean_usage(snapshot.usage([str(stack["run_id"])])).drop_nulls("amount")
+    amounts = {
+        "embedder": _model(used, "embed", stack["embedder"]),
+        "reranker": _model(used, "rerank", stack["reranker"]),
+    }
+    depth = stack["candidates"]
+    if isinstance(depth, int):
+        amounts["candidates"] = Amount(depth, _SPECIFIED)
+        tokens = _total(used.filter(_at("rerank", "input_tokens")), 1 / depth)
+        amounts |= {"tokens_per_candidate": tokens} if tokens else {}
+    local = pl.col("item").eq(MACHINE) & pl.col("unit").eq("cpu_ms")
+    for field, part in (("query_tokens", _at("embed", "input_tokens")), ("cpu_ms", local)):
+        amount = _total(used.filter(part))
+        amounts |= {field: amount} if amount else {}
+    known = local | _at("rerank", "input_tokens", "search_units", "requests") | _at("embed", "input_tokens")
+    rest = used.filter(~known).sort("stage", "item", "unit").select("stage", "unit", "item")
+    left_out = tuple(f"{stage}: {unit} of {item}" for stage, unit, item in rest.iter_rows())
+    assumed = amounts["reranker"].value != NONE and used.filter(pl.col("stage") == "rerank").is_empty()
+    return Start(str(stack["name"]), amounts, left_out, assumed)
+
+
+def _at(stage: str, *units: str) -> pl.Expr:
+    return pl.col("stage").eq(stage) & pl.col("unit").is_in(units)
+
+
+def _model(used: pl.DataFrame, stage: str, specified: object) -> Amount:
+    """Return who bills a stage; a stage that used the machine only is billed by nobody."""
+    here = used.filter(pl.col("stage") == stage)
+    billed = here.filter(pl.col("unit") != "cpu_ms").sort("item")
+    if not billed.is_empty():
+        return Amount(billed["item"][0], billed["basis"][0])
+    if not here.is_empty():
+        return Amount(NONE, _LOCAL)
+    return Amount(NONE if specified is None else str(specified), _SPECIFIED)
+
+
+def _total(part: pl.DataFrame, scale: float = 1.0) -> Amount | None:
+    if part.is_empty():
+        return None
+    # six digits are what an input field shows; keeping more would make its value differ from its text
+    value = float(f"{scale * float(part['amount'].sum()):.6g}")
+    basis = part["basis"].unique().to_list()
+    return Amount(value, basis[0] if len(basis) == 1 else str(Basis.MODELLED))
+
+
+def basis_by_stage(start: Start | None, asked: Mapping[str, float | str]) -> dict[str, str]:
+    """Return how the amounts of the bill's stages are known.
+
+    Returns:
+        By stage the weakest of measured, imported, published and modelled; a stage of which anything was
+        typed or changed is modelled. Stages that a stack cannot fill are left out.
+    """
+    amounts, order = start.amounts if start else {}, [str(basis) for basis in _WEAKEST_LAST]
+    bases = {}
+    for stage, fields in _STAGE_FIELDS.items():
+        taken = [
+            amounts[name].basis for name in fields if name in amounts and amounts[name].value == asked[name]
+        ]
+        known = [basis for basis in taken if basis in order]
+        whole = known and len(taken) == len(fields)
+        bases[stage] = max(known, key=order.index) if whole else str(Basis.MODELLED)
+    return bases
+
+
+def recorded(
+    snapshot: Snapshot, run_id: str, book: PriceBook, decided: Scope | None = None, k: int = 0
+) -> pl.DataFrame:
+    """Price the recorded usage of a run.
+
+    Args:
+        decided: The workspace whose costs the bill explains; None = all that was recorded.
+        k: How many passages readers are sent there.
+
+    Returns:
+        `COLUMNS`, one row per stage, item and unit: means over the queries; usd_per_1k is null, with the
+        reason, where a price or an amount is not known. Empty when the run has recorded no usage.
+    """
+    run = snapshot.runs().filter(pl.col("run_id") == run_id)
+    usage = snapshot.usage([run_id])
+    if decided:
+        sent = decided.answering.sent(k)
+        usage = retrieval(run, usage) if sent is None else with_answers(snapshot, run, usage, book, sent)
+    priced = priced_usage(pl.concat(with_embedding(run, usage)), book)
+    columns = priced.select(
+        "stage",
+        "item",
+        pl.col("priced_unit").alias("unit"),
+        pl.col("amount").alias("units_per_query"),
+        pl.when(pl.col("reason").is_null()).then(pl.col("usd")).alias("usd_per_1k"),
+        "basis",
+        "reason",
+    )
+    return columns.select(COLUMNS).sort("stage", "item", "unit")

@@ -1,0 +1,233 @@
+"""From a question to the workspace that it is asked of; every choice that is left open takes its default."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from core.analysis.workspace.answers import agreed, as_word
+from core.analysis.workspace.choices import choices
+from core.analysis.workspace.clusters import groups
+from core.analysis.workspace.narrow import Choices, Narrowed, judging, narrow
+from core.analysis.workspace.query_sets import unperturbed
+from core.analysis.workspace.question import Question
+from core.analysis.workspace.scope import Answering, Latency, Quality, Scope, audits, resolve_runs, zone
+from core.decide.rules import Constraints
+from core.errors import InputError, UnknownNameError
+from core.metrics import Measure
+from core.number_format import cost_unit
+from core.prices import PriceBook
+from core.records import Origin
+from core.store import Snapshot
+
+if TYPE_CHECKING:
+    from core.analysis.workspace.view import Place, View
+
+
+def asked_of(question: Question, snapshot: Snapshot, book: PriceBook) -> View:
+    """Return the workspace with everything that a question asks of it.
+
+    Args:
+        book: The prices, before those that the question changes.
+
+    Raises:
+        InputError: If a choice is missing that nobody but the user can make, or one is out of its range.
+        UnknownNameError: If a name stands for nothing in the data.
+    """
+    # Here because the frontier's library takes long to load, which no other command should wait for.
+    from core.analysis.workspace.noise import auditor  # noqa: PLC0415
+    from core.analysis.workspace.view import View  # noqa: PLC0415
+
+    book = book.derived(question.price or ())
+    scope, quality = _measured(question, snapshot)
+    latency = Latency(
+        question.on or choices(snapshot, scope).percentile,
+        question.latency,
+        generation=question.generation,
+        answers=scope.answering.measure(quality.k) if question.latency == "end-to-end" else None,
+    )
+    narrowed = _compared(question, snapshot, (scope, quality), latency, book)
+    return View(
+        snapshot=snapshot,
+        scope=narrowed.scope,
+        quality=quality,
+        latency=narrowed.latency,
+        constraints=replace(
+            _limits(question, quality, scope.answering),
+            costs_said=cost_unit(narrowed.table),
+            delta=zone(quality, narrowed.table) if question.indifference is None else question.indifference,
+        ),
+        book=book,
+        compared=narrowed.compared,
+        noise=auditor(snapshot, narrowed.scope, question.judge_noise),
+        rule=question.rule,
+        take=None if question.take is None else taken(narrowed.table, question.take),
+        seed=question.seed,
+        given=narrowed.table,
+    )
+
+
+def place_of(question: Question, snapshot: Snapshot) -> Place:
+    """Return the data that a question is asked of, for pages that read no results.
+
+    Raises:
+        UnknownNameError: If there is no such collection.
+    """
+    from core.analysis.workspace.view import Place  # noqa: PLC0415
+
+    if question.collection is not None:
+        known_collection(snapshot, question.collection)
+    return Place(snapshot, Scope(question.collection or ""))
+
+
+def known_collection(snapshot: Snapshot, name: str) -> None:
+    """Refuse a collection that the data does not hold."""
+    known = snapshot.collections()["collection_id"].to_list()
+    if name not in known:
+        raise UnknownNameError("collection", name, known)
+
+
+def _measured(question: Question, snapshot: Snapshot) -> tuple[Scope, Quality]:
+    """Return what is compared, and by which measure."""
+    scope = scope_of(
+        snapshot, question.collection, question.golden_set, question.origin or (), question.runs or ()
+    )
+    scope = replace(scope, cluster_by=question.cluster_by)
+    groups(snapshot, scope)  # refuses what they do not come in
+    answering = Answering(
+        as_word(question.reader), as_word(question.scorer), question.cost_per, question.correct_from
+    )
+    quality = quality_of(question.measure) if question.measure else choices(snapshot, scope).quality
+    quality, answering = agreed(quality, answering)
+    return replace(scope, answering=answering, cutoff=quality.k), quality
+
+
+def _limits(question: Question, quality: Quality, answering: Answering) -> Constraints:
+    floor = question.min_quality
+    if quality.is_share and floor is not None and not 0 <= floor <= 1:
+        raise InputError(f"--min-quality {floor:g}: {quality.name} lies between 0 and 1.", do="Write 0.6.")
+    return Constraints(
+        sla_ms=question.sla_ms,
+        budget=question.budget,
+        floor=floor,
+        **question.beside,
+        jitter_ms=question.jitter_ms,
+        higher_is_better=quality.higher_is_better,
+        per_correct=answering.per == "correct answer",
+    )
+
+
+def taken(table: pl.DataFrame, name: str) -> str:
+    """Return the run_id of the stack that a person takes, by its id, name or label.
+
+    Raises:
+        UnknownNameError: If there is none in the workspace.
+    """
+    for column in ("run_id", "name", "label"):
+        rows = table.filter(pl.col(column) == name)
+        if rows.height:
+            return str(rows["run_id"][0])
+    raise UnknownNameError("stack", name, table["name"])
+
+
+def _compared(
+    question: Question,
+    snapshot: Snapshot,
+    measured: tuple[Scope, Quality],
+    latency: Latency,
+    book: PriceBook,
+) -> Narrowed:
+    scope, quality = measured
+    wanted = judging(quality, question.judged, everywhere=question.every_golden_set)
+    if not question.together:
+        return narrow(snapshot, scope, quality, latency, book, choices=Choices(wanted))
+    if wanted:
+        raise InputError(
+            "--together takes everything; --judged and --every-golden-set do the opposite.",
+            do="Leave one of them out.",
+        )
+    return narrow(snapshot, scope, quality, latency, book, choices=Choices(as_they_are=True))
+
+
+def quality_of(text: str) -> Quality:
+    """Return the measure and cutoff that the user wrote.
+
+    One that the product cannot compute is read as reported.
+    """
+    try:
+        measure = Measure.parse(text)
+    except (InputError, UnknownNameError):
+        bare, _, cutoff = text.strip().rpartition("@")
+        if bare and "(" not in bare and cutoff.isdecimal() and int(cutoff) > 0:
+            return Quality(bare, int(cutoff))
+        raise
+    if measure.k is None:
+        raise InputError(f"{measure} has no cutoff.", do=f"Write {measure.at(10)}, for example.")
+    return Quality(str(measure.at(None)), measure.k)
+
+
+def scope_of(
+    snapshot: Snapshot,
+    collection: str | None,
+    golden_set: str | None,
+    origins: Sequence[Origin],
+    names: Sequence[str] = (),
+) -> Scope:
+    """Return the collection, golden set and runs that were asked for, or the only ones there are."""
+    if collection is not None:
+        known_collection(snapshot, collection)
+    runs = snapshot.runs(collection)
+    if origins:
+        runs = runs.filter(pl.col("origin").is_in([origin.value for origin in origins]))
+    if names:
+        runs = runs.filter(pl.col("run_id").is_in(resolve_runs(runs, names)))
+    elif origins:
+        runs = unperturbed(runs)
+    collections = runs["collection_id"].unique().sort().to_list()
+    if not collections:
+        raise _no_results(snapshot, collection, asked=bool(origins or names))
+    if len(collections) > 1:
+        what = f"{len(collections)} collections have such runs: {', '.join(collections)}."
+        raise InputError(what, do="Choose one with --collection.")
+    ids = tuple(runs["run_id"]) if origins or names else ()
+    return Scope(collections[0], golden_set_of(snapshot, collections[0], golden_set), ids)
+
+
+def _no_results(snapshot: Snapshot, collection: str | None, *, asked: bool) -> InputError:
+    """Say what is missing where no run is there, and what can be done with the judgements that are."""
+    where = collection or "the store"
+    if asked or not snapshot.runs(collection).is_empty():
+        return InputError("No such run.", do="Import results first.")
+    judged = snapshot.golden_sets(collection)["golden_set_id"].to_list()
+    if not judged:
+        return InputError("There are no results.", where=where, do="Import results first.")
+    sets = " ".join(judged)
+    do = "Import results, or run a stack" + (
+        f"; `judges agree {sets}` compares the judges as they are." * (len(judged) > 1) or "."
+    )
+    return InputError(
+        f"There are judgements ({', '.join(judged)}), but no results of a stack.", where=where, do=do
+    )
+
+
+def golden_set_of(snapshot: Snapshot, collection: str, asked: str | None) -> str | None:
+    """Name the golden set to score a collection with: the one asked for, or its only one beside audits."""
+    known = snapshot.golden_sets(collection)["golden_set_id"].to_list()
+    if asked is None:
+        audited = audits(snapshot, collection)
+        whole = [name for name in known if name not in audited]
+        if len(whole) > 1:
+            raise InputError(
+                f"{collection} has {len(whole)} golden sets: {', '.join(whole)}.",
+                do="Choose one with --golden-set.",
+            )
+        return str(whole[0]) if whole else None
+    if asked in known:
+        return asked
+    everywhere = snapshot.golden_sets()["golden_set_id"].to_list()
+    if asked not in everywhere:
+        raise UnknownNameError("golden set", asked, everywhere)
+    return None

@@ -1,0 +1,353 @@
+"""Choices that a workspace offers: its runs, the measures it can show, the cutoffs of each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast, get_args
+
+import polars as pl
+
+from core.analysis.workspace.answers import graded, scored
+from core.analysis.workspace.clusters import one_known
+from core.analysis.workspace.scope import Answering, Percentile, Quality, Scope, audits
+from core.analysis.workspace.stacks import runs_in
+from core.diagnostics.noise import perturbed_runs
+from core.errors import ClqError, UnknownNameError
+from core.golden.adding import ancestry
+from core.metrics import REGISTRY, Measure
+from core.metrics.info import Need
+from core.metrics.rates import ANSWER
+from core.number_format import count
+from core.records import Origin
+from core.store import Snapshot
+
+_NOT_QUALITY = ("latency_", "usd_", "PROC[", "%PROC")
+
+
+def reported(snapshot: Snapshot, run_ids: Sequence[str]) -> pl.DataFrame:
+    """List the figures that runs came with and that can be chosen as quality."""
+    return (
+        snapshot.aggregates(run_ids)
+        .filter(pl.col("k").is_not_null())
+        .filter(~pl.any_horizontal(pl.col("measure").str.starts_with(prefix) for prefix in _NOT_QUALITY))
+        .group_by("measure")
+        .agg(
+            pl.col("k").unique().sort().alias("cutoffs"),
+            pl.col("run_id").n_unique().alias("runs"),
+            pl.col("value").min().alias("lowest"),
+            pl.col("value").max().alias("highest"),
+        )
+        .sort("measure")
+    )
+
+
+def only_reported(snapshot: Snapshot) -> pl.DataFrame:
+    """Give measures that runs came with and this product cannot compute: `reported`, and says (in words)."""
+    rows = reported(snapshot, snapshot.runs()["run_id"].to_list())
+    says = pl.format(
+        "Not computed here: {} came with it, at K = {}.",
+        pl.col("runs").map_elements(lambda runs: count(runs, "run"), pl.String),
+        pl.col("cutoffs").cast(pl.List(pl.String)).list.join(", "),
+    ).alias("says")
+    return rows.filter(~pl.col("measure").is_in(list(REGISTRY))).with_columns(says)
+
+
+def as_reported(known: pl.DataFrame) -> pl.DataFrame:
+    """Return a row of `only_reported` as an explanation: item, text."""
+    row = known.row(0, named=True)
+    items = [
+        ("measure", row["measure"]),
+        ("says", row["says"]),
+        ("values", f"{row['lowest']:.4g} to {row['highest']:.4g}"),
+        ("defined in", "The tool that the runs come from."),
+    ]
+    return pl.DataFrame(items, schema=["item", "text"], orient="row")
+
+
+def wanted(
+    asked: Sequence[Quality], snapshot: Snapshot, run_ids: Sequence[str]
+) -> tuple[list[Measure], list[Quality]]:
+    """Return the measures that are computed, and those that runs can only have come with.
+
+    Raises:
+        UnknownNameError: One is neither computed nor among the figures of any of the runs.
+    """
+    computed = [quality.measure for quality in asked if quality.measure]
+    only_reported = [quality for quality in asked if not quality.measure]
+    known = reported(snapshot, run_ids)["measure"].to_list() if only_reported else []
+    for quality in only_reported:
+        if quality.bare not in known:
+            raise _unknown(quality, known)
+    return computed, only_reported
+
+
+def _unknown(asked: Quality, known: Sequence[str]) -> UnknownNameError:
+    """Report a measure as unknown, with those of the store and those computed that are called alike."""
+    try:
+        Measure.parse(asked.bare)
+    except UnknownNameError as error:
+        same = error.kind == "measure"
+        return UnknownNameError(error.kind, error.name, [*known, *error.known] if same else error.known)
+    return UnknownNameError("measure", asked.name, known)
+
+
+_CUTOFFS = (1, 2, 3, 5, 8, 10, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200)
+_FIRST = "RA-nWG"
+_USUAL = (_FIRST, "nDCG")  # Measures that come first, in this order, where a workspace has them
+_OF_ONE = ("RR", "Success", "R", "Hit", "Hole", "Acc|Hit", "Robust[RR]", "Robust[Success]")
+"""Measures that say something where one place is known for each question, the first one first; those that
+weigh several good passages or their grades only repeat them there under names that promise more."""
+_NEARLY_ALL = 0.9
+"""Share of a golden set's queries that a run has to rank for the set to be shown before others."""
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Choices that the sidebar offers."""
+
+    runs: Mapping[str, str]  # run ids by unique name, ordered by name
+    measures: tuple[str, ...]  # measures (without cutoff) that at least one run can show, the backbone first
+    computed: bool  # whether rankings and judgements are there, so that every cutoff can be computed
+    reported: Mapping[str, tuple[int, ...]]  # cutoffs of the measures that came as aggregates
+    reranked: bool  # whether any stack has a reranker
+    readers: tuple[str, ...] = ()  # who answered, as far as they have names, the usual one first
+    scorers: tuple[str, ...] = ()  # what scored the answers, likewise
+    unnamed: bool = False  # whether the usual reader has no name
+    sent: tuple[int, ...] = ()  # from how many passages readers answered, ascending
+    # Measures that can be computed but are not offered, as one place is known for each question: a link may
+    # still ask for one
+    unsaid: tuple[str, ...] = ()
+    percentile: Percentile = "p50"  # of the latency: the median, or what else any stack has
+    stacks: Mapping[str, Mapping[int, int]] = field(
+        default_factory=dict
+    )  # how many have a measure, by cutoff
+
+    def cutoffs(self, measure: str) -> list[int]:
+        """Return the cutoffs at which a measure can be shown, ascending; never empty."""
+        cutoffs = set(self.reported.get(measure, ()))
+        if measure in REGISTRY and "answers" in REGISTRY[measure].needs:
+            cutoffs |= set(self.sent)
+        elif self.computed:
+            cutoffs |= set(_CUTOFFS)
+        return sorted(cutoffs) or [10]
+
+    def usual_cutoff(self, measure: str) -> int:
+        """Return the cutoff at which a measure is shown first: of those most stacks have 10, or the least."""
+        cutoffs, having = self.cutoffs(measure), self.stacks.get(measure, {})
+        most = max(having.get(k, 0) for k in cutoffs)
+        first = [k for k in cutoffs if having.get(k, 0) == most]
+        return 10 if 10 in first else first[0]
+
+    @property
+    def quality(self) -> Quality:
+        """Return the quality that stands where nothing else is asked for."""
+        return Quality(self.measures[0], self.usual_cutoff(self.measures[0]))
+
+
+def choices(snapshot: Snapshot, scope: Scope) -> Choices:
+    """List what a workspace offers; its choice of runs is ignored."""
+    runs = runs_in(snapshot, Scope(scope.collection_id, scope.golden_set_id))
+    computed = scope.golden_set_id is not None and bool(runs["has_rankings"].any())
+    figures = reported(snapshot, runs["run_id"].to_list()).select("measure", "cutoffs")
+    came = {measure: tuple(cutoffs) for measure, cutoffs in figures.iter_rows()}
+    there = _there(snapshot, runs) if computed else frozenset()
+    own = [info.name for info in REGISTRY.values() if computed and info.needs <= there]
+    answered = _answered(snapshot, runs["run_id"].to_list())
+    unsaid: tuple[str, ...] = ()
+    if computed:
+        said = telling(snapshot, scope.golden_set_id, own)
+        unsaid = tuple(name for name in own if name not in said)
+        own = said
+    own += [ANSWER.name] if answered["sent"] else []
+    usual = _OF_ONE if computed and _began_with_one(snapshot, scope.golden_set_id) else _USUAL
+    stacks = _having(snapshot, runs, own)
+    names = sorted(
+        {*own, *came}, key=lambda name: (-max(stacks.get(name, {0: 0}).values()), *_place(name, usual))
+    )
+    return Choices(
+        runs=dict(zip(runs["name"], runs["run_id"], strict=True)),
+        measures=tuple(names) or (_FIRST,),
+        computed=computed,
+        reported=came,
+        reranked=bool((runs["reranker"].fill_null("none") != "none").any()),
+        unsaid=unsaid,
+        percentile=_percentile(snapshot, runs["run_id"].to_list()),
+        stacks=stacks,
+        **answered,
+    )
+
+
+def _having(snapshot: Snapshot, runs: pl.DataFrame, own: Sequence[str]) -> dict[str, dict[int, int]]:
+    """Count the stacks that have each measure at each cutoff.
+
+    Args:
+        own: What is computed here from rankings, or is a score of answers.
+    """
+    ids, ranked = runs["run_id"].to_list(), runs.filter("has_rankings")["run_id"].to_list()
+    figures = snapshot.aggregates(ids).filter(pl.col("k").is_not_null()).select("measure", "k", "run_id")
+    answers = graded(snapshot, ids, Answering().measure()).drop_nulls("correct")
+    answers = answers.select(pl.lit(ANSWER.name).alias("measure"), pl.col("k").cast(pl.Int32), "run_id")
+    scored = [name for name in own if "answers" not in REGISTRY[name].needs]
+    rest = figures.filter(~(pl.col("measure").is_in(scored) & pl.col("run_id").is_in(ranked)))
+    both = pl.concat([rest.cast({"k": pl.Int32}), answers])
+    counts: dict[str, dict[int, int]] = {name: dict.fromkeys(_CUTOFFS, len(ranked)) for name in scored}
+    for name, k, stacks in both.group_by("measure", "k").agg(pl.col("run_id").n_unique()).iter_rows():
+        held = counts.setdefault(name, {})
+        held[k] = stacks + (len(ranked) if name in scored else 0)
+    return counts
+
+
+_RETRIEVAL = re.compile(r"context|retriev|rank|recall|precision|ndcg|mrr|hit", re.IGNORECASE)
+"""Names of measures not computed here that judge what is retrieved, not what is answered."""
+
+
+def _place(name: str, usual: Sequence[str]) -> tuple[int, int, str]:
+    """Order measures that as many stacks have.
+
+    The usual ones first, then what else judges retrieval: computed here, better the higher, better the lower,
+    or as reported; then the scores of answers. By name where that says nothing.
+    """
+    if name in usual:
+        return 0, usual.index(name), name
+    if name not in REGISTRY:
+        return (2 if _RETRIEVAL.search(name) else 3), 1, name
+    info = REGISTRY[name]
+    return (3 if "answers" in info.needs else 1), int(not info.higher_is_better), name
+
+
+def _percentile(snapshot: Snapshot, run_ids: list[str]) -> Percentile:
+    """Return what latencies are shown by first: p50, unless only higher percentiles or means are known."""
+    came = set(snapshot.aggregates(run_ids)["measure"].unique())
+    usual, *others = get_args(Percentile)
+    first = next((name for name in (usual, *others) if f"latency_{name}" in came), usual)
+    return cast(Percentile, usual if snapshot.timings(run_ids).height else first)
+
+
+def telling(snapshot: Snapshot, golden_set_id: str | None, names: Sequence[str]) -> list[str]:
+    """Return those of some measures (without cutoff) that tell something on a golden set, in their order."""
+    return [name for name in names if name in _OF_ONE] if one_known(snapshot, golden_set_id) else list(names)
+
+
+def _began_with_one(snapshot: Snapshot, golden_set_id: str | None) -> bool:
+    """Tell whether a golden set names one good place for each question, or did before grades were added."""
+    if golden_set_id is None:
+        return False
+    return one_known(snapshot, ancestry(snapshot.golden_sets(), golden_set_id)[0])
+
+
+def _answered(snapshot: Snapshot, run_ids: list[str]) -> dict[str, Any]:
+    """Return who answered, what scored, and from how many passages, as fields of `Choices`."""
+    scores = snapshot.answer_scores(run_ids).filter(pl.col("k") >= 1)
+    usual = scored(snapshot, run_ids, Answering().measure()).head(1)
+    columns = {"readers": "reader", "scorers": "scorer", "sent": "k"}
+    values = {name: scores[column].drop_nulls().unique().sort().to_list() for name, column in columns.items()}
+    first = {name: usual[column].drop_nulls().to_list() for name, column in columns.items() if name != "sent"}
+    choices = {name: tuple(dict.fromkeys((*first.get(name, ()), *some))) for name, some in values.items()}
+    return {**choices, "unnamed": usual["reader"].null_count() > 0}
+
+
+def _there(snapshot: Snapshot, runs: pl.DataFrame) -> frozenset[Need]:
+    """Return what measures may need besides grades and is there; ceilings are shown beside their measure."""
+    needs: set[Need] = set()
+    ranked = runs.filter("has_rankings")["run_id"].to_list()
+    if any(map(snapshot.has_sources, set(snapshot.searched(ranked).values()))):
+        needs |= {"sources", "facets"}
+    golden = snapshot.golden_sets(runs["collection_id"][0] if runs.height else None)
+    if any(snapshot.nuggets(golden_set_id).height for golden_set_id in golden["golden_set_id"]):
+        needs |= {"nuggets", "facets"}
+    if snapshot.graded_answers(ranked)["grade"].is_not_null().any():
+        needs.add("answers")
+    if ranked and perturbed_runs(snapshot.runs(runs["collection_id"][0])).height:
+        needs.add("perturbed")
+    return frozenset(needs)
+
+
+Has = Literal["results", "rankings", "judgements", "answers"]  # What a workspace may have and a page may need
+LACKS: Mapping[Has, str] = {
+    "results": "needs results",
+    "rankings": "needs per-query results",
+    "judgements": "needs judgements",
+    "answers": "needs answers",
+}
+"""Sentence of a page that cannot be filled, by what its workspace lacks."""
+ALL = frozenset(LACKS)
+_LACKING: Mapping[Has, str] = {
+    "results": "has no results yet",
+    "rankings": "has averages only, and no results per query",
+    "judgements": "has no golden set with judgements, and lacks texts or questions to make one",
+    "answers": "has no answers that readers wrote from what its stacks retrieve",
+}
+
+
+def holds(snapshot: Snapshot) -> dict[str, frozenset[Has]]:
+    """Return what each collection has of what pages may need."""
+    runs, scored_there = snapshot.runs(), snapshot.sizes("signals")["id"].to_list()
+    ranked = runs.filter(pl.col("has_rankings") | pl.col("run_id").is_in(scored_there))
+    judged = snapshot.golden_sets().filter(pl.col("judgements") + pl.col("spans") > 0)
+    # Published scores come without the answers
+    scored = pl.concat(snapshot.sizes(table)["id"] for table in ("answers", "answer_scores"))
+    answered = runs.filter(pl.col("run_id").is_in(scored.to_list()))
+    texts = snapshot.collections().filter((pl.col("passages") > 0) & (pl.col("queries") > 0))
+    there: dict[Has, set[str]] = {
+        "results": set(runs["collection_id"]),
+        "rankings": set(ranked["collection_id"]),
+        "judgements": {*judged["collection_id"], *texts["collection_id"]},
+        "answers": set(answered["collection_id"]),
+    }
+    names = snapshot.collections()["collection_id"]
+    return {name: frozenset(has for has, having in there.items() if name in having) for name in names}
+
+
+def lacking(name: str, need: Has) -> str:
+    """Say of a workspace what it lacks."""
+    return f"{name} {_LACKING[need]}."
+
+
+def measured_first(collections: pl.DataFrame, runs: pl.DataFrame) -> list[str]:
+    """Return collection ids: those with runs of one's own before those with published figures only."""
+    own = runs.filter(pl.col("origin") != Origin.PUBLISHED)["collection_id"].unique().to_list()
+    names = collections["collection_id"].sort().to_list()
+    return sorted(names, key=lambda name: name not in own)
+
+
+def _audits(snapshot: Snapshot, collection_id: str) -> Mapping[str, str]:
+    try:
+        return audits(snapshot, collection_id)
+    except ClqError:  # pages that need judgements say that they cannot be read; others open
+        return {}
+
+
+def workspaces(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
+    """Return the collections, those with runs of one's own first, and the golden sets that judge each.
+
+    A golden set of which no run ranks nearly all queries, such as the whole one after an evaluation of a part
+    of its questions, comes after those of which one does: most of its queries would count as 0. Of equals,
+    audits come last.
+    """
+    judged = snapshot.golden_sets().filter(pl.col("judgements") + pl.col("spans") > 0)
+    runs = snapshot.runs()
+    sizes = snapshot.sizes("rankings").select("id", pl.col("queries").alias("ranked"))
+    asked = runs.join(sizes, left_on="run_id", right_on="id").group_by("collection_id")
+    judged = judged.join(
+        asked.agg(pl.col("ranked").max()), on="collection_id", how="left", maintain_order="left"
+    )
+    partly = (pl.col("ranked") < _NEARLY_ALL * pl.col("queries")).fill_null(value=False)
+    golden_sets: dict[str, list[str]] = {}
+    audited = [name for of in set(judged["collection_id"]) for name in _audits(snapshot, of)]
+    judged = judged.sort(partly, pl.col("golden_set_id").is_in(audited), maintain_order=True)
+    for collection, golden_set in judged.select("collection_id", "golden_set_id").iter_rows():
+        golden_sets.setdefault(collection, []).append(golden_set)
+    names = measured_first(_decided(snapshot, runs), runs)
+    return {name: tuple(golden_sets.get(name, ())) for name in names}
+
+
+def _decided(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
+    """Return collections without those that hold figures of a diagnosis only.
+
+    There is nothing to decide in them.
+    """
+    ids, known = pl.col("collection_id"), snapshot.collections()
+    empty = (pl.col("passages") == 0) & (pl.col("queries") == 0) & ~ids.is_in(runs["collection_id"].to_list())
+    return known.filter(~(ids.is_in(snapshot.sizes("diagnostics")["id"].to_list()) & empty))

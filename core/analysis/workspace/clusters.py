@@ -1,0 +1,128 @@
+"""Groups that the questions of a workspace come from: the units of its intervals, tests and chances.
+
+Questions of one document, session, template or user are alike. Intervals that count each as drawn by itself
+are too short (metrics.md §10), so that all of a group are drawn, left out or swapped together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+import polars as pl
+
+from core.analysis.cache import keep
+from core.analysis.workspace.scope import AUTO, SINGLY, Scope
+from core.errors import UnknownNameError
+from core.golden.adding import ancestry
+from core.number_format import count
+from core.records import GROUPS, group_kind
+from core.stats.intervals import CLUSTERS, Floats, Labels, Sample
+from core.store import Snapshot
+from core.store.read.memory import Memory
+
+FEW_GROUPS = f"unknown: fewer than {CLUSTERS} groups"
+_GOOD = 4  # The least grade of a passage that answers
+_KEPT = Memory(8 << 20)
+_OF_ITEM = "document"
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """What the questions of a workspace come in groups of."""
+
+    kind: str = ""  # a key of `GROUPS`, or the name of a tag; empty where each question is drawn by itself
+    of: Mapping[str, str] = field(default_factory=dict)  # by question; one without a group is one by itself
+
+    def labels(self, query_ids: Sequence[str]) -> Labels | None:
+        """Return a number per question, the same within a group; None where no two of them share one."""
+        known = {name: self.of[name] for name in query_ids if name in self.of}
+        if len(set(known.values())) == len(known):
+            return None
+        number: dict[tuple[bool, str], int] = {}
+        keys = [(name in known, known.get(name, name)) for name in query_ids]
+        return np.array([number.setdefault(key, len(number)) for key in keys], dtype=np.intp)
+
+    def counts(self, values: Floats, query_ids: Sequence[str]) -> pl.Series:
+        """Return of how many groups the queries are that have a value, row by row of some [S, Q].
+
+        Null where each is one by itself.
+        """
+        labels = self.labels(query_ids)
+        units = [None] * len(values) if labels is None else Sample.means(values, labels).units.tolist()
+        return pl.Series(units, dtype=pl.Int32)
+
+
+EACH = Groups()
+"""Where no question shares a group with another."""
+
+
+def groupings(snapshot: Snapshot, collection_id: str, golden_set_id: str | None) -> Mapping[str, Groups]:
+    """Return the ways in which the questions of a collection come in groups, the usual one first.
+
+    What a column said of them, what a tag says that is called so, and the document of a known item.
+    """
+    key = (str(snapshot.catalogue.path), snapshot.revision, collection_id, golden_set_id)
+    found = partial(_groupings, snapshot, collection_id, golden_set_id)
+    return _KEPT.once(key, found, lambda some: 200 * sum(len(groups.of) for groups in some.values()))
+
+
+def _groupings(snapshot: Snapshot, collection_id: str, golden_set_id: str | None) -> Mapping[str, Groups]:
+    rows = snapshot.clusters(collection_id).select("query_id", "kind", "cluster").rows()
+    for query_id, tags in snapshot.queries(collection_id).select("query_id", "tags").iter_rows():
+        parts = (tag.partition("=") for tag in tags or ())
+        rows += [(query_id, group_kind(name), value) for name, _, value in parts if value]
+    found: dict[str | None, dict[str, str]] = {}
+    for query_id, kind, cluster in rows:
+        found.setdefault(kind, {}).setdefault(query_id, cluster)
+    if _OF_ITEM not in found:
+        found[_OF_ITEM] = _documents(snapshot, golden_set_id)
+    known = {kind: found[kind] for kind in GROUPS if kind in found}
+    return {kind: Groups(kind, of) for kind, of in known.items() if 1 < len(set(of.values())) < len(of)}
+
+
+@keep(entries=8)
+def one_known(snapshot: Snapshot, golden_set_id: str | None) -> bool:
+    """Tell whether a golden set names one good place for each question and nothing else."""
+    if golden_set_id is None or not snapshot.golden_sets().filter(golden_set_id=golden_set_id)["spans"].sum():
+        return False
+    spans = snapshot.spans(golden_set_id)
+    return bool(spans["query_id"].is_unique().all() and (spans["grade"] >= _GOOD).all())
+
+
+def _documents(snapshot: Snapshot, golden_set_id: str | None) -> dict[str, str]:
+    """Return the document of each question where a golden set began with one known place for each."""
+    if golden_set_id is None:
+        return {}
+    first = ancestry(snapshot.golden_sets(), golden_set_id)[0]
+    if not one_known(snapshot, first):
+        return {}
+    return dict(snapshot.spans(first).select("query_id", "source").iter_rows())
+
+
+def groups(snapshot: Snapshot, scope: Scope) -> Groups:
+    """Return the groups that the questions of a workspace come from, as it asks for them.
+
+    Raises:
+        UnknownNameError: If they do not come in such groups.
+    """
+    if scope.cluster_by == SINGLY:
+        return EACH
+    known = groupings(snapshot, scope.collection_id, scope.golden_set_id)
+    if scope.cluster_by == AUTO:
+        return next(iter(known.values()), EACH)
+    if scope.cluster_by not in known:
+        raise UnknownNameError("group of questions", scope.cluster_by, [AUTO, SINGLY, *known])
+    return known[scope.cluster_by]
+
+
+def about_groups(table: pl.DataFrame) -> str:
+    """Say of how many groups the queries of a stack table are; empty where each is one by itself."""
+    rows = table.drop_nulls("clusters").sort("n", descending=True)
+    if rows.is_empty():
+        return ""
+    n, clusters, kind = rows.select("n", "clusters", "cluster_kind").row(0)
+    said = f"{count(n, 'question')} from {count(clusters, kind)}"
+    return f"{said}: intervals, tests and chances take each {kind} as one."

@@ -1,0 +1,376 @@
+"""The latency of every run: measured, published or imported, per query, and the band of its jitter."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+
+from core.analysis.workspace.answers import taken
+from core.analysis.workspace.costs import basis
+from core.analysis.workspace.scope import MEAN, Ids, Latency
+from core.analysis.workspace.scores import mean, places
+from core.decide.rules import Constraints, Decision
+from core.decide.ties import JITTER_MS, jitter, pass_differences
+from core.number_format import count
+from core.prices.cost import mean_usage
+from core.records import Origin
+from core.stats.intervals import Alike, singly
+from core.stats.latency import (
+    AFTER_RETRIEVAL,
+    TOTAL,
+    Generation,
+    inflation,
+    per_query,
+    per_repeat,
+    summary,
+    totals,
+)
+from core.stats.means import mean_interval
+from core.store import Snapshot
+from core.tables import GENERATE, remembered
+
+MEAN_SAID = "a mean, which few slow queries raise"
+_NO_MODEL = "generation was not timed: give its speed in Settings"
+_MODELLED = "retrieval {}, generation modelled"
+_NONE = Ids()
+COLUMNS = ("latency_ms", "latency_low", "latency_high", "latency_n", "latency_basis", "latency_note")
+
+
+def latencies(
+    snapshot: Snapshot, runs: pl.DataFrame, latency: Latency, alike: Alike = singly
+) -> pl.DataFrame:
+    """Return one latency per run; a mean is said to be one.
+
+    Args:
+        alike: What numbers the queries by their groups, which the interval of a mean takes as one.
+    """
+    sources = [_measured(snapshot, runs, latency, alike), _reported(snapshot, runs, latency)]
+    # A percentile that is withheld here does not hide one that was reported for the same run.
+    known = [source.filter(pl.col("latency_ms").is_not_null()) for source in sources]
+    untimed = latency.scope == "end-to-end" and latency.generation is None
+    needless = pl.lit(latency.scope == "rerank") & (pl.col("reranker").fill_null("none") == "none")
+    without = pl.when(needless).then(pl.lit("this stack has no reranker"))
+    why = pl.coalesce(
+        pl.lit(_NO_MODEL if untimed else None, pl.String),
+        "other_note",
+        "latency_note",
+        without.otherwise(pl.lit("no timings recorded")),
+    )
+    of_mean = [pl.lit(MEAN_SAID)] if latency.percentile == MEAN else []
+    both = pl.concat([*known, *sources], how="vertical_relaxed").unique("run_id", keep="first")
+    return (
+        runs.select("run_id", "reranker")
+        .join(both, on="run_id", how="left", maintain_order="left")
+        .join(_other(snapshot, runs, latency), on="run_id", how="left", maintain_order="left")
+        .with_columns(
+            pl.when(pl.col("latency_ms").is_not_null()).then(pl.col("latency_basis")).alias("latency_basis"),
+            pl.when(pl.col("latency_ms").is_null())
+            .then(why)
+            .otherwise(pl.concat_str([*of_mean, "latency_note"], separator="; ", ignore_nulls=True))
+            .replace("", None)
+            .alias("latency_note"),
+        )
+        .select("run_id", *COLUMNS)
+    )
+
+
+def _other(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:
+    """Name runs whose source reported a mean where a percentile is asked for, or a p50 where a mean is.
+
+    Returns:
+        run_id and other_note; neither stands for the other.
+    """
+    of = "p50" if latency.percentile == MEAN else MEAN
+    figures = snapshot.aggregates(runs["run_id"].to_list())
+    total = figures.filter((pl.col("measure") == f"latency_{of}") & (pl.col("stage") == TOTAL))
+    words = f"only a {of} was reported: {{}} ms a query"
+    return total.unique("run_id", keep="first").select(
+        "run_id", pl.format(words, pl.col("value").round(1)).alias("other_note")
+    )
+
+
+def _measured(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency, alike: Alike) -> pl.DataFrame:
+    p = latency.percentile
+    rows = sample(snapshot, runs, latency)
+    if p == MEAN:
+        return _measured_mean(runs, rows, alike)
+    table = summary(rows.with_columns(stage=pl.lit(TOTAL))).join(
+        rows.group_by("run_id").agg(pl.col("modelled").any()), on="run_id"
+    )
+    table = table.join(runs.select("run_id", basis()), on="run_id")
+    modelled = pl.col("modelled")
+    return table.select(
+        "run_id",
+        pl.col(p).alias("latency_ms"),
+        pl.col(f"{p}_low").alias("latency_low"),
+        pl.col(f"{p}_high").alias("latency_high"),
+        pl.col("n").cast(pl.Int32).alias("latency_n"),
+        pl.when(modelled).then(pl.lit("modelled")).otherwise("basis").alias("latency_basis"),
+        pl.coalesce(f"{p}_reason", pl.when(modelled).then(pl.format(_MODELLED, "basis"))).alias(
+            "latency_note"
+        ),
+    )
+
+
+def _measured_mean(runs: pl.DataFrame, rows: pl.DataFrame, alike: Alike) -> pl.DataFrame:
+    """Return the mean over the queries that were timed, with its interval."""
+    run_ids, query_ids = (rows[name].unique(maintain_order=True).to_list() for name in _NAMES[:2])
+    values = np.full((len(run_ids), len(query_ids)), np.nan)
+    if rows.height:
+        run, query = places(rows, run_id=run_ids, query_id=query_ids)
+        values[run, query] = rows["ms"].to_numpy()
+    means, n = mean(values)
+    ends = mean_interval(values, "amounts", clusters=alike(query_ids)) if rows.height else (means, means)
+    serial = dict(rows.group_by("run_id").agg(pl.col("serial").max().fill_null(0.0)).iter_rows())
+    wider = np.sqrt(inflation([serial[run_id] for run_id in run_ids], None))
+    low, high = (means + wider * (end - means) for end in ends)
+    columns = dict(zip(COLUMNS[:4], (means, low, high, n.astype(np.int32)), strict=True))
+    table = pl.DataFrame({"run_id": pl.Series(run_ids, dtype=pl.String), **columns})
+    modelled = pl.col("modelled")
+    return (
+        table.with_columns(pl.col(pl.Float64).fill_nan(None))
+        .join(rows.group_by("run_id").agg(modelled.any()), on="run_id")
+        .join(runs.select("run_id", basis()), on="run_id")
+        .select(
+            *table.columns,
+            pl.when(modelled).then(pl.lit("modelled")).otherwise("basis").alias("latency_basis"),
+            pl.when(modelled).then(pl.format(_MODELLED, "basis")).alias("latency_note"),
+        )
+    )
+
+
+def _reported(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:
+    """Return latencies from aggregates; end-to-end the reported path and the modelled generation."""
+    if latency.scope != "end-to-end":
+        return _reported_path(snapshot, runs, latency)
+    path = _reported_path(snapshot, runs, Latency(latency.percentile))
+    added = modelled_ms(snapshot, runs, latency.generation)
+    whole = path.join(added, on="run_id", how="left")
+    note = pl.format(
+        "retrieval {}{}, generation modelled",
+        "latency_basis",
+        pl.concat_str(pl.lit(" ("), "latency_note", pl.lit(")")).fill_null(""),
+    )
+    path_known = pl.col("latency_ms").is_not_null()
+    return whole.select(
+        "run_id",
+        *(pl.col(name) + pl.col("added") for name in COLUMNS[:3]),
+        "latency_n",
+        latency_basis=pl.lit("modelled"),
+        latency_note=pl.when(path_known & pl.col("added").is_not_null())
+        .then(note)
+        .otherwise(pl.when(path_known).then(pl.lit(_NO_MODEL)).otherwise("latency_note")),
+    )
+
+
+def _reported_path(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:
+    """Give latencies from aggregates: the reported total, else the sum over the stages of the stack.
+
+    Of medians or means; high percentiles of stages do not add up to one of the whole path, so several of
+    them stay unknown.
+    """
+    figures = (
+        snapshot.aggregates(runs["run_id"].to_list())
+        .filter(pl.col("measure") == f"latency_{latency.percentile}")
+        .unique(["run_id", "stage"], keep="first", maintain_order=True)
+    )
+    total = figures.filter((pl.col("stage") == "total") & pl.lit(latency.scope == "path"))
+    summed = (
+        _needed_stages(runs, latency, figures)
+        .join(figures.select("run_id", "stage", "value", "n"), on=["run_id", "stage"], how="left")
+        .group_by("run_id")
+        .agg(
+            pl.col("value").sum().alias("sum"),
+            pl.col("n").min().alias("n_sum"),
+            pl.col("stage").filter(pl.col("value").is_null()).sort().str.join(", ").alias("missing"),
+            pl.len().alias("stages"),
+        )
+        .with_columns(_why_unknown(latency).alias("unknown"))
+    )
+    there = pl.col("value").is_not_null()
+    published = pl.col("origin") == "published"
+    kinds = pl.col("stages")
+    of = "means" if latency.percentile == MEAN else "medians"
+    summed_up = pl.when(kinds > 1).then(pl.format(f"sum of {{}} stage {of}", kinds))
+    return (
+        runs.select("run_id", "origin")
+        .join(total.select("run_id", "value", "n", "low", "high"), on="run_id", how="left")
+        .join(summed, on="run_id", how="left")
+        .select(
+            "run_id",
+            latency_ms=pl.coalesce("value", pl.when(pl.col("unknown").is_null()).then("sum")),
+            latency_low="low",
+            latency_high="high",
+            latency_n=pl.when(there).then("n").otherwise("n_sum"),
+            latency_basis=pl.when(published).then(pl.lit("published")).otherwise(pl.lit("imported")),
+            latency_note=pl.when(~there).then(pl.coalesce("unknown", summed_up)),
+        )
+    )
+
+
+def _why_unknown(latency: Latency) -> pl.Expr:
+    missing = pl.when(pl.col("missing") != "").then(pl.format("not reported: {}", "missing"))
+    several = pl.lit(latency.percentile not in ("p50", MEAN)) & (pl.col("stages") > 1)
+    return pl.coalesce(
+        missing, pl.when(several).then(pl.lit(f"{latency.percentile} of single stages do not add up"))
+    )
+
+
+def _needed_stages(runs: pl.DataFrame, latency: Latency, figures: pl.DataFrame) -> pl.DataFrame:
+    """Return the stages that make up the latency of each run: run_id, stage."""
+    reranked = pl.col("reranker").fill_null("none") != "none"
+    if latency.scope == "rerank":
+        return runs.filter(reranked).select("run_id", pl.lit("rerank").alias("stage"))
+    dense, sparse = pl.col("mode").is_in(["dense", "hybrid"]), pl.col("mode").is_in(["sparse", "hybrid"])
+    # how a run without a mode searched is not known, but it did, so its reranker alone is not the path
+    searched = dense | (pl.col("mode").is_null() & pl.col("run_id").is_in(figures["run_id"].to_list()))
+    stages = {"embed": dense, "retrieve": searched, "sparse": sparse, "rerank": reranked}
+    return pl.concat(
+        runs.filter(there).select("run_id", pl.lit(stage).alias("stage")) for stage, there in stages.items()
+    )
+
+
+_NAMES = ["run_id", "query_id", "ms"]
+
+
+def sample(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:
+    """Return one latency per run and query: run_id, query_id, ms, serial (see `totals`), modelled."""
+    timings = snapshot.timings(runs["run_id"].to_list())
+    if latency.scope != "end-to-end":
+        rows = totals(timings, latency.scope)
+        return rows.select(*_NAMES, "serial", pl.lit(False).alias("modelled"))
+    path = totals(timings).select(*_NAMES, "serial")
+    answered = _answered(snapshot, timings, latency)
+    both = path.join(answered.select("run_id", "query_id", pl.col("ms").alias("answer")), on=_NAMES[:2])
+    added = modelled_ms(snapshot, runs, latency.generation)
+    rest = path.join(answered.select("run_id").unique(), on="run_id", how="anti").join(added, on="run_id")
+    of = (*_NAMES[:2], "serial")
+    measured = both.select(*of, pl.col("ms") + pl.col("answer"), pl.lit(False).alias("modelled"))
+    modelled = rest.select(*of, pl.col("ms") + pl.col("added"), pl.lit(True).alias("modelled"))
+    return pl.concat([measured, modelled])
+
+
+def _answered(snapshot: Snapshot, timings: pl.DataFrame, latency: Latency) -> pl.DataFrame:
+    """Give how long answers took: run_id, query_id, ms; those that are asked about before recorded stages."""
+    recorded = per_query(timings, stages=[GENERATE]).filter(pl.col("stage") == GENERATE).select(_NAMES)
+    if latency.answers is None:
+        return recorded
+    rows = taken(snapshot, timings["run_id"].unique().to_list(), latency.answers).drop_nulls("ms")
+    rest = recorded.join(rows, on="run_id", how="anti")
+    return pl.concat([rows.select(_NAMES), rest])
+
+
+def modelled_ms(snapshot: Snapshot, runs: pl.DataFrame, generation: Generation | None) -> pl.DataFrame:
+    """Model what generation adds to the latency of each run.
+
+    Args:
+        generation: The model; None = none.
+
+    Returns:
+        run_id, prompt (tokens), added (ms); no rows without a model. The prompt is what the run recorded as
+        the generator's input, else its chunks sent × tokens per chunk.
+    """
+    schema = {"run_id": pl.String, "prompt": pl.Float64, "added": pl.Float64}
+    if generation is None:
+        return pl.DataFrame(schema=schema)
+    recorded = dict(prompt_tokens(snapshot, runs["run_id"].to_list()).iter_rows())
+    rows = []
+    for run_id, spec in runs.select("run_id", "spec").iter_rows():
+        sent = json.loads(spec).get("chunks_sent")
+        prompt = recorded.get(run_id, generation.prompt(sent if isinstance(sent, int) else None))
+        rows.append((run_id, prompt, generation.ms(prompt)))
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def prompt_tokens(snapshot: Snapshot, run_ids: list[str]) -> pl.DataFrame:
+    """Mean tokens of the prompts that runs recorded: run_id, amount."""
+    usage = snapshot.usage(run_ids).filter((pl.col("stage") == GENERATE) & (pl.col("unit") == "input_tokens"))
+    return mean_usage(usage).drop_nulls("amount").group_by("run_id").agg(pl.col("amount").sum())
+
+
+_LOCAL = ("cpu_ms", "gpu_ms")  # Units of stages that ask no other machine
+_ASSUMED = "the paper's for published and remote stacks, and where no pass was repeated (CLQ paper §3.2)"
+
+
+def jitters(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency, apart: Ids = _NONE) -> pl.DataFrame:
+    """Return the jitter band of every run.
+
+    Measured for runs that were timed here, on this machine alone, in several passes: one band for all such
+    runs of the collection, shown or not, but those set apart, which do not compare: the 95th percentile of
+    the differences of the p50 between the passes of a run. For the others it is the paper's.
+    """
+    held = snapshot.runs(runs["collection_id"][0]) if runs.height else runs
+    compared = ~pl.col("run_id").is_in(list(apart.ids))
+    timed = held.filter(pl.col("origin") == Origin.RUN.value, compared)
+    here = timed["run_id"].to_list()
+    called = timed.filter(pl.col("spec").str.json_path_match("$.call").is_not_null())["run_id"].to_list()
+    remote = _remote(snapshot, here, called, latency)
+    timings = snapshot.timings([run_id for run_id in here if run_id not in remote])
+    differences = pass_differences(
+        per_repeat(timings, scope="rerank" if latency.scope == "rerank" else "path")
+    )
+    band, stacks = jitter(differences["ms"]), differences["run_id"].n_unique()
+    words = (
+        f"measured: 95th percentile of {count(differences.height, 'difference')} of the p50 "
+        f"between passes of {count(stacks, 'stack')}"
+    )
+    measured = pl.col("run_id").is_in(differences["run_id"].unique().to_list())
+    return runs.select(
+        "run_id",
+        pl.when(measured).then(pl.lit(band, pl.Float64)).otherwise(JITTER_MS).alias("jitter_ms"),
+        pl.when(measured).then(pl.lit(words)).otherwise(pl.lit(_ASSUMED)).alias("jitter_note"),
+    )
+
+
+def _remote(snapshot: Snapshot, run_ids: list[str], called: list[str], latency: Latency) -> set[str]:
+    """Tell which runs have a stage in the latency that asks another machine.
+
+    Args:
+        called: Runs of functions of one's own; what is said of their costs is no request that they send.
+    """
+    stages = pl.col("stage").is_in(AFTER_RETRIEVAL)
+    within = pl.lit(latency.scope == "end-to-end") | ~stages
+    said = (pl.col("unit") == "requests") | (pl.col("basis") == "modelled")
+    used = snapshot.usage(run_ids).filter(
+        ~pl.col("unit").is_in(_LOCAL), within, ~(pl.col("run_id").is_in(called) & said)
+    )
+    return set(used["run_id"])
+
+
+def jitter_words(table: pl.DataFrame, decision: Decision, constraints: Constraints) -> str:
+    """Say the chosen stack's band and where it is from: ``0.017 ms (measured: …)``, or as it was typed."""
+    if constraints.jitter_ms is not None:
+        return f"{decision.jitter_ms:.3g} ms (as typed)"
+    known = table.height and "jitter_note" in table.columns
+    words = table.item(decision.chosen or 0, "jitter_note") if known else None
+    if words is None:
+        return _band(JITTER_MS, _ASSUMED)
+    return _band(table.item(decision.chosen or 0, "jitter_ms"), words)
+
+
+def assumed(table: pl.DataFrame, decision: Decision, constraints: Constraints) -> str:
+    """Say that a tie rests on a jitter band that nobody measured, and what replaces it; or nothing."""
+    if constraints.jitter_ms is not None or decision.chosen is None or "jitter_note" not in table.columns:
+        return ""
+    tied = table[list(decision.ties)]
+    if tied["latency_ms"].n_unique() < 2 or table.item(decision.chosen, "jitter_note") != _ASSUMED:
+        return ""
+    return (
+        f"Latencies less than {decision.jitter_ms:.3g} ms apart count as alike here: assumed, not measured "
+        "(CLQ paper §3.2); the setting Jitter replaces it."
+    )
+
+
+def _band(ms: float, words: str) -> str:
+    return f"{ms:.3g} ms ({words})"
+
+
+@remembered
+def jitter_kinds(table: pl.DataFrame) -> list[str]:
+    """Return every band of a stack table with where it comes from, the narrowest first."""
+    if "jitter_note" not in table.columns:
+        return []
+    kinds = table.select("jitter_ms", "jitter_note").unique().drop_nulls().sort("jitter_ms")
+    return [_band(ms, words) for ms, words in kinds.iter_rows()]

@@ -1,0 +1,265 @@
+"""Judge noise of a workspace: who audited its golden set, and the stacks' means on the auditor's grades."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from core.analysis.workspace.clusters import groups
+from core.analysis.workspace.query_sets import among
+from core.analysis.workspace.scope import Quality, Scope
+from core.analysis.workspace.scores import Evidence, Floats, evidence
+from core.analysis.workspace.stacks import runs_in
+from core.decide.joint import JointSample
+from core.decide.rules import Decision
+from core.errors import UnknownNameError
+from core.metrics import Measure
+from core.number_format import count, interval, score
+from core.stats.intervals import SEED, query_weights
+from core.stats.judge_noise import Grades, Judged, audited, places, replicates
+from core.store import Snapshot
+
+LEAST = 50  # Passages of the golden set in use that another judge must have graded to be drawn from
+MOST_STACKS = 200
+RESAMPLES = 500  # Resamples with grades drawn in; fewer than without, since each scores every stack again
+OFF = "off"
+_FAIR = {"at random", "stratified"}  # by the judge's grade, which the rows of the confusion are of
+WEIGHED = " They are not known to be drawn at random, and weighed by grade and rank."
+PAIR = ("query_id", "passage_id")
+
+
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """The means of stacks with judge noise, resample by resample."""
+
+    golden_set_id: str  # the golden set whose grades stand for the truth
+    passages: int  # how many passages both judged
+    run_ids: tuple[str, ...]  # the stacks
+    means: Floats  # [S, R]; NaN = not applicable
+    seed: int = SEED  # of the drawing
+    fair: bool = True  # whether the passages that both judged were drawn at random, whatever their rank
+
+
+def auditors(snapshot: Snapshot, scope: Scope, least: int = LEAST) -> dict[str, int]:
+    """List golden sets of the collection, of another judge, with so many or more passages of the one in use.
+
+    Returns:
+        By its id how many passages both judge, the most first. A set that is made of the one in use, or that
+        this one is made of, is none: it would agree with itself.
+    """
+    own = scope.golden_set_id
+    if own is None:
+        return {}
+    sets = snapshot.golden_sets(scope.collection_id).filter(pl.col("judgements") >= least)
+    mine = sets.filter(pl.col("golden_set_id") == own)
+    if mine.is_empty() or sets.height < 2:
+        return {}
+    judge, parents = mine["judge"][0], list(mine["parents"][0])
+    others = sets.filter(
+        (pl.col("golden_set_id") != own)
+        & ~pl.col("golden_set_id").is_in(parents)
+        & ~pl.col("parents").list.contains(own)
+        & (pl.col("judge").ne_missing(judge) | pl.lit(not judge))
+    )
+    judged = snapshot.judgements(own).select(PAIR)
+    common = {
+        name: judged.join(snapshot.judgements(name).select(PAIR), on=PAIR, how="semi").height
+        for name in others["golden_set_id"]
+    }
+    return {name: n for name, n in sorted(common.items(), key=lambda item: (-item[1], item[0])) if n >= least}
+
+
+def usual_auditor(snapshot: Snapshot, scope: Scope) -> str | None:
+    """Name the golden set drawn from where nobody says: of `auditors` the first that is a mere sample.
+
+    Of two whole golden sets neither is the truth for the other unless somebody says so.
+    """
+    sizes = dict(snapshot.golden_sets(scope.collection_id).select("golden_set_id", "judgements").rows())
+    others = auditors(snapshot, scope)
+    return next((name for name in others if sizes[name] < sizes[str(scope.golden_set_id)]), None)
+
+
+def auditor(snapshot: Snapshot, scope: Scope, asked: str | None) -> str | None:
+    """Return the golden set to draw from: the one asked for, none where it is `OFF`, the usual one for None.
+
+    Raises:
+        UnknownNameError: If that set does not audit the one in use.
+    """
+    if asked is None:
+        return usual_auditor(snapshot, scope)
+    known = auditors(snapshot, scope)
+    if asked not in (*known, OFF):
+        raise UnknownNameError("golden set that audits this one", asked, [*known, OFF])
+    return None if asked == OFF else asked
+
+
+def about_grades(quality: Quality) -> bool:
+    """Tell whether a measure is told from grades and ranks alone."""
+    measure = quality.measure
+    return measure is not None and not measure.info.needs and not measure.info.needs_pool
+
+
+def refusal(snapshot: Snapshot, table: pl.DataFrame, scope: Scope, quality: Quality) -> str:
+    """Say why no judge noise can be drawn; empty where it can."""
+    measure, ranked = quality.measure, table.filter("has_rankings")["run_id"].to_list()
+    if measure is None or scope.golden_set_id is None or not ranked:
+        return "there are no results per query"
+    if not about_grades(quality):
+        return f"{quality.name} looks at more than grades and ranks"
+    if len(ranked) > MOST_STACKS:
+        return f"{count(len(ranked), 'stack')} are too many to score anew ({MOST_STACKS} at most)"
+    if set(snapshot.judging(ranked, scope.golden_set_id).values()) != {scope.golden_set_id}:
+        return "the grades are anchored to documents"
+    return ""
+
+
+def noise(
+    snapshot: Snapshot,
+    table: pl.DataFrame,
+    scope: Scope,
+    quality: Quality,
+    reference: str,
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+    queries: Sequence[str] = (),
+) -> Noise | None:
+    """Draw the grades of a reference judge in the bootstrap of a workspace's queries.
+
+    Args:
+        table: The stack table, or some of its rows.
+        reference: The golden set whose grades stand for the truth, one of `auditors`.
+        queries: The queries that are resampled, others than the judged ones too; empty = the judged ones.
+
+    Returns:
+        None where it cannot be drawn (`refusal`), or nothing was judged by both.
+    """
+    measure, golden = quality.measure, scope.golden_set_id
+    if refusal(snapshot, table, scope, quality) or measure is None or golden is None:
+        return None
+    ranked = table.filter("has_rankings")["run_id"].to_list()
+    graded = evidence(snapshot, ranked, golden, [measure], only=among(snapshot, scope))
+    rows = snapshot.judgements(golden).join(
+        snapshot.judgements(reference).select(*PAIR, known="grade"), on=PAIR, how="left"
+    )
+    grade, known = (rows[name].fill_null(0).to_numpy().astype(np.int8) for name in ("grade", "known"))
+    rankings = snapshot.rankings(ranked, stage="final")
+    fair = at_random(snapshot, scope, reference)
+    counts = audited(grade, known, None if fair else _best_places(snapshot, scope, rows))
+    if not known.any() or not graded.query_ids:
+        return None
+    asked = pl.Series(list(queries or graded.query_ids), dtype=pl.String)
+    drawn = query_weights(len(asked), resamples, seed, groups(snapshot, scope).labels(asked.to_list()))
+    columns = [asked.index_of(name) for name in graded.query_ids]
+    never = np.zeros(resamples)  # queries to which the measure applies on no stack are not resampled
+    drawn = np.column_stack([never if at is None else drawn[:, at] for at in columns])
+    judged = of_rows(graded, rows, rankings, measure)
+
+    def scoring(grades: np.ndarray, pools: np.ndarray) -> Floats:
+        return graded.rescored(measure, grades, pools)
+
+    means = replicates(judged, counts, scoring, drawn, seed=seed)
+    return Noise(reference, int((known > 0).sum()), graded.run_ids, means, seed, fair)
+
+
+def samplings(snapshot: Snapshot, scope: Scope, reference: str) -> list[str]:
+    """Return how the passages of a golden set by people were drawn; empty where it does not say."""
+    rows = snapshot.golden_sets(scope.collection_id).filter(golden_set_id=reference)
+    queues = [
+        queue for manifest in rows["manifest"] for queue in json.loads(manifest or "{}").get("queues") or ()
+    ]
+    return sorted({str(queue.get("sampling") or "unknown") for queue in queues})
+
+
+def at_random(snapshot: Snapshot, scope: Scope, reference: str) -> bool:
+    """Tell whether passages were drawn at random within a grade, as far as the golden set says."""
+    drawn = samplings(snapshot, scope, reference)
+    return bool(drawn) and set(drawn) <= _FAIR
+
+
+def _best_places(snapshot: Snapshot, scope: Scope, rows: pl.DataFrame) -> Grades:
+    """Return the best place of every passage over all stacks of the workspace."""
+    ranked = runs_in(snapshot, scope).filter("has_rankings")["run_id"].to_list()
+    best = snapshot.rankings(ranked, stage="final").group_by(PAIR).agg(pl.col("rank").min())
+    rank = rows.select(PAIR).join(best, on=PAIR, how="left", maintain_order="left")["rank"].fill_null(0)
+    return places(rank.to_numpy().astype(np.int64))
+
+
+def of_rows(graded: Evidence, rows: pl.DataFrame, rankings: pl.DataFrame, measure: Measure) -> Judged:
+    """Return judged passages and where the stacks have them."""
+    queries = {name: place for place, name in enumerate(graded.query_ids)}
+    rows = (
+        rows.filter(pl.col("query_id").is_in(list(queries)))
+        .with_columns(query=pl.col("query_id").replace_strict(queries, return_dtype=pl.Int64))
+        .sort("query", maintain_order=True)
+        .with_row_index("row")
+    )
+    runs = {name: place for place, name in enumerate(graded.run_ids)}
+    met = rankings.join(rows.select(*PAIR, "row", "query"), on=PAIR).select(
+        "row", "query", "rank", run=pl.col("run_id").replace_strict(runs, return_dtype=pl.Int64)
+    )
+    run, query, row, rank = (met[name].to_numpy() for name in ("run", "query", "row", "rank"))
+    rank_of = np.zeros((len(runs), rows.height), dtype=np.int64)
+    rank_of[run, row] = rank
+    top = graded.grades[:, :, : measure.k]
+    slots = np.where(top < 0, rows.height + 1, rows.height).astype(np.intp)
+    shown = rank <= slots.shape[2]
+    slots[run[shown], query[shown], rank[shown] - 1] = row[shown]
+    return Judged(
+        query=rows["query"].to_numpy().astype(np.intp),
+        grade=rows["grade"].to_numpy().astype(np.int8),
+        known=rows["known"].fill_null(0).to_numpy().astype(np.int8),
+        place=places(rank_of),
+        slots=slots,
+    )
+
+
+def with_noise(table: pl.DataFrame, sample: JointSample | None, drawn: Noise | None) -> JointSample | None:
+    """Return results per query with the judge noise of their stacks; as they are where none was drawn."""
+    if sample is None or drawn is None:
+        return sample
+    rows = pl.DataFrame({"run_id": drawn.run_ids, "place": range(len(drawn.run_ids))})
+    places = table.select("run_id").join(rows, on="run_id", how="left", maintain_order="left")["place"]
+    means = np.vstack([drawn.means, np.full(drawn.means.shape[1], np.nan)])
+    return replace(sample, noisy=means[places.fill_null(-1).to_numpy()])
+
+
+def noisy_rows(table: pl.DataFrame, drawn: Noise | None) -> pl.DataFrame:
+    """Return quality with its 95 % interval on the reference's grades, row by row of a table.
+
+    Returns:
+        run_id, noisy, noisy_low, noisy_high; null where nothing was drawn.
+    """
+    names = ("noisy", "noisy_low", "noisy_high")
+    rows = pl.DataFrame(schema={"run_id": pl.String, **dict.fromkeys(names, pl.Float64)})
+    if drawn is not None:
+        enough = (~np.isnan(drawn.means)).sum(axis=1) > 1
+        means = drawn.means[enough]
+        low, high = np.nanquantile(means, (0.025, 0.975), axis=1)
+        ids = pl.Series(drawn.run_ids, dtype=pl.String).filter(pl.Series(enough))
+        rows = pl.DataFrame(
+            {"run_id": ids, "noisy": np.nanmean(means, axis=1), "noisy_low": low, "noisy_high": high}
+        )
+    return table.select("run_id").join(rows, on="run_id", how="left", maintain_order="left")
+
+
+def as_written(row: Mapping[str, Any]) -> str:
+    """Return the quality of a row of `noisy_rows` with its interval."""
+    return f"{score(row['noisy'])}{interval(row['noisy_low'], row['noisy_high'])}"
+
+
+def noise_words(table: pl.DataFrame, decision: Decision, noisy: Noise, quality: Quality) -> str:
+    """Say what another judge's grades make of the choice."""
+    chosen = table["run_id"][decision.chosen or 0]
+    held = noisy_rows(table, noisy).filter(run_id=chosen).row(0, named=True)
+    return (
+        f"The grades that {noisy.golden_set_id} would give are drawn for all passages, from "
+        f"{noisy.passages:,} that both graded: "
+        f"{quality.name} of the choice is {as_written(held)} on them, "
+        f"not {score(table['quality'][decision.chosen or 0])}.{'' if noisy.fair else WEIGHED}"
+    )

@@ -1,0 +1,86 @@
+"""Grades of answers by people, that set the scores of a judge right where the measure asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from core.analysis.workspace.answers import graded
+from core.answers import BY_PEOPLE, TOP_K, share
+from core.metrics import Measure
+from core.metrics.rates import CORRECTED
+from core.stats.corrected import Scored, by_question, correct
+from core.stats.intervals import Alike, singly
+from core.store import Snapshot
+
+Floats = npt.NDArray[np.float64]
+_ANSWER = ("run_id", "reader", "prompt", "temperature", "k")
+
+
+def by_people(snapshot: Snapshot, run_ids: Sequence[str], answers: pl.DataFrame) -> pl.DataFrame:
+    """Return what people graded of answers.
+
+    Args:
+        answers: Whose grades: run_id, reader, prompt, temperature and k.
+
+    Returns:
+        run_id, query_id, k and correct (0..1, the mean of several people).
+    """
+    top = pl.col("mode").is_null() | (pl.col("mode") == TOP_K)
+    rows = snapshot.answer_scores(run_ids).filter(top, pl.col("query_id").is_not_null(), source=BY_PEOPLE)
+    same = rows.join(answers.select(_ANSWER).unique(), on=_ANSWER, how="semi", nulls_equal=True)
+    scaled = same.with_columns(share().alias("correct")).drop_nulls("correct")
+    return scaled.group_by("run_id", "query_id", "k").agg(pl.col("correct").mean())
+
+
+def set_right(judged: Floats, people: Floats) -> Floats:
+    """Correct a judge's scores [runs, queries, K] by those of people, run by run and k by k.
+
+    The sums of groups of questions scatter as the mean is unsure, so that they need not be known here.
+    """
+    right = np.full_like(judged, np.nan)
+    graded_any = (~np.isnan(people)).any(axis=1)
+    for run, k in np.argwhere(graded_any):
+        right[run, :, k] = by_question(Scored(people[run, :, k], judged[run, :, k]))
+    return right
+
+
+def corrected_means(
+    snapshot: Snapshot,
+    run_ids: Sequence[str],
+    measure: Measure,
+    only: Collection[str] | None = None,
+    alike: Alike = singly,
+) -> pl.DataFrame:
+    """Correct the mean score of answers where no rankings are scored.
+
+    Args:
+        only: The queries that count; None = all.
+        alike: As of `core.readers.curves.points`.
+
+    Returns:
+        run_id, k, value, low, high and queries, of runs and k with grades enough.
+    """
+    rows = graded(snapshot, run_ids, measure).drop_nulls("correct")
+    rows = rows if only is None else rows.filter(pl.col("query_id").is_in(list(only)))
+    own = by_people(snapshot, run_ids, rows).rename({"correct": "own"})
+    both = rows.join(own, on=["run_id", "query_id", "k"], how="full", coalesce=True)
+    found = []
+    for (run_id, k), some in both.group_by("run_id", "k", maintain_order=True):
+        columns = some.select(pl.col("own", "correct").cast(pl.Float64).fill_null(np.nan))
+        own_scores, judged = columns.to_numpy().T
+        told = correct(Scored(own_scores, judged, alike(some["query_id"].to_list())))
+        if not np.isnan(told.low):
+            found.append((run_id, k, told.value, told.low, told.high, told.questions))
+    kinds = {"run_id": pl.String(), "k": pl.Int32(), "value": pl.Float64(), "low": pl.Float64()}
+    return pl.DataFrame(found, schema={**kinds, "high": pl.Float64(), "queries": pl.Int64()}, orient="row")
+
+
+def unused(snapshot: Snapshot, run_ids: Sequence[str], measure: Measure | None) -> int:
+    """Count the grades of people that a measure of answers leaves beside its scores."""
+    if measure is None or "people" not in measure.values or measure.values["people"] == CORRECTED:
+        return 0
+    return by_people(snapshot, run_ids, graded(snapshot, run_ids, measure)).height

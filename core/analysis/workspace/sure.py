@@ -1,0 +1,59 @@
+"""How sure a decision is: what is believed of the stacks, drawn once a table, and what follows from it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from core.analysis.cache import keep
+from core.analysis.workspace.noise import Noise, noise, with_noise
+from core.analysis.workspace.samples import joint_sample
+from core.analysis.workspace.view import View
+from core.decide.beliefs import Beliefs, beliefs
+from core.decide.joint import JointSample
+from core.decide.selection import Assessment, assess
+from core.stats.intervals import RESAMPLES
+
+
+@keep("Reading the results per query…", entries=8)
+def sample(view: View) -> JointSample | None:
+    """Return the results per query of all stacks."""
+    return joint_sample(view.snapshot, view.table, view.scope, quality=view.quality, latency=view.latency)
+
+
+@keep("Drawing the grades again…", entries=16)
+def drawn(view: View, reference: str | None) -> Noise | None:
+    """Return the judge noise of the stacks; None where there is to be none."""
+    known = None if reference is None else sample(view)
+    if reference is None or known is None:
+        return None
+    return noise(
+        view.snapshot, view.table, view.scope, view.quality, reference,
+        seed=view.seed, queries=known.query_ids,
+    )  # fmt: skip
+
+
+@keep("Drawing the queries again…", entries=8)
+def believed(view: View, reference: str | None) -> Beliefs | None:
+    """Return what is believed of the stacks, with the judge noise of a reference or without."""
+    known = with_noise(view.table, sample(view), drawn(view, reference))
+    return None if known is None else beliefs(known, seed=view.seed)
+
+
+def draws(view: View) -> int | None:
+    """Return how many draws the chances count; None without any."""
+    if (held := believed(view, view.noise)) is not None:
+        return len(held.drawn)
+    return None if sample(view) is None else RESAMPLES
+
+
+def assessed(view: View) -> Assessment:
+    """Return how sure the decision of a workspace is, and what it forgoes."""
+    return assess(view.table, view.decision, view.constraints, believed(view, view.noise), view.paired)
+
+
+def joint(view: View) -> JointSample | None:
+    """Return the results per query with the draws of quality that the confidence counts."""
+    known, held = sample(view), believed(view, view.noise)
+    if known is None or held is None:
+        return known
+    return replace(known, noisy=held.leading(), again=held.again())

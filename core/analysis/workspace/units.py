@@ -1,0 +1,81 @@
+"""What the runs of a workspace retrieve: whole documents, or passages of them, which are on no one scale.
+
+A document is found more easily than the passage of it that answers, and one that is found brings its reader
+much more to read. Both may be judged by the same places of the documents, so that scores alone do not tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import polars as pl
+
+from core.number_format import count
+from core.store import Snapshot
+from core.store.read.memory import Memory
+
+Unit = Literal["documents", "passages"]
+DOCUMENTS: Unit = "documents"
+PASSAGES: Unit = "passages"
+WHOLE = "whole documents"
+"""What stands behind the label of a run that retrieves documents where others retrieve passages of them."""
+_WORDS: Mapping[str, str] = {DOCUMENTS: WHOLE, PASSAGES: "passages"}
+_QUERIES = 200  # Of a run whose first result is looked at
+_KEPT = Memory(8 << 20)
+
+
+def units(snapshot: Snapshot, collection_id: str) -> Mapping[str, Unit]:
+    """Tell what each ranked run of a collection retrieves, by run_id; of some it is not known.
+
+    A run that searched the chunks of a chunking retrieves passages. Of any other it follows from what it
+    ranks first: ids that passages, chunks or judged places are parts of are those of documents.
+    """
+    key = (str(snapshot.catalogue.path), snapshot.revision, snapshot.everything, collection_id)
+    return _KEPT.once(key, lambda: _units(snapshot, collection_id), lambda found: 100 * len(found))
+
+
+def _units(snapshot: Snapshot, collection_id: str) -> dict[str, Unit]:
+    runs = snapshot.runs(collection_id).filter("has_rankings")
+    found: dict[str, Unit] = dict.fromkeys(runs.drop_nulls("chunking")["run_id"], PASSAGES)
+    firsts = snapshot.firsts(runs.filter(pl.col("chunking").is_null())["run_id"].to_list(), _QUERIES)
+    ids = firsts["passage_id"].unique().to_list()
+    documents = snapshot.cut_up(collection_id, ids) if ids else set()
+    passages = set(ids) - documents
+    if documents:
+        parts = snapshot.collections(parts=True).filter(part_of=collection_id)["collection_id"]
+        passages &= set(snapshot.existing("passages", [collection_id, *parts], "passage_id", ids))
+    of: Mapping[Unit, set[str]] = {DOCUMENTS: documents, PASSAGES: passages}
+    for (run_id,), rows in firsts.partition_by("run_id", as_dict=True).items():
+        ranked = set(rows["passage_id"])
+        found |= {str(run_id): unit for unit, held in of.items() if len(ranked & held) * 2 > len(ranked)}
+    return found
+
+
+def searched_whole(snapshot: Snapshot, collection_id: str) -> list[str]:
+    """Return runs that retrieve documents of a collection, where others retrieve passages of them."""
+    of = units(snapshot, collection_id)
+    whole = [run_id for run_id, unit in of.items() if unit == DOCUMENTS]
+    return whole if len(whole) < len(of) else []
+
+
+def other_units(snapshot: Snapshot, runs: pl.DataFrame) -> tuple[dict[str, str], str]:
+    """Return runs of one collection that retrieve another unit than most of them do.
+
+    Args:
+        runs: Rows of `Snapshot.runs`.
+
+    Returns:
+        Why each of them does not compare, by run_id, and a sentence without its end; empty where all match.
+    """
+    of = units(snapshot, runs["collection_id"][0]) if runs.height else {}
+    known = runs.with_columns(unit=pl.col("run_id").replace_strict(of, default=None, return_dtype=pl.String))
+    counts = known.drop_nulls("unit").group_by("unit").agg(pl.len().alias("runs"), pl.min("created_at"))
+    if counts.height < 2:
+        return {}, ""
+    counts = counts.sort("runs", "created_at", descending=[True, False])
+    (usual, others), (other, few) = counts.select("unit", "runs").iter_rows()
+    does = count(few, "stack retrieves", "stacks retrieve")
+    words = f"{does} {_WORDS[other]}, {count(others, 'other')} {_WORDS[usual]}"
+    why = f"retrieves {_WORDS[other]}, most retrieve {_WORDS[usual]}"
+    return dict.fromkeys(known.filter(unit=other)["run_id"], why), words

@@ -1,0 +1,117 @@
+"""Ground of every page, command and record: the workspace, and what is asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+
+import polars as pl
+
+from core.analysis.cache import keep
+from core.analysis.workspace.comparable import Comparability
+from core.analysis.workspace.query_sets import paired
+from core.analysis.workspace.scope import Latency, Quality, Scope, zone
+from core.analysis.workspace.stacks import stack_table
+from core.decide.rules import Constraints, Decision, Rule, decide
+from core.decide.selection import Assessment
+from core.decide.ties import Paired
+from core.prices import PriceBook
+from core.stats.intervals import SEED
+from core.store import Snapshot
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@keep("Scoring every query…", entries=8)
+def _pairs(
+    _table: pl.DataFrame, snapshot: Snapshot, scope: Scope, quality: Quality, seed: int
+) -> Paired | None:
+    """Return quality per query of the stacks; the table is not hashed, as the rest stands for it."""
+    return paired(snapshot, _table, scope, quality, seed=seed)
+
+
+@dataclass(frozen=True)
+class Place:
+    """The workspace, on pages that read no results."""
+
+    snapshot: Snapshot  # the data at the chosen revision
+    scope: Scope  # collection, golden set and runs
+
+
+@dataclass(frozen=True, kw_only=True)
+class View(Place):
+    """The workspace with what is asked of it; what follows from that is worked out when it is first read."""
+
+    quality: Quality  # measure and cutoff
+    latency: Latency  # percentile and scope
+    book: PriceBook  # prices
+    # SLA, budget, quality floor and jitter band
+    constraints: Constraints = field(default_factory=Constraints)
+    # What differs between the runs and is kept off the charts
+    compared: Comparability = field(default_factory=Comparability)
+    # The golden set whose grades are drawn in the chances; None = no judge noise in them
+    noise: str | None = None
+    rule: Rule = "quality"  # by which the constraints select a stack
+    take: str | None = None  # run_id of the stack that a person takes in its place
+    weak: bool = False  # whether the frontier takes the paper's form; see `core.decide.pareto.undominated`
+    seed: int = SEED  # of the resampling
+    given: pl.DataFrame | None = None  # the stack table, where it is at hand
+
+    @cached_property
+    def table(self) -> pl.DataFrame:
+        """The stack table, one row per run."""
+        if self.given is not None:
+            return self.given
+        return stack_table(self.snapshot, self.scope, self.quality, self.latency, self.book)
+
+    @cached_property
+    def paired(self) -> Paired | None:
+        """Quality per query of the stacks, where it is known."""
+        return _pairs(self.table, self.snapshot, self.scope, self.quality, self.seed)
+
+    @cached_property
+    def decision(self) -> Decision:
+        """The stack that the constraints select."""
+        return decide(self.table, self.constraints, self.rule, paired=self.paired, take=self.take)
+
+    @cached_property
+    def sure(self) -> Assessment:
+        """How sure the decision is, and what it forgoes."""
+        from core.analysis.workspace.sure import assessed  # noqa: PLC0415 - which looks at views
+
+        return assessed(self)
+
+    @property
+    def indifference(self) -> float | None:
+        """The indifference zone where it is not the usual one of the measure; else None."""
+        return None if self.constraints.delta == zone(self.quality, self.table) else self.constraints.delta
+
+    @property
+    def dropped(self) -> str | None:
+        """The stack that a person took and that the limits leave out now: its name, or what it was called."""
+        chosen = self.decision.chosen
+        if self.take is None or (chosen is not None and self.table["run_id"][chosen] == self.take):
+            return None
+        names = self.table.filter(run_id=self.take)["name"]
+        return self.take if names.is_empty() else str(names[0])
+
+    @cached_property
+    def _made(self) -> dict[tuple[object, ...], Any]:
+        return {}
+
+    def once(self, make: Callable[Concatenate[View, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Work something out of the view, or return what was worked out for who asked the same before."""
+        key = (make, args, *kwargs.items())
+        if key not in self._made:
+            self._made[key] = make(self, *args, **kwargs)
+        return cast(R, self._made[key])
+
+    def but(self, **changes: Any) -> View:  # noqa: ANN401 - its fields
+        """Ask the same table otherwise: by another rule, within other limits, with other judge noise."""
+        other = replace(self, **{"given": self.table, **changes})
+        if "paired" in self.__dict__:
+            other.__dict__["paired"] = self.paired
+        return other
