@@ -12,9 +12,9 @@ from core.records import Batch
 from core.store import Snapshot
 from core.tables import frame
 from core.views.readers.joint import answer, best_rows, cards, joint_chart, joint_table, retrieval_of
+from tests.analysis.workspace.test_answers import BOOK, asked, snapshot
 from tests.stores import Lab
 from tests.views.made import LAB
-from tests.views.workspace.test_answers import BOOK, asked, snapshot
 
 __all__ = ["snapshot"]
 QUALITY = Quality("Precision4+", 10)
