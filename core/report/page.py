@@ -36,7 +36,7 @@ from core.views.blocks import (
 )
 from core.views.columns import Column, columns
 from core.views.columns import for_people as in_unit
-from core.views.pages import Page
+from core.views.pages import Page, now_at
 
 FORMAT = "clq-explorer/page"
 VERSION = 1
@@ -71,13 +71,15 @@ def say(page: Page, section: str | None, place: Place, given: Mapping[str, Seque
     """Have a section of a page say what it says of a workspace.
 
     Args:
-        section: Its name; None = the first.
+        section: Its name; None = the first. What it said may stand elsewhere now.
         given: What to answer to what it asks, by key.
 
     Raises:
         UnknownNameError: If the page has no such section, or it asks nothing of that key.
         InputError: If an answer is none that it could take.
     """
+    now = now_at(page.name, section or "")
+    page, section = (now[0], now[1] or None) if now else (page, section)
     sections = page.drawn()
     named = {part.name: part for part in sections}
     if section is not None and section not in named:
@@ -85,7 +87,8 @@ def say(page: Page, section: str | None, place: Place, given: Mapping[str, Seque
     chosen, ask = sections[0] if section is None else named[section], Given(given)
     said = text.cost_unit(place.table) if isinstance(place, View) else None
     blocks = _settled(kept(chosen.draw(place, ask), said))
-    ask.unasked()
+    if now is None:  # what stood elsewhere asked other things
+        ask.unasked()
     return Said(page, chosen.name, place, blocks, ask.asked)
 
 

@@ -10,8 +10,9 @@ import streamlit as st
 from core.analysis.workspace.choices import LACKS, Has
 from core.paths import ROOT
 from core.ui.links import SCRIPTS, go, link
+from core.ui.state import GONE
 from core.ui.view import current_frame, current_page
-from core.views.pages import GROUPS, MOVED, PAGES, SECTION, Page
+from core.views.pages import GROUPS, MOVED, PAGES, SECTION, Page, now_at
 
 
 def way(page: Page, label: str, section: str = "", **settings: object) -> None:
@@ -68,9 +69,10 @@ def open_page(sections: Callable[[], None]) -> tuple[Page, Any]:
     }
     old = [st.Page(_moved, title=name, url_path=name, visibility="hidden") for name in MOVED]
     opened = st.navigation([*scripts.values(), *old], position="hidden")
-    if opened.url_path in MOVED:
-        page, section = MOVED[opened.url_path]
-        asked = {key: st.query_params.get_all(key) for key in st.query_params}
+    if now := now_at(opened.url_path, st.query_params.get(SECTION, "")):
+        page, section = now
+        kept = (key for key in st.query_params if key != SECTION and key not in GONE)
+        asked = {key: st.query_params.get_all(key) for key in kept}
         st.switch_page(scripts[page.name], query_params=asked | ({SECTION: [section]} if section else {}))
     name = opened.url_path or first
     return PAGES[name], scripts[name]

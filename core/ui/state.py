@@ -160,7 +160,6 @@ SETTINGS: Mapping[str, Setting] = {
     "view": Setting("way of drawing"),
     "form": Setting("form of the frontier"),
     "slas": Setting("latency targets"),
-    "per": Setting("price of a step"),
     "scen": Setting("own scenarios"),
     "perq": Setting("judgements per query", number=True),
     "spend": Setting("money for judging", number=True),
@@ -225,6 +224,10 @@ def _sound(key: str, text: str) -> bool:
     if SETTINGS[key].number and (key, text) != ("rev", LATEST):
         return _NUMBER.fullmatch(text) is not None and abs(float(text)) <= _LARGEST
     return 0 < len(text) <= _LONGEST
+
+
+GONE = ("per",)
+"""Settings that nothing asks for any more, which links of before still name."""
 
 
 def problems(

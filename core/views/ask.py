@@ -21,7 +21,6 @@ BY_RULE = "recommended stack"
 """The entry of a list of stacks that stands for no choice of one's own."""
 RENAMED: Mapping[str, Mapping[str, str]] = {
     "kx": {"$ of generator input / 1k": "$ of generator input"},
-    "per": {"$1 / 1k": "$1"},
     "rx": {"$ per 1,000 queries": "cost"},
 }
 """Answers as release 0.2 had them, by key: they named a unit, which is that of the page now."""

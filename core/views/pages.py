@@ -33,6 +33,8 @@ class Page:
     # Addresses that lead here, with the section that each opens: those of the last release, and the name of
     # the first page, which Streamlit serves at the root alone
     moved: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    # Sections that said what now stands elsewhere, with the page and the section that say it
+    gone: Mapping[str, tuple[str, str]] = field(default_factory=lambda: MappingProxyType({}))
     compares: bool = False  # whether it puts stacks side by side, and so says what those differ in
     # Its settings that shape the record of the decision; empty where it offers none
     records: tuple[str, ...] = ()
@@ -117,9 +119,10 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "what_if",
             "What if",
             ":material/alt_route:",
-            "Which stack other limits or latency targets give, what a larger K buys, K query by query.",
+            "Which stack other limits or latency targets give, and K query by query.",
             home="core.views.what_if.sections",
             moved={"scenarios": "", "routing": "routing"},
+            gone={"larger K": ("curves", "by candidate depth")},
             needs="results",
         ),
     ),
@@ -156,6 +159,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             ":material/timer:",
             "How long queries take, how sure that is, and which stage and K cost the time.",
             home="core.views.latency.sections",
+            gone={"every stack": (_FIRST, "")},
             needs="results",
         ),
         Page(
@@ -245,3 +249,14 @@ MOVED: Mapping[str, tuple[Page, str]] = {
     address: (page, section) for page in PAGES.values() for address, section in page.moved.items()
 }
 """Page and section that an address leads to; the section is empty for the first."""
+
+
+def now_at(address: str, section: str) -> tuple[Page, str] | None:
+    """Return the page and section of now for an address of before; None where it still stands."""
+    if address in MOVED:
+        page, opened = MOVED[address]
+        return page, opened or section
+    if address not in PAGES or section not in PAGES[address].gone:
+        return None
+    name, there = PAGES[address].gone[section]
+    return PAGES[name], there

@@ -5,11 +5,13 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from core.report.page import say
 from core.store import Store
 from core.views.link import pinned
 from core.views.pages import MOVED, PAGES, SECTION
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import TITLES, assert_sound, everything
+from tests.pages.test_places import workspace
 
 LAST_RELEASE = {
     "overview": "decision",
@@ -45,6 +47,25 @@ def test_an_old_address_leads_to_its_page(open_page: OpenPage, demo_store: Path,
     page = PAGES[LAST_RELEASE[old].partition("/")[0]]
     if page.sections:
         assert app.session_state[SECTION] == (section or page.sections[0])
+
+
+GONE = [(page.name, section, there) for page in PAGES.values() for section, there in page.gone.items()]
+"""Sections that stood on a page, with where what they said stands now."""
+
+
+@pytest.mark.parametrize(("name", "section", "there"), GONE)
+def test_a_section_that_went_leads_to_where_its_fact_stands(
+    open_page: OpenPage, demo_store: Path, name: str, section: str, there: tuple[str, str]
+):
+    page, now = PAGES[there[0]], there[1]
+    app = open_page(demo_store, f"{name}/{section}", sla="1000", per="$1")
+    assert_sound(app, page.title)
+    assert not app.warning
+    assert app.session_state["sla"] == 1000
+    assert app.query_params.get(SECTION, now) == now
+    view = workspace(demo_store, "python-docs", whole=True)
+    data = say(PAGES[name], section, view, {"of old": ["x"]})
+    assert (data.page, data.section) == (page, now or page.drawn()[0].name)
 
 
 def test_every_address_of_the_last_release_is_kept():

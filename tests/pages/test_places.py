@@ -48,13 +48,10 @@ CANNOT_FILL = {
     **{place: "Readers" for place in PAGES if place.startswith("readers")},
     **{place: "No embedder was measured on names yet." for place in PAGES if place.startswith("diagnostics")},
     "latency/reranker by K": "No stack here has a timed reranker.",
-    "latency/generator": "How long an answer takes is unknown here.",
+    "latency/generator": "No answer was timed here.",
     "latency/indexes": "No index was measured by itself, or imported.",
     "what_if/criteria weights": "No stack here was reranked by several criteria.",
-    "curves/by candidate depth": "No two stacks here differ only in their candidate depth, "
-    "with something that reads it.",
-    "what_if/larger K": "No two stacks here differ in a K alone that something reads, "
-    "so there is no step to price.",
+    "curves/by candidate depth": "No two stacks here differ in their candidate depth K alone.",
     "golden/people": "People graded the Top-K of 0 questions whole: 10 are needed.",
     "diagnostics/noise": "No stack of this workspace was asked perturbed queries.",
     "diagnostics/drift": "No stack here says when its queries were asked.",
@@ -62,14 +59,14 @@ CANNOT_FILL = {
     "diagnostics/recall": "No stack of this workspace was asked perturbed queries.",
 }
 """Places that the demo has nothing for, with what they say."""
-DEEPER = ("curves/by candidate depth", "what_if/larger K")
+DEEPER = ("curves/by candidate depth",)
 """Places about the K of a reranker, of which the published figures have some."""
 OF_OTHERS = {
     "curves/cut-off methods": "F1 of what is kept",
     "curves/cut-off table": "F1 of what is kept",
     "golden/judges": "how far judges agree",
     "golden/unseen": "passages that nobody judged",
-    "latency/every stack": "milliseconds",
+    "latency": "milliseconds",
 }
 """Places whose numbers are of something else than the measure."""
 FORMS = ("golden/build", "golden/judge", "run/your own", "run/readers")

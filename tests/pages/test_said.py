@@ -37,7 +37,7 @@ def run(*words: str) -> Result:
 @pytest.mark.slow
 def test_the_command_writes_every_form(demo_store: Path, tmp_path: Path):
     asked = ("--store", str(demo_store), "page", "latency", "--collection", "python-docs")
-    done = run(*asked, "--section", "every stack")
+    done = run(*asked, "--section", "reranker by K")
     assert done.exit_code == 0
     assert "BM25, K = 10" in done.stdout
     done = run(*asked, "--set", "shape=box", "--format", "json")

@@ -8,7 +8,7 @@ import pytest
 from core.importers.formats.published import read_figures
 from core.prices.cost import QUERY_TOKENS
 from tests.pages.conftest import OpenPage
-from tests.pages.reading import answer, assert_sound, everything, figure, figures, rows
+from tests.pages.reading import answer, assert_sound, everything, figures, rows
 from tests.views.made import BOOK
 
 TABLE_8 = read_figures().filter(pl.col("table") == 8)
@@ -66,10 +66,3 @@ def test_targets_of_the_link_share_axes_and_legend(open_page: OpenPage, publishe
     assert_sound(app, "What if")
     assert rows(app)["sla_ms"].to_list() == [600.0, 800.0]
     assert len(figures(app)) == 1
-
-
-def test_what_a_larger_k_buys_marks_the_chosen_stack(open_page: OpenPage, published_store: Path):
-    app = open_page(published_store, "what_if/larger K", ws="clq-paper", sla="600", budget="2.5")
-    assert_sound(app, "What if")
-    assert set(rows(app)["pays"]) == {"yes", "no"}
-    assert figure(app)["data"][0]["name"] == "voyage-3.5 512 d + rerank-2.5 · chosen"

@@ -86,7 +86,7 @@ def test_every_page_that_shows_costs_was_looked_at(views: dict[str, View]):
     }
     assert {place for _, place in seen} >= {
         ("decision", ""), ("cost", ""), ("confidence", "would it hold"), ("confidence", "what flips it"),
-        ("what_if", "scenarios"), ("what_if", "latency targets"), ("what_if", "larger K"),
+        ("what_if", "scenarios"), ("what_if", "latency targets"),
         ("curves", "by candidate depth"), ("compare", ""),
     }  # fmt: skip
     assert {name for name, _ in seen} == set(LIMITS)

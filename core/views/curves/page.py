@@ -23,6 +23,7 @@ from core.stats.means import mean_interval
 from core.store import Snapshot
 from core.tables import schema
 from core.views import text, theme
+from core.views.blocks import Card
 
 MAX_DEPTH = 200
 BESIDE = ("RA-nWG", "N-Recall4+", "N-Recall5", "Precision4+", "Harm", "Hole", "Hit")
@@ -126,10 +127,8 @@ HOW = (
     "Dashed line or large dot: the cutoff. ↓: lower is better."
 )
 NO_OTHERS = "Every other measure needs rankings; of these stacks only averages are known."
-NO_DEPTHS = "No two stacks here differ only in their candidate depth, with something that reads it."
-UNREAD = (
-    "Nothing reads K in {}: its ranking is the same at every K. Shown are stacks in which something does."
-)
+NO_DEPTHS = "No two stacks here differ in their candidate depth K alone."
+UNREAD = "Nothing reads K in {}: its ranking is the same at every K."
 
 
 def leaders(rows: pl.DataFrame, quality: Quality, names: Sequence[str]) -> list[str]:
@@ -169,8 +168,8 @@ def nothing(table: pl.DataFrame, quality: Quality, x: str) -> str:
     return f"There is no curve: of the stacks shown, the {X_AXES[x]} is not known."
 
 
-def depth_answer(depths: pl.DataFrame, family: str, quality: Quality, gap: str = "") -> str:
-    """Say what the deepest candidate pool of a family gains on the shallowest; takes `depth_table`.
+def depth_cards(depths: pl.DataFrame, family: str, quality: Quality, gap: str) -> list[Card]:
+    """Set the shallowest candidate pool of a family beside its deepest; takes `depth_table`.
 
     Args:
         gap: Whether they differ significantly, as `core.analysis.workspace.gaps.gap` says it.
@@ -178,19 +177,15 @@ def depth_answer(depths: pl.DataFrame, family: str, quality: Quality, gap: str =
     rows = depths.filter(pl.col("family") == family)
     first, last = rows.row(0, named=True), rows.row(-1, named=True)
     cost = text.cost_unit(rows).beside(first["cost"], last["cost"]).usd
-    span = f"K from {first['candidates']} to {last['candidates']}"
-    about = f"{quality.name} ({text.sample(last['n'])})"
-    quality_of, ms_of, cost_of = (
-        (f"from {start} to {end}", start != end)
-        for start, end in (
-            (write(first[column]), write(last[column]))
-            for column, write in (("quality", text.score), ("latency_ms", text.ms), ("cost", cost))
+    span = f"K = {first['candidates']} → {last['candidates']} of {family}"
+    return [
+        (label, f"{write(first[column])} → {write(last[column])}", note)
+        for label, column, write, note in (
+            (quality.name, "quality", text.score, f"{gap}; {text.sample(last['n'])}"),
+            ("Latency", "latency_ms", text.ms, span),
+            ("Cost", "cost", cost, f"per {text.cost_unit(rows).many} queries"),
         )
-    )
-    if not any(differs for _, differs in (quality_of, ms_of, cost_of)):
-        return f"{span} changes nothing for {family}: {about} {text.score(last['quality'])}."
-    real = f" ({gap})" if gap and quality_of[1] else ""
-    return f"Deepening {span} takes {family} {quality_of[0]} in {about}{real}, {ms_of[0]}, and {cost_of[0]}."
+    ]
 
 
 @dataclass(frozen=True)

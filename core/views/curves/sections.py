@@ -15,11 +15,12 @@ from core.analysis.workspace.stacks import runs_in
 from core.analysis.workspace.view import View
 from core.views import theme
 from core.views.ask import Ask
-from core.views.blocks import Answer, Blocks, Chart, Table, Text, section
+from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, section
 from core.views.columns import COLUMNS
 from core.views.curves import cuts, page
 from core.views.curves.cut_grid import cut_off_table
 from core.views.text import cost_unit
+from core.views.what_if import deeper
 from core.views.within import CHIP, beyond, told, with_limits
 
 NO_GENERATOR = "no generator"
@@ -85,9 +86,16 @@ def by_cutoff(view: View, ask: Ask) -> Blocks:
     )
 
 
-@section("by candidate depth", "How does quality change with the candidates that the reranker sees (K)?")
+@keep("Pricing every step in K…", entries=16)
+def steps(view: View) -> pl.DataFrame:
+    """List what every step to the next K buys; see `deeper.step_rows`."""
+    found = deeper.steps(view.snapshot, view.table, view.scope, quality=view.quality, latency=view.latency)
+    return deeper.step_rows(found, view.table, higher_is_better=view.quality.higher_is_better)
+
+
+@section("by candidate depth", "Is it worth reranking more candidates (a larger K)?")
 def by_candidate_depth(view: View, ask: Ask) -> Blocks:
-    """Show what a deeper candidate pool buys and costs."""
+    """Show what a deeper candidate pool buys and costs, at all and step by step."""
     depths = page.depth_table(view.table)
     if depths.is_empty():
         yield Answer(page.NO_DEPTHS)
@@ -97,14 +105,18 @@ def by_candidate_depth(view: View, ask: Ask) -> Blocks:
     families = known.sort("quality", maintain_order=True)["family"].to_list()  # those that lack a number last
     shown = page.families_of(view.table.filter(pl.col("name").is_in(names)), families)
     family = depths.filter(pl.col("family") == shown[0])["name"]
-    sentence = page.depth_answer(depths, shown[0], view.quality, gap(view, family[-1], family[0]))
+    by_step = deeper.within_limits(steps(view), beyond(view))
+    sentence, most = deeper.said(by_step, view.quality, view.table["n"].drop_nulls().max())
     chosen = view.table.filter(pl.col("name").is_in(names[:1]))
     unread = [name for name, spec in chosen.select("name", "spec").iter_rows() if stack_of(spec) is not None]
     reasons = {name: why for name, why in beyond(view).items() if name in set(family)}
-    chips = {CHIP: told(reasons)}
-    yield Answer(sentence, page.UNREAD.format(unread[0]) if unread else "", caveats=chips)
-    yield Chart(page.depth_figure(depths, shown, view.quality), "depths", sentence)
+    details = f"{most} {page.UNREAD.format(unread[0])}" if unread else most
+    yield Answer(sentence, details.strip(), caveats={CHIP: told(reasons), "when a step pays": deeper.PAYS})
+    yield Cards(page.depth_cards(depths, shown[0], view.quality, gap(view, family[-1], family[0])))
+    yield Chart(page.depth_figure(depths, shown, view.quality), "depths", "Quality, latency and cost by K")
     yield Table(with_limits(depths, view), "depths", DEPTHS)
+    paying = pl.when(pl.col("pays")).then(pl.lit("yes")).otherwise(pl.lit("no")).alias("pays")
+    yield Fold("Step by step", [Table(by_step.with_columns(paying), "steps", STEPS, STEPS_MORE)])
 
 
 @section("cut-off methods", "Is a cutoff chosen query by query better than one for all?")
@@ -137,6 +149,17 @@ DEPTHS = (
     COLUMNS["proc"].but("PROC of its pool", OWN_PROC),
     *("proc_pool", "latency_ms", "cost"),
     COLUMNS["beyond"].but("your limits", "How it breaks them; empty = within."),
+)
+STEPS = (
+    *("family", "from_k", "to_k"),
+    COLUMNS["d_quality"].but("quality", ""),
+    *("d_ms", "d_usd", "pays"),
+    COLUMNS["reason"].but("why not", width=200),
+)
+STEPS_MORE = (
+    COLUMNS["d_low"].but("quality, low", name="gain_low"),
+    COLUMNS["d_high"].but("quality, high", name="gain_high"),
+    *("per_100_ms", "per_usd"),
 )
 CUT = (
     COLUMNS["way"].but(about=cuts.WAYS),

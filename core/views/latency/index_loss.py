@@ -36,7 +36,7 @@ EFFORTS = ("efSearch", "ef_search", "nprobe", "probes", "num_candidates", "resco
 _IN_MEMORY = ("efSearch", "nprobe")  # of kinds of which a run tells all options
 _OF_METHOD = {"hnsw": "ef_search", "ivfflat": "probes", "ivf_pq": "probes"}  # of databases
 _PLACES = ("url_env", "key_env", "build_mb")  # which change nothing that is found
-NOTHING = "No stack here differs from one with a flat index in its index alone, so nothing is lost or kept."
+NOTHING = "No stack here has a twin with a flat index to compare with."
 NEEDS = "`python -m core indexes tune --kinds hnsw-f32,ivf-flat` runs others beside a flat one."
 ABOUT = "Percent of the flat index's quality that may be lost at the worse end of the 95 % interval."
 HOW = (
@@ -220,8 +220,9 @@ def losses(view: View) -> pl.DataFrame:
                 effort = effort_of(spec, json.loads(told.get(row["run_id"]) or "{}"))
                 figures = _kept(cutoffs, row["run_id"], exact["run_id"], view.seed)
                 sides = {"effort": effort, "quality": row["quality"], "flat": exact["quality"]}
-                sides |= {"pct_proc": reached.get(row["run_id"], row["pct_proc"])}
-                sides |= {"flat_proc": reached.get(exact["run_id"], exact["pct_proc"])}
+                if row["candidates"] == exact["candidates"]:  # shares of pools of two depths do not compare
+                    sides |= {"pct_proc": reached.get(row["run_id"], row["pct_proc"])}
+                    sides |= {"flat_proc": reached.get(exact["run_id"], exact["pct_proc"])}
                 sides |= {"latency_ms": row["latency_ms"], "flat_ms": exact["latency_ms"]}
                 made.append({**own, **figures, **sides})
     return pl.DataFrame(made, schema=ROWS).fill_nan(None)
@@ -317,7 +318,7 @@ def index_loss(view: View, ask: Ask) -> Blocks:
             (
                 row["index"],
                 f"{row['percent']:.1f} % of flat",
-                f"{row['passing']} of {row['stacks']} surely {_keeps(row['stacks'], bearable)}; "
+                f"{row['passing']} of {row['stacks']} surely ≥ {100 - bearable:g} %; "
                 f"{asked(marked.filter(index=row['index']))}",
             )
             for row in by_kind.head(4).iter_rows(named=True)
@@ -346,17 +347,12 @@ def kinds(marked: pl.DataFrame) -> pl.DataFrame:
 
 
 def answer(by_kind: pl.DataFrame, quality: str, bearable: float, held: str) -> str:
-    """Say how much each kind keeps, and how many stacks are safe."""
-    kept = ", ".join(f"{row['percent']:.1f} % by {row['index']}" for row in by_kind.iter_rows(named=True))
+    """Say which kinds keep most of flat's quality, and how many stacks are safe."""
+    kept = [f"{percent:.1f} %" for percent in by_kind["percent"]]
+    best = by_kind["index"].to_list()[: kept.count(kept[0])]
+    who = f"{best[0]} keeps" if len(best) == 1 else f"{' and '.join(best[:2])} keep"
     safe, every = int(by_kind["passing"].sum()), int(by_kind["stacks"].sum())
-    return (
-        f"Of a flat index's {quality}, {kept} is kept on average; {safe} of {text.count(every, 'stack')} "
-        f"surely {_keeps(safe, bearable)} {held}."
-    )
-
-
-def _keeps(number: int, bearable: float) -> str:
-    return f"{'keeps' if number == 1 else 'keep'} {100 - bearable:g} % or more"
+    return f"{who} {kept[0]} of flat's {quality}; {safe} of {every} surely ≥ {100 - bearable:g} % {held}."
 
 
 def chart(marked: pl.DataFrame, bearable: float, cutoff: int) -> go.Figure:

@@ -9,12 +9,12 @@ import polars as pl
 
 from core.analysis.cache import keep
 from core.analysis.workspace.latencies import modelled_ms
-from core.analysis.workspace.scope import Latency, Quality
+from core.analysis.workspace.scope import Latency
 from core.analysis.workspace.view import View
 from core.stats.latency import Fit
 from core.views import text, theme
 from core.views.ask import Ask
-from core.views.blocks import Answer, Block, Blocks, Cards, Chart, Table, Text, Way, section
+from core.views.blocks import Answer, Block, Blocks, Cards, Chart, Fold, Table, Text, Way, section
 from core.views.columns import COLUMNS
 from core.views.latency import charts, data, indexes
 from core.views.latency.data import PERCENTILES
@@ -32,7 +32,7 @@ LINES = (
 )
 NO_LINES = "No stack here has a timed reranker."
 NO_GENERATOR = (
-    "How long an answer takes is unknown here.",
+    "No answer was timed here.",
     "Choose the latency end-to-end in the settings to give the generator's speed, or import timings of the "
     "stages first_token and generate.",
 )
@@ -63,21 +63,19 @@ def stages_of(view: View, names: tuple[str, ...]) -> tuple[pl.DataFrame, pl.Data
     return samples, data.stage_table(view.snapshot, runs, samples)
 
 
-Say = Callable[[Mapping[str, Any], pl.DataFrame], str]
-"""Say a section's answer of a row of `percentile_table`, and of all its rows."""
-
-
-def head(view: View, ask: Ask, say: Say) -> Generator[Block, None, tuple[str, ...]]:
+def head(
+    view: View, ask: Ask, say: Callable[[Mapping[str, Any]], str]
+) -> Generator[Block, None, tuple[str, ...]]:
     """Yield what stands above the sections about stacks; return the stacks, none where none is timed."""
     known = percentiles(view)
     if known["p50"].null_count() == known.height:
-        yield unknown(known, view.quality)
+        yield unknown(known)
         return ()
     usual = data.usual(known, view.table, view.decision)
     names = tuple(ask.stacks(view.table, view.decision, "lats", usual=usual, most=6))
     row, jitter_ms = known.row(by_predicate=pl.col("name") == names[0], named=True), view.decision.jitter_ms
     by_depth = depths(view.snapshot, view.scope, jitter_ms=jitter_ms)
-    yield Answer(say(row, known), caveats=caveats(known, by_depth))
+    yield Answer(say(row), caveats=caveats(known, by_depth))
     yield Cards(cards(row, view.latency))
     return names
 
@@ -85,11 +83,9 @@ def head(view: View, ask: Ask, say: Say) -> Generator[Block, None, tuple[str, ..
 @section("where the time goes", "Which stage takes the time of a query?")
 def where_the_time_goes(view: View, ask: Ask) -> Blocks:
     """Yield the stages of some stacks: one after another, query by query, and as a table."""
-    quality = dict(view.table.select("name", "quality").iter_rows())
 
-    def say(row: Mapping[str, Any], _: pl.DataFrame) -> str:
-        parts = data.path_stages(stages_of(view, (row["name"],))[1], view.latency)
-        return answer(row, parts, view.quality, quality[row["name"]])
+    def say(row: Mapping[str, Any]) -> str:
+        return answer(row, data.path_stages(stages_of(view, (row["name"],))[1], view.latency))
 
     names = yield from head(view, ask, say)
     if not names:
@@ -108,6 +104,8 @@ def where_the_time_goes(view: View, ask: Ask) -> Blocks:
         drawn = charts.distributions(samples, theme.colours_for(names), shape, view.decision.jitter_ms)
         yield Chart(drawn, "stages", "Latency of every stage of the stacks shown", REPEATS)
     yield Table(rows, "stages", ("name", "stage", *PERCENTILES, *SAMPLE), (*ENDS, *REASONS))
+    every = Table(percentiles(view), "latency", ("name", *PERCENTILES, *SAMPLE), (*ENDS, *NOTES))
+    yield Fold("p50, p95 and p99 of every stack", [every])
 
 
 @section("reranker by K", "How much slower does each further candidate make the reranker?")
@@ -119,7 +117,7 @@ def reranker_by_k(view: View, ask: Ask) -> Blocks:
         yield Answer(NO_LINES)
         return
     fitted = charts.depth_lines(rows)
-    yield Answer(per_candidate(fitted), caveats={"jumps with K": " ".join(_breaks(rows))})
+    yield Answer(*per_candidate(fitted), caveats={"jumps with K": " ".join(_breaks(rows))})
     yield Chart(charts.by_depth(rows), "reranker_by_depth", "Reranker latency against K", LINES)
     lines = (
         "reranker",
@@ -143,7 +141,7 @@ def generator(view: View, ask: Ask) -> Blocks:
         yield Answer(*NO_GENERATOR)
         return
     said = MODEL_ONLY if timed.is_empty() else speed(data.fitted(timed))
-    names = yield from head(view, ask, lambda *_: said)
+    names = yield from head(view, ask, lambda _: said)
     if not names:
         return
     runs = view.table.filter(pl.col("name").is_in(names))
@@ -154,13 +152,6 @@ def generator(view: View, ask: Ask) -> Blocks:
         first = [model.speed.first_token_ms(prompt) for prompt in added["prompt"]]
         rows = added.with_columns(pl.Series("first", first, dtype=pl.Float64), basis=pl.lit("modelled"))
         yield Table(rows, "generation", ("name", "prompt", "first", "added", "basis"))
-
-
-@section("every stack", "How long do queries take on every stack?")
-def every_stack(view: View, ask: Ask) -> Blocks:
-    """Yield the percentiles of all stacks, the fastest first."""
-    if (yield from head(view, ask, lambda row, known: fastest(row, known, view.decision.jitter_ms))):
-        yield Table(percentiles(view), "latency", ("name", *PERCENTILES, *SAMPLE), (*ENDS, *NOTES))
 
 
 @section("indexes", "Which index is fast enough, and what does its speed cost in recall?")
@@ -213,32 +204,28 @@ INDEX = (
     COLUMNS["usd_per_1k"].but(about=indexes.DOLLARS_HELP),
 )
 INDEX_MORE = ("recall_low", "recall_high", "searches", "build_s", "bytes", "passages", "where")
-SECTIONS = (where_the_time_goes, reranker_by_k, generator, every_stack, every_index, index_loss)
+SECTIONS = (where_the_time_goes, reranker_by_k, generator, every_index, index_loss)
 
 
-def answer(row: Mapping[str, Any], stages: pl.DataFrame, quality: Quality, score: float | None) -> str:
+def answer(row: Mapping[str, Any], stages: pl.DataFrame) -> str:
     """Say which stage takes the most of a stack's time.
 
     Takes a row of `percentile_table`, and `path_stages`.
     """
-    named = f"{row['name']} ({quality.name} {text.score(score)})"
     own = stages.filter(pl.col("name") == row["name"]).sort("p50", descending=True)
     if own.height < 2 or not own["p50"].sum():
-        return f"{named} answers half of its queries within {text.ms(row['p50'])}."
+        return f"{row['name']} answers half of its queries within {text.ms(row['p50'])}."
     share = 100 * own["p50"][0] / own["p50"].sum()
-    return f"{named} spends about {share:.0f} % of its time in stage {own['stage'][0]}."
+    return f"{row['name']} spends {share:.0f} % of its time in stage {own['stage'][0]}."
 
 
-def unknown(rows: pl.DataFrame, quality: Quality) -> Answer:
+def unknown(rows: pl.DataFrame) -> Answer:
     """Say that no latency is known, and why."""
     reasons = rows["p50_note"].drop_nulls().value_counts(sort=True)
-    why = f": {reasons['p50_note'][0]}" if reasons.height else ""
+    why = f"{reasons['p50_note'][0].capitalize()}. " if reasons.height else ""
     none = "The only stack has no" if rows.height == 1 else f"None of {rows.height:,} stacks has a"
-    what = "p50" if reasons.height and "only a mean" in reasons["p50_note"][0] else "latency"
-    return Answer(
-        f"{none} known {what}, whatever its {quality.name}{why}.",
-        "Timings come with runs that are made here, or with imported files that have them.",
-    )
+    what = "p50" if "Only a mean" in why else "latency"
+    return Answer(f"{none} known {what}.", f"{why}Timings come with runs made here, or with imported files.")
 
 
 def cards(row: Mapping[str, Any], latency: Latency) -> tuple[tuple[str, str, str], ...]:
@@ -253,29 +240,17 @@ def cards(row: Mapping[str, Any], latency: Latency) -> tuple[tuple[str, str, str
     return tuple(cards)
 
 
-def fastest(row: Mapping[str, Any], rows: pl.DataFrame, jitter_ms: float) -> str:
-    """Say which stack is the fastest, how many are as fast, and how a row of the table compares."""
-    first = rows.filter(pl.col("p50").is_not_null()).row(0, named=True)
-    near = pl.col("p50") - first["p50"] < jitter_ms
-    alike = rows.filter(near, pl.col("name") != first["name"])["name"].to_list()
-    ties = f"; {text.count(len(alike), 'other is', 'others are')} as fast within {text.ms(jitter_ms)}"
-    said = f"The fastest is {first['name']}: p50 {text.ms(first['p50'])}{ties if alike else ''}."
-    if row["name"] in (first["name"], *alike) or row["p50"] is None:
-        return said
-    return f"{said} {row['name']} takes {text.ms(row['p50'])}."
-
-
-def per_candidate(lines: pl.DataFrame) -> str:
+def per_candidate(lines: pl.DataFrame) -> tuple[str, str]:
     """Say what a further candidate takes the reranker of most stacks; takes `charts.depth_lines`."""
     known = lines.filter(pl.col("slope").is_not_null()).sort("stacks", descending=True, maintain_order=True)
     if known.is_empty():
-        return "What a further candidate takes is not known: no reranker was timed at enough depths."
+        return "No reranker was timed at enough depths.", "What a further candidate takes is not known."
     first = known.row(0, named=True)
-    over = f" over {first['embedder']}" if first["embedder"] else ""
-    others = f"; {text.count(known.height - 1, 'more pair')} in the table" if known.height > 1 else ""
+    more = f"; {text.count(known.height - 1, 'more pair')} in the table" if known.height > 1 else ""
     return (
-        f"Each further candidate takes {first['reranker']}{over} about {text.ms(first['slope'])} "
-        f"({text.count(first['stacks'], 'stack')} at {text.count(first['depths'], 'depth')}){others}."
+        f"Each further candidate takes {first['reranker']} {text.ms(first['slope'])}, "
+        f"by {text.count(first['stacks'], 'stack')} at {text.count(first['depths'], 'depth')}.",
+        f"Over {first['embedder']}{more}." if first["embedder"] else "",
     )
 
 

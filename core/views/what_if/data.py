@@ -15,7 +15,7 @@ from core.analysis.cache import keep
 from core.analysis.families import Family, Option, Signal
 from core.analysis.workspace.stacks import stack_table
 from core.analysis.workspace.view import View
-from core.views.what_if import deeper, routing, scenarios, sent, signs
+from core.views.what_if import routing, scenarios, sent, signs
 from core.views.what_if.routing import Routable
 from core.views.what_if.scenarios import Choice
 
@@ -37,15 +37,6 @@ def matrix(view: View, choices: tuple[Choice, ...]) -> pl.DataFrame:
 def leaders(view: View, end_to_end: bool) -> pl.DataFrame:
     """Return quality per second of every stack; see `scenarios.leaderboard`."""
     return scenarios.leaderboard(view.snapshot, view.scope, end_to_end=end_to_end)
-
-
-@keep("Pricing every step in K…", entries=16)
-def steps(view: View) -> pl.DataFrame:
-    """List what every step to the next K buys; see `deeper.step_rows`."""
-    deeper_steps = deeper.steps(
-        view.snapshot, view.table, view.scope, quality=view.quality, latency=view.latency
-    )
-    return deeper.step_rows(deeper_steps, view.table, higher_is_better=view.quality.higher_is_better)
 
 
 @keep("Looking which stacks rewrite…", entries=16)

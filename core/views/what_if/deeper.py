@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
 
 import numpy as np
-import plotly.graph_objects as go
 import polars as pl
 
 from core.analysis.families import without_depth
+from core.analysis.workspace.gaps import UNTESTED
 from core.analysis.workspace.latencies import latencies
 from core.analysis.workspace.pools import stack_of
 from core.analysis.workspace.samples import joint_sample
@@ -18,15 +17,11 @@ from core.analysis.workspace.stacks import runs_in
 from core.decide.axes import quality_axis
 from core.decide.marginal import GAIN, marginal, reranker_scaling
 from core.decide.ties import JITTER_MS
-from core.number_format import PER_1K, CostUnit
 from core.stats.intervals import Sample, paired_rows
 from core.stats.significance import Setup, bounds
 from core.store import Snapshot
-from core.views import text, theme
+from core.views import text
 
-Per = Literal["100 ms", "$1"]
-PER: dict[Per, str] = {"100 ms": "per_100_ms", "$1": "per_usd"}
-SHOWN = 8  # Families of stacks in the chart; the table has all
 _DEPTH = r",? K = \d+"
 
 
@@ -95,56 +90,27 @@ def within_limits(rows: pl.DataFrame, reasons: Mapping[str, str]) -> pl.DataFram
     )
 
 
-def step_chart(
-    rows: pl.DataFrame, per: Per, chosen: str | None = None, said: CostUnit = PER_1K
-) -> go.Figure | None:
-    """Draw quality bought per 100 ms or per dollar, at each step of each family.
-
-    Hollow where it does not pay.
-
-    Args:
-        rows: From `step_rows`.
-        chosen: Specification without K of the chosen stack (`without_depth`), which is always drawn.
-        said: How the page says costs.
-
-    Returns:
-        The chart; None where no step has a price in that currency, or none moves quality.
-    """
-    column = PER[per]
-    known = rows.filter(pl.col(column).is_not_null())
-    if not (known["d_quality"] != 0).any():
-        return None
-    unit, scale = (f"{per} / {said.per}", 1 / said.factor) if column == "per_usd" else (per, 1.0)
-    layout = theme.layout(x="step to K", y=f"quality per {unit} more", height=380)
-    depths = known["to_k"].unique().sort()
-    layout["xaxis"] |= {"tickvals": list(range(len(depths))), "ticktext": depths.cast(pl.String).to_list()}
-    layout["yaxis"] |= {"zeroline": True}
-    kept = known["series"].unique(maintain_order=True).to_list()
-    kept = sorted(kept, key=lambda series: series != chosen)[:SHOWN]
-    steps_of = {series: known.filter(pl.col("series") == series) for series in kept}
-    colours = theme.colours_for(part["family"][0] for part in steps_of.values())
-    traces = []
-    for series, part in steps_of.items():
-        own, title = series == chosen, part["family"][0]
-        colour = theme.ACCENT if own else colours[title]
-        symbols = ["circle" if pays else "circle-open" for pays in part["pays"]]
-        traces.append(
-            theme.scatter(
-                text.escape(text.shorten(title, 40)) + (" · chosen" if own else ""),
-                part["to_k"].replace_strict(depths, range(len(depths))).to_list(),
-                scale * part[column].to_numpy(),
-                hover=[_hover(row, said) for row in part.iter_rows(named=True)],
-                mode="lines+markers",
-                line={"color": colour, "width": 3 if own else 1.5},
-                marker={"size": 10, "color": colour, "symbol": symbols},
-            )
-        )
-    return theme.finished(traces, layout)
+def said(rows: pl.DataFrame, quality: Quality, n: object) -> tuple[str, str]:
+    """Say how many of the steps pay, and which pays most; takes `step_rows`."""
+    sample = f"({quality.name}, {text.sample(n)})"
+    paying = rows.filter("pays")
+    if paying.is_empty():
+        if not (rows["d_quality"].abs() > 0).any():
+            return f"K changes nothing here {sample}.", ""
+        return f"Keep the smallest K: none of {text.count(rows.height, 'larger one')} pays {sample}.", ""
+    best = paying.sort("d_quality", descending=quality.higher_is_better).row(0, named=True)
+    low, high = best.get("gain_low"), best.get("gain_high")
+    sure = UNTESTED
+    if low is not None and high is not None:
+        sure = f"95 % CI {text.signed(low)} to {text.signed(high)}"
+    return (
+        f"A larger K pays in {paying.height} of {text.count(rows.height, 'step')} {sample}.",
+        f"Most for {best['family']} from K = {best['from_k']} to {best['to_k']}: "
+        f"{text.signed(best['d_quality'])} ({sure}).",
+    )
 
 
-def _hover(row: Mapping[str, Any], said: CostUnit) -> str:
-    ms = "ms unknown" if row["d_ms"] is None else f"{row['d_ms']:+.3g} ms"
-    usd = "$ unknown" if row["d_usd"] is None else text.signed(row["d_usd"], said.usd)
-    why = f"<br>{text.escape(row['reason'])}" if row["reason"] else ""
-    step = f"K {row['from_k']} → {row['to_k']}: {text.signed(row['d_quality'])}, {ms}, {usd}"
-    return f"{text.escape(row['family'])}<br>{step}{why}"
+PAYS = (
+    "A step pays where quality rises, by more than chance where results per query are known, and the larger "
+    "K is within your limits."
+)

@@ -1,13 +1,11 @@
-"""Page What if: other limits, other latency targets, a larger K, and K query by query."""
+"""Page What if: other limits, other latency targets, and K query by query."""
 
 from __future__ import annotations
 
 import math
 from functools import partial
 
-import polars as pl
-
-from core.analysis.families import Signal, without_depth
+from core.analysis.families import Signal
 from core.analysis.workspace.beside import measure_of
 from core.analysis.workspace.gaps import gap
 from core.analysis.workspace.scope import MEAN
@@ -21,7 +19,6 @@ from core.views.columns import COLUMNS, Column
 from core.views.text import cost_unit
 from core.views.what_if import data, sent, simulator, words
 from core.views.what_if.bounds import Bounds
-from core.views.what_if.deeper import PER, step_chart, within_limits
 from core.views.what_if.options import ask_options, way_of
 from core.views.what_if.router import WAYS, WAYS_MORE, router
 from core.views.what_if.routing import Routable
@@ -30,7 +27,7 @@ from core.views.what_if.simulator import AXES
 from core.views.what_if.targets import panels, read_targets, target_rows, thinning
 from core.views.what_if.weights import criteria_weights
 from core.views.what_if.words import WORTH
-from core.views.within import beyond, with_limits
+from core.views.within import with_limits
 
 OWN = "scen"  # The setting with one's own scenarios
 ABOUT_SCENARIOS = (
@@ -44,7 +41,6 @@ SHORTLIST = "For shortlisting only: a ratio favours small K and knows no latency
 BOARDS = (("Retrieval-local: the reranker's latency", False), ("End to end: the whole retrieval path", True))
 """The leaderboards: title and whether the whole path's latency divides."""
 NO_FRONTIER = "No stack has both a cost and a quality, so there is no frontier to draw."
-HOLLOW = "Hollow: the step does not pay, for the reason in the table."
 ABOUT_SIGNALS = (
     "What the router looks at, of the shallowest depth. Small margins and gaps and high entropy ask for a "
     "deeper K (CLQ paper §6)."
@@ -123,32 +119,6 @@ def latency_targets(view: View, ask: Ask) -> Blocks:
     drawn = panels(view.table, by_target, view.quality)
     yield Text(NO_FRONTIER, "caption") if drawn is None else Chart(drawn, "targets", sentence)
     yield Table(rows, "targets", TARGETS, TARGETS_MORE)
-
-
-@section("larger K", "Is it worth reranking more candidates (a larger K)?")
-def larger_k(view: View, ask: Ask) -> Blocks:
-    """Show what each step to the next K buys, for how much time and money."""
-    rows = within_limits(data.steps(view), beyond(view))
-    sentence = words.step_words(rows, view.quality, view.table)
-    if not (rows["d_quality"].abs() > 0).any():  # also where there is no step
-        yield Answer(sentence)
-        return
-    yield Answer(sentence, caveats={"when a step pays": words.PAYS})
-    per = ask.one("Quality bought per", PER, "per", usual="100 ms")
-    row = view.decision.chosen
-    said = cost_unit(view.table)
-    drawn = step_chart(rows, per, None if row is None else without_depth(view.table["spec"][row]), said)
-    if drawn is None:
-        nothing = f"Nothing to draw: no step moves quality, or none is known to cost more of {per}."
-        yield Text(nothing, "caption")
-    else:
-        yield Chart(drawn, "steps", sentence, HOLLOW)
-    paying = pl.when(pl.col("pays")).then(pl.lit("yes")).otherwise(pl.lit("no")).alias("pays")
-    every = rows.with_columns(paying)
-    moving = every.filter(pl.col("d_quality").abs().fill_null(1.0) > 0)
-    yield Table(moving, "steps", STEPS, STEPS_MORE, whole=every)
-    if still := every.height - moving.height:
-        yield Text(words.still_steps(still), "caption")
 
 
 @section("routing", "Is it worth sending only the hard queries to the slower stack?")
@@ -234,15 +204,4 @@ TARGETS = (
     *("quality", "latency_ms", "cost", "feasible"),
 )
 TARGETS_MORE = ("quality_low", "quality_high", "n", "frontier", "runner_up")
-STEPS = (
-    *("family", "from_k", "to_k"),
-    COLUMNS["d_quality"].but("quality", ""),
-    *("d_ms", "d_usd", "pays"),
-    COLUMNS["reason"].but("why not", width=200),
-)
-STEPS_MORE = (
-    COLUMNS["d_low"].but("quality, low", name="gain_low"),
-    COLUMNS["d_high"].but("quality, high", name="gain_high"),
-    *("per_100_ms", "per_usd"),
-)
-SECTIONS = (scenarios, latency_targets, larger_k, route, router, criteria_weights)
+SECTIONS = (scenarios, latency_targets, route, router, criteria_weights)

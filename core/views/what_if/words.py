@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 
 from core.analysis.families import Signal
-from core.analysis.workspace.gaps import UNTESTED
 from core.analysis.workspace.scope import Quality
 from core.views import text
 from core.views.what_if.routing import Routable
@@ -224,38 +223,3 @@ def target_words(rows: pl.DataFrame, quality: Quality, gap: Callable[[str, str],
     often = "once" if changes == 1 else f"{changes} times"
     real = gap(last["chosen"], first["chosen"])
     return f"The choice changes {often} {span}: {gain} ({sample}; {real})."
-
-
-def step_words(rows: pl.DataFrame, quality: Quality, table: pl.DataFrame) -> str:
-    """Say how many of the steps pay, in words."""
-    if rows.is_empty():
-        return "No two stacks here differ in a K alone that something reads, so there is no step to price."
-    sample = f"({quality.name}, {text.sample(table['n'].drop_nulls().max())})"
-    paying, steps = rows.filter("pays").height, text.count(rows.height, "step")
-    if not paying:
-        if not (rows["d_quality"].abs() > 0).any():
-            return f"K changes nothing here: no step to the next larger K moves the quality {sample}."
-        which = f"none of {steps}" if rows.height > 1 else "the one step"
-        pays = "pays" if rows.height > 1 else "does not pay"
-        return f"Keep the smallest K: {which} to a larger one {pays} {sample}."
-    best = rows.filter("pays").sort("d_quality", descending=quality.higher_is_better).row(0, named=True)
-    step = f"{best['family']} from K = {best['from_k']} to {best['to_k']}, {text.signed(best['d_quality'])}"
-    low, high = best.get("gain_low"), best.get("gain_high")
-    real = (
-        f" (95 % CI {text.signed(low)} to {text.signed(high)})"
-        if low is not None and high is not None
-        else ""
-    )
-    sure = real or f" ({UNTESTED})"
-    return f"A larger K pays in {paying} of {steps} {sample}; most for {step}{sure}."
-
-
-def still_steps(n: int) -> str:
-    """Say how many steps change nothing, and so stand in no table."""
-    return f"{text.count(n, 'further step')} change{'s' if n == 1 else ''} no quality."
-
-
-PAYS = (
-    "A step pays where quality rises, by more than chance where results per query are known, and the larger "
-    "K is within your limits."
-)

@@ -5,7 +5,6 @@ import polars as pl
 import pytest
 
 from core.analysis.workspace.scope import Latency
-from core.decide.marginal import marginal
 from core.decide.near import conditioned
 from core.decide.rules import Constraints
 from core.decide.ties import Paired
@@ -166,13 +165,12 @@ def test_steps_are_named_by_their_family_and_flagged(demo_store: Path):
     assert rows.height
     assert not any("K =" in name for name in rows["family"])
     assert (rows["d_quality"] == 0).all()
-    assert words.step_words(rows, AT_10, whole).startswith("K changes nothing here")
-    up = rows.with_columns(d_quality=pl.lit(0.1), pays=pl.lit(value=True))
-    assert words.step_words(up, AT_10, whole).startswith(
-        f"A larger K pays in {rows.height} of {rows.height} step"
-    )
-    assert words.step_words(rows.clear(), AT_10, whole).startswith("No two stacks")
-    assert deeper.step_chart(rows.clear(), "100 ms") is None
+    assert deeper.said(rows, AT_10, 5) == ("K changes nothing here (RA-nWG@10, n = 5).", "")
+    down = rows.with_columns(d_quality=pl.lit(-0.1))
+    assert deeper.said(down, AT_10, 5)[0].startswith("Keep the smallest K: none of")
+    up, most = deeper.said(rows.with_columns(d_quality=pl.lit(0.1), pays=pl.lit(value=True)), AT_10, 5)
+    assert up.startswith(f"A larger K pays in {rows.height} of {rows.height} step")
+    assert ": +0.100 (95 % CI" in most
 
 
 def test_no_step_pays_that_breaks_a_limit():
@@ -185,37 +183,3 @@ def test_no_step_pays_that_breaks_a_limit():
         (False, "9 ms over the SLA"),
         (False, "no gain"),
     ]
-
-
-def test_the_family_of_the_chosen_stack_is_always_drawn():
-    spec = [f'{{"candidates": {k}, "embedder": "e{place}"}}' for place in range(12) for k in (20, 50)]
-    made = stacks(
-        24,
-        name=[f"e{place}, K = {k}" for place in range(12) for k in (20, 50)],
-        quality=[0.9 - 0.05 * place + (k == 50) * 0.01 for place in range(12) for k in (20, 50)],
-        latency_ms=[float(k) for _ in range(12) for k in (20, 50)],
-        candidates=[k for _ in range(12) for k in (20, 50)],
-        spec=spec,
-    ).with_columns(pl.Series("series", [f"e{place}" for place in range(12) for _ in (20, 50)]))
-    rows = deeper.step_rows(marginal(made), made)
-    drawn = deeper.step_chart(rows, "100 ms", "e11")
-    assert len(drawn.data) == deeper.SHOWN
-    assert drawn.data[0].name == "e11 · chosen"
-
-
-def test_a_step_that_does_not_pay_is_hollow():
-    spec = ['{"candidates": 20}', '{"candidates": 50}', '{"candidates": 100}']
-    made = stacks(
-        name=["a, K = 20", "a, K = 50", "a, K = 100"],
-        quality=[0.5, 0.6, 0.6],
-        latency_ms=[100.0, 200.0, 300.0],
-        candidates=[20, 50, 100],
-        spec=spec,
-    ).with_columns(pl.lit("s").alias("series"))
-    rows = deeper.step_rows(marginal(made), made)
-    drawn = deeper.step_chart(rows, "100 ms")
-    assert drawn is not None
-    assert list(drawn.data[0].marker.symbol) == ["circle", "circle-open"]
-    assert list(drawn.data[0].y) == pytest.approx([0.1, 0.0])
-    assert deeper.step_chart(rows, "$1") is None  # cost unknown
-    assert words.step_words(rows, AT_10, made).startswith("A larger K pays in 1 of 2 steps")
