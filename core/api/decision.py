@@ -128,7 +128,7 @@ class Decision(Shown):
     @property
     def table(self) -> pl.DataFrame:
         """All stacks with status, numbers, chances and why they are out; `.to_pandas()` for pandas."""
-        from core.views.decision.facts import status_rows  # noqa: PLC0415
+        from core.analysis.status import status_rows  # noqa: PLC0415
 
         return status_rows(self.verdict.sure_table, self.verdict.decision)
 

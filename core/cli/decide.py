@@ -77,8 +77,8 @@ def run(
     if gate is not None:
         hold(ctx, gate, question, share=gate_share, form=form)
         return
+    from core.analysis.status import status_rows  # noqa: PLC0415
     from core.report.data import decision_data, verdict  # noqa: PLC0415
-    from core.views.decision.facts import status_rows  # noqa: PLC0415
 
     view = question.on_page(ctx.obj)
     outcome = verdict(view)

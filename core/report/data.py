@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from core import __version__
+from core.analysis.status import status_rows
 from core.analysis.workspace.choices import choices
 from core.analysis.workspace.clusters import one_known
 from core.analysis.workspace.comparable import environment
@@ -32,7 +33,7 @@ from core.store import Snapshot
 from core.views import text
 from core.views.confidence.hold import shares
 from core.views.decision import words as decision_words
-from core.views.decision.facts import Finding, if_judged, nearest_rival, record, soundness, status_rows
+from core.views.decision.facts import Finding, if_judged, nearest_rival, record, soundness
 from core.views.decision.ship import handed
 from core.views.headroom import limiting
 from core.views.link import elsewhere

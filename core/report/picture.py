@@ -18,7 +18,7 @@ from core.report.drawn import Canvas, svg
 from core.report.render import Chart
 from core.report.tables import STACKS, Data, finalists, letters, said_in
 from core.views import text, theme
-from core.views.decision.limits import logarithmic
+from core.views.theme import logarithmic
 
 WIDE, NARROW = Canvas(width=760, letter=13, named=True), Canvas(width=360, letter=12)
 _HEIGHT = 400

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from core.analysis.status import status_rows
 from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.pools import NOT_STATED
 from core.analysis.workspace.query_sets import among
@@ -29,7 +30,6 @@ from core.views import headroom as headroom_words
 from core.views import theme
 from core.views.curves import page as curve_words
 from core.views.curves.page import as_deep, curve_table, curves
-from core.views.decision.facts import status_rows
 from core.views.golden import charts as golden_charts
 from core.views.golden import data as evidence
 from core.views.golden import sections as golden_sections

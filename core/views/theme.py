@@ -19,21 +19,33 @@ import polars as pl
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
+from core.decide.axes import Floats
 from core.views.text import escape
 
 OKABE_ITO = ("#0072B2", "#963CF0", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#964B2D", "#999999")
+
 SEQUENTIAL = "Viridis"
+
 SEQUENTIAL_DARK = [[0, "#7b6fd0"], [0.25, "#4f93c8"], [0.5, "#2db39e"], [0.75, "#7ad151"], [1, "#fde725"]]
 """The same scale on a dark ground: nothing on it is darker than 4.5:1."""
+
 SEQUENTIAL_LIGHT = [[0, "#440154"], [0.3, "#3b528b"], [0.6, "#21818c"], [0.8, "#3f9350"], [1, "#6f9a1a"]]
 """And on white: nothing on it is lighter than 3:1."""
+
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star")
+
 ACCENT = "#D55E00"
+
 FRONTIER = "#0072B2"
+
 SOFT = "rgba(122, 134, 148, 0.18)"  # Of strips over what is not told apart
+
 NEUTRAL = "#7a8694"
+
 DIMMED = 0.25
+
 Spec = dict[str, Any]  # A trace or a layout as Plotly has it on the wire
+
 Numbers = TypeVar("Numbers", float, pl.Series, NDArray[np.float64])
 
 
@@ -51,6 +63,7 @@ class Shade:
 
 
 DENSITY_IN = Shade((0, 114, 178), 0.12, 0.85)  # What the limits allow: the frontier's blue
+
 DENSITY_OUT = Shade((122, 134, 148), 0.05, 0.4)  # What the limits exclude: the neutral grey
 
 _CONFIG = {
@@ -259,3 +272,10 @@ def better(*, higher: bool) -> Spec:
     words, y = ("↖ better", 0.99) if higher else ("↙ better", 0.01)
     place = {"x": 0.01, "y": y, "xref": "paper", "yref": "paper"}
     return {**place, "text": words, "showarrow": False, "font": {"size": 12}}
+
+
+def logarithmic(numbers: Floats | Sequence[float]) -> bool:
+    """Tell whether an axis of these numbers is logarithmic: all above 0 and over more than a decade."""
+    known = np.asarray(numbers, dtype=np.float64)
+    known = known[~np.isnan(known)]
+    return bool(len(known) and known.min() > 0 and known.max() > 10 * known.min())

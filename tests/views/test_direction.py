@@ -6,6 +6,7 @@ import pytest
 from core.analysis import per_query as queries
 from core.analysis.paired import with_verdict
 from core.analysis.sides import usual
+from core.analysis.status import marked, ordered, status_rows
 from core.analysis.workspace.scope import Latency, Quality
 from core.decide.axes import quality_axis
 from core.decide.marginal import marginal
@@ -19,7 +20,7 @@ from core.ui.pick import listed
 from core.views.confidence.hold import front
 from core.views.curves import page as curves
 from core.views.decision.chart import pareto
-from core.views.decision.facts import frontier_rows, marked, ordered, status_rows
+from core.views.decision.facts import frontier_rows
 from core.views.decision.marks import density, grid
 from core.views.decision.near import overturned
 from core.views.golden.data import with_bounds

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from core.analysis.status import CHANCES, status_rows
 from core.analysis.workspace.view import View
 from core.decide.axes import COST, LATENCY
 from core.decide.joint import JointSample, chances
@@ -18,7 +19,6 @@ from core.decide.pareto import frontier, hypervolume, knee
 from core.decide.rules import Constraints, Decision, Rule
 from core.stats.intervals import RESAMPLES, SEED
 from core.views import text
-from core.views.decision.facts import CHANCES, status_rows
 
 SLIGHT = "next to nothing"  # A change that its two numbers, as they are written, do not show
 

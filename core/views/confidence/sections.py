@@ -8,6 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from core.analysis.identical import identical, kept, merged
+from core.analysis.status import CHANCES as SHARES
+from core.analysis.status import marked, ordered
 from core.analysis.workspace.clusters import one_known
 from core.analysis.workspace.noise import Noise, noise_words, noisy_rows, refusal
 from core.analysis.workspace.sure import drawn, draws, sample
@@ -33,9 +36,7 @@ from core.views.confidence import charts, data, weights, words, worth
 from core.views.confidence.hold import BEST, excluded_rows, front, share_rows, tie_rows
 from core.views.confidence.kinds import kinds_of_question
 from core.views.confidence.weights import Grid
-from core.views.decision.chart import identical, kept, merged
-from core.views.decision.facts import CHANCES as SHARES
-from core.views.decision.facts import marked, ordered, warnings, worth_judging
+from core.views.decision.facts import warnings, worth_judging
 from core.views.decision.sections import stack_columns
 from core.views.decision.words import listed
 from core.views.golden.value import USUAL, Next, judging_first, next_words, to_judge

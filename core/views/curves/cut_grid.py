@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from core.analysis import prompt_tokens
 from core.analysis.cache import keep
 from core.analysis.workspace.view import View
 from core.paths import PUBLISHED
@@ -136,7 +137,7 @@ def cut_off_table(view: View, ask: Ask) -> Blocks:
         yield paper
         return
     asked, run_id = run_id, _reranked(view, run_id)
-    rows = with_limits(grid(view, run_id, cuts.vocabulary(None, view.book)), view)
+    rows = with_limits(grid(view, run_id, prompt_tokens.vocabulary(None, view.book)), view)
     if rows.is_empty():
         yield Answer("No ranking of this stack has scores that it is ordered by.")
         yield paper

@@ -5,7 +5,7 @@ What Top(K) weighs in a generator's prompt: tokens of its passages at every K (m
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,149 +14,47 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 import polars as pl
 
+from core.analysis.prompt_tokens import Running, running_tokens
 from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.query_sets import among
 from core.analysis.workspace.scope import Quality, Scope
 from core.analysis.workspace.scores import Evidence, evidence, places
 from core.metrics.info import rel_param
 from core.pipeline.ranking.cut import CUTS, CutReport, cut_report, keep
-from core.prices import PriceBook
-from core.providers.tokens import ESTIMATE, counter
 from core.records import JsonMap
-from core.stats.intervals import SEED, Alike, Labels, singly
+from core.stats.intervals import SEED, Labels
 from core.stats.means import mean_interval
 from core.store import Snapshot
-from core.tables import schema
 from core.views import text, theme
 
-WEIGHTS = schema("name k:int32 tokens:float tokens_low:float tokens_high:float usd_per_1k:float counted")
-_OPENAI = "o200k_base"
-
-
-def vocabulary(generator: str | None, book: PriceBook) -> str:
-    """Return the vocabulary that counts a generator's tokens, or the estimate where that is not at hand."""
-    price = None if generator is None else book.find(generator, "input_tokens")
-    return _OPENAI if price is None or price.provider == "openai" else ESTIMATE
-
-
-def tokens_sent(
-    snapshot: Snapshot,
-    runs: pl.DataFrame,
-    generator: str | None,
-    book: PriceBook,
-    *,
-    depth: int,
-    only: Container[str] | None = None,
-    alike: Alike = singly,
-) -> pl.DataFrame:
-    """Return tokens of the passages of Top(K) at every K, and what a generator charges for reading them.
-
-    Args:
-        runs: run_id, name and has_rankings of the chosen stacks.
-        generator: An item of the price book; None = no price, tokens as OpenAI's models count them.
-        only: The queries that count; None for every ranked one.
-        alike: As of `core.readers.curves.points`.
-
-    Returns:
-        `COLUMNS`, one row per stack and K: the mean over its queries with a 95 % interval, $ per
-        1,000 queries (null without a price), and what counted. Null where the text of a passage is missing.
-    """
-    counts = vocabulary(generator, book)
-    price = None if generator is None else book.find(generator, "input_tokens")
-    usd = pl.lit(None if price is None else 1000 * price.each, pl.Float64)
-    sums = running_tokens(snapshot, runs, counts, depth=depth, only=only)
-    parts = [pl.DataFrame(schema=WEIGHTS)]
-    for run_id, name in runs.select("run_id", "name").iter_rows():
-        if run_id in sums:
-            tokens = sums[run_id].tokens
-            low, high = mean_interval(tokens.T, "amounts", clusters=alike(sums[run_id].query_ids))
-            ks = np.arange(1, tokens.shape[1] + 1)
-            of = {
-                "name": name,
-                "k": ks,
-                "tokens": tokens.mean(axis=0),
-                "tokens_low": low,
-                "tokens_high": high,
-            }
-            parts.append(pl.DataFrame({**of, "usd_per_1k": None, "counted": None}, schema=WEIGHTS))
-    known = pl.col("tokens").is_not_nan()
-    return (
-        pl.concat(parts)
-        .with_columns(pl.when(known).then(pl.col("tokens", "tokens_low", "tokens_high")))
-        .with_columns(usd_per_1k=pl.col("tokens") * usd, counted=pl.lit(counter(counts).note or counts))
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Running:
-    """Tokens of Top(K) of one run."""
-
-    query_ids: tuple[str, ...]  # its ranked queries, sorted
-    # float64 [queries, K]; a shorter ranking sends no more than it has, NaN = unknown
-    tokens: npt.NDArray[np.float64]
-
-
-def running_tokens(
-    snapshot: Snapshot, runs: pl.DataFrame, counts: str, *, depth: int, only: Container[str] | None = None
-) -> dict[str, Running]:
-    """Return tokens of Top(K) of every query."""
-    ranked = runs.filter("has_rankings")["run_id"].to_list()
-    searched = snapshot.searched(ranked)
-    running: dict[str, Running] = {}
-    for collection_id in dict.fromkeys(searched.values()):
-        here = [run_id for run_id in ranked if searched[run_id] == collection_id]
-        rows = _top(snapshot, here, depth, only)
-        lengths = _lengths(snapshot, collection_id, rows["passage_id"].unique(), counts)
-        rows = rows.join(lengths, on="passage_id", how="left")
-        running |= {str(run_id): _running(part) for (run_id,), part in rows.group_by("run_id")}
-    return running
-
-
-def _top(snapshot: Snapshot, run_ids: Sequence[str], depth: int, only: Container[str] | None) -> pl.DataFrame:
-    rows = snapshot.rankings(run_ids, stage="final").filter(pl.col("rank") <= depth)
-    if only is not None:
-        queries = rows["query_id"].unique()
-        rows = rows.filter(pl.col("query_id").is_in([query for query in queries if query in only]))
-    return rows.select("run_id", "query_id", "rank", "passage_id")
-
-
-def _lengths(snapshot: Snapshot, collection_id: str, ids: pl.Series, counts: str) -> pl.DataFrame:
-    """Return the tokens of passages: as stored where the same vocabulary counted them, else counted now."""
-    passages = snapshot.passages(collection_id, ids.to_list())
-    count = counter(counts).count
-    tokens = [
-        stored if stored is not None and tokenizer == counts else count(text) if text else None
-        for text, stored, tokenizer in passages.select("text", "tokens", "tokenizer").iter_rows()
-    ]
-    return passages.select("passage_id", pl.Series("tokens", tokens, dtype=pl.Float64))
-
-
-def _running(rows: pl.DataFrame) -> Running:
-    """Return the running sums of one run."""
-    queries = rows["query_id"].unique().sort()
-    (query,) = places(rows, query_id=queries.to_list())
-    rank = rows["rank"].to_numpy() - 1
-    lengths = np.zeros((len(queries), int(rank.max()) + 1))
-    lengths[query, rank] = rows["tokens"].cast(pl.Float64).fill_null(np.nan).to_numpy()
-    return Running(tuple(queries), np.cumsum(lengths, axis=1))
-
-
 ALIKE = 0.01  # F1 that does not matter (the indifference zone, metrics.md §9)
+
 HOW = (
     "How many passages to send, query by query, from the scores alone. Precision, recall and F1 are of what "
     "is kept, not of K slots. The best of several flatters itself; what is tuned on other queries does not. "
     f"Hardly: surely no more than {ALIKE:g} better."
 )
+
 WAYS = "K: the same for all. The others read a cutoff off each ranking's scores: a gap, a bend, two groups."
+
 GENERATOR = "Counts the tokens where its vocabulary is at hand, and prices them."
+
 FIXED = (5, 10, 20, 50)
+
 WHOLE = "everything"
+
 GAINS = ("gain", "gain_low", "gain_high")
+
 LEADS = ("lead", "lead_low", "lead_high")
+
 TUNED = "tuned on other queries"
+
 FOLDS, MOST = 5, 50
+
 PERCENTILES = (50, 60, 70, 80, 90, 95, 98)
+
 REL = int(rel_param().default)
+
 COLUMNS = {
     "way": pl.String(),
     "dynamic": pl.Boolean(),

@@ -198,7 +198,7 @@ class CurvesView:
 
 
 def against(table: pl.DataFrame, sent: pl.DataFrame) -> pl.DataFrame:
-    """Add what Top(K) weighs to every point of the curves, from `core.views.curves.cuts.tokens_sent`.
+    """Add what Top(K) weighs to every point of the curves, from `core.analysis.prompt_tokens.tokens_sent`.
 
     Of the measure Nuggets also facts_per_100: the new ones that 100 tokens more bring, from the K before.
     """

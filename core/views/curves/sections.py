@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from core.analysis import prompt_tokens
 from core.analysis.cache import keep
 from core.analysis.stack_cost import models
 from core.analysis.workspace.clusters import groups
@@ -36,7 +37,7 @@ def points(view: View, names: tuple[str, ...], generator: str | None) -> pl.Data
     only = among(view.snapshot, view.scope)
     alike = groups(view.snapshot, view.scope)
     rows = page.curve_table(view.snapshot, runs, view.scope.golden_set_id, bare, only, alike=alike)
-    weights = cuts.tokens_sent(
+    weights = prompt_tokens.tokens_sent(
         view.snapshot, runs, generator, view.book, depth=page.MAX_DEPTH, only=only, alike=alike.labels
     )
     return page.against(rows, weights)
@@ -127,7 +128,7 @@ def cut_off_methods(view: View, ask: Ask) -> Blocks:
     if run_id is None:
         yield Answer("No stack is chosen.")
         return
-    compared = cut(view, run_id, cuts.vocabulary(generator, view.book))
+    compared = cut(view, run_id, prompt_tokens.vocabulary(generator, view.book))
     sentence = cuts.answer(compared, view.quality.k)
     left_out = compared.left_out if compared.rows.height else ""
     chips = {"how to read": cuts.HOW, "not all queries": left_out}

@@ -18,19 +18,18 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 import polars as pl
-from numpy.typing import NDArray
 from plotly.utils import PlotlyJSONEncoder
 
+from core.analysis.identical import identical, kept, merged
+from core.analysis.status import marked, ordered
 from core.analysis.workspace.beside import measure_of
 from core.analysis.workspace.scope import Latency, Quality
-from core.decide.axes import BESIDE, COST, LATENCY, QUALITY, Axis
+from core.decide.axes import BESIDE, LATENCY, QUALITY, Axis
 from core.decide.pareto import undominated
 from core.decide.rules import Constraints, Decision
 from core.number_format import UNIT
-from core.tables import remembered
 from core.views import theme
 from core.views.decision import overlay
-from core.views.decision.facts import marked, ordered
 from core.views.decision.marks import (
     BRIGHT,
     DENSE_FROM,
@@ -45,8 +44,7 @@ from core.views.decision.marks import (
 )
 
 HEIGHT = 360
-ALIKE = ("latency_ms", "cost", "cost_least", "quality", *(axis.column for axis in BESIDE), "reranker")
-"""Columns that identical stacks share, so that they are one mark and one row: limits treat them alike."""
+
 _DRAWN = (
     *("row", "name", "line", "frontier", "feasible", "reason", "reranker", "n"),
     *("latency_ms", "cost", "cost_least", "cost_missing", *UNIT, "quality", "quality_low", "quality_high"),
@@ -139,52 +137,6 @@ def pareto(
         axes=decision.axes,
         required=tuple(axis for axis in decision.required if axis.compared),
     )
-
-
-def kept(*rows: int | None) -> pl.Expr:
-    """Tell whether a row of `marked` is one of these rows of the stack table, which must stay."""
-    return pl.col("row").is_in([row for row in rows if row is not None])
-
-
-@remembered
-def identical(rows: pl.DataFrame, among: Sequence[str] = ALIKE) -> NDArray[np.intp]:
-    """Return which stacks are equal in every number.
-
-    Args:
-        rows: A stack table.
-        among: What identical stacks have in common, as far as the rows have it.
-
-    Returns:
-        A number per row [n], the same for identical stacks.
-    """
-    known = pl.all_horizontal(pl.col(axis.column).is_not_null() for axis in (LATENCY, COST, QUALITY))
-    own = pl.when(~known).then("run_id").alias("own")  # what is unknown is not known to be equal
-    same = [name for name in among if name in rows.columns]
-    first = rows.select(*same, own).with_row_index("at").select(pl.col("at").min().over(*same, "own"))
-    return first["at"].to_numpy().astype(np.intp)
-
-
-def merged(rows: pl.DataFrame, first: pl.Expr, group: NDArray[np.intp]) -> pl.DataFrame:
-    """Return one row per group of identical stacks: the first that must stay, else the first.
-
-    Args:
-        rows: With the name of the stack.
-        first: Whether a row must stay.
-        group: Of each row, as `identical` says [n].
-
-    Returns:
-        `rows` in their order with alike (how many more stacks a row stands for) and stack (its name, and how
-        many equal it).
-    """
-    order = np.argsort(~rows.select(first).to_series().to_numpy(), kind="stable")
-    _, place, count = np.unique(group[order], return_index=True, return_counts=True)
-    in_order = order[place].argsort()
-    stays = rows if len(place) == rows.height else rows[order[place][in_order]]
-    alike = count[in_order] - 1
-    names = stays["name"].to_list()
-    for at in np.flatnonzero(alike):
-        names[at] = f"{names[at]} (+{alike[at]} equal)"
-    return stays.hstack([pl.Series("alike", alike), pl.Series("stack", names, dtype=pl.String)])
 
 
 def _placed(rows: pl.DataFrame, across: Axis) -> pl.DataFrame:

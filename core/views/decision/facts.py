@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from core.analysis.status import CHANCES
 from core.analysis.workspace.beside import ENDS, limit_words, measure_of
 from core.analysis.workspace.clusters import one_known
 from core.analysis.workspace.comparable import MANY_HOLES
@@ -17,9 +18,9 @@ from core.analysis.workspace.people import unused
 from core.analysis.workspace.scope import Quality
 from core.analysis.workspace.unanswerable import without_answer
 from core.analysis.workspace.view import View
-from core.decide.axes import BESIDE, LATENCY, Axis
+from core.decide.axes import BESIDE
 from core.decide.near import Turn, turns
-from core.decide.pareto import frontier, frontier_2d, frontier_rows
+from core.decide.pareto import frontier_rows
 from core.decide.rules import Decision
 from core.decide.selection import Alternative, Assessment, Price
 from core.decide.ties import Paired
@@ -39,15 +40,21 @@ from core.views.golden.value import NEAR, to_judge
 
 FEW_QUERIES = 30
 """Below this a difference between stacks of the usual size cannot be shown; said as a warning."""
+
 PROTOCOL_QUERIES = 50  # What the CLQ paper's own protocol takes (§3.1)
+
 SURE = 0.9
 """Share of the resamples in which the chosen stack must meet the limits for nothing to be said."""
+
 AVERAGES = "no interval"
+
 ONE_PLACE = "one place known"
+
 ONE_KNOWN = (
     "One place is known per question, the one that it was made from: others that answer it count as misses. "
     "Confirm the choice with real questions."
 )
+
 NUMBERS = (
     "quality",
     "quality_low",
@@ -72,8 +79,6 @@ NUMBERS = (
     "cost_per",
     "correct",
 )
-CHANCES = ("p_frontier", "p_sla", "p_feasible", "p_best", "p_again")
-
 
 MEANWHILE = "Until then the limits, cost and speed decide between stacks that tie."
 
@@ -407,62 +412,6 @@ def _asked(table: pl.DataFrame, asked: View) -> dict[str, object]:
         "frontier": "weak" if asked.weak else "usual",
         **dict(zip(text.UNIT, limits.costs_said.said, strict=True)),
     }
-
-
-STATUSES = ("chosen", "runner-up", "frontier", "within the limits", "excluded")
-
-
-def marked(
-    table: pl.DataFrame, decision: Decision, across: Axis = LATENCY, *, weak: bool = False
-) -> pl.DataFrame:
-    """Return the stack table with what became of every stack."""
-    merit = decision.quality.merit(decision.quality.read(table))
-    line = np.zeros(table.height, dtype=np.bool_)
-    line[frontier_2d(np.where(decision.feasible, across.read(table), np.nan), merit)] = True
-    on = frontier(table, decision, weak=weak)
-    place = np.where(decision.feasible, np.where(on, 2, 3), 4)
-    for at, rank in ((decision.runner_up, 1), (decision.chosen, 0)):
-        if at is not None:
-            place[at] = rank
-    excluded = decision.excluded()
-    reason = np.full(table.height, excluded.height)  # behind the last: none
-    reason[excluded["row"].to_numpy()] = np.arange(excluded.height)
-    return table.with_row_index("row").hstack(
-        [
-            pl.Series("feasible", decision.feasible),
-            pl.Series("line", line),
-            pl.Series("frontier", on),
-            pl.Series("status", place.astype(np.uint8)).cat.to(pl.Enum(STATUSES)),
-            excluded["reason"].extend_constant(None, 1).gather(reason),
-        ]
-    )
-
-
-def ordered(rows: pl.DataFrame, decision: Decision) -> pl.DataFrame:
-    """Return rows of `marked` by status, the best quality first."""
-    return rows.sort(
-        ["status", "quality"],
-        descending=[False, decision.quality.higher_is_better],
-        nulls_last=True,
-        maintain_order=True,
-    )
-
-
-def status_rows(table: pl.DataFrame, decision: Decision, *, weak: bool = False) -> pl.DataFrame:
-    """Return the stack table as a list of what became of every stack, the chosen one first.
-
-    Args:
-        weak: Whether the frontier takes the paper's form.
-
-    Returns:
-        status (one of `STATUSES`), run_id, stack, quality, latency_ms, cost with least and missing, reason
-        (why excluded), and the chances where the table has them.
-    """
-    shown = [name for name in CHANCES if name in table.columns]
-    numbers = ("quality", "latency_ms", "cost", "cost_least", "cost_missing")
-    return ordered(marked(table, decision, weak=weak), decision).select(
-        pl.col("status").cast(pl.String), "run_id", pl.col("name").alias("stack"), *numbers, *shown, "reason"
-    )
 
 
 def _turn(table: pl.DataFrame, turn: Turn) -> dict[str, object]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,11 +16,15 @@ from core.decide.axes import COST, LATENCY, QUALITY, Axis, Floats, axes
 from core.number_format import MOST_DOLLARS, CostUnit, dollars_per_1k
 from core.tables import remembered
 from core.views.text import cost_unit
+from core.views.theme import logarithmic
 
 NO_LIMIT = "no limit"
+
 LARGEST = MOST_DOLLARS
 """No limit lies beyond it."""
+
 _STEPS = 200
+
 _FINEST = 0.01
 """Step of a share, and of a quality that counts."""
 
@@ -142,13 +146,6 @@ def _limit(
         factor=axis.factor,
         money=axis.key == COST.key,
     )
-
-
-def logarithmic(numbers: Floats | Sequence[float]) -> bool:
-    """Tell whether an axis of these numbers is logarithmic: all above 0 and over more than a decade."""
-    known = np.asarray(numbers, dtype=np.float64)
-    known = known[~np.isnan(known)]
-    return bool(len(known) and known.min() > 0 and known.max() > 10 * known.min())
 
 
 def _around(numbers: Floats, *, counts: bool) -> tuple[float, float]:

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from core.decide.axes import LATENCY, Axis, floats
 from core.decide.rules import Constraints, Decision
 from core.views import text, theme
-from core.views.decision.limits import logarithmic
 from core.views.decision.marks import PLACED_AXIS
 from core.views.decision.parallel import ticks_of
+from core.views.theme import logarithmic
 
 OVER = "over-"
 """How the meta of a trace begins that holds for these limits only: frontier, whiskers, rings."""

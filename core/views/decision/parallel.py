@@ -13,7 +13,7 @@ from core.decide.axes import BESIDE
 from core.decide.rules import Decision
 from core.views import text, theme
 from core.views.columns import COLUMNS
-from core.views.decision.limits import logarithmic
+from core.views.theme import logarithmic
 
 EXCLUDED, WITHIN, FRONTIER = "excluded", "within the limits", "frontier"
 SELECTED, CHOSEN = "selected", "chosen"

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from core.analysis.cache import keep
+from core.analysis.identical import identical, kept, merged
 from core.analysis.stack_cost import recorded
 from core.analysis.workspace.beside import ENDS
 from core.analysis.workspace.clusters import one_known
@@ -21,7 +22,7 @@ from core.views.ask import Ask
 from core.views.blocks import Answer, Block, Blocks, Cards, Chart, Control, Fold, Table, Text, Way, section
 from core.views.columns import COLUMNS, Column, Columns
 from core.views.decision import words
-from core.views.decision.chart import ParetoView, identical, kept, merged, pareto
+from core.views.decision.chart import ParetoView, pareto
 from core.views.decision.facts import caveats
 from core.views.decision.marks import COLOURS, SIZES
 from core.views.decision.near import (

@@ -12,8 +12,8 @@ import polars as pl
 from core.stats.latency import TOTAL, Generation
 from core.tables import FIRST_TOKEN, GENERATE
 from core.views import text, theme
-from core.views.decision.limits import logarithmic
 from core.views.latency.data import shown_stages
+from core.views.theme import logarithmic
 
 Shape = Literal["ECDF", "box"]
 _PATTERNS = ("", "/", "\\", ".", "x", "-", "|", "+")

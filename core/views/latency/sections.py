@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from core.analysis.cache import keep
+from core.analysis.depth import latency_by_depth
 from core.analysis.workspace.latencies import modelled_ms
 from core.analysis.workspace.scope import Latency
 from core.analysis.workspace.view import View
@@ -19,7 +20,6 @@ from core.views.columns import COLUMNS
 from core.views.latency import charts, data, indexes
 from core.views.latency.data import PERCENTILES
 from core.views.latency.index_loss import index_loss, losses
-from core.views.what_if.deeper import latency_by_depth
 
 SHAPES = "ECDF: share of the queries answered within so many ms. box: quartiles, whiskers, outliers."
 MEDIANS = "Medians of the stages over queries; they need not add up to the median of the whole."

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
+from core.analysis.prompt_tokens import tokens_sent
 from core.analysis.workspace.answers import TRIAL
 from core.analysis.workspace.clusters import EACH, Groups, groups
 from core.analysis.workspace.scope import Scope
@@ -18,7 +19,6 @@ from core.readers.curves import CURVE, POINT, depths, gains, points, slices
 from core.readers.depth import DELTA, EPSILON, PLATEAU
 from core.stats.intervals import Alike
 from core.store import Snapshot
-from core.views.curves.cuts import tokens_sent
 
 USUAL = ("f1", "exact_match", "correctness", "similarity", "substring", "rougeL")
 """Scorers that come first, in this order, where a workspace has them."""

@@ -9,31 +9,17 @@ import polars as pl
 
 from core.analysis.families import without_depth
 from core.analysis.workspace.gaps import UNTESTED
-from core.analysis.workspace.latencies import latencies
 from core.analysis.workspace.pools import stack_of
 from core.analysis.workspace.samples import joint_sample
 from core.analysis.workspace.scope import Latency, Quality, Scope
-from core.analysis.workspace.stacks import runs_in
 from core.decide.axes import quality_axis
-from core.decide.marginal import GAIN, marginal, reranker_scaling
-from core.decide.ties import JITTER_MS
+from core.decide.marginal import GAIN, marginal
 from core.stats.intervals import Sample, paired_rows
 from core.stats.significance import Setup, bounds
 from core.store import Snapshot
 from core.views import text
 
 _DEPTH = r",? K = \d+"
-
-
-def latency_by_depth(snapshot: Snapshot, scope: Scope, *, jitter_ms: float = JITTER_MS) -> pl.DataFrame:
-    """Give reranker medians against K, fitted per reranker and embedder, with the depths that leave the line.
-
-    Returns:
-        As `core.decide.marginal.reranker_scaling`.
-    """
-    runs = runs_in(snapshot, scope)
-    took = latencies(snapshot, runs, Latency("p50", "rerank")).select("run_id", "latency_ms")
-    return reranker_scaling(runs.join(took, on="run_id"), jitter_ms=jitter_ms)
 
 
 def steps(

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import polars as pl
 
+from core.analysis.depth import latency_by_depth
 from core.analysis.families import Known, Option
 from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.comparable import machine
@@ -23,7 +24,6 @@ from core.records import Basis
 from core.stats.intervals import Labels
 from core.stats.latency import TOTAL, per_query
 from core.store import Snapshot
-from core.views.what_if.deeper import latency_by_depth
 
 RERANK = "rerank"
 

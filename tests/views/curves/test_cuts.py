@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from core.analysis.prompt_tokens import tokens_sent, vocabulary
 from core.analysis.workspace.scope import Quality, Scope
 from core.analysis.workspace.stacks import runs_in
 from core.pipeline.ranking.cut import CUTS, keep
@@ -15,18 +16,7 @@ from core.store import Snapshot, Store
 from core.views import theme
 from core.views.curves import page as curves
 from core.views.curves.cut_grid import printed, relatives
-from core.views.curves.cuts import (
-    TUNED,
-    Cuts,
-    Listed,
-    answer,
-    cuts,
-    figure,
-    for_all,
-    tokens_sent,
-    tuned,
-    vocabulary,
-)
+from core.views.curves.cuts import TUNED, Cuts, Listed, answer, cuts, figure, for_all, tuned
 from tests.stores import Lab
 from tests.views.made import AT_10, BOOK, DEMO, LAB
 

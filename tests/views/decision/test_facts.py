@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from core.analysis.status import status_rows
 from core.analysis.workspace.samples import joint_sample
 from core.analysis.workspace.scope import Latency, Quality, Scope
 from core.analysis.workspace.view import View
@@ -12,7 +13,7 @@ from core.errors import UnknownNameError
 from core.report.data import verdict
 from core.stats.intervals import SEED
 from core.views.confidence.hold import CHANCES, shares
-from core.views.decision.facts import frontier_rows, record, status_rows, unanswerable, warnings
+from core.views.decision.facts import frontier_rows, record, unanswerable, warnings
 from tests.stores import Lab
 from tests.views.made import AT_10, BOOK, LAB, asking, stacks
 

@@ -4,7 +4,8 @@ import polars as pl
 import pytest
 
 from core.analysis.workspace.scope import Latency, Quality
-from core.views.decision.limits import LARGEST, limits, logarithmic
+from core.views.decision.limits import LARGEST, limits
+from core.views.theme import logarithmic
 from tests.views.made import AT_10, stacks
 
 

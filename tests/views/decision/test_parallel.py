@@ -4,9 +4,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from core.analysis.status import marked, ordered
 from core.decide.rules import Constraints, decide
 from core.views.decision import parallel
-from core.views.decision.facts import marked, ordered
 from tests.stores import HOSTILE
 from tests.views.made import AT_10, stacks
 

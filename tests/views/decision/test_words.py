@@ -2,11 +2,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from core.analysis.status import marked
 from core.analysis.workspace.scope import Latency, Quality
 from core.decide.axes import COST, LATENCY
 from core.decide.joint import JointSample
 from core.decide.rules import Constraints, decide
-from core.views.decision.facts import marked
 from core.views.decision.words import (
     answer,
     cards,

@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from core.analysis.depth import latency_by_depth
 from core.analysis.workspace.scope import Latency
 from core.decide.rules import Constraints, decide
 from core.records import Batch, Origin
@@ -22,7 +23,6 @@ from core.views.latency.data import (
     timed_answers,
     usual,
 )
-from core.views.what_if.deeper import latency_by_depth
 from tests.stores import Lab
 from tests.views.made import DEMO, LAB, PAPER, table
 

@@ -3,9 +3,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.analysis.depth import latency_by_depth
 from core.analysis.workspace.scope import Latency, Quality
 from core.store import Store
-from core.views.what_if.deeper import latency_by_depth, steps
+from core.views.what_if.deeper import steps
 from tests.stores import Lab
 from tests.views.made import LAB, PAPER, table
 

@@ -1,0 +1,67 @@
+"""What became of every stack: chosen, runner-up, on the frontier, within the limits, or why excluded."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from core.decide.axes import LATENCY, Axis
+from core.decide.pareto import frontier, frontier_2d
+from core.decide.rules import Decision
+
+CHANCES = ("p_frontier", "p_sla", "p_feasible", "p_best", "p_again")
+
+STATUSES = ("chosen", "runner-up", "frontier", "within the limits", "excluded")
+
+
+def marked(
+    table: pl.DataFrame, decision: Decision, across: Axis = LATENCY, *, weak: bool = False
+) -> pl.DataFrame:
+    """Return the stack table with what became of every stack."""
+    merit = decision.quality.merit(decision.quality.read(table))
+    line = np.zeros(table.height, dtype=np.bool_)
+    line[frontier_2d(np.where(decision.feasible, across.read(table), np.nan), merit)] = True
+    on = frontier(table, decision, weak=weak)
+    place = np.where(decision.feasible, np.where(on, 2, 3), 4)
+    for at, rank in ((decision.runner_up, 1), (decision.chosen, 0)):
+        if at is not None:
+            place[at] = rank
+    excluded = decision.excluded()
+    reason = np.full(table.height, excluded.height)  # behind the last: none
+    reason[excluded["row"].to_numpy()] = np.arange(excluded.height)
+    return table.with_row_index("row").hstack(
+        [
+            pl.Series("feasible", decision.feasible),
+            pl.Series("line", line),
+            pl.Series("frontier", on),
+            pl.Series("status", place.astype(np.uint8)).cat.to(pl.Enum(STATUSES)),
+            excluded["reason"].extend_constant(None, 1).gather(reason),
+        ]
+    )
+
+
+def ordered(rows: pl.DataFrame, decision: Decision) -> pl.DataFrame:
+    """Return rows of `marked` by status, the best quality first."""
+    return rows.sort(
+        ["status", "quality"],
+        descending=[False, decision.quality.higher_is_better],
+        nulls_last=True,
+        maintain_order=True,
+    )
+
+
+def status_rows(table: pl.DataFrame, decision: Decision, *, weak: bool = False) -> pl.DataFrame:
+    """Return the stack table as a list of what became of every stack, the chosen one first.
+
+    Args:
+        weak: Whether the frontier takes the paper's form.
+
+    Returns:
+        status (one of `STATUSES`), run_id, stack, quality, latency_ms, cost with least and missing, reason
+        (why excluded), and the chances where the table has them.
+    """
+    shown = [name for name in CHANCES if name in table.columns]
+    numbers = ("quality", "latency_ms", "cost", "cost_least", "cost_missing")
+    return ordered(marked(table, decision, weak=weak), decision).select(
+        pl.col("status").cast(pl.String), "run_id", pl.col("name").alias("stack"), *numbers, *shown, "reason"
+    )
