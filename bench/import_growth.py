@@ -17,7 +17,7 @@ from typing import Any
 from bench.import_speed import row
 from core.importers import Options, load
 from core.store import Store
-from core.views.add.imports import bring
+from core.work.imports.imports import bring
 
 SIZES = (4_000, 8_000, 16_000)
 SUBSETS, TASKS = 10, 100

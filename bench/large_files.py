@@ -22,7 +22,7 @@ import resource, sys
 from pathlib import Path
 from core.importers import load
 from core.store import Store
-from core.views.add.imports import bring
+from core.work.imports.imports import bring
 made = load([sys.argv[1]])
 bring(Store(Path(sys.argv[2])), made, "")
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, made.taken["rankings"])

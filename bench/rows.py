@@ -33,7 +33,7 @@ from core.importers import Options
 from core.paths import PRICES
 from core.prices import DEFAULT_BOOK, load_books
 from core.store import Snapshot, Store
-from core.views.add.imports import bring, read_into
+from core.work.imports.imports import bring, read_into
 
 SMALLEST, ROWS = 2_000_000, 20_000_000
 QUERIES, DEPTH, OFFERED, JUDGED, CORPUS = 1_000, 1_000, 2_000, 150, 5_000_000

@@ -8,11 +8,11 @@ from core.ui import cache, door, show
 from core.ui.add import files, large, target
 from core.ui.pages import pick_section
 from core.ui.view import end
-from core.views.add import imports, words
-from core.views.add import imports as known
-from core.views.add.imports import Plan
 from core.views.pages import PAGES
 from core.views.text import count, plain
+from core.work.imports import imports, words
+from core.work.imports import imports as known
+from core.work.imports.imports import Plan
 
 
 def results() -> None:

@@ -5,12 +5,12 @@ from core.diagnostics.names.bundles import LANGUAGES
 from core.store import Snapshot
 from core.ui import door, work
 from core.ui.draw import draw_page
-from core.views.diagnostics import landing
 from core.views.diagnostics.names import spoken
 from core.views.diagnostics.sections import figures
-from core.views.run.paid import embedders
-from core.views.run.works import NAMES
 from core.views.text import plain
+from core.work import names as landing
+from core.work.kinds import NAMES
+from core.work.paid import embedders
 
 
 def measuring(view: View) -> None:

@@ -24,11 +24,13 @@ from core.ui.sections.readers_ask import ask, reader_fields
 from core.ui.view import chosen_here, find_place, here
 from core.ui.workspace import go_to_workspace
 from core.views.pages import PAGES
-from core.views.run import form as asked
-from core.views.run import plan as plan_words
-from core.views.run.form import AXES, LEVELS, Form, Ran
-from core.views.run.paid import line_rows
-from core.views.run.plan import (
+from core.views.text import count, plain
+from core.work.kinds import EVALUATION
+from core.work.paid import line_rows
+from core.work.sweep import form as asked
+from core.work.sweep import plan as plan_words
+from core.work.sweep.form import AXES, LEVELS, Form, Ran
+from core.work.sweep.plan import (
     dollars,
     scale_rows,
     search_rows,
@@ -37,9 +39,7 @@ from core.views.run.plan import (
     stack_rows,
     time_and_memory,
 )
-from core.views.run.work import Known
-from core.views.run.works import EVALUATION
-from core.views.text import count, plain
+from core.work.work import Known
 
 SCALE = {
     "index": show.text_column("index", width=150),

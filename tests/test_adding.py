@@ -45,7 +45,7 @@ def test_a_measure_is_its_family_a_line_of_the_registry_its_example_and_its_case
     family = {path for path in sources("core") if path.startswith("core/metrics/")}
     example = {"core/views/measures/worked.py"}
     foretelling = {"core/views/measures/outcome.py"}
-    planning = {"core/views/golden/spread.py"}
+    planning = {"core/analysis/spread.py"}
     gaining = {"core/views/readers/crossed.py"}  # What a reader gains is held against recall.
     declared = naming(rf'(MeasureInfo\(\s*|\bname=)"{re.escape(name)}"', "core/metrics")
     assert len(declared) == 1
@@ -65,7 +65,7 @@ def test_a_page_is_its_entry_its_views_and_its_tests(name):
     assert not {
         path for path, text in texts.items() if re.search(rf"pages/{name}\.py|['\"]{name}['\"]", text)
     }
-    views = ROOT / "core" / "views" / name
+    views = ROOT / "core" / {"add": "work/imports"}.get(name, f"views/{name}")
     assert (views / "__init__.py").is_file() or views.with_suffix(".py").is_file()
     assert naming(rf"['\"/]{name}\b", "tests")
 

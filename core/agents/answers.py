@@ -163,8 +163,8 @@ class Answers:
     def plan(self, spec: str) -> Small:
         """Return what a specification would run, call and cost; spends and writes nothing."""
         with loading():
-            from core.views.run.paid import bill  # noqa: PLC0415
-            from core.views.run.plan import dollars, size_of, time_and_memory  # noqa: PLC0415
+            from core.work.paid import bill  # noqa: PLC0415
+            from core.work.sweep.plan import dollars, size_of, time_and_memory  # noqa: PLC0415
 
         _, planned = self.planned(spec)
         own = bill(planned)
@@ -188,7 +188,7 @@ class Answers:
             from core.pipeline.sweep import load  # noqa: PLC0415
             from core.pipeline.sweep.plan import plan  # noqa: PLC0415
             from core.readers.plan import with_readers  # noqa: PLC0415
-            from core.views.run import into  # noqa: PLC0415
+            from core.work.sweep import into  # noqa: PLC0415
 
         if len(spec) > _LONGEST:
             raise InputError(f"A specification of {len(spec):,} characters.", do=f"At most {_LONGEST:,}.")
@@ -199,7 +199,7 @@ class Answers:
 
     def formats(self, name: str | None) -> Small:
         """Return what can be imported, or everything about one format."""
-        from core.views.add.imports import described, format_table  # noqa: PLC0415
+        from core.work.imports.imports import described, format_table  # noqa: PLC0415
 
         rows = format_table()
         if name is None:

@@ -28,10 +28,10 @@ from core.pipeline.sweep.plan import plan
 from core.prices import load_books, own_folder
 from core.readers.plan import with_readers
 from core.store import Store
-from core.views.run import into
-from core.views.run.bar import progressing
-from core.views.run.own import OwnForm, specification
-from core.views.run.works import EVALUATION
+from core.work.bar import progressing
+from core.work.kinds import EVALUATION
+from core.work.sweep import into
+from core.work.sweep.own import OwnForm, specification
 
 _PLAIN = re.compile(r"[A-Za-z_]\w*")
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from core.importers import Row
     from core.pipeline.own.config import Match
     from core.prices import PriceBook
-    from core.views.add.background import Choice
-    from core.views.add.matching import Unmatched
+    from core.work.imports.background import Choice
+    from core.work.imports.matching import Unmatched
 
 PathLike = str | os.PathLike[str]
 _SPACES = (
@@ -139,7 +139,7 @@ class Results(Shown):
         """
         from core.api.frames import offered  # noqa: PLC0415
         from core.importers.meaning import mapped  # noqa: PLC0415
-        from core.views.add.imports import bring, collection_of, knowing, read_into, report  # noqa: PLC0415
+        from core.work.imports.imports import bring, collection_of, knowing, read_into, report  # noqa: PLC0415
 
         snapshot = self.store.read()
         options = knowing(

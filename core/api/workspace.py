@@ -226,7 +226,7 @@ class Workspace(Shown):
             limit: How many questions are asked; None = all.
             repeats: How often each is asked.
             quiet: Whether no bar shows how far it is.
-            more: Further fields of `core.views.run.own.OwnForm`, such as python, path, preset, timeout_s.
+            more: Further fields of `core.work.sweep.own.OwnForm`, such as python, path, preset, timeout_s.
 
         Raises:
             InputError: If it, or the collection, cannot be used.

@@ -23,14 +23,14 @@ from core.cli.runs.paid import add_resume, execute
 from core.errors import InputError
 from core.prices import DEFAULT_BOOK, PriceBook
 from core.records import JsonMap
-from core.views.diagnostics import landing
-from core.views.run.paid import line_rows
+from core.work import names as landing
+from core.work.paid import line_rows
 
 if TYPE_CHECKING:
     from core.diagnostics.names.job import NamesJob, NamesPlan
     from core.diagnostics.names.margins import Question
     from core.pipeline.evaluate.session import Result
-    from core.views.run.work import Work
+    from core.work.work import Work
 
 
 app = typer.Typer(
@@ -111,7 +111,7 @@ def _show_plan(plan: NamesPlan, form: Format) -> None:
 
 
 def _work() -> Work[NamesJob, NamesPlan, Result]:
-    from core.views.run.works import NAMES  # noqa: PLC0415
+    from core.work.kinds import NAMES  # noqa: PLC0415
 
     return NAMES
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # the engines take a second to load, which no other command s
     from core.golden.job import GoldenJob
     from core.golden.plan import GoldenPlan
     from core.pipeline.evaluate.session import Result
-    from core.views.run.work import Work
+    from core.work.work import Work
 
 
 _JUDGE = "gpt-4o-mini"
@@ -96,7 +96,7 @@ _SHOWN = ("golden_set_id", "collection_id", "name", "judge", "queries", "judgeme
 
 
 def _work() -> Work[GoldenJob, GoldenPlan, Result]:
-    from core.views.run.works import GOLDEN  # noqa: PLC0415
+    from core.work.kinds import GOLDEN  # noqa: PLC0415
 
     return GOLDEN
 

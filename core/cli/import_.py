@@ -30,8 +30,8 @@ from core.importers.runs import patterns
 from core.jobs import State, Status, Tracker, asked_to_stop
 from core.pipeline.own.config import Match
 from core.store import Snapshot
-from core.views.add.background import ChangedError, Choice, as_sentence, offers
-from core.views.add.imports import (
+from core.work.imports.background import ChangedError, Choice, as_sentence, offers
+from core.work.imports.imports import (
     REPORT,
     bring,
     came,
@@ -43,8 +43,8 @@ from core.views.add.imports import (
     read_into,
     report,
 )
-from core.views.add.matching import Unmatched, UnmatchedError, matches, refused, suggested
-from core.views.add.words import summary
+from core.work.imports.matching import Unmatched, UnmatchedError, matches, refused, suggested
+from core.work.imports.words import summary
 
 
 class InFile:

@@ -15,15 +15,15 @@ from core.cli.context import BudgetOption, DryRunOption, Format, FormatOption, Y
 from core.cli.runs import agreed, coded, warn
 from core.cli.runs.paid import execute
 from core.importers.read.text import shown
-from core.views.golden import asking
-from core.views.run.paid import bill, line_rows
+from core.work import questions as asking
+from core.work.paid import bill, line_rows
 
 if TYPE_CHECKING:  # the engines take a second to load, which no other command should wait for
     from core.golden.questions.job import QuestionsJob
     from core.golden.questions.planned import QuestionsPlan
     from core.golden.questions.spec import QuestionsSpec
     from core.pipeline.evaluate.session import Result
-    from core.views.run.work import Work
+    from core.work.work import Work
 
 RESUME = "Go on with a set of questions where it stopped; nothing is paid twice."
 STATUS = "List the sets of questions that were begun, newest first."
@@ -32,7 +32,7 @@ _CELL = 300
 
 def work() -> Work[QuestionsJob, QuestionsPlan, Result]:
     """Load the engines."""
-    from core.views.run.works import QUESTIONS  # noqa: PLC0415
+    from core.work.kinds import QUESTIONS  # noqa: PLC0415
 
     return QUESTIONS
 

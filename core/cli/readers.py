@@ -14,15 +14,15 @@ from core.cli.context import CollectionOption, Format, FormatOption, RunsOption,
 from core.cli.runs.paid import add_commands
 from core.errors import InputError, UnknownNameError
 from core.store import Snapshot
-from core.views.readers import landing
 from core.views.readers.data import NO_SCORES, Need
 from core.views.readers.scores import published, scored
+from core.work import readers as landing
 
 if TYPE_CHECKING:  # the engines take a second to load, which no other command should wait for
     from core.pipeline.evaluate.session import Result
     from core.readers.job import ReaderJob
     from core.readers.plan import ReaderPlan
-    from core.views.run.work import Work
+    from core.work.work import Work
 
 
 _SCORES = (
@@ -111,7 +111,7 @@ def _judged(snapshot: Snapshot, collection: str, asked: str | None) -> str | Non
 
 
 def _work() -> Work[ReaderJob, ReaderPlan, Result]:
-    from core.views.run.works import READERS  # noqa: PLC0415
+    from core.work.kinds import READERS  # noqa: PLC0415
 
     return READERS
 

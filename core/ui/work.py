@@ -16,9 +16,9 @@ from core.pipeline.sweep.plan import Bill
 from core.pipeline.sweep.problems import Problem, SpecError
 from core.store import Snapshot
 from core.ui import cache, door, show
-from core.views.run import paid
-from core.views.run.work import Known, Work
 from core.views.text import count, plain
+from core.work import paid
+from core.work.work import Known, Work
 
 LINES = {
     "stage": show.text_column("stage"),

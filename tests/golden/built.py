@@ -22,8 +22,8 @@ from core.providers.chat.ask import find_marked
 from core.records import Batch, Collection
 from core.store import Store
 from core.tables import frame
-from core.views.golden import form
-from core.views.run.works import GOLDEN
+from core.work import golden_set as form
+from core.work.kinds import GOLDEN
 from tests import stores
 from tests.vendors import keys_for
 

@@ -9,7 +9,7 @@ import pytest
 from core.analysis.workspace.choices import workspaces
 from core.importers import Options, load
 from core.store import Store
-from core.views.add.imports import bring
+from core.work.imports.imports import bring
 from tests.importers.helpers import read, refusal, rows, up, zipped
 
 

@@ -12,7 +12,7 @@ from core.errors import ClqError
 from core.importers import FORMATS, Options, load
 from core.records import Batch
 from core.store import Store
-from core.views.add.imports import bring
+from core.work.imports.imports import bring
 from tests.importers.fuzzing import CASES, OPTIONS, REAL, chance, mutated, offered, tried
 from tests.importers.helpers import SHARED, needs, refusal, up, zipped
 from tests.importers.odd_files import odd_file

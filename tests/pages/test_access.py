@@ -11,10 +11,10 @@ from core.store import Store
 from core.ui import cache, door
 from core.ui.add import files, large
 from core.ui.door import SETTING
-from core.views.add import background, imports
 from core.views.golden import judges
 from core.views.library import data
-from core.views.run.work import Work
+from core.work.imports import background, imports
+from core.work.work import Work
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import assert_sound, everything
 from tests.stores import Lab

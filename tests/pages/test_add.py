@@ -9,12 +9,12 @@ from streamlit.testing.v1 import AppTest
 
 from core.importers import TEMPLATES, Options, Upload, load
 from core.store import Store
-from core.views.add.imports import bring
+from core.work.imports.imports import bring
 from tests.importers.formats import test_mteb
 from tests.importers.helpers import zipped
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything, rows, stacks, unescaped
-from tests.views.add.test_placing import documents
+from tests.work.imports.test_placing import documents
 
 RUN = b"q1 Q0 p1 1 2.0 mine\nq1 Q0 p2 2 1.0 mine\nq2 Q0 p2 1 2.0 mine\n"
 QRELS = b"q1 0 p1 5\nq1 0 p2 1\nq2 0 p2 4\n"

@@ -7,7 +7,7 @@ import pytest
 from core.golden.spec import GoldenSpec
 from core.pipeline.sweep import parse_as
 from core.store import Store
-from core.views.golden.form import lacks
+from core.work.golden_set import lacks
 from tests.golden import built
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything

@@ -11,7 +11,7 @@ from core.analysis.workspace.stacks import stack_table
 from core.importers import Options, Upload, load
 from core.store import Store
 from core.ui.settings import ALL
-from core.views.add.imports import bring
+from core.work.imports.imports import bring
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import (
     answer,

@@ -9,7 +9,7 @@ import pytest
 from core.errors import ClqError
 from core.importers import Import
 from core.store import Store
-from core.views.add.imports import bring
+from core.work.imports.imports import bring
 from tests.importers.absent import imported, shape, without_each
 from tests.importers.samples import SAMPLES
 from tests.pages.conftest import OpenPage

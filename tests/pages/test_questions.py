@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner
 
 from core.cli.app import app as command
-from core.views.run.form import ASKED_OF, MADE, MAKE
+from core.work.sweep.form import ASKED_OF, MADE, MAKE
 from tests.golden.questions import texts
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything, go, page_of

@@ -12,7 +12,7 @@ from core.pipeline.evaluate.folder import Folder, Status
 from core.pipeline.sweep import load
 from core.pipeline.sweep.fields import Reader
 from core.ui import work
-from core.views.run.work import Known, Work
+from core.work.work import Known, Work
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything
 

@@ -8,7 +8,7 @@ import pytest
 
 from core.importers import Offered, Options, load
 from core.store import Store
-from core.views.add.imports import bring
+from core.work.imports.imports import bring
 from tests import stores
 from tests.importers.helpers import TREC_EVAL, needs, up
 from tests.pages.conftest import OpenPage

@@ -18,8 +18,8 @@ from core.readers.run import ReaderSpec, run_job
 from core.records import Batch, GoldenSet, Origin, Run, Stack
 from core.store import Store
 from core.tables import frame
-from core.views.readers import landing
-from core.views.run.works import READERS
+from core.work import readers as landing
+from core.work.kinds import READERS
 from tests import stores
 from tests.golden import built
 from tests.vendors import keys_for

@@ -19,7 +19,7 @@ from core.pipeline.sweep.read import read_job
 from core.readers.plan import with_readers
 from core.records import Batch
 from core.store import Store
-from core.views.readers import landing
+from core.work import readers as landing
 from tests.readers import asked
 from tests.vendors import Vendors, serve
 

@@ -14,9 +14,9 @@ from core.pipeline.evaluate import Protocol, corpus_of
 from core.pipeline.own.config import OwnStack
 from core.records import Batch, Stack
 from core.store import Store
-from core.views.readers import landing
 from core.views.readers.data import answered, curve_table
 from core.views.readers.scores import scored
+from core.work import readers as landing
 from tests.pipeline.evaluate.helpers import job, run
 from tests.readers import asked
 from tests.views.made import BOOK

@@ -19,7 +19,7 @@ from core.readers.run import ReaderSpec
 from core.readers.scoring import score
 from core.records import Batch, Origin, Run, Stack
 from core.tables import frame
-from core.views.readers.landing import ended
+from core.work.readers import ended
 from tests.readers import asked
 from tests.vendors import Step, Vendors, serve
 

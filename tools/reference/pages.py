@@ -14,11 +14,11 @@ from core.params import show
 from core.paths import ROOT
 from core.prices.calculator import CostInputs
 from core.ui.state import SETTINGS
-from core.views.add.imports import ALWAYS, described
 from core.views.columns import COLUMNS
 from core.views.link import parameter_key
 from core.views.measures.words import better, needs
 from core.views.pages import PAGES
+from core.work.imports.imports import ALWAYS, described
 from tools.reference import commands, house, library, shapes
 from tools.reference.markdown import cell, code, table
 

@@ -16,7 +16,7 @@ from core.cli.base import Context, complain, waiting
 from core.cli.context import Format, emit
 from core.errors import BudgetError
 from core.jobs import State, asked_to_stop
-from core.views.run.bar import progressing
+from core.work.bar import progressing
 
 if TYPE_CHECKING:
     from core.pipeline.evaluate import Job, Outcome, Status
@@ -52,7 +52,7 @@ def warn(problems: Sequence[Problem]) -> None:
 
 def execute(context: Context, job: Job, form: Format, on: str) -> Outcome:
     """Run an evaluation, or what is left of it, into the store, print its runs and return what it came to."""
-    from core.views.run.works import EVALUATION as WORK  # noqa: PLC0415 - with the engines, a second
+    from core.work.kinds import EVALUATION as WORK  # noqa: PLC0415 - with the engines, a second
 
     outcome = carried_out(context, WORK.folder, WORK.kept, partial(WORK.run, context.store(), job), on)
     _report(outcome, job, form)
@@ -108,7 +108,7 @@ def working(kept: str) -> Iterator[tuple[Callable[[Status], None], Callable[[], 
 
 
 def _report(outcome: Outcome, job: Job, form: Format) -> None:
-    from core.views.run import into  # noqa: PLC0415
+    from core.work.sweep import into  # noqa: PLC0415
 
     for words in into.sentences(outcome, job):
         complain(words)

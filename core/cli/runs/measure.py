@@ -20,9 +20,9 @@ from core.errors import InputError, ProviderError, UnknownNameError
 from core.number_format import ms
 from core.pipeline.own.config import Match
 from core.store import Snapshot
-from core.views.run.own import OwnForm, read_params, specification
-from core.views.run.plan import size_of
 from core.views.text import count
+from core.work.sweep.own import OwnForm, read_params, specification
+from core.work.sweep.plan import size_of
 
 
 @runs.coded
@@ -154,7 +154,7 @@ def _try(snapshot: Snapshot, asked: OwnForm, query: str, form: Format) -> None:
     """Ask one query, and say what came back, how it was understood and what it lacks."""
     from core.pipeline.own.trial import try_query  # noqa: PLC0415 - the engines take a second to load
     from core.pipeline.sweep import parse  # noqa: PLC0415
-    from core.views.run.asked import asked_corpus  # noqa: PLC0415
+    from core.work.sweep.asked import asked_corpus  # noqa: PLC0415
 
     own = parse(specification(asked), "toml", name="measure").own[0]
     tried = try_query(own, query, asked_corpus(snapshot, asked.collection))

@@ -13,14 +13,14 @@ import typer
 from core.cli.base import Context, complain
 from core.cli.context import BudgetOption, DryRunOption, Format, FormatOption, SpecArgument, YesOption, emit
 from core.cli.runs import CODES, agreed, carried_out, leave_if_cancelled, warn
-from core.views.run.paid import as_json, line_rows
+from core.work.paid import as_json, line_rows
 
 if TYPE_CHECKING:  # the engines take a second to load, which no other command should wait for
     from core.golden.plan import GoldenPlan
     from core.pipeline.evaluate.session import Result
     from core.pipeline.sweep.problems import Problem
     from core.readers.plan import ReaderPlan
-    from core.views.run.work import Work
+    from core.work.work import Work
 
 J = TypeVar("J")
 P = TypeVar("P", bound="GoldenPlan | ReaderPlan")

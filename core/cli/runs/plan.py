@@ -21,8 +21,8 @@ from core.cli.context import Format, FormatOption, MaybeSpec, emit
 from core.cli.runs import warn, work_of
 from core.errors import InputError, UnknownNameError
 from core.records import JsonMap, Stack, now
-from core.views.run.paid import bill, line_rows
-from core.views.run.plan import dollars, scale_rows, services, size_of, stack_rows, time_and_memory
+from core.work.paid import bill, line_rows
+from core.work.sweep.plan import dollars, scale_rows, services, size_of, stack_rows, time_and_memory
 
 if TYPE_CHECKING:
     from core.pipeline.evaluate import Job
@@ -206,8 +206,8 @@ def find(context: Context, name: str) -> dict[str, Any]:
 
 
 def read(context: Context, spec: SweepSpec, *, to_run: bool) -> tuple[Job, list[Problem]]:
-    """Read what a specification names; see `core.views.run.into.read`."""
-    from core.views.run import into  # noqa: PLC0415
+    """Read what a specification names; see `core.work.sweep.into.read`."""
+    from core.work.sweep import into  # noqa: PLC0415
 
     return into.read(context.store(), context.books(), spec, to_run=to_run)
 

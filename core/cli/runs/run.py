@@ -23,8 +23,8 @@ from core.files import read_json
 from core.jobs import State, Status, Tracker
 from core.prices import PriceBook
 from core.records import Batch
-from core.views.diagnostics import landing
-from core.views.run.plan import search_rows, search_words
+from core.work import names as landing
+from core.work.sweep.plan import search_rows, search_words
 
 OnOption = Annotated[
     str,
@@ -74,7 +74,7 @@ def run(
     from core.pipeline.sweep import load  # noqa: PLC0415
     from core.pipeline.sweep.plan import plan  # noqa: PLC0415
     from core.readers.plan import with_readers  # noqa: PLC0415
-    from core.views.run.into import with_budget  # noqa: PLC0415
+    from core.work.sweep.into import with_budget  # noqa: PLC0415
 
     if (spec is None) == (from_manifest is None):
         raise typer.BadParameter("Name a specification or a --manifest.", param_hint="SPEC")
@@ -115,7 +115,7 @@ def resume(
     """
     context: Context = ctx.obj
     from core.pipeline.evaluate.cluster.nodes import sharing  # noqa: PLC0415 - with the engines, a second
-    from core.views.run.into import with_budget  # noqa: PLC0415
+    from core.work.sweep.into import with_budget  # noqa: PLC0415
 
     with sharing(on):
         job, problems = planning.continued(context, name)
@@ -201,7 +201,7 @@ def _measured(book: PriceBook, tracker: Tracker[Status]) -> tuple[list[Batch], B
     from core.diagnostics.names.job import demo_batch  # noqa: PLC0415 - the engines take a second to load
     from core.pipeline import by_name  # noqa: PLC0415
     from core.pipeline.demo import run_demo  # noqa: PLC0415
-    from core.views.readers.trial import answered  # noqa: PLC0415
+    from core.work.trial import answered  # noqa: PLC0415
 
     batches: list[Batch] = []
     with _bar() as bar:

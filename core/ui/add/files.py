@@ -16,9 +16,9 @@ from core.errors import InputError
 from core.importers import FORMATS, TEMPLATES, Offered, Options, Preview, Row, TableAs, preview
 from core.ui import cache, door
 from core.ui.shell import show_error
-from core.views.add import words
-from core.views.add.words import on_page
 from core.views.text import count, plain, shorten, upright, weight
+from core.work.imports import words
+from core.work.imports.words import on_page
 
 SKIP = "_left_out"
 _ROWS, _VALUES = 8, 4  # Rows shown of a file, and values under the meaning of a column

@@ -16,11 +16,11 @@ from core.ui import cache, door, show
 from core.ui.links import go, link
 from core.ui.view import end
 from core.ui.workspace import go_to_workspace
-from core.views.add import background, imports, words
-from core.views.add.background import Choice, as_sentence, offers
-from core.views.add.matching import Unmatched
-from core.views.add.versions import settle
 from core.views.text import plain, upright
+from core.work.imports import background, imports, words
+from core.work.imports.background import Choice, as_sentence, offers
+from core.work.imports.matching import Unmatched
+from core.work.imports.versions import settle
 
 _DONE, _LEFT = "_imported", "_imported_left"
 

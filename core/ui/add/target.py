@@ -15,14 +15,14 @@ from core.importers.read.written import SAID, OpenNumbersError, Reading
 from core.pipeline.own.config import Match as By
 from core.ui import cache
 from core.ui.add.files import leave_out
-from core.views.add import imports, words
-from core.views.add.anchored import StoredDocuments
-from core.views.add.imports import Plan, Strange
-from core.views.add.matching import Match
 from core.views.text import plain
+from core.work.imports import imports, words
+from core.work.imports.anchored import StoredDocuments
+from core.work.imports.imports import Plan, Strange
+from core.work.imports.matching import Match
 
 if TYPE_CHECKING:
-    from core.views.add.placing import Placeable
+    from core.work.imports.placing import Placeable
 
 _SLOT, _INTO, _NAMED = "_add_decided", "_into", "_add_named"
 _BY_CONTENT = "by their values"

@@ -19,12 +19,13 @@ from core.pipeline.sweep import load_as
 from core.store import Snapshot
 from core.ui import cache, door, show, work
 from core.ui.links import link
-from core.views.golden import form, refined
-from core.views.golden.form import Form
+from core.views.golden import refined
 from core.views.pages import SECTION
-from core.views.run.work import Known
-from core.views.run.works import GOLDEN
 from core.views.text import plain
+from core.work import golden_set as form
+from core.work.golden_set import Form
+from core.work.kinds import GOLDEN
+from core.work.work import Known
 
 _CURVES = {
     "turn": show.number_column("turn", 0),

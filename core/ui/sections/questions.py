@@ -14,13 +14,13 @@ from core.ui import cache, door, show, work
 from core.ui.links import go
 from core.ui.sections.review import review
 from core.ui.view import chosen_here, here
-from core.views.golden import asking
-from core.views.golden.asking import Form
-from core.views.golden.form import models
-from core.views.run import form as run_form
-from core.views.run.work import Known
-from core.views.run.works import QUESTIONS
 from core.views.text import plain
+from core.work import questions as asking
+from core.work.golden_set import models
+from core.work.kinds import QUESTIONS
+from core.work.questions import Form
+from core.work.sweep import form as run_form
+from core.work.work import Known
 
 _MADE = {
     "question": show.text_column("question", width=320),

@@ -15,14 +15,14 @@ from core.ui import cache, door, show, work
 from core.ui.links import go
 from core.ui.view import Empty, find_place
 from core.ui.workspace import go_to_workspace
-from core.views.golden.form import models
-from core.views.readers import landing as words
 from core.views.readers.data import SENT
-from core.views.run import form as asked
-from core.views.run.form import Form
-from core.views.run.work import Known
-from core.views.run.works import READERS
 from core.views.text import plain
+from core.work import readers as words
+from core.work.golden_set import models
+from core.work.kinds import READERS
+from core.work.sweep import form as asked
+from core.work.sweep.form import Form
+from core.work.work import Known
 
 
 def reader_fields(place: DeltaGenerator, begun: Form, *, key: str) -> Form:

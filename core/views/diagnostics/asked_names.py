@@ -23,8 +23,8 @@ from core.stats.correlation import correlate
 from core.store import Snapshot
 from core.tables import frame, schema
 from core.views import text, theme
-from core.views.diagnostics.landing import diagnosed
 from core.views.diagnostics.noise import QUICK, Gathered, gather, rewritten
+from core.work.names import diagnosed
 
 if TYPE_CHECKING:
     from core.providers.embed import Embedder

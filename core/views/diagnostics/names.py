@@ -23,8 +23,8 @@ from core.paths import PUBLISHED
 from core.store import Snapshot
 from core.tables import schema
 from core.views import theme
-from core.views.diagnostics.landing import diagnosed
 from core.views.text import escape, sample, score, signed
+from core.work.names import diagnosed
 
 _PAPER = PUBLISHED / "clq_diagnostics.csv"
 _OF = ("embedder", "dim", "language")

@@ -17,8 +17,8 @@ from core.pipeline.chunk import Chunked
 from core.records import Batch, GoldenSet
 from core.store import Snapshot, Store
 from core.tables import frame
-from core.views.add.anchored import chunks_of, whole
 from core.views.golden.chunks import whole_of
+from core.work.imports.anchored import chunks_of, whole
 
 _FILLS_IN = ("by value", "holes of stacks")  # Samplings of passages that the golden set lacks
 

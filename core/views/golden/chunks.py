@@ -13,7 +13,7 @@ from core.pipeline.anchors import judged
 from core.records import Batch, GoldenSet, part_id
 from core.store import Snapshot
 from core.tables import TABLES, frame
-from core.views.add.anchored import chunks_of
+from core.work.imports.anchored import chunks_of
 
 _PLACE = ("query_id", "source", "start_char", "end_char")
 

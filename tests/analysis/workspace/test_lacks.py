@@ -14,8 +14,8 @@ from core.analysis.workspace.view import View
 from core.cli.app import app
 from core.importers import Options, Upload, load
 from core.store import Store
-from core.views.add.imports import bring
 from core.views.decision.near import scores_missing
+from core.work.imports.imports import bring
 from tests.views.made import BOOK
 
 BASES = {"a": 0.40, "b": 0.80, "c": 0.50}

@@ -18,8 +18,8 @@ from core.api import open as open_store
 from core.cli.app import app
 from core.importers import Options, Upload, load
 from core.store import Store
-from core.views.add.imports import bring
 from core.views.decision.words import answer
+from core.work.imports.imports import bring
 from tests.stores import Lab
 from tests.views.made import BOOK
 

@@ -20,7 +20,7 @@ from core.importers import Options, Upload, load
 from core.stats.means import mean_interval
 from core.stats.significance import Setup
 from core.store import Snapshot, Store
-from core.views.add.imports import bring
+from core.work.imports.imports import bring
 from tests.stores import Lab
 from tests.views.made import table as stacks_of
 

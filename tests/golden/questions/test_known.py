@@ -15,7 +15,7 @@ from core.golden.questions.planned import plan
 from core.golden.questions.spec import QuestionsSpec
 from core.golden.questions.spread import MEASURED
 from core.pipeline.documents import read_documents
-from core.views.golden.asking import size_of
+from core.work.questions import size_of
 from tests.golden import built
 from tests.golden.questions import texts
 

@@ -24,7 +24,7 @@ from core.golden.questions.spec import QuestionsSpec
 from core.golden.questions.writing import holds
 from core.pipeline.index.terms import Analyzer
 from core.pipeline.sweep import parse_as
-from core.views.golden.asking import Form, specification
+from core.work.questions import Form, specification
 from tests.golden.questions import texts
 
 SHOWN = Quote(

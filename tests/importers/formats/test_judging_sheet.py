@@ -12,10 +12,10 @@ from core.importers.formats.judging_sheet import COLUMNS, SHEET
 from core.importers.read.source import opened
 from core.importers.read.tabular import first_rows
 from core.store import Store
-from core.views.add.imports import bring
 from core.views.golden.judging import Card
 from core.views.golden.sheet import sheet, to_excel
 from core.views.text import to_csv
+from core.work.imports.imports import bring
 from tests.importers.helpers import read, refusal, up
 from tests.stores import HOSTILE, Lab
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.importers import preview
-from core.views.add.words import columns_of, said, stack_columns, words
+from core.work.imports.words import columns_of, said, stack_columns, words
 from tests.importers.helpers import read, refusal, up
 
 QUERIES = [f"q{place}" for place in range(3)]

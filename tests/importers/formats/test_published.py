@@ -13,7 +13,7 @@ from core.prices.cost import cost_per_1k, scope_of, totals
 from core.records import Origin
 from core.store import Store
 from core.tables import TABLES
-from core.views.add.imports import bring
+from core.work.imports.imports import bring
 from tests.importers.helpers import read, refusal, rows, up
 
 CASES = json.loads((Path(__file__).parents[2] / "cases" / "clq.json").read_text(encoding="utf-8"))

@@ -25,7 +25,7 @@ resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 from core.errors import ClqError
 from core.importers.load import load, preview
 from core.store import Store
-from core.views.add.imports import bring
+from core.work.imports.imports import bring
 for path in sys.argv[1:]:
     print(path, flush=True)
     with tempfile.TemporaryDirectory() as folder:

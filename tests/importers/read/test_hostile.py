@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 from core.cli.app import app
 from core.importers import Limits, Options
 from core.store import Store
-from core.views.add import imports
-from core.views.add.imports import bring, plan
 from core.views.text import to_csv
+from core.work.imports import imports
+from core.work.imports.imports import bring, plan
 from tests.importers.formats.test_autorag import project
 from tests.importers.formats.test_excel import book, changed
 from tests.importers.helpers import read, rows, up, zipped

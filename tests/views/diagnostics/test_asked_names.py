@@ -14,8 +14,9 @@ from core.analysis.workspace.choices import workspaces
 from core.analysis.workspace.scope import Quality
 from core.cli.app import app
 from core.store import Store
-from core.views.diagnostics import asked_names, landing
+from core.views.diagnostics import asked_names
 from core.views.diagnostics.names import figures
+from core.work import names as landing
 from tests.stores import Lab
 from tests.views.made import LAB
 

@@ -15,7 +15,8 @@ from core.paths import PRICES
 from core.prices import load_books
 from core.providers.embed import make_embedder
 from core.store import Store
-from core.views.diagnostics import landing, names
+from core.views.diagnostics import names
+from core.work import names as landing
 
 
 def made(queries: int, **more: object):

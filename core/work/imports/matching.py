@@ -1,0 +1,537 @@
+"""How far the ids that an import names are those of the collection that it goes into.
+
+An id of both whose text here is another than there does not mean the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from typing import Literal
+
+import polars as pl
+
+from core.errors import InputError
+from core.importers import Import
+from core.importers.read.text import shown
+from core.importers.rewriting import ADD, STAR, WRITINGS, all_rewritten, in_words
+from core.importers.runs import ID_COLUMNS
+from core.number_format import count
+from core.store import Snapshot
+from core.store.rules import RULES
+from core.tables import TABLES, Frame, Pieces, frame
+
+_SAMPLE = 2_000_000  # Rows of a table larger than memory whose ids are looked at
+_FEW, _TRIED, _LONGEST, _PAIRS = 3, 200, 40, 400  # ids shown; ids tried, how long they are, pairs of cuts
+_MOST, _HALF = 0.95, 0.5  # Shares of ids from which on a stripped pattern, or a collection, fits
+_JUDGED = (
+    0.05  # The same of a pattern where only judged or ranked ids are known: most that is ranked is unjudged
+)
+_COMPARED, _PART, _QUOTED = 10_000, 20, 60  # texts compared; least part of one, characters; of an example
+_BOTH = {"id": pl.String, "ours": pl.String, "theirs": pl.String}
+_BLANKS = re.compile(r"\s+")
+_OWNED = ("rankings", "judgements", "timings", "answers", "answer_scores", "signals", "usage")
+Unmatched = Literal["refuse", "take", "own"]
+"""Handling of runs and judgements that name nothing that their collection has."""
+_NAMES = {"queries": ("query", "queries"), "passages": ("passage", "passages")}
+_AMONG = {"judgements": "are judged in", "rankings": "are ranked in", "signals": "are scored in"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """How many ids of one kind exist in one collection."""
+
+    collection_id: str  # the collection
+    what: str  # "queries" or "passages"
+    among: str  # table that says which ids the collection has: its own, else its judgements or rankings
+    offered: int  # distinct ids that the import names
+    known: int  # how many of them exist, without those that have another text there
+    strangers: tuple[str, ...]  # labels of the runs and golden sets of which not one id exists
+    foreign: tuple[str, ...]  # examples of ids that do not exist
+    held: tuple[str, ...]  # examples of ids that the collection has
+    # Pattern (`core.importers.runs`) with which nearly all exist where none does; or None
+    strip: str | None = None
+    fit: int = 0  # how many exist with that
+    # Whether what says which ids there are comes with the same import, and nothing of it is stored
+    own: bool = False
+    # Rows that were looked at where the import is larger than memory; None = all of them
+    sampled: int | None = None
+    differ: int = 0  # how many exist there with another text
+    compared: int | None = None  # of how many the texts were compared, where there were too many; else None
+    other_text: str = ""  # one that differs, with both texts
+
+    @property
+    def defined(self) -> bool:
+        """Whether the collection itself says which ids it has."""
+        return self.among == self.what
+
+    def __str__(self) -> str:
+        """Return in words: ``222 of 225 queries (98 %) exist in cranfield``."""
+        return f"{self.share} {self.where}{self.alike}"
+
+    @property
+    def where(self) -> str:
+        """Say of those that exist that they do, and where: ``exist in cranfield``."""
+        sample = "" if self.sampled is None else f", in a sample of {self.sampled:,} rows"
+        return f"{_AMONG.get(self.among, 'exist in')} {shown(self.collection_id)}{sample}"
+
+    @property
+    def share(self) -> str:
+        """How many exist: ``222 of 225 queries (98 %)``; of ids with another text ``55 of 80 query ids``."""
+        there, names = self.known + self.differ, _NAMES[self.what]
+        share = f" ({100 * there // self.offered} %)" if self.offered > _FEW else ""
+        names = (f"{names[0]} id", f"{names[0]} ids") if self.differ else names
+        return f"{there:,} of {count(self.offered, *names)}{share}"
+
+    @property
+    def alike(self) -> str:
+        """Say how many have the same text, where some have another: ``, 0 with the same text``."""
+        few = "" if self.compared is None else f" by {self.compared:,} that were compared"
+        return f", {self.known:,} with the same text{few}" if self.differ else ""
+
+    @property
+    def examples(self) -> str:
+        """Ids of both sides, or one with both texts; empty where all exist."""
+        if self.other_text or not self.foreign:
+            return self.other_text
+        ours, theirs = (", ".join(map(shown, ids)) for ids in (self.foreign, self.held))
+        how = (
+            f" Written {in_words(self.strip)}, {self.fit:,} of {self.offered:,} match." if self.strip else ""
+        )
+        return f"The files name {self.what} such as {ours}; the collection has {theirs}.{how}"
+
+
+class UnmatchedError(InputError):
+    """An import names nothing that its collection has, and nobody has said that this is meant.
+
+    Attributes:
+        matches: Those of which this is so.
+    """
+
+    def __init__(self, matched: Sequence[Match], more: Sequence[str] = ()) -> None:
+        who = ", ".join(map(shown, matched[0].strangers[:_FEW]))
+        said = f"{'; '.join(map(str, matched))}: nothing of {who}."
+        super().__init__(" ".join([said, *(match.examples for match in matched)]), do=ways(matched, more))
+        self.matches = tuple(matched)
+
+
+def ways(matched: Sequence[Match], more: Sequence[str] = ()) -> str:
+    """List the ways out of matches that are refused, and more, as options of the command line."""
+    strips = " ".join(f"--strip '{match.what}={match.strip}'" for match in matched if match.strip)
+    return "; or ".join(
+        [
+            "Name the right collection (--collection)",
+            *([f"write the ids as the collection does ({strips})"] if strips else []),
+            *more,
+            "make a collection of its own (--unmatched own)",
+            "take it all the same (--unmatched take).",
+        ]
+    )
+
+
+def matches(snapshot: Snapshot, imported: Import, into: str | None = None) -> tuple[Match, ...]:
+    """Compare the ids that an import names with those of its collections.
+
+    Args:
+        into: A collection that everything is taken to go into; None = those that the import names.
+
+    Returns:
+        One for each collection and kind of id of which something is known; none for a new collection that
+        comes without queries, passages and judgements.
+    """
+    stored = snapshot.collections(parts=True).drop_nulls("part_of").select("collection_id", "part_of")
+    wholes = dict(stored.iter_rows())  # part with the chunks of a collection → that collection
+    wholes |= {
+        collection.collection_id: collection.part_of
+        for collection in imported.collections
+        if collection.part_of
+    }
+    owners = _owners(imported, into, wholes)
+    matched = []
+    for what, column in ID_COLUMNS.items():
+        named, sampled = _named(imported, column)
+        rows = named.join(owners, on="owner")
+        for (name,), some in rows.partition_by("collection", as_dict=True).items():
+            shelf = _Shelf(snapshot, imported, str(name), wholes)
+            if of := shelf.reference(what):
+                matched += _match(
+                    shelf, of, what, some.filter("ranks") if of.own_judgements else some, sampled
+                )
+    # No pattern for queries is of use where not one passage would exist all the same.
+    lost = {
+        match.collection_id for match in matched if match.what == "passages" and not match.known + match.fit
+    }
+    useful = [
+        replace(match, strip=None, fit=0)
+        if match.what == "queries" and match.collection_id in lost
+        else match
+        for match in matched
+    ]
+    return tuple(sorted(useful, key=lambda match: match.collection_id))
+
+
+def refused(matched: Sequence[Match]) -> list[Match]:
+    """Return those of which nothing exists: by the collection's own ids, or else by all that is known.
+
+    Where only judged ids are known, runs may well rank none of them; with a pattern that finds some they are
+    the same ids, written otherwise.
+    """
+    weak = [match for match in matched if not match.defined]
+    foreign = {match.collection_id for match in weak} - {match.collection_id for match in weak if match.known}
+    weak_ones = [match for match in weak if match.collection_id in foreign and not match.known]
+    return [
+        match
+        for match in matched
+        if match.strangers and (match.defined or match.strip is not None or match in weak_ones)
+    ]
+
+
+def fits(matched: Sequence[Match]) -> bool:
+    """Tell whether an import may well belong to a collection: at least half of its ids exist there.
+
+    Of a collection without passages only those that were judged or ranked are known; one of them will do. One
+    that knows no ids at all fits nothing: what the import brings itself says nothing of it.
+    """
+    return any(not match.own for match in matched) and all(
+        match.known >= _HALF * match.offered if match.defined or match.what == "queries" else match.known > 0
+        for match in matched
+    )
+
+
+_MOST_TRIED = 50  # collections, the latest
+
+
+def suggested(snapshot: Snapshot, imported: Import) -> tuple[Match, ...]:
+    """Return, of an import into a new collection, its matches with the stored one that it fits best."""
+    if not belongs_anywhere(imported, frozenset(snapshot.collections()["collection_id"])):
+        return ()
+    tried = [matches(snapshot, imported, name) for name in _latest(snapshot)]
+    fitting = [matched for matched in tried if fits(matched)]
+    return max(fitting, key=lambda matched: sum(match.known / match.offered for match in matched), default=())
+
+
+def _latest(snapshot: Snapshot) -> list[str]:
+    return snapshot.collections()["collection_id"].to_list()[-_MOST_TRIED:]
+
+
+def belongs_anywhere(imported: Import, known: frozenset[str]) -> bool:
+    """Tell whether an import names ids of one collection only, which neither it nor the store defines."""
+    named = {run.collection_id for run in imported.runs} | {
+        golden_set.collection_id for golden_set in imported.golden_sets
+    }
+    return (
+        len(named) == 1
+        and not named & known
+        and not {"queries", "passages", "chunks"} & imported.frames.keys()
+    )
+
+
+def follows(snapshot: Snapshot, imported: Import, workspace: str | None) -> str | None:
+    """Find the stored collection that an import belongs to where nobody named one; None for a new one.
+
+    It is the open workspace where at least half of the ids exist there, or of the ids in use there come with
+    their texts; and for a table of queries alone the only collection that has nearly all of them.
+    """
+    known = frozenset(snapshot.collections()["collection_id"])
+    if workspace and belongs_anywhere(imported, known) and fits(matches(snapshot, imported, workspace)):
+        return workspace
+    if workspace and _are_texts_of(snapshot, imported, workspace, known):
+        return workspace
+    if {"rankings", "judgements", "spans"} & imported.frames.keys() or not belongs_anywhere(imported, known):
+        return None
+    tried = {name: matches(snapshot, imported, name) for name in _latest(snapshot)}
+    whole = [
+        name
+        for name, matched in tried.items()
+        if matched and all(match.known >= _MOST * match.offered for match in matched)
+    ]
+    return whole[0] if len(whole) == 1 else None
+
+
+def _are_texts_of(snapshot: Snapshot, imported: Import, workspace: str, known: frozenset[str]) -> bool:
+    """Tell whether an import has the texts of queries or passages that a collection uses and has none of."""
+    named = {collection.collection_id for collection in imported.collections}
+    if imported.runs or len(named) != 1 or named & known or "chunks" in imported.frames:
+        return False
+    shelf = _Shelf(snapshot, Import(), workspace, {})
+    brought = [what for what in ID_COLUMNS if what in imported.frames]
+    return bool(brought) and all(_is_covered(shelf, imported, what) for what in brought)
+
+
+def _is_covered(shelf: _Shelf, imported: Import, what: str) -> bool:
+    """Tell whether texts come for at least half of the ids in use, of which none has its text."""
+    column, used = ID_COLUMNS[what], shelf.used(what)
+    if used is None or shelf.stored(what):
+        return False
+    ids = shelf.existing(_Reference(used), column, None)
+    rows, _ = _some(imported.frames[what])
+    come = set(rows.select(column).unique().collect().to_series())
+    return bool(ids) and len(come.intersection(ids)) >= _HALF * len(ids)
+
+
+def _owners(imported: Import, into: str | None, wholes: Mapping[str, str]) -> pl.DataFrame:
+    """Return runs and golden sets of an import: owner, label, collection, ranks (whether it is a run)."""
+    named = [(run.run_id, run.label, run.collection_id, True) for run in imported.runs]
+    named += [
+        (golden_set.golden_set_id, golden_set.name, golden_set.collection_id, False)
+        for golden_set in imported.golden_sets
+    ]
+    rows = [(*who, into or wholes.get(name, name), ranks) for *who, name, ranks in named]
+    columns = {"owner": pl.String, "label": pl.String, "collection": pl.String, "ranks": pl.Boolean}
+    return pl.DataFrame(rows, schema=columns, orient="row")
+
+
+def _named(imported: Import, column: str) -> tuple[pl.DataFrame, int | None]:
+    """Return owner and id of everything that runs and golden sets name, each once.
+
+    Rows where they are a sample.
+    """
+    parts, sampled = [pl.DataFrame(schema={"owner": pl.String, "id": pl.String})], None
+    for table in _OWNED:
+        if table not in imported.frames or column not in TABLES[table]:
+            continue
+        rows, some = _some(imported.frames[table])
+        sampled = some if some is not None else sampled
+        named = rows.select(pl.col(RULES[table].owner).alias("owner"), pl.col(column).alias("id"))
+        parts.append(named.drop_nulls().unique().collect())
+    return pl.concat(parts).unique(maintain_order=True), sampled
+
+
+def _some(rows: Frame) -> tuple[pl.LazyFrame, int | None]:
+    """Return the rows, or an even sample of those that are larger than memory and how many that are."""
+    if not isinstance(rows, Pieces):
+        return rows.lazy(), None
+    whole = int(rows.lazy().select(pl.len()).collect().item())
+    if whole <= _SAMPLE:
+        return rows.lazy(), None
+    share = max(1, _SAMPLE // len(rows.frames))
+    some = [head.head(share) for head in rows.frames]
+    return pl.concat(some), sum(head.select(pl.len()).collect().item() for head in some)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reference:
+    """The table that says which ids a collection has; whether all it holds are judgements that come now."""
+
+    table: str
+    own_judgements: bool = False
+
+
+class _Shelf:
+    """Ids known of one collection: those that the store has, and those that the import brings."""
+
+    def __init__(self, snapshot: Snapshot, imported: Import, name: str, wholes: Mapping[str, str]) -> None:
+        self._snapshot, self._made, self.name = snapshot, imported, name
+        self._mine = [name, *(part for part, whole in wholes.items() if whole == name)]
+        stored = snapshot.collections(parts=True)["collection_id"]
+        whole: Mapping[str, list[str]] = {
+            "collection": stored.filter(stored.is_in(self._mine)).to_list(),
+            "golden_set": snapshot.golden_sets(name, parts=True)["golden_set_id"].to_list(),
+            "run": snapshot.runs(name)["run_id"].to_list(),
+        }
+        self._owners = {table: whole[rules.kind] for table, rules in RULES.items()}
+
+    def reference(self, what: str) -> _Reference | None:
+        """Find the collection's own table, else its judgements or rankings, else judgements that come now."""
+        if self.stored(what) or self._brought(what).head(1).collect().height:
+            return _Reference(what)
+        if table := self.used(what):
+            return _Reference(table)
+        return _Reference("judgements", own_judgements=True) if "judgements" in self._made.frames else None
+
+    def used(self, what: str) -> str | None:
+        """Find a table that names ids of a kind that are not the collection's own; None if none does."""
+        tables = (table for table in _AMONG if ID_COLUMNS[what] in TABLES[table])
+        return next((table for table in tables if self.stored(table)), None)
+
+    def _brought(self, table: str) -> pl.LazyFrame:
+        """Return rows of queries or passages that the import has of this collection."""
+        rows = self._made.frames.get(table, frame(table, [])).lazy()
+        return rows.filter(pl.col("collection_id").is_in(self._mine))
+
+    def brings(self, what: str, column: str) -> list[str]:
+        """Return ids of queries or passages that the import has of this collection."""
+        return self._brought(what).select(column).unique().collect().to_series().to_list()
+
+    def stored(self, table: str) -> bool:
+        """Tell whether the store has rows of a table for this collection."""
+        return not self._snapshot.sizes(table).filter(pl.col("id").is_in(self._owners[table])).is_empty()
+
+    def texts(self, what: str, ids: Sequence[str]) -> _Texts:
+        """Return the texts that both the import and the store have of some ids, of many an even sample."""
+        column = ID_COLUMNS[what]
+        if not ({what} & {*self._made.frames, *self._made.texts} and self.stored(what)):
+            return _Texts(what)
+        some = ids if len(ids) <= _COMPARED else ids[:: -(-len(ids) // _COMPARED)]
+        brought = [self._brought(what).select(id=column, ours="text")]
+        if what in self._made.texts:
+            brought.append(self._made.texts[what].lazy().select("id", ours="text"))
+        asked = pl.Series(some, dtype=pl.String).implode()
+        ours = pl.concat(brought).filter(pl.col("id").is_in(asked), pl.col("ours") != "").collect()
+        there = [
+            self._snapshot.queries(owner)
+            if what == "queries"
+            else self._snapshot.passages(owner, ours["id"].to_list())
+            for owner in self._owners[what]
+        ]
+        theirs = pl.concat(rows.select(id=column, theirs="text") for rows in there)
+        pairs = ours.unique("id").join(theirs.filter(pl.col("theirs") != "").unique("id"), on="id").sort("id")
+        return _Texts(what, pairs, None if len(some) == len(ids) else pairs.height)
+
+    def existing(
+        self,
+        of: _Reference,
+        column: str,
+        asked: Sequence[str] | None,
+        most: int = 0,
+        *,
+        stored: bool = False,
+    ) -> list[str]:
+        """Return ids that exist, in the store or in the import; or those of the store alone."""
+        owners = self._owners[of.table]
+        existing = set(self._snapshot.existing(of.table, owners, column, asked, most=most))
+        if stored:
+            return sorted(existing)
+        if of.own_judgements or of.table in ID_COLUMNS:
+            rows = self._made.frames[of.table].lazy() if of.own_judgements else self._brought(of.table)
+            ids = rows.select(column).unique().collect().to_series()
+            existing |= set(ids if asked is None else ids.filter(ids.is_in(list(asked))))
+        return sorted(existing)[: most or None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """Ids of which an import and a collection have texts, with both."""
+
+    what: str  # "queries" or "passages"
+    pairs: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=_BOTH))  # id, ours, theirs
+    compared: int | None = None  # how many were compared, where that is not all
+
+    @property
+    def differ(self) -> set[str]:
+        """The ids whose texts differ; of passages one may be the beginning or a part of the other."""
+        ours, theirs = (_plain(pl.col(side)) for side in ("ours", "theirs"))
+        rows = self.pairs.select("id", ours, theirs).filter(pl.col("ours") != pl.col("theirs"))
+        if self.what == "queries":
+            return set(rows["id"])
+        return {
+            name for name, one, other in rows.iter_rows()
+            if min(len(one), len(other)) < _PART or (one not in other and other not in one)
+        }  # fmt: skip
+
+    def example(self, differ: set[str], collection_id: str) -> str:
+        """Tell of one id what it means on either side."""
+        row = self.pairs.filter(pl.col("id").is_in(sorted(differ)[:1])).row(0, named=True)
+        ours, theirs = (shown(_BLANKS.sub(" ", row[side]), _QUOTED) for side in ("ours", "theirs"))
+        return f"{shown(row['id'])} is “{ours}” in the files, and “{theirs}” in {shown(collection_id)}."
+
+
+def _plain(text: pl.Expr) -> pl.Expr:
+    """Return texts without what is no difference: case, blanks, and marks at the end."""
+    return text.str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars(" .?!…")
+
+
+def _match(shelf: _Shelf, of: _Reference, what: str, rows: pl.DataFrame, sampled: int | None) -> list[Match]:
+    """Return the match of some ids; none where there are no ids."""
+    column = ID_COLUMNS[what]
+    ids = rows["id"].unique().sort()
+    if ids.is_empty():
+        return []
+    found = shelf.existing(of, column, ids.to_list())
+    texts = shelf.texts(what, found)
+    if differ := texts.differ:  # ids that only come now say nothing of a collection that means others by them
+        found = shelf.existing(_Reference(what), column, found, stored=True)
+        if texts.compared is not None and 2 * len(differ) >= texts.compared:
+            differ = set(found)
+    there = pl.Series("there", sorted({*found} - differ), dtype=pl.String)
+    named = [*there, *(shelf.brings(what, column) if differ else ())]  # of a collection that comes, too
+    marked = rows.with_columns(pl.col("id").is_in(named).alias("known"))
+    lost = marked.group_by("owner", "label", maintain_order=True).agg(pl.col("known").any())
+    foreign = ids.filter(~ids.is_in(there.implode())).to_list()
+    least = _MOST if of.table == what else _JUDGED
+    strip = (
+        None
+        if found
+        else (_pattern(shelf, of, column, foreign, least) or _rule(shelf, of, column, foreign, least))
+    )
+    return [
+        Match(
+            collection_id=shelf.name,
+            what=what,
+            among=of.table,
+            offered=len(ids),
+            known=len(there),
+            strangers=tuple(lost.filter(~pl.col("known"))["label"]),
+            foreign=tuple(foreign[:_FEW]),
+            held=tuple(shelf.existing(of, column, None, _FEW)) if foreign else (),
+            strip=strip,
+            fit=len(shelf.existing(of, column, sorted(set(all_rewritten(foreign, strip))))) if strip else 0,
+            own=of.own_judgements or not shelf.stored(of.table),
+            sampled=sampled,
+            differ=len(differ),
+            compared=texts.compared if differ else None,
+            other_text=texts.example(differ, shelf.name) if differ else "",
+        )
+    ]
+
+
+def _even(ids: Sequence[str], least: float) -> Sequence[str]:
+    """Return some ids, evenly: the fewer of them need to exist, the more."""
+    most = int(_TRIED / least)
+    return ids[:: max(1, len(ids) // most)][:most]
+
+
+def _enough(found: int, of: int, least: float) -> bool:
+    return found >= max(least * of, min(of, _FEW))
+
+
+def _pattern(shelf: _Shelf, of: _Reference, column: str, foreign: Sequence[str], least: float) -> str | None:
+    """Find the beginning or end of all foreign ids without which a least share of them exists."""
+    tried = _even(foreign, least)
+    begin, end = _common(foreign), _common([name[::-1] for name in foreign])[::-1]
+    heads, tails = range(1, len(begin) + 1), range(1, len(end) + 1)
+    cuts = {(head, 0) for head in heads} | {(0, tail) for tail in tails}
+    cuts |= {(head, tail) for head in heads for tail in tails} if len(begin) * len(end) < _PAIRS else set()
+    kept = {
+        cut: {name[cut[0] : len(name) - cut[1]] for name in tried} - {""}
+        for cut in cuts
+        if all(len(name) > sum(cut) and not _inside_number(name, *cut) for name in foreign)
+    }
+    asked = sorted(set().union(*kept.values()))
+    there = set(shelf.existing(of, column, asked)) if asked else set()
+    best = max(kept, key=lambda cut: (len(kept[cut] & there), -sum(cut)), default=None)
+    if best is None or not _enough(len(kept[best] & there), len(kept[best]), least):
+        return None
+    head, tail = begin[: best[0]], end[len(end) - best[1] :]
+    return None if STAR in head + tail else f"{head}{STAR}{tail}"
+
+
+def _rule(shelf: _Shelf, of: _Reference, column: str, foreign: Sequence[str], least: float) -> str | None:
+    """Find the rule by which a least share of the foreign ids exists, none of them the same as another."""
+    held = shelf.existing(of, column, None, _TRIED)
+    begin, end = _common(held or [""]), _common([name[::-1] for name in held or [""]])[::-1]
+    added = {f"{ADD}{begin.rstrip('0123456789')}{STAR}", f"{ADD}{begin}{STAR}", f"{ADD}{STAR}{end}"} - {
+        f"{ADD}{STAR}"
+    }
+    padded = {f"pad{len(name)}" for name in held if name.isdecimal() and len(name) < _LONGEST}
+    for rule in (*WRITINGS, *sorted(padded), *sorted(added)):
+        made = all_rewritten(foreign, rule)
+        tried = sorted(_even(made, least))
+        other = len(set(made)) == len(foreign) and made != list(foreign) and rule.count(STAR) < 2
+        if other and _enough(len(shelf.existing(of, column, tried)), len(tried), least):
+            return rule
+    return None
+
+
+def _inside_number(name: str, head: int, tail: int) -> bool:
+    """Tell whether a cut would take digits off a number, which makes another number of it."""
+    ends = [place for place in (head, len(name) - tail) if 0 < place < len(name)]
+    return any(name[place - 1].isdigit() and name[place].isdigit() for place in ends)
+
+
+def _common(ids: Sequence[str]) -> str:
+    """Return the beginning that all texts share."""
+    pairs = zip(min(ids)[:_LONGEST], max(ids), strict=False)
+    return "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

@@ -1,0 +1,197 @@
+"""A set of questions: the form and its specification, what it will take and can show, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from core.analysis.export import StoreShelf
+from core.analysis.spread import spread_of
+from core.number_format import count, score
+from core.store import Snapshot
+from core.tables import schema
+from core.toml_text import toml, toml_text
+from core.work.paid import closing, dollars, fact, listed, now, press
+
+if TYPE_CHECKING:  # the engines take a second to load
+    from core.golden.questions.folder import QuestionSet
+    from core.golden.questions.job import QuestionsJob
+    from core.golden.questions.planned import QuestionsPlan
+    from core.golden.questions.spec import QuestionsSpec
+    from core.pipeline.evaluate import Status
+    from core.pipeline.sweep.problems import Problem
+    from core.prices import PriceBook
+
+RULES: Mapping[str, str] = {
+    "headings": "headings and titles, with what stands below",
+    "known-item": "known-item: words drawn from a stretch of a document",
+    "log": "a log: what people really asked",
+}
+"""Methods that need no model, in words."""
+METHODS = (
+    "Without a model: headings, for what stands below, or words drawn from a stretch of a document; a log "
+    "has what people really asked. A chat model writes them, with a key."
+)
+HEAD = "Questions from documents alone: each comes with the place that answers it."
+GOOD_FOR = (
+    "Good for latency, cost and a first look at quality: headings order stacks much as real questions do, "
+    "known-item queries favour BM25. One place is known for each question, so RR and Success are shown, and "
+    "not what needs several good passages (N-Recall4+, RA-nWG, nDCG). Confirm a choice with real questions."
+)
+OF_LOGS = "Real questions have no known answer yet: run stacks, then judge what they find."
+_LIKE = schema("query_id question type method quote source overlap:float frequency:int64 reason")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """Values of the form's fields."""
+
+    name: str
+    documents: str  # a path, or a stored collection
+    stored: bool = False  # whether it is one
+    method: str = "headings"
+    count: int = 64
+    kinds: Sequence[str] = ("fact",)
+    log: str = ""  # a path, or a stored collection
+    log_stored: bool = False
+    column: str = ""
+    mask: str = ""  # a path
+    names: str = ""
+    twins: bool = False
+    closed_book: bool = True
+    address: str = ""  # of a model that no catalogue has
+    budget: float | None = None
+
+
+def choose(workspace: str) -> str:
+    """Ask for documents, and say of a workspace without texts that it has none; "" = it has some."""
+    lacks = f"{workspace} has no texts of passages. " if workspace else ""
+    return f"{lacks}Choose documents, or type a path."
+
+
+def specification(form: Form) -> str:
+    """Return the form as the text of a specification (TOML)."""
+    by_model = form.method not in RULES
+    head = {
+        "name": form.name,
+        f"collection.{'stored' if form.stored else 'path'}": form.documents,
+        "method": form.method,
+        "count": form.count,
+        "kinds": list(form.kinds) if by_model else None,
+        "closed_book": form.closed_book if by_model else None,
+        "twins": form.twins if by_model else None,
+        "budget_usd": form.budget if by_model else None,
+        f"log.{'stored' if form.log_stored else 'path'}": form.log if form.method == "log" else None,
+        **{f"log.{key}": getattr(form, key) for key in ("column", "mask", "names") if form.method == "log"},
+    }
+    own = {"provider": "openai", "base_url": form.address} if by_model and form.address else {}
+    return toml_text(("", head), (f"models.{toml(form.method)}", own))
+
+
+def read(
+    snapshot: Snapshot, spec: QuestionsSpec, books: Mapping[str, PriceBook], *, to_run: bool
+) -> tuple[QuestionsJob, list[Problem]]:
+    """Read what a specification names, with a store as its shelf."""
+    from core.golden.questions.job import read_job  # noqa: PLC0415 - with the engines, a second
+
+    job, problems = read_job(spec, books, StoreShelf(snapshot), to_run=to_run)
+    return replace(job, spread=spread_of(snapshot, job.collection_id)), problems
+
+
+def headline(known: Sequence[Status]) -> str:
+    """Say how many were made and which are now."""
+    if not known:
+        return HEAD
+    return f"{count(len(known), 'set')} of questions begun; {now(known, 'being made', 'none is under way')}."
+
+
+def size_of(plan: QuestionsPlan) -> str:
+    """Say from what questions are made, and how small a difference they show."""
+    texts = f"{count(plan.stretches, 'stretch', 'stretches')} of {count(plan.sources, 'document')}"
+    all_there_are = ", as many as there are," if plan.count < plan.wanted else ""
+    return f"{count(plan.count, 'question')}{all_there_are} from {texts}, {plan.language}. {shows(plan)}"
+
+
+def shows(plan: QuestionsPlan) -> str:
+    """Say what so many questions tell apart, and how many a finer difference asks for."""
+    told = f"{count(plan.count, 'question')} tell apart stacks that differ by {score(plan.shows)} in RR@10"
+    likely, most = plan.needed
+    upto = f" to {most:,}" if most > likely else ""
+    told += "" if plan.count >= most else f"; for .03 ask {likely:,}{upto}"
+    spread = plan.spread
+    where = (
+        f"{count(spread.stacks, 'different stack')} and {count(spread.questions, 'question')} here"
+        if spread.stacks
+        else "two public collections"
+    )
+    return f"{told} (power 80 %, level 5 %; standard deviation {score(spread.sd)}, of {where})"
+
+
+def costs(plan: QuestionsPlan) -> str:
+    """Say what that costs."""
+    return dollars(plan)
+
+
+def button(plan: QuestionsPlan) -> str:
+    """Name the button: ``Make 64 questions · $0``."""
+    return press(f"Make {count(plan.count, 'question')}", plan, plan.seconds)
+
+
+def ended(status: Status) -> str:
+    """Say how it ended: how many there are, what was thrown out, and whom they favour."""
+    made = status.facts.get("questions")
+    if made is None:
+        return closing(status, "", ())
+    thrown = status.facts.get("thrown_out")
+    remarks = []
+    if isinstance(thrown, Mapping) and thrown:
+        counted = ", ".join(f"{reason} {number}" for reason, number in thrown.items())
+        remarks.append(f"Thrown out: {counted}.")
+    mean = status.facts.get("overlap")
+    if isinstance(mean, float):
+        from core.golden.questions.overlap import favours  # noqa: PLC0415 - with the engines, a second
+
+        remarks.append(f"{favours(mean)}.")
+    if twins := status.facts.get("twins"):
+        remarks.append(f"{count(int(str(twins)), 'twin')} in other words beside it.")
+    return closing(status, count(int(str(made)), "question"), remarks)
+
+
+def table(known: Sequence[tuple[str, Status]]) -> pl.DataFrame:
+    """Return all of them, newest first: name, state, folder, questions, usd, began (UTC), message."""
+    columns = {"folder": fact("folder"), "questions": fact("questions")}
+    return listed(known, columns, questions=pl.Int64())
+
+
+def made_in(status: Status) -> Path | None:
+    """Return the folder of a finished set; None where there is none."""
+    folder = status.facts.get("folder")
+    path = Path(str(folder)) if folder else None
+    return path if path is not None and (path / "set.json").is_file() else None
+
+
+def rows(made: QuestionSet) -> pl.DataFrame:
+    """List every draft of a set with what became of it; reason is empty for what is asked."""
+    from core.golden.questions.overlap import overlap  # noqa: PLC0415 - with the engines, a second
+    from core.pipeline.index.terms import Analyzer  # noqa: PLC0415
+
+    analyzer, method = Analyzer(str(made.about["language"])), str(made.about["method"])
+    listed_rows = [
+        (
+            entry.query_id,
+            entry.draft.text,
+            entry.draft.kind,
+            method,
+            " … ".join(quote.text for quote in entry.draft.quotes),
+            ", ".join(dict.fromkeys(quote.source for quote in entry.draft.quotes)),
+            overlap(entry.draft, analyzer),
+            entry.draft.frequency,
+            entry.reason or None,
+        )
+        for entry in made.entries
+    ]
+    return pl.DataFrame(listed_rows, schema=_LIKE, orient="row")

@@ -1,0 +1,78 @@
+"""An evaluation and the store that it is read from and written to: specification, folder, budget, end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+
+from core.files import read_json
+from core.number_format import count
+from core.pipeline.evaluate import Job, Outcome
+from core.pipeline.evaluate.folder import EVALUATIONS
+from core.pipeline.own.config import OwnStack
+from core.pipeline.own.version import versioned
+from core.pipeline.sweep.model import SweepSpec
+from core.pipeline.sweep.problems import Problem
+from core.prices import PriceBook
+from core.store import Store
+from core.work.kinds import EVALUATION
+from core.work.sweep.own import about_words, fault_words
+from core.work.sweep.plan import search_words
+
+
+def work_of(store: Store) -> Path:
+    """Return the folder of all evaluations whose results go into a store."""
+    return store.path.absolute().parent / EVALUATIONS
+
+
+def read(
+    store: Store, books: Mapping[str, PriceBook], spec: SweepSpec, *, to_run: bool
+) -> tuple[Job, list[Problem]]:
+    """Read what a specification names, stored collections and golden sets included.
+
+    Commands that print the versions of one's own pipelines are run.
+    """
+    stacks = tuple(versioned(stack) if isinstance(stack, OwnStack) else stack for stack in spec.stack)
+    spec = spec.model_copy(update={"stack": stacks})
+    return EVALUATION.read(store.read(), spec, books, to_run=to_run)
+
+
+def with_budget(job: Job, usd: float | None) -> Job:
+    """Return the evaluation with another budget, if one is given."""
+    if usd is None:
+        return job
+    spec = {**job.spec, "budget": {**job.spec.get("budget", {}), "usd": usd}} if job.spec else job.spec
+    return replace(job, budget_usd=usd, spec=spec)
+
+
+def rows(outcome: Outcome) -> pl.DataFrame:
+    """Return the runs of an evaluation: run_id, label (null of those that were there before), status."""
+    new = [(run.run_id, run.label, "new") for run in outcome.runs]
+    known = [(run_id, None, "there before") for run_id in outcome.held]
+    schema = {"run_id": pl.String, "label": pl.String, "status": pl.String}
+    return pl.DataFrame(new + known, schema=schema, orient="row")
+
+
+def sentences(outcome: Outcome, job: Job) -> Iterator[str]:
+    """Say how an evaluation ended: what was paid, how many stacks, and what own pipelines got wrong."""
+    status = outcome.status
+    dollars = f"; ${status.usd:.4f} spent" if status.usd or job.budget_usd is not None else ""
+    lost = f" and up to ${status.usd_lost:.4f} for calls whose answers were lost" if status.usd_lost else ""
+    if status.calls_again:
+        calls = count(status.calls_again, "call")
+        yield f"{calls} whose answers were lost were sent again and may have been paid twice"
+    yield (
+        f"{status.state}: {status.runs_done} of {count(status.runs_total, 'stack')},"
+        f" {len(outcome.runs)} of them now{dollars}{lost} ({outcome.folder.path.name})"
+    )
+    for run in outcome.runs:
+        if own := run.manifest.get("own"):
+            about = about_words(own)
+            for words in ([about] if about else []) + fault_words(own, job.queries.height):
+                yield f"{run.label}: {words}"
+    search = read_json(outcome.folder.search)
+    if search:
+        yield f"search: {search_words(search)}"
