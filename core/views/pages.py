@@ -23,7 +23,7 @@ SECTION = "sec"  # Setting of the address that opens a section of a page
 class Page:
     """A page of the dashboard."""
 
-    name: str  # its address, and the file in pages/ of one that is drawn by hand
+    name: str  # its address, and its file in pages/
     title: str  # its name on screen
     icon: str  # what stands beside its name
     tells: str  # one sentence: what it tells, or does

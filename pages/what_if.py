@@ -1,0 +1,3 @@
+from core.ui.draw import draw_page
+
+draw_page()
