@@ -203,7 +203,7 @@ def signed(value: float, written: Callable[[float], str] = score) -> str:
 def cost_unit(table: pl.DataFrame) -> CostUnit:
     """Return how a table of stacks says its costs: as it says, else as suits them."""
     if table.height and set(UNIT) <= set(table.columns):
-        return CostUnit.of(table.select(UNIT).row(0, named=True))
+        return CostUnit.of({name: table[name][0] for name in UNIT})
     known = [name for name in ("cost", "cost_least") if name in table.columns]
     return CostUnit.among(cost for name in known for cost in table[name])
 

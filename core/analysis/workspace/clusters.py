@@ -22,6 +22,7 @@ from core.records import GROUPS, group_kind
 from core.stats.intervals import CLUSTERS, Floats, Labels, Sample
 from core.store import Snapshot
 from core.store.read.memory import Memory
+from core.tables import remembered
 
 FEW_GROUPS = f"unknown: fewer than {CLUSTERS} groups"
 _GOOD = 4  # The least grade of a passage that answers
@@ -118,6 +119,7 @@ def groups(snapshot: Snapshot, scope: Scope) -> Groups:
     return known[scope.cluster_by]
 
 
+@remembered
 def about_groups(table: pl.DataFrame) -> str:
     """Say of how many groups the queries of a stack table are; empty where each is one by itself."""
     rows = table.drop_nulls("clusters").sort("n", descending=True)

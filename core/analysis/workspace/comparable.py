@@ -10,12 +10,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from core.analysis.workspace.pools import SEARCHED
 from core.analysis.workspace.query_sets import COSTS, QuerySets
+from core.decide.axes import floats
 from core.number_format import UNKNOWN, count, percent, shorten
 from core.records import BASES, WHOLE_FLOW, Origin
 from core.tables import remembered
@@ -53,7 +56,7 @@ class Comparability:
 
     def unjudged(self, table: pl.DataFrame) -> float:
         """Return the largest share of unjudged results, 0..1, where the chip is about it; else 0."""
-        most = table.select(pl.max("hole")).item() if self.offers and not self.apart.height else None
+        most: Any = table["hole"].max() if self.offers and not self.apart.height else None
         return float(most or 0.0)
 
     def chip(self, table: pl.DataFrame) -> str:
@@ -61,32 +64,40 @@ class Comparability:
         if self.apart.height:
             return f"{count(self.apart.height, 'stack')} set apart"
         if unjudged := self.unjudged(table):
-            many = _holey(table).height
+            many = len(_holey(table))
             whose = "" if many in (0, table.height) else f" of {count(many, 'stack')}"
             return f"up to {100 * unjudged:.0f} % of results{whose} unjudged"
         return count(len(self.sentences) + len(self.offers), "note on comparability", _NOTES)
 
 
-def _holey(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the stacks of whose Top-K many results are unjudged, the most first."""
-    return table.filter(pl.col("hole") > MANY_HOLES).sort("hole", descending=True, maintain_order=True)
+@remembered
+def _holey(table: pl.DataFrame) -> NDArray[np.intp]:
+    """Return the rows of the stacks of whose Top-K many results are unjudged, the most first."""
+    hole = floats(table, "hole")
+    rows = np.flatnonzero(hole > MANY_HOLES)
+    return rows[np.argsort(-hole[rows], kind="stable")]
 
 
-def unjudged_words(table: pl.DataFrame, top: str, *, among: int) -> str:
+def unjudged_words(
+    table: pl.DataFrame, top: str, *, among: int, left: NDArray[np.bool_] | None = None
+) -> str:
     """Name the stacks of a table of whose Top-K more than a tenth is unjudged; empty without any.
 
     Args:
         top: What is looked at, as ``Top-10``.
         among: Of how many stacks these are.
+        left: Which rows are looked at; None = all.
     """
     rows = _holey(table)
-    shares = [f"{percent(hole)} of {name}" for name, hole in rows.select("name", "hole").iter_rows()]
+    rows = rows if left is None else rows[left[rows]]
+    named = rows[:NAMED].tolist()
+    shares = [f"{percent(table['hole'][row])} of {table['name'][row]}" for row in named]
     if not shares:
         return ""
-    if len(shares) <= NAMED:
+    if len(rows) <= NAMED:
         return f"Unjudged results in the {top}, which count as not relevant: {' and '.join(shares)}."
     return (
-        f"{len(shares):,} of {count(among, 'stack')} have over {100 * MANY_HOLES:.0f} % of their {top} "
+        f"{len(rows):,} of {count(among, 'stack')} have over {100 * MANY_HOLES:.0f} % of their {top} "
         f"unjudged, which counts as not relevant; most: {shares[0]}."
     )
 

@@ -354,8 +354,8 @@ def assumed(table: pl.DataFrame, decision: Decision, constraints: Constraints) -
     """Say that a tie rests on a jitter band that nobody measured, and what replaces it; or nothing."""
     if constraints.jitter_ms is not None or decision.chosen is None or "jitter_note" not in table.columns:
         return ""
-    tied = table[list(decision.ties)]
-    if tied["latency_ms"].n_unique() < 2 or table.item(decision.chosen, "jitter_note") != _ASSUMED:
+    tied = table["latency_ms"].gather(decision.ties)
+    if tied.n_unique() < 2 or table.item(decision.chosen, "jitter_note") != _ASSUMED:
         return ""
     return (
         f"Latencies less than {decision.jitter_ms:.3g} ms apart count as alike here: assumed, not measured "

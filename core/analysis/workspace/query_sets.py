@@ -33,6 +33,7 @@ from core.records import Origin
 from core.stats.intervals import SEED
 from core.store import Snapshot
 from core.store.read.memory import Memory
+from core.tables import remembered
 
 ENOUGH = 10  # Queries from which on a comparison on well judged ones alone is offered
 COSTS = 0.1
@@ -231,6 +232,7 @@ def chosen_runs(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
     return runs
 
 
+@remembered
 def one_a_stack(runs: pl.DataFrame, cutoff: int = 0) -> pl.DataFrame:
     """Return the runs without those of stacks that differ only in a K that nothing reads.
 
@@ -253,6 +255,7 @@ def one_a_stack(runs: pl.DataFrame, cutoff: int = 0) -> pl.DataFrame:
     return runs.filter(~pl.col("run_id").is_in(others["run_id"].implode()))
 
 
+@remembered
 def unperturbed(runs: pl.DataFrame) -> pl.DataFrame:
     """Return the runs that were asked the queries as they are."""
     noisy = perturbed_runs(runs)["run_id"]

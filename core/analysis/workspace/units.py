@@ -69,6 +69,8 @@ def other_units(snapshot: Snapshot, runs: pl.DataFrame) -> tuple[dict[str, str],
         Why each of them does not compare, by run_id, and a sentence without its end; empty where all match.
     """
     of = units(snapshot, runs["collection_id"][0]) if runs.height else {}
+    if len({*of.values()}) < 2:
+        return {}, ""
     known = runs.with_columns(unit=pl.col("run_id").replace_strict(of, default=None, return_dtype=pl.String))
     counts = known.drop_nulls("unit").group_by("unit").agg(pl.len().alias("runs"), pl.min("created_at"))
     if counts.height < 2:

@@ -208,10 +208,15 @@ def margins(scale_labels: Sequence[str]) -> theme.Spec:
     return {"l": 62, "r": right, "t": 36, "b": 48, "autoexpand": False}
 
 
+_OF_LINE = ("x", "quality", "quality_low", "quality_high")
+
+
 def on_line(drawn: pl.DataFrame) -> pl.DataFrame:
     """Return the stacks that the line of the frontier joins, in its order."""
-    line = drawn[np.flatnonzero(drawn["line"].to_numpy())]
-    return line[np.lexsort((line["quality"].to_numpy(), line["x"].to_numpy()))]
+    rows = np.flatnonzero(drawn["line"].to_numpy())
+    x, quality = (drawn[name].to_numpy()[rows] for name in ("x", "quality"))
+    rows = rows[np.lexsort((quality, x))]
+    return pl.DataFrame([drawn[name].gather(rows) for name in _OF_LINE])
 
 
 def frontier(line: pl.DataFrame) -> list[theme.Spec]:

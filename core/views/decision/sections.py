@@ -135,8 +135,10 @@ def choice(view: View) -> Blocks:
 def graded_by(view: View) -> list[str]:
     """Say who gave the grades, where that is on record."""
     scope = view.scope
-    sets = view.snapshot.golden_sets(scope.collection_id).filter(golden_set_id=scope.golden_set_id or "")
-    return [f"Grades by {judge}." for judge in sets["judge"].drop_nulls() if judge]
+    sets = view.snapshot.golden_sets(scope.collection_id)
+    judges = dict(zip(sets["golden_set_id"], sets["judge"], strict=True))
+    judge = judges.get(scope.golden_set_id)
+    return [f"Grades by {judge}."] if judge else []
 
 
 def ship_it(view: View) -> Blocks:

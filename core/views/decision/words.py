@@ -206,8 +206,8 @@ def unjudged(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
     """Name the stacks that are left of whose Top-K more than a tenth is unjudged; empty without any."""
     if decision.chosen is None:
         return ""
-    left = table.filter(pl.Series(decision.feasible))
-    return unjudged_words(left, f"Top-{quality.k}", among=left.height)
+    left = decision.feasible
+    return unjudged_words(table, f"Top-{quality.k}", among=int(left.sum()), left=left)
 
 
 def title(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
