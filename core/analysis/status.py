@@ -26,16 +26,16 @@ def marked(
     for at, rank in ((decision.runner_up, 1), (decision.chosen, 0)):
         if at is not None:
             place[at] = rank
-    excluded = decision.excluded()
-    reason = np.full(table.height, excluded.height)  # behind the last: none
-    reason[excluded["row"].to_numpy()] = np.arange(excluded.height)
+    out = np.flatnonzero(~decision.feasible)
+    reason = np.full(table.height, len(out))  # behind the last: none
+    reason[out] = np.arange(len(out))
     return table.with_row_index("row").hstack(
         [
             pl.Series("feasible", decision.feasible),
             pl.Series("line", line),
             pl.Series("frontier", on),
             pl.Series("status", place.astype(np.uint8)).cat.to(pl.Enum(STATUSES)),
-            excluded["reason"].extend_constant(None, 1).gather(reason),
+            decision.reasons(out).extend_constant(None, 1).gather(reason),
         ]
     )
 

@@ -131,26 +131,35 @@ class Decision:
         Row, run_id, its first constraint, by and unit, and every reason in words.
         """
         rows, first = np.flatnonzero(self.violated >= 0), _reasons(self.axes)
-        amounts = {axis: over[rows] for axis, over in zip(self.axes, self.over.T, strict=True)}
-        broken = {axis: over for axis, over in amounts.items() if over.any()}
         frame = pl.DataFrame(
             {
                 "row": rows,
                 "run_id": self.run_ids.gather(rows),
                 "constraint": pl.Series(self.violated[rows], dtype=pl.Int8),
                 "by": pl.Series(self.by[rows], dtype=pl.Float64).fill_nan(None),
-                **{axis.key: over for axis, over in broken.items()},
-                **{axis.unknown: self.unknown[rows, place] for place, axis in enumerate(self.required)},
+                "reason": self.reasons(rows),
             }
         )
         return frame.select(
             "row",
             "run_id",
-            _lookup([name for name, _ in first]).alias("constraint"),
+            _lookup([name for name, _ in first]),
             "by",
             _lookup([axis.unit for _, axis in first]).alias("unit"),
-            _in_words(list(broken), self.required, self.quality).alias("reason"),
+            "reason",
         )
+
+    def reasons(self, rows: NDArray[np.intp]) -> pl.Series:
+        """Return every reason of some excluded rows, in words."""
+        amounts = {axis: over[rows] for axis, over in zip(self.axes, self.over.T, strict=True)}
+        broken = {axis: over for axis, over in amounts.items() if over.any()}
+        frame = pl.DataFrame(
+            {
+                **{axis.key: over for axis, over in broken.items()},
+                **{axis.unknown: self.unknown[rows, place] for place, axis in enumerate(self.required)},
+            }
+        )
+        return frame.select(reason=_in_words(list(broken), self.required, self.quality)).to_series()
 
 
 def _reasons(among: tuple[Axis, ...]) -> list[tuple[str, Axis]]:

@@ -68,8 +68,8 @@ def _send(context: ScriptRunContext, message: ForwardMsg) -> None:
 
 def _bound(address: QueryParams) -> dict[str, str]:
     """Return the settings that widgets of this run hold, with the id of each widget."""
-    bound = ((key, address.get_binding_for_param(key)) for key in SETTINGS)
-    return {key: each.widget_id for key, each in bound if each is not None}
+    bound = address._bindings_by_param
+    return {key: bound[key].widget_id for key in SETTINGS if key in bound}
 
 
 def _let_go(address: QueryParams) -> dict[str, str]:

@@ -7,12 +7,14 @@ in place, so sharing them is safe and a slider move does not pay for a copy of 1
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial, wraps
 from inspect import signature
 from pathlib import Path
 from threading import Lock
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ClassVar, Generic, ParamSpec, TypeVar
+from weakref import WeakSet
 
 import polars as pl
 import streamlit as st
@@ -29,6 +31,7 @@ from core.analysis.workspace.view import View
 from core.paths import PRICES
 from core.prices import DEFAULT_BOOK, PriceBook, load_books, own_files, own_folder
 from core.store import Snapshot, Store
+from core.tables import remembered
 
 _MOST_BYTES, _LEAST_BYTES, _TIMES = 64 << 20, 1 << 19, 3
 """Bytes of all views that are held; of each at least; and of each as a multiple of its stack table."""
@@ -49,6 +52,8 @@ def cached(words: str | bool = False, *, entries: int = 32) -> Callable[[Callabl
     """
 
     def keeping(compute: Callable[P, R]) -> Callable[P, R]:
+        simple: _Results[R] = _Results(entries, words)
+
         def kept(known: str, others: tuple[object, ...], _compute: Callable[[], R]) -> R:
             del known, others  # the key
             return _compute()
@@ -64,11 +69,57 @@ def cached(words: str | bool = False, *, entries: int = 32) -> Callable[[Callabl
             # Streamlit's own way through an argument costs as much as many a result.
             known = [f"{name}={_SAID[type(value)](value)}" for name, value in counted if type(value) in _SAID]
             others = tuple(value for _, value in counted if type(value) not in _SAID)
-            return ask("; ".join(known), others, partial(compute, *args, **kwargs))
+            make = partial(compute, *args, **kwargs)
+            return ask("; ".join(known), others, make) if others else simple.of("; ".join(known), make)
 
         return asked
 
     return keeping
+
+
+class _Results(Generic[R]):
+    """What a function returned last, by what its arguments say; two who ask at once wait for the same."""
+
+    every: ClassVar[WeakSet[_Results[Any]]] = WeakSet()
+
+    def __init__(self, entries: int, words: str | bool) -> None:
+        self._entries, self._words = entries, words
+        self._kept: dict[str, R] = {}
+        self._made: dict[str, Lock] = {}
+        self._lock = Lock()
+        self.every.add(self)
+
+    def of(self, asked: str, make: Callable[[], R]) -> R:
+        """Return what was returned for the same, else make it."""
+        with self._lock:
+            if asked in self._kept:
+                self._kept[asked] = self._kept.pop(asked)  # used last
+                return self._kept[asked]
+            mine = self._made.setdefault(asked, Lock())
+        with mine:
+            if asked in self._kept:
+                return self._kept[asked]
+            try:
+                with st.spinner(str(self._words)) if self._words else nullcontext():
+                    result = make()
+            finally:
+                with self._lock:
+                    self._made.pop(asked, None)
+            with self._lock:
+                self._kept[asked] = result
+                while len(self._kept) > self._entries:
+                    del self._kept[next(iter(self._kept))]
+            return result
+
+    def forget(self) -> None:
+        with self._lock:
+            self._kept.clear()
+
+
+def forget() -> None:
+    """Forget all results, as where a test counts who asks."""
+    for results in _Results.every:
+        results.forget()
 
 
 _HASHED: dict[str | type[Any], Callable[[Any], str]] = {
@@ -131,8 +182,20 @@ def _asked(view: View) -> tuple[object, ...]:
     told, catalogue = view.compared, view.snapshot.catalogue.path
     chosen = (view.noise, view.rule, view.take, view.weak, view.seed, repr(view.constraints))
     apart = tuple(told.apart.iter_rows())
-    runs = tuple(view.table["run_id"])
-    return (repr(table_key(view)), str(catalogue), *chosen, told.sentences, told.offers, apart, runs)
+    return (
+        repr(table_key(view)),
+        str(catalogue),
+        *chosen,
+        told.sentences,
+        told.offers,
+        apart,
+        _runs(view.table),
+    )
+
+
+@remembered
+def _runs(table: pl.DataFrame) -> tuple[str, ...]:
+    return tuple(table["run_id"])
 
 
 @st.cache_resource(show_spinner=False)

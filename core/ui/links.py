@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NoReturn
 
 import streamlit as st
@@ -18,8 +18,19 @@ def go(name: str, /, **asked: str | Iterable[str]) -> NoReturn:
     st.switch_page(st.session_state[SCRIPTS][name], query_params=address.leave(asked))
 
 
-def link(name: str, label: str = "", icon: str = "", section: str = "") -> None:
-    """Draw a link to a page or a section of it, by default under its own name and with its own icon."""
+def link(
+    name: str,
+    label: str = "",
+    icon: str = "",
+    section: str = "",
+    carried: Mapping[str, list[str]] | None = None,
+) -> None:
+    """Draw a link to a page or a section of it, by default under its own name and with its own icon.
+
+    Args:
+        carried: What every link takes along, where that is at hand.
+    """
     page, script = PAGES[name], st.session_state[SCRIPTS][name]
-    asked = {**address.carried(), **({SECTION: section} if section else {})}
+    carried = address.carried() if carried is None else carried
+    asked = {**carried, **({SECTION: section} if section else {})}
     st.page_link(script, label=label or page.title, icon=icon or page.icon, query_params=asked)

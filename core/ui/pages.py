@@ -9,6 +9,7 @@ import streamlit as st
 
 from core.analysis.workspace.choices import LACKS, Has
 from core.paths import ROOT
+from core.ui import address
 from core.ui.links import SCRIPTS, go, link
 from core.ui.state import GONE
 from core.ui.view import current_frame, current_page
@@ -84,10 +85,11 @@ def _moved() -> None:
 
 def links(has: Collection[Has]) -> None:
     """Draw the pages by their groups; those that the workspace cannot fill are dimmed, with the reason."""
+    carried = address.carried()
     for group, pages in GROUPS.items():
         st.caption(group)
         for page in pages:
             label = ""
             if page.needs and page.needs not in has:
                 label = f":gray[{page.title}] :small[:gray[*{LACKS[page.needs]}*]]"
-            link(page.name, label)
+            link(page.name, label, carried=carried)

@@ -24,6 +24,7 @@ from streamlit.runtime.pages_manager import PagesManager
 from core.extras import installed
 from core.ui.delivery import deliver_together
 from core.ui.garbage import Garbage
+from core.ui.state_reads import read_one_by_one
 
 _PACKAGES = ("core.ui", "core.views", "core.pipeline.sweep")
 _LIBRARIES = (
@@ -134,6 +135,7 @@ async def ready(_app: st.App) -> AsyncIterator[None]:
     IMPORTS.begin(everything(), GARBAGE.settle)
     send_at_once()
     deliver_together()
+    read_one_by_one()
     yield
 
 

@@ -7,6 +7,7 @@ import pytest
 import streamlit as st
 
 from core.analysis.workspace import sure
+from core.ui import cache
 from core.views.confidence import data
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything, rows
@@ -67,7 +68,8 @@ def test_pages_share_one_drawing_and_only_confidence_counts_every_stack(
     def refuse(*_: object, **__: object) -> None:
         pytest.fail("counted for every stack")
 
-    st.cache_resource.clear()  # what other tests left would hide that somebody asks
+    cache.forget()  # what other tests left would hide that somebody asks
+    st.cache_resource.clear()
     st.cache_data.clear()
     counting("noise")
     counting("beliefs")

@@ -354,7 +354,7 @@ def assumed(table: pl.DataFrame, decision: Decision, constraints: Constraints) -
     """Say that a tie rests on a jitter band that nobody measured, and what replaces it; or nothing."""
     if constraints.jitter_ms is not None or decision.chosen is None or "jitter_note" not in table.columns:
         return ""
-    tied = table["latency_ms"].gather(decision.ties)
+    tied = table["latency_ms"].gather(list(decision.ties))
     if tied.n_unique() < 2 or table.item(decision.chosen, "jitter_note") != _ASSUMED:
         return ""
     return (

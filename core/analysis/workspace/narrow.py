@@ -197,7 +197,7 @@ def narrow(
     )
     if one_known(snapshot, scope.golden_set_id):  # what else may be good is unjudged by design, and said so
         more = ()
-    out = pl.DataFrame(list(apart.values()), schema=APART, orient="row").sort("name")
+    out = pl.DataFrame(sorted(apart.values()), schema=APART, orient="row")
     told = Comparability(tuple(filter(None, said)), out, more, about_groups(table))
     return Narrowed(scope, latency, table, told)
 

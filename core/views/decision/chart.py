@@ -103,7 +103,7 @@ def pareto(
     across = next(axis for axis in decision.axes if axis.key == across.key)
     rows = marked(table, decision, across, weak=weak)
     used = [name for name in {*_DRAWN, across.column, colour, size} if name in rows.columns]
-    scored = rows.select(used)
+    scored = rows[used]
     drawn = _placed(scored.drop_nulls("quality") if scored["quality"].null_count() else scored, across)
     along = latency.name if across.key == LATENCY.key else across.unit_words
     along = along or measure_of(table, across) or across.word
@@ -117,7 +117,7 @@ def pareto(
     bars = overlay.with_whisker(line)
     plot = overlay.axes(layout, drawn, bars, across, decision.quality)
     over = grid(drawn, log=plot.log) if dense else None
-    stacks = marks(shown, colour, size)
+    stacks = marks(shown, colour, size, table)
     bar = stacks[0]["marker"]["colorbar"] if stacks else {}
     layout["margin"] = overlay.margins(bar.get("ticktext", ()))
     below = density(drawn, over, decision.quality) if over else []
@@ -130,7 +130,7 @@ def pareto(
         traces=[*below, *stacks, *overlay.frontier(line), *overlay.whiskers(bars), *rings, *shapes(shown)],
         layout=layout,
         rows=ordered(rows, decision),
-        undrawn=rows.filter(pl.col("quality").is_null()),
+        undrawn=rows.filter(pl.col("quality").is_null()) if drawn.height < rows.height else rows.clear(),
         drawn=drawn,
         grid=over,
         across=across,
@@ -189,7 +189,8 @@ def points(table: pl.DataFrame, view: ParetoView) -> pl.DataFrame:
         cell[view.drawn["row"].to_numpy()] = view.grid.cell
     merit = _quality(among).merit(numbers[QUALITY.key])
     order = np.lexsort((-merit, numbers[view.across.key])).astype(np.int32)
-    return pl.DataFrame({**numbers, "order": order, "cell": cell}).drop(unknown)
+    known = {key: numbers[key] for key in numbers if key not in unknown}
+    return pl.DataFrame({**known, "order": order, "cell": cell})
 
 
 def _quality(among: Sequence[Axis]) -> Axis:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from core.decide.axes import QUALITY, Axis
+from core.tables import remembered
 from core.views import text, theme
 
 COLOURS = ("cost", "reranker", "mode", "embedder", "dim", "index", "candidates", "params")
@@ -26,18 +26,19 @@ MARKS = "marks-"
 BRIGHT = 0.9
 """Opacity of a mark within the limits."""
 _SMALL, _LARGE = 7.0, 20.0
-_REMEMBERED = 16_384
-"""Stacks whose words are kept from one slider move to the next."""
 
 
-def marks(drawn: pl.DataFrame, colour: str, size: str) -> list[theme.Spec]:
+def marks(drawn: pl.DataFrame, colour: str, size: str, table: pl.DataFrame) -> list[theme.Spec]:
     """Draw every stack, those that are excluded below the others.
 
     One trace per shape: a shape per mark would be drawn one by one.
+
+    Args:
+        table: The stack table that `row` counts in.
     """
     symbol_of = _shapes(drawn)
     symbols = np.array([symbol_of[_kind(name)] for name in drawn["reranker"]], dtype=np.str_)
-    sizes, data = _sizes(drawn, size), _data(drawn)
+    sizes, data = _sizes(drawn, size), _data(drawn, table)
     shades, scale = _shades(drawn, colour)
     x, y, feasible = drawn["x"].to_numpy(), drawn["quality"].to_numpy(), drawn["feasible"].to_numpy()
     axis = drawn["axis"].to_numpy()
@@ -67,31 +68,33 @@ def marks(drawn: pl.DataFrame, colour: str, size: str) -> list[theme.Spec]:
     return traces
 
 
-def _data(drawn: pl.DataFrame) -> dict[str, npt.NDArray[Any]]:
+def _data(drawn: pl.DataFrame, table: pl.DataFrame) -> dict[str, npt.NDArray[Any]]:
     """Gather what a click and a hover read of each mark: its row; its name, and its numbers in words."""
-    names = [_name(*row) for row in drawn.select("name", "alike").iter_rows()]
-    numbers = drawn.select("quality", "n", "latency_ms", "cost", "cost_least", "cost_missing")
-    said = text.cost_unit(drawn)
-    words = [
-        _numbers(said, *row) + (f"<br><b>excluded: {reason}</b>" if reason else "")
-        for row, reason in zip(numbers.iter_rows(), drawn["reason"], strict=True)
-    ]
-    return {
-        "customdata": drawn.select("row").to_numpy().astype(np.float32),
-        "text": np.array(names, dtype=object),
-        "hovertext": np.array(words, dtype=object),
-    }
+    rows, alike = drawn["row"].to_numpy(), drawn["alike"].to_numpy()
+    names, numbers = (words[rows] for words in _words(table))
+    for at in np.flatnonzero(alike).tolist():
+        names[at] += f"<br>and {alike[at]} equal in every number"
+    for at, reason in enumerate(drawn["reason"].to_list()):
+        if reason:
+            numbers[at] += f"<br><b>excluded: {reason}</b>"
+    return {"customdata": rows.astype(np.float32)[:, None], "text": names, "hovertext": numbers}
 
 
-@lru_cache(_REMEMBERED)
-def _name(name: str, alike: int) -> str:
-    return text.escape(name) + (f"<br>and {alike} equal in every number" if alike else "")
+@remembered
+def _words(table: pl.DataFrame) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.object_]]:
+    """Return the name and the numbers of every stack in words [n], which no limit changes."""
+    said = text.cost_unit(table)
+    columns = ("quality", "n", "latency_ms", "cost", "cost_least", "cost_missing")
+    numbers = zip(*(table[name].to_list() for name in columns), strict=True)
+    return (
+        np.array([text.escape(name) for name in table["name"]], dtype=object),
+        np.array([_numbers(said, *row) for row in numbers], dtype=object),
+    )
 
 
-@lru_cache(_REMEMBERED)
 def _numbers(
     said: text.CostUnit,
-    quality: float,
+    quality: float | None,
     n: int | None,
     latency: float | None,
     *cost: *tuple[float | None, float | None, str | None],

@@ -231,7 +231,9 @@ def frontier(line: pl.DataFrame) -> list[theme.Spec]:
 def with_whisker(line: pl.DataFrame) -> pl.DataFrame:
     """Give the stacks of the line whose interval is drawn: those that have one, where few enough to read."""
     known = np.flatnonzero(~np.isnan(line["quality_low"].to_numpy()))
-    return line[known] if len(known) <= WHISKERS_UP_TO else line.clear()
+    if len(known) > WHISKERS_UP_TO:
+        return line.clear()
+    return line if len(known) == line.height else line[known]
 
 
 def whiskers(part: pl.DataFrame) -> list[theme.Spec]:
@@ -335,12 +337,13 @@ def labels(
     few = np.flatnonzero(placed & (named | shown["line"].to_numpy()))
     _limit_labels(layout, plot, across, decision.quality)
     wanted = few[np.lexsort((-x[few], row_of[few] != chosen, ~named[few]))][:LABELS]
-    for row in shown[wanted].iter_rows(named=True):
-        words = text.shorten(row["name"], 38) + (f" (+{row['alike']} equal)" if row["alike"] else "")
-        at = plot.place(words, row["x"], row["quality"])
+    for row in wanted.tolist():
+        alike, place = shown["alike"][row], (float(x[row]), float(y[row]))
+        words = text.shorten(shown["name"][row], 38) + (f" (+{alike} equal)" if alike else "")
+        at = plot.place(words, *place)
         if at is not None:
-            said = f"<b>{text.escape(words)}</b>" if row["row"] == decision.chosen else text.escape(words)
-            layout["annotations"].append(_label(plot, said, row["x"], row["quality"], at))
+            said = f"<b>{text.escape(words)}</b>" if row_of[row] == decision.chosen else text.escape(words)
+            layout["annotations"].append(_label(plot, said, *place, at))
 
 
 def _label(plot: Plot, words: str, x: float, y: float, shift: Sequence[float]) -> theme.Spec:

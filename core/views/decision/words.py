@@ -185,10 +185,15 @@ def _lacked(decision: Decision, axis: Axis) -> str:
 
 def _unscored(table: pl.DataFrame) -> str:
     """Say why no stack has a quality; empty where some have."""
-    if not table["quality"].is_null().all():
+    if not _unknown_all(table):
         return ""
     notes = _notes(table)
     return f"It {notes[0]}." if len(notes) else _NO_QUALITY
+
+
+def _unknown_all(table: pl.DataFrame) -> bool:
+    """Tell whether no stack has a quality."""
+    return table["quality"].null_count() == table.height
 
 
 def _notes(table: pl.DataFrame) -> pl.Series:
@@ -197,7 +202,9 @@ def _notes(table: pl.DataFrame) -> pl.Series:
 
 def undecided(table: pl.DataFrame) -> str:
     """Say why evidence is what keeps a workspace from a decision; empty where it is not."""
-    notes = _notes(table) if table["quality"].is_null().all() else pl.Series(dtype=pl.String)
+    if not _unknown_all(table):
+        return ""
+    notes = _notes(table)
     proofless = notes.filter(notes.str.starts_with(UNPROVEN)).str.strip_prefix(UNPROVEN)
     return "" if proofless.is_empty() else f"{proofless[0][:1].upper()}{proofless[0][1:]}."
 
@@ -221,7 +228,7 @@ def title(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
         return f"Nothing to compare {name} with" if table.height == 1 else f"Ship {name}"
     if undecided(table):
         return "No decision yet"
-    if table["quality"].is_null().all():
+    if _unknown_all(table):
         return f"No stack here has a known {quality.name}"
     return "No stack meets these limits"
 
