@@ -8,6 +8,20 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterable
+from difflib import get_close_matches
+
+_MOST = 200  # Characters of a part of a message
+
+
+def cut(text: str, most: int = _MOST) -> str:
+    """Return a text of others as a message shows it: its beginning, and … where that is not all."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the known name that was most likely meant; empty where none is like it."""
+    folded = {each.casefold(): each for each in known}
+    return next((folded[near] for near in get_close_matches(cut(name).casefold(), folded, 1)), "")
 
 
 class ClqError(Exception):

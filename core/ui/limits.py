@@ -22,7 +22,7 @@ from core.decide.rules import Constraints
 from core.decide.ties import JITTER_MS
 from core.ui import address
 from core.ui.pick import ASKED, type_asked
-from core.ui.state import PHONE, SETTINGS, TAKE, linked, number
+from core.ui.state import PHONE, SETTINGS, TAKE, UNMOVED, linked, number
 from core.views.decision.limits import LARGEST, NO_LIMIT, Limit, limits, per_correct
 from core.views.text import cost_unit, plain
 
@@ -145,6 +145,7 @@ def _strip(offered: Sequence[Limit]) -> None:
 
     def noted() -> None:
         st.session_state[PHONE] = (st.session_state.get(_KEY) or {}).get("phone") is True
+        st.session_state[UNMOVED] = True
 
     _component(
         key=_KEY,

@@ -22,7 +22,17 @@ from core.ui import address, cache, door
 from core.ui.links import link
 from core.ui.serving import GARBAGE, bound_handles
 from core.ui.share import offer, share
-from core.ui.state import SETTINGS, problems, renewed, unreadable
+from core.ui.state import (
+    CARRIED,
+    LATEST,
+    SETTINGS,
+    TAKE,
+    UNMOVED,
+    not_followed,
+    problems,
+    renewed,
+    unreadable,
+)
 from core.ui.view import (
     Empty,
     Frame,
@@ -42,7 +52,7 @@ from core.views.link import RULES, pinned
 from core.views.pages import ADD, PAGES, RUN, Page
 from core.views.text import count, plain
 
-_ASKED = "_asked"
+_ASKED, _SAID = "_asked", "_asked_in_vain"
 _VISITED, _HINT, _JOB = "_visited", "_hint", "_demo_job"
 _LIMITS: Mapping[str, Mapping[str, float | str]] = {
     "docs-search": {"sla": 5.0},
@@ -74,7 +84,7 @@ def shell(page: Page) -> Iterator[None]:
         st.container(key="strip"),
     )
     arrive(page, frame)
-    started = again = whole = False
+    started = again = whole = lacks = False
     address.begin(arrived=just_arrived())
     _read_address()
     remember(None)  # until the workspace is known, nothing may start the app over or use an old one
@@ -89,6 +99,7 @@ def shell(page: Page) -> Iterator[None]:
         yield
         whole = not page.settings or find_view() is not None
     except PageEnd as reason:
+        lacks = isinstance(reason, Empty | Lacking)
         if isinstance(reason, Lacking) and not started:
             _newer(reason.place)
         _way_out(reason)
@@ -106,7 +117,7 @@ def shell(page: Page) -> Iterator[None]:
             frame.head.title(page.title, anchor=False)
         _take_away(frame.bar, page)
         if not again:  # else the notice would be gone before anybody saw it
-            _notice(notice)
+            _notice(notice, lacks=lacks)
             address.write(whole=whole)
         GARBAGE.drawn(page.name)
     if not started:
@@ -117,7 +128,9 @@ def _read_address() -> None:
     """Keep what the address asks for, renew it, and take out of it what no widget could be given."""
     said = {key: st.query_params.get_all(key) for key in st.query_params}
     asked = {key: [renewed(key, text) for text in texts] for key, texts in said.items()}
-    st.session_state.setdefault(_ASKED, asked)
+    waiting = st.session_state.setdefault(_ASKED, asked)
+    if just_arrived():  # what another page left to this one, where it was not changed since
+        st.session_state[_ASKED] = {key: texts for key, texts in waiting.items() if asked.get(key) == texts}
     refused = unreadable(asked)
     address.put({key: texts for key, texts in asked.items() if texts != said[key]} | dict.fromkeys(refused))
 
@@ -127,21 +140,36 @@ def show_error(error: ClqError) -> None:
     st.error(plain(str(error)), icon=":material/error:")
 
 
-def _notice(spot: DeltaGenerator) -> None:
-    """Say, once per session, what of the opened address could not be followed."""
-    asked = st.session_state.pop(_ASKED, None)
-    st.session_state[_ASKED] = None
-    if asked:
-        values = {key: st.session_state[key] for key in SETTINGS if key in st.session_state}
-        place = find_place()
-        if place is not None:  # a single golden set is used without a list of them
-            values.setdefault("gs", place.scope.golden_set_id or "")
-        lost = problems(asked, values, _gone())
-        if lost:
-            spot.warning(
-                f"Part of this link could not be followed; defaults are shown: {plain('; '.join(lost))}.",
-                icon=":material/link_off:",
-            )
+def _notice(spot: DeltaGenerator, *, lacks: bool) -> None:
+    """Say what of the opened address could not be followed, once; what the page cannot tell waits.
+
+    Args:
+        lacks: Whether the page has nothing to show, and so has not asked what it asks.
+    """
+    asked, shown = st.session_state[_ASKED], st.session_state.pop(_SAID, "")
+    if st.session_state.pop(UNMOVED, False) and shown:
+        _warn(spot, shown)
+    if not asked:
+        return
+    values = {key: st.session_state[key] for key in SETTINGS if key in st.session_state}
+    place, view = find_place(), find_view()
+    if place is not None:  # used without a list of them: a single golden set, data of a page without settings
+        values.setdefault("gs", place.scope.golden_set_id or "")
+        if view is not None and view.take is None:
+            values[TAKE] = ""
+        if asked.get("rev") not in (None, [LATEST]):
+            values.setdefault("rev", place.snapshot.revision)
+    later = {key for key in (SETTINGS if lacks else CARRIED) if view is None or not SETTINGS[key].rare}
+    lost = problems(asked, values, _gone(), later)
+    if lost:
+        _warn(spot, not_followed(asked, lost))
+    waits = later - values.keys() - lost.keys()
+    st.session_state[_ASKED] = {key: texts for key, texts in asked.items() if key in waits}
+
+
+def _warn(spot: DeltaGenerator, lost: str) -> None:
+    spot.warning(f"Not followed: {plain(lost)}.", icon=":material/link_off:")
+    st.session_state[_SAID] = lost
 
 
 def _gone() -> Mapping[str, Sequence[str]]:

@@ -7,7 +7,7 @@ restores them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -16,14 +16,16 @@ import streamlit as st
 
 from core.analysis.workspace.question import Question
 from core.choices import Declaring, declared
+from core.errors import cut, nearest
 from core.number_format import PER_1K, dollars_per_1k
 from core.prices.calculator import CostInputs
 from core.views.ask import RENAMED
-from core.views.link import written
+from core.views.link import RULES, written
 
 LATEST = "latest"
 TAKE = "take"
 PHONE = "_phone"  # Slot of the session: whether the window is as narrow as a phone's
+UNMOVED = "_unmoved"  # Slot of the session: whether this run follows nothing that the visitor did
 _DEFAULTS = "_defaults"
 
 
@@ -32,6 +34,7 @@ class Setting:
     """A setting that may stand in an address."""
 
     word: str  # what people read for it
+    options: tuple[str, ...] = ()  # its values, where they are the same in every workspace
     number: bool = False  # whether its values are numbers
     money: bool = False  # whether they are dollars with their unit
     dependent: bool = False  # whether it means something in its workspace alone, and so is forgotten with it
@@ -43,8 +46,8 @@ def _of(kind: type[Declaring]) -> dict[str, Setting]:
     return {
         field.choice.key: Setting(
             field.choice.word,
-            field.number,
-            field.choice.money,
+            number=field.number,
+            money=field.choice.money,
             dependent=field.choice.dependent,
             rare=field.choice.rare,
         )
@@ -56,6 +59,7 @@ def _of(kind: type[Declaring]) -> dict[str, Setting]:
 SETTINGS: Mapping[str, Setting] = {
     "sec": Setting("section"),
     **_of(Question),
+    "rule": Setting("what is best", tuple(RULES)),
     "k": Setting("cutoff", dependent=True, rare=True),
     "alpha": Setting("alpha", number=True, dependent=True, rare=True),
     "cap4": Setting("cap4", number=True, dependent=True, rare=True),
@@ -198,6 +202,7 @@ CARRIED = tuple(dict.fromkeys([*_of(Question), *(key for key, each in SETTINGS.i
 _NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,20})?(e[+-]?[0-9]{1,2})?", re.ASCII | re.IGNORECASE)
 _LARGEST = 1e9
 _LONGEST = 2_000
+_SHOWN, _NAMED = 30, 40  # Characters that are shown of a value, and settings that are named at most
 
 
 def unreadable(asked: Mapping[str, Sequence[str]]) -> list[str]:
@@ -234,19 +239,63 @@ def problems(
     asked: Mapping[str, Sequence[str]],
     values: Mapping[str, object],
     deleted: Mapping[str, Iterable[str]] = MappingProxyType({}),
-) -> list[str]:
-    """Say what of an opened address could not be followed."""
-    sentences = []
-    for key, texts in asked.items():
-        if key not in SETTINGS:
-            sentences.append(f"unknown setting “{key[:40]}”")
-        elif key in values and not same(texts, written(values[key])):
-            gone = not {*deleted.get(key, ())}.isdisjoint(texts)
-            why = "was deleted, and page Library can restore it" if gone else "does not exist here"
-            if SETTINGS[key].money:
-                why = "is no amount such as 2.5per1k or 0.2per1M"
-            sentences.append(f"{SETTINGS[key].word} “{', '.join(texts)[:60]}” {why}")
-    return sentences
+    later: Collection[str] = (),
+) -> dict[str, str]:
+    """Return what of an opened address could not be followed, with the reason, by key.
+
+    Args:
+        values: What the settings hold that the page asks, by key.
+        deleted: What was deleted, by the key that would name it.
+        later: Keys that other pages ask, which decide then.
+    """
+    found = {key: _problem(key, texts, values, deleted, later) for key, texts in asked.items()}
+    return {key: reason for key, reason in found.items() if reason}
+
+
+def _problem(
+    key: str,
+    texts: Sequence[str],
+    values: Mapping[str, object],
+    deleted: Mapping[str, Iterable[str]],
+    later: Collection[str],
+) -> str:
+    """Return why a setting cannot be followed; empty where it is, or where another page decides it."""
+    setting = SETTINGS.get(key)
+    if setting is None:
+        near = nearest(key, SETTINGS)
+        return f"unknown, nearest is {near}" if near else "unknown"
+    if wrong := _unreadable(key, setting, texts):
+        return wrong
+    if key not in values:
+        return "" if key in later else "not asked here"
+    if same(texts, written(values[key])):
+        return ""
+    if not {*deleted.get(key, ())}.isdisjoint(texts):
+        return "deleted, page Library can restore it"
+    out = setting.number and len(texts) == 1 and key != "rev"
+    return "out of range here" if out else "does not exist here"
+
+
+def _unreadable(key: str, setting: Setting, texts: Sequence[str]) -> str:
+    """Return why texts are no value of a setting, whatever a workspace offers; empty where they are."""
+    if all(_sound(key, text) for text in texts):
+        known = not setting.options or {*texts} <= {*setting.options}
+        return "" if known else f"one of: {', '.join(setting.options)}"
+    if setting.money:
+        return "no amount such as 2.5per1k or 0.2per1M"
+    return "no number" if setting.number else "no value"
+
+
+def not_followed(asked: Mapping[str, Sequence[str]], why: Mapping[str, str]) -> str:
+    """Say in one line what could not be followed: ``budget “abc”, SLA “x” (no number)``."""
+    named: dict[str, list[str]] = {}
+    for key in [*why][:_NAMED]:
+        setting, text = SETTINGS.get(key), ", ".join(asked[key])
+        name = f"{setting.word} “{cut(text, _SHOWN)}”" if setting else f"“{cut(key, _SHOWN)}”"
+        named.setdefault(why[key], []).append(name)
+    said = "; ".join(f"{', '.join(names)} ({reason})" for reason, names in named.items())
+    more = len(why) - _NAMED
+    return f"{said}, and {more} more" if more > 0 else said
 
 
 def same(asked: Sequence[str], taken: Sequence[str]) -> bool:

@@ -147,12 +147,12 @@ def _view(top: DeltaGenerator, frame: Frame) -> Place | None:
 
 
 def _taken(table: pl.DataFrame) -> str | None:
-    """Return the run that a person takes, as the address names it."""
+    """Return the run that a person takes; None where the address names none of the workspace."""
     asked = str(st.session_state.get(TAKE) or "")
     try:
         return taken(table, asked) if asked else None
     except UnknownNameError:
-        return asked
+        return None
 
 
 def _pinned() -> Snapshot:

@@ -1,17 +1,20 @@
 """Addresses that nobody meant: whatever stands in one, the page opens with defaults and says so once."""
 
+import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
-from core.ui.state import SETTINGS, unreadable
+from core.ui.state import SETTINGS, UNMOVED, same, unreadable
+from core.views.link import written
 from core.views.pages import GROUPS
 from core.views.pages import PAGES as PAGES_OF
 from tests.pages.conftest import OpenPage
-from tests.pages.reading import PAGES, TITLES, everything, page_of
+from tests.pages.reading import PAGES, TITLES, go, page_of, unescaped
 
 ENDLESS = "9" * 5_000
 BAD = (
@@ -31,6 +34,8 @@ BAD = (
     "\x00",
 )
 """Values that no number may have."""
+UNHEARD = ("min quality", "k[]", "<b>", "utm", "\x00", "rw9", "SLA")
+"""Keys that no setting has."""
 ODD = ("1e9", "-1e9", "0", "-0", "1e-99", "a\nb", "<b>", "100|200", "a:b:c", "'; --", "None", "p95", "latest")
 
 
@@ -53,6 +58,12 @@ def test_values_that_no_widget_could_be_given(key: str, texts: Sequence[str], re
     assert unreadable({key: texts}) == [key] * refused
 
 
+def refused(app: AppTest) -> str:
+    """What the page says of its address that it does not follow; empty where it follows all."""
+    said = [unescaped(each.value) for each in app.warning if each.value.startswith("Not followed: ")]
+    return said[0].removeprefix("Not followed: ").removesuffix(".") if said else ""
+
+
 FIRST = [pages[0].name for pages in GROUPS.values()]
 
 
@@ -69,9 +80,7 @@ def test_every_setting_with_a_value_that_makes_no_sense(
     app = open_page(store_of(page), page, **dict.fromkeys(SETTINGS, value))
     assert not app.exception
     assert page_of(app).title == TITLES[page]
-    (said,) = [each.value for each in app.warning if "could not be followed" in each.value]
-    settings = PAGES_OF[page.partition("/")[0]].group != "Data"
-    assert said.count("latency percentile" if settings else "workspace “") == 1
+    assert refused(app).count("workspace “") == 1
 
 
 def test_nothing_that_is_empty_reaches_a_page():
@@ -80,8 +89,67 @@ def test_nothing_that_is_empty_reaches_a_page():
 
 def test_it_is_said_once(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "latency", on="", queries="1e999")
-    assert "could not be followed" in everything(app)
-    assert "could not be followed" not in everything(app.run())
+    assert refused(app) == "latency percentile “” (no value); queries per month “1e999” (no number)"
+    app.session_state[UNMOVED] = True  # as where the page hears that the window is a phone's
+    assert refused(app.run()), "nobody has done anything since"
+    assert not refused(app.run())
+
+
+NEAR = "unknown, nearest is "
+
+
+@pytest.mark.parametrize(
+    ("page", "asked", "said"),
+    [
+        ("decision", {"robust": "0.9", "answers": "0.9"}, ""),  # it has a field, though nobody measured it
+        ("decision", {"budget": "abc"}, "budget “abc” (no amount such as 2.5per1k or 0.2per1M)"),
+        ("library", {"budget": "NaN"}, "budget “NaN” (no amount such as 2.5per1k or 0.2per1M)"),
+        ("decision", {"sla": "NaN", "correct": "abc"},
+         "SLA “NaN”, score of a correct answer “abc” (no number)"),
+        ("cost", {"correct": "0.7"}, "score of a correct answer “0.7” (not asked here)"),
+        *[(page, {"rule": "nope"},
+           "what is best “nope” (one of: highest quality, lowest cost, lowest latency)")
+          for page in ("decision", "confidence", "library")],
+        ("decision", {"rule": "lowest cost"}, ""),  # page Confidence asks
+        ("decision", {"take": "nobody"}, "stack taken by hand “nobody” (does not exist here)"),
+        ("decision", {"curves": "x"}, "stacks in the chart “x” (not asked here)"),
+        ("decision", {"slq": "5", "xyzzy": "1"}, f"“slq” ({NEAR}sla); “xyzzy” (unknown)"),
+        ("decision", {"k[]": "5"}, "“k[]” (unknown)"),
+        ("decision", {"sla": ["5", "7"]}, "SLA “5, 7” (does not exist here)"),
+        ("library", {"rev": "999"}, "data revision “999” (does not exist here)"),
+        ("library", {"rev": "latest"}, ""),
+        ("decision", {"m": "x" * 100_000}, f"measure “{'x' * 29}…” (no value)"),
+        ("decision", {"y" * 100_000: "1"}, f"“{'y' * 29}…” (unknown)"),
+    ],
+)  # fmt: skip
+def test_what_is_not_followed_is_named_with_the_reason(
+    open_page: OpenPage, demo_store: Path, page: str, asked: dict[str, str], said: str
+):
+    assert refused(open_page(demo_store, page, **asked)) == said
+
+
+def test_what_a_page_cannot_tell_is_told_by_the_next(open_page: OpenPage, demo_store: Path):
+    app = open_page(demo_store, "library", m="nope", on="p95", k="10")
+    assert not refused(app)
+    assert refused(go(app, "decision").run()) == "measure “nope” (does not exist here)"
+    assert not refused(go(app, "cost").run())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", FIRST)
+def test_every_key_is_followed_or_named(open_page: OpenPage, demo_store: Path, page: str):
+    """Of 75 addresses of each page; the keys are those that are declared, so that a new one is among them."""
+    rng = np.random.default_rng(zlib.crc32(page.encode()))
+    keys, texts = [*SETTINGS, *UNHEARD], [*BAD, *ODD, "0.9", "nope", "x" * 100_000]
+    for drawn in np.array_split(rng.permutation(keys), 75):
+        address = {str(key): rng.choice(texts, rng.integers(1, 3)).tolist() for key in drawn}
+        app = open_page(demo_store, page, **address)
+        assert not app.exception, address
+        said, waiting = refused(app), app.session_state["_asked"]
+        for key, asked in address.items():
+            held = app.session_state[key] if key in app.session_state else None  # noqa: SIM401
+            named = f"{SETTINGS[key].word} “" if key in SETTINGS else f"“{key}”"
+            assert named in said or key in waiting or same(asked, written(held)), (address, said)
 
 
 @pytest.mark.parametrize("seed", range(20))

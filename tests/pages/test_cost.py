@@ -114,7 +114,7 @@ def test_a_link_brings_its_prices_and_nothing_else(open_page: OpenPage, publishe
     assert_sound(app)
     assert field(app).value == 0.025
     assert app.query_params["price"] == "voyage/rerank-2.5:0.025"
-    assert "could not be followed" in everything(app)
+    assert "Not followed" in everything(app)
 
 
 @pytest.mark.slow

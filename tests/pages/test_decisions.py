@@ -94,7 +94,7 @@ def test_a_budget_that_cannot_be_read_is_named(open_page: OpenPage, published_st
     assert_sound(app)
     assert strip(app)["values"]["budget"] is None
     (said,) = [each.value for each in app.warning]
-    assert f"budget “{asked}” is no amount such as 2.5per1k or 0.2per1M" in said.replace("\\", "")
+    assert f"budget “{asked}” (no amount such as 2.5per1k or 0.2per1M)" in said.replace("\\", "")
     assert "budget" not in app.query_params
 
 
@@ -136,7 +136,7 @@ def test_an_address_that_cannot_be_followed_shows_defaults_and_says_so(open_page
     )
     assert_sound(app)
     notice = app.warning[0].value
-    assert "could not be followed" in notice
+    assert "Not followed" in notice
     for word in ("measure", "cutoff", "SLA", "quality floor", "workspace", "data revision", "selected stack"):
         assert word in notice
     assert "unheard" in notice

@@ -122,7 +122,7 @@ def test_mistakes_of_the_form_are_said(open_page: OpenPage, store: Path):
     app.button(key="FormSubmitter:start_judging-Start judging").click().run()
     assert "Who judges" in app.error[0].value
     app = open_page(store, "golden/judge", queue="gone-1")
-    assert "queue of passages to judge “gone-1” does not exist here" in everything(app)
+    assert "queue of passages to judge “gone-1” (does not exist here)" in everything(app)
 
 
 def test_a_book_that_cannot_be_read_is_said(open_page: OpenPage, store: Path):

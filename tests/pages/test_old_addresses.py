@@ -84,6 +84,6 @@ def test_a_link_of_the_last_release_keeps_what_it_set(open_page: OpenPage, demo_
     asked = {key: texts[0] for key, texts in parse_qs(urlsplit(link).query).items()}
     app = open_page(demo_store, old, **asked)
     assert_sound(app, TITLES[LAST_RELEASE[old]])
-    assert "could not be followed" not in everything(app)
+    assert "Not followed" not in everything(app)
     taken = {key: app.session_state[key] for key in (*values, *limits, "rev")}
     assert taken == values | limits | {"budget": "2.5per1k", "rev": str(revision)}

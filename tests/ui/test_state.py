@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.ui.state import LATEST, SETTINGS, problems, written
+from core.ui.state import LATEST, SETTINGS, not_followed, problems, same, written
 from core.views.link import pinned
 
 KEYS = st.sampled_from([key for key in SETTINGS if key != "rev"])
@@ -23,7 +23,7 @@ def asked(link: str) -> dict[str, list[str]]:
 def test_a_link_is_followed_where_the_values_are_the_same(values: dict[str, object], revision: int):
     found = asked(pinned(HERE, values, revision))
     assert found.pop("rev") == [str(revision)]
-    assert problems(found, values) == []
+    assert not {"does not exist here"} & {*problems(found, values).values()}
     assert set(found) == {key for key, value in values.items() if written(value)}
 
 
@@ -31,8 +31,8 @@ def test_a_link_is_followed_where_the_values_are_the_same(values: dict[str, obje
 def test_a_value_that_was_not_taken_is_a_problem(values: dict[str, str], key: str, other: str):
     found = asked(pinned(HERE, values, 1))
     taken = {**values, key: other}
-    same = key not in values or values[key] == other or _same_number(values[key], other)
-    assert bool(problems(found, taken)) is not same
+    wrong = key in values and values[key] != other and not _same_number(values[key], other)
+    assert (key in problems(found, taken)) or not wrong
 
 
 def _same_number(one: str, other: str) -> bool:
@@ -69,18 +69,26 @@ def test_how_a_value_stands_in_an_address(value: object, texts: list[str]):
     ],
 )  # fmt: skip
 def test_what_counts_as_followed(texts: list[str], value: object, fine: bool):
-    found = problems({"floor": texts}, {"floor": value})
-    assert found == ([] if fine else [f"quality floor “{', '.join(texts)}” does not exist here"])
+    assert same(texts, written(value)) is fine
 
 
-def test_a_setting_of_another_page_is_no_problem_but_an_unheard_one_is():
-    assert problems({"curves": ["a"]}, {"k": 10}) == []
+def test_why_a_setting_is_not_followed():
     deleted = problems(
         {"gs": ["old"], "ws": ["here"]}, {"gs": "", "ws": "here"}, {"gs": ["old"], "ws": ["here"]}
     )
-    assert deleted == ["golden set “old” was deleted, and page Library can restore it"]
-    assert problems({"x" * 99: ["a"]}, {}) == [f"unknown setting “{'x' * 40}”"]
-    assert len(problems({"k": ["y" * 999]}, {"k": 10})[0]) < 100
+    assert deleted == {"gs": "deleted, page Library can restore it"}
+    assert problems({"curves": ["a"], "m": ["b"]}, {"k": 10}, later={"m"}) == {"curves": "not asked here"}
+    assert problems({"x" * 99: ["a"]}, {}) == {"x" * 99: "unknown"}
+
+
+def test_a_line_names_forty_settings_and_is_short():
+    asked = {"x" * 9_999: ["1"], "k": ["y" * 9_999], "sla": ["a"], "floor": ["b"]}
+    line = not_followed(asked, problems(asked, {}))
+    assert line == (
+        f"“{'x' * 29}…” (unknown); cutoff “{'y' * 29}…” (no value); SLA “a”, quality floor “b” (no number)"
+    )
+    many = {f"z{at}": ["1"] for at in range(50)}
+    assert not_followed(many, problems(many, {})).endswith("“z39” (unknown), and 10 more")
 
 
 def test_every_setting_has_a_word_of_its_own():

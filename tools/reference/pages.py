@@ -133,8 +133,8 @@ def choices() -> str:
         [
             "An address of the dashboard holds what differs from the defaults: "
             "`/confidence?ws=clq-paper&sla=600&sec=what+flips+it`. *Share* copies it with the data revision "
-            "(`rev`). A value that does not exist in the workspace falls back to the default and is named on "
-            "the page.",
+            "(`rev`). What cannot be followed is named on the page with the reason, and the default "
+            "holds.",
             "`python -m core page NAME --set KEY=VALUE` takes the choices that a section asks by the same "
             "keys; with `--format json` it lists them under `choices`, with the options that the data offer.",
             table(heads, rows),
