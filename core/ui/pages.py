@@ -12,7 +12,7 @@ from core.paths import ROOT
 from core.ui import address
 from core.ui.links import SCRIPTS, go, link
 from core.ui.state import GONE
-from core.ui.view import current_frame, current_page
+from core.ui.view import current_frame, current_page, find_place
 from core.views.pages import GROUPS, MOVED, PAGES, SECTION, Page, now_at
 
 
@@ -29,20 +29,35 @@ def way(page: Page, label: str, section: str = "", **settings: object) -> None:
 
 
 def pick_section(page: Page) -> str:
-    """Draw the choice between the sections of a page."""
-    if st.session_state.get(SECTION, page.sections[0]) not in page.sections:  # one of another page
-        del st.session_state[SECTION]
-    chosen: str = st.segmented_control(
+    """Draw the choice between the sections of a page; what few need stands behind "More"."""
+    state, place = st.session_state, find_place()
+    if state.get(SECTION, page.sections[0]) not in page.sections:  # one of another page
+        del state[SECTION]
+    collection = "" if place is None else place.scope.collection_id
+    behind = page.behind(None if place is None else place.snapshot, collection)
+    opened = st.query_params.get(SECTION)
+    bar = st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="sections")
+    chosen: str = bar.segmented_control(
         "Section",
-        page.sections,
+        [name for name in page.sections if name not in behind or name == opened],
         default=page.sections[0],
         required=True,
         key=SECTION,
         bind="query-params",
         label_visibility="collapsed",
     )
+    if more := [name for name in behind if name != chosen]:
+        bar.menu_button("More", more, type="tertiary", key=_MORE, on_click=_open_further)
     current_frame().question = page.question(chosen)
     return chosen
+
+
+_MORE = "more_sections"
+
+
+def _open_further() -> None:
+    """Open the section that was picked behind "More" (a callback)."""
+    st.session_state[SECTION] = st.session_state[_MORE]
 
 
 _ROOT = "root"  # What the first page is called inside; Streamlit serves it at the root of the address alone

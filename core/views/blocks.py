@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # the charts' library takes long to load, which only a sectio
     import polars as pl
 
     from core.analysis.workspace.choices import Has
+    from core.analysis.workspace.telling import Tells
     from core.analysis.workspace.view import View
     from core.number_format import CostUnit
     from core.views.ask import Ask
@@ -199,11 +200,14 @@ class Section:
     draw: Callable[[Any, Ask], Blocks]  # of a view
     question: str = ""  # that it answers; stands above the answer where the page has several sections
     bare: bool = False  # whether it has something to say without a workspace, and is given None then
+    tells: Tells | None = None  # what brings it forward from behind "More"; None = it always stands forward
 
 
-def section(name: str = "", question: str = "") -> Callable[[Callable[[View, Ask], Blocks]], Section]:
+def section(
+    name: str = "", question: str = "", tells: Tells | None = None
+) -> Callable[[Callable[[View, Ask], Blocks]], Section]:
     """Declare a section."""
-    return lambda draw: Section(name, draw, question)
+    return lambda draw: Section(name, draw, question, tells=tells)
 
 
 def bare_section(

@@ -6,13 +6,18 @@ No Streamlit in it: the command line draws the same pages.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from core.analysis.cache import keep
+from core.errors import ClqError
+
 if TYPE_CHECKING:
     from core.analysis.workspace.choices import Has
+    from core.store import Snapshot
     from core.views.blocks import Section
 
 _FIRST = "decision"  # The page that lists what the limits leave out
@@ -29,6 +34,7 @@ class Page:
     tells: str  # one sentence: what it tells, or does
     # Its sections that its file draws by hand, the last ones, each with the question that it answers
     own: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    seldom: tuple[str, ...] = ()  # those of its own that stand behind "More"
     home: str = ""  # the module with its SECTIONS, which whoever asks draws; empty where it has none
     # Addresses that lead here, with the section that each opens: those of the last release, and the name of
     # the first page, which Streamlit serves at the root alone
@@ -62,6 +68,16 @@ class Page:
         from core.views.within import limited  # noqa: PLC0415 - the charts' library takes long to load
 
         return tuple(replace(section, draw=limited(section.draw)) for section in sections)
+
+    def behind(self, snapshot: Snapshot | None, collection_id: str = "") -> tuple[str, ...]:
+        """Return its sections that stand behind "More" in a workspace; never the first, which it opens with.
+
+        Args:
+            snapshot: The data; None = without any, and so with nothing to tell.
+        """
+        if snapshot is not None:
+            return _behind(self.name, snapshot, collection_id)
+        return (*(each.name for each in self.drawn()[1:] if each.tells), *self.seldom)
 
     @property
     def group(self) -> str:
@@ -219,6 +235,7 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             ":material/upload:",
             "Brings results you already have into the store; nothing is written before you say so.",
             {"files": "", "formats": ""},
+            seldom=("formats",),
             moved={"import": "", "formats": "formats"},
         ),
         Page(
@@ -260,3 +277,13 @@ def now_at(address: str, section: str) -> tuple[Page, str] | None:
         return None
     name, there = PAGES[address].gone[section]
     return PAGES[name], there
+
+
+@keep(entries=256)
+def _behind(page: str, snapshot: Snapshot, collection_id: str) -> tuple[str, ...]:
+    tells = {each.name: each.tells for each in PAGES[page].drawn() if each.tells}
+    forward: set[str] = set()
+    for name, told in tells.items():
+        with suppress(ClqError):  # what cannot be read is said where it is opened
+            forward |= {name} if told(snapshot, collection_id) else set()
+    return tuple(name for name in PAGES[page].behind(None) if name not in forward)

@@ -165,16 +165,28 @@ def columns() -> str:
 def pages() -> str:
     """Return the pages of the dashboard with their addresses and sections."""
     rows = [
-        (page.group, page.title, code(f"/{page.name}"), ", ".join(page.sections), page.tells,
+        (page.group, page.title, code(f"/{page.name}"), ", ".join(page.sections),
+         ", ".join(page.behind(None)), page.tells,
          ", ".join(code(f"/{old}") for old in page.moved if old != page.name))
         for page in PAGES.values()
     ]  # fmt: skip
     printed = ", ".join(code(page.name) for page in PAGES.values() if page.home)
     return "\n\n".join(
         [
-            "A section opens by `?sec=NAME`; the first one needs none. Old addresses lead to the "
-            "page of now.",
-            table(("group", "page", "address", "sections", "what it tells or does", "old addresses"), rows),
+            "A section opens by `?sec=NAME`; the first one needs none. Those behind *More* come forward in "
+            "a workspace whose data make them tell something. Old addresses lead to the page of now.",
+            table(
+                (
+                    "group",
+                    "page",
+                    "address",
+                    "sections",
+                    "behind More",
+                    "what it tells or does",
+                    "old addresses",
+                ),
+                rows,
+            ),
             f"In the command line, by `python -m core page NAME`: {printed}.",
         ]
     )

@@ -14,6 +14,7 @@ from core.analysis.status import marked, ordered
 from core.analysis.workspace.clusters import one_known
 from core.analysis.workspace.noise import Noise, noise_words, noisy_rows, refusal
 from core.analysis.workspace.sure import drawn, draws, sample
+from core.analysis.workspace.telling import seldom
 from core.analysis.workspace.view import View
 from core.decide.planner import Bill, bill
 from core.decide.rules import Decision, Rule
@@ -158,7 +159,7 @@ def what_flips_it(view: View, ask: Ask) -> Blocks:
         yield Table(excluded, "excluded", EXCLUDED, ("constraint",))
 
 
-@section("other weights", "Would other weights of the grades lead to another choice?")
+@section("other weights", "Would other weights of the grades lead to another choice?", seldom)
 def other_weights(view: View, ask: Ask) -> Blocks:
     """Yield whether choice and order hold when the weights of RA-nWG change."""
     obstacle = words.nothing(view.table, view.scope)

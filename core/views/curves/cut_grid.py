@@ -10,6 +10,7 @@ import polars as pl
 
 from core.analysis import prompt_tokens
 from core.analysis.cache import keep
+from core.analysis.workspace.telling import seldom
 from core.analysis.workspace.view import View
 from core.paths import PUBLISHED
 from core.records import canonical_json
@@ -127,7 +128,7 @@ def _after(cut: Mapping[str, Any], *, several: bool) -> str:
     return f" after {cut['reranker']}"
 
 
-@section("cut-off table", "Which cut-off suits which reranker and chunking?")
+@section("cut-off table", "Which cut-off suits which reranker and chunking?", seldom)
 def cut_off_table(view: View, ask: Ask) -> Blocks:
     """Yield every reranker, chunking and cut-off of a stack's family with its score and passages kept."""
     run_id = ask.stack(view.table, view.decision, "Stack", "cutof")

@@ -13,6 +13,7 @@ from core.analysis.workspace.gaps import gap
 from core.analysis.workspace.pools import stack_of
 from core.analysis.workspace.query_sets import among
 from core.analysis.workspace.stacks import runs_in
+from core.analysis.workspace.telling import seldom
 from core.analysis.workspace.view import View
 from core.views import theme
 from core.views.ask import Ask
@@ -120,7 +121,7 @@ def by_candidate_depth(view: View, ask: Ask) -> Blocks:
     yield Fold("Step by step", [Table(by_step.with_columns(paying), "steps", STEPS, STEPS_MORE)])
 
 
-@section("cut-off methods", "Is a cutoff chosen query by query better than one for all?")
+@section("cut-off methods", "Is a cutoff chosen query by query better than one for all?", seldom)
 def cut_off_methods(view: View, ask: Ask) -> Blocks:
     """Yield how good what every cut-off keeps of a stack's rankings is, beside fixed depths."""
     run_id = ask.stack(view.table, view.decision, "Stack", "cutof")

@@ -8,6 +8,7 @@ import polars as pl
 
 from core.analysis.cache import keep
 from core.analysis.workspace.scope import Quality
+from core.analysis.workspace.telling import dated, perturbed
 from core.analysis.workspace.view import View
 from core.diagnostics.names.margins import Check
 from core.views.ask import Ask
@@ -97,7 +98,7 @@ def in_questions(view: View) -> Blocks:
     yield Table(rows, "names_asked", ASKED, MORE_ASKED)
 
 
-@section("noise", "How much quality do typing errors and chat style cost?")
+@section("noise", "How much quality do typing errors and chat style cost?", perturbed)
 def by_noise(view: View, ask: Ask) -> Blocks:
     """Show what perturbed queries cost, and what rewriting wins back."""
     runs, table = gathered(view)
@@ -150,7 +151,7 @@ def vectors(view: View, runs: Gathered) -> Blocks:
     yield Table(shown, "noise_vectors", VECTORS, whole=rows)
 
 
-@section(foretold.NAME, "Do drops of a diagnostic foretell drops of recall?")
+@section(foretold.NAME, "Do drops of a diagnostic foretell drops of recall?", dated)
 def with_recall(view: View, ask: Ask) -> Blocks:
     """Yield how diagnostics and recall go together, over queries and over stacks."""
     table, quality = foretold.foretold(view), Quality(named.MEASURE, view.quality.k)
@@ -171,7 +172,7 @@ def with_recall(view: View, ask: Ask) -> Blocks:
     yield Table(said, "foretold", FORETOLD, MORE_FORETOLD, whole=table)
 
 
-@section(drifting.NAME, "Does live traffic still look as it did?")
+@section(drifting.NAME, "Does live traffic still look as it did?", dated)
 def live(view: View, ask: Ask) -> Blocks:
     """Yield whether a number that needs no judgement drifts over the time of imported traces."""
     runs = drifting.timed(view)

@@ -15,6 +15,7 @@ import polars as pl
 
 from core.analysis.cache import keep
 from core.analysis.workspace.scores import at_cutoff, evidence
+from core.analysis.workspace.telling import dated
 from core.analysis.workspace.view import View
 from core.importers.samples import ASKED_AT
 from core.stats.alarm import ALPHA, FIRST, watch
@@ -64,7 +65,7 @@ def watched(view: View, run_id: str, percent: float) -> pl.DataFrame:
     return sample.join(values.drop_nans(), on="query_id", how="left").sort("at", "query_id")
 
 
-@section("live quality", "Has live quality fallen?")
+@section("live quality", "Has live quality fallen?", dated)
 def live_quality(view: View, ask: Ask) -> Blocks:
     """Yield whether the judged queries of imported traces raise an alarm, and which to judge next."""
     runs = timed(view)

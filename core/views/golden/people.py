@@ -22,6 +22,7 @@ from core.analysis.workspace.clusters import about_groups, groups
 from core.analysis.workspace.noise import PAIR, auditors, of_rows, refusal, samplings
 from core.analysis.workspace.query_sets import among
 from core.analysis.workspace.scores import at_cutoff, evidence
+from core.analysis.workspace.telling import graded_by_hand
 from core.analysis.workspace.view import View
 from core.golden.by_hand import SAMPLINGS
 from core.stats.corrected import FEW, Corrected, Scored, correct
@@ -271,7 +272,7 @@ def caveats(view: View, found: SetRight, reference: str) -> Iterator[tuple[str, 
         yield "questions in groups", said
 
 
-@section("people", "What do people's grades make of the scores?")
+@section("people", "What do people's grades make of the scores?", graded_by_hand)
 def do_people_agree(view: View, ask: Ask) -> Blocks:
     """Set the scores of all stacks right by the questions that people graded whole."""
     offered = auditors(view.snapshot, view.scope, least=FEW)

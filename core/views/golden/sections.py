@@ -8,6 +8,7 @@ import polars as pl
 
 from core.analysis.cache import keep
 from core.analysis.workspace.scope import Quality
+from core.analysis.workspace.telling import several_judges
 from core.analysis.workspace.view import View
 from core.stats.judges import Agreement
 from core.store import Snapshot
@@ -135,7 +136,7 @@ def judges_of(view: View, picked: Sequence[str] = ()) -> tuple[str, ...]:
     return tuple(there if len(there) > 1 else names)
 
 
-@section("judges", "How well do the judges agree, and whose grades should count?")
+@section("judges", "How well do the judges agree, and whose grades should count?", several_judges)
 def do_judges_agree(view: View, ask: Ask) -> Blocks:
     """Yield how well the chosen golden sets agree, all together and two by two."""
     names = judges_of(view)

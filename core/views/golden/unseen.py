@@ -14,6 +14,7 @@ from core.analysis.cache import keep
 from core.analysis.workspace.clusters import FEW_GROUPS, groups
 from core.analysis.workspace.query_sets import among
 from core.analysis.workspace.scores import at_cutoff, evidence, mean
+from core.analysis.workspace.telling import seldom
 from core.analysis.workspace.view import View
 from core.metrics import Measure
 from core.stats import captures
@@ -280,7 +281,7 @@ def _more(counts: np.ndarray, times: float, least: int) -> list[np.ndarray]:
     return [np.floor(wanted + drawn.random(wanted.shape) * good).astype(counts.dtype) for _ in range(_DRAWS)]
 
 
-@section("unseen", "How much relevant evidence has nobody seen?")
+@section("unseen", "How much relevant evidence has nobody seen?", seldom)
 def is_unseen(view: View, ask: Ask) -> Blocks:
     """Estimate what the judgements miss, and what that makes of the scores."""
     golden = view.scope.golden_set_id

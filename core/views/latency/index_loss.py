@@ -17,6 +17,7 @@ from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.pools import EMPTY_SLOT
 from core.analysis.workspace.query_sets import among
 from core.analysis.workspace.scores import at_cutoff, evidence, furthest
+from core.analysis.workspace.telling import approximate
 from core.analysis.workspace.view import View
 from core.axes import stack_key
 from core.metrics import ratio_of_means
@@ -299,7 +300,9 @@ def elsewhere(row: Mapping[str, Any], cutoff: int) -> str:
     return "".join(f", {row[f'percent_{k}']:.1f} %{ends(row, f'_{k}')} @{k}" for k in others)
 
 
-@section("index loss", "How much quality does an approximate index lose, and which setting is safe?")
+@section(
+    "index loss", "How much quality does an approximate index lose, and which setting is safe?", approximate
+)
 def index_loss(view: View, ask: Ask) -> Blocks:
     """Yield percent of flat by index and stack, and the cheapest setting whose loss is surely bearable."""
     rows = losses(view)

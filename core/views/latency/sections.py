@@ -11,8 +11,10 @@ from core.analysis.cache import keep
 from core.analysis.depth import latency_by_depth
 from core.analysis.workspace.latencies import modelled_ms
 from core.analysis.workspace.scope import Latency
+from core.analysis.workspace.telling import seldom, timed_reader
 from core.analysis.workspace.view import View
 from core.stats.latency import Fit
+from core.store import Snapshot
 from core.views import text, theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Block, Blocks, Cards, Chart, Fold, Table, Text, Way, section
@@ -47,6 +49,12 @@ SAMPLE = ("n", "basis")
 depths = keep()(latency_by_depth)
 timed_answers = keep("Fitting the generator's speed…", entries=64)(data.timed_answers)
 known_indexes = keep("Reading the indexes…")(indexes.figures)
+
+
+def _any_index(snapshot: Snapshot, collection_id: str) -> bool:
+    """Tell whether any index of the store was measured by itself."""
+    del collection_id
+    return known_indexes(snapshot).height > 0
 
 
 @keep("Reading the timings…")
@@ -108,7 +116,7 @@ def where_the_time_goes(view: View, ask: Ask) -> Blocks:
     yield Fold("p50, p95 and p99 of every stack", [every])
 
 
-@section("reranker by K", "How much slower does each further candidate make the reranker?")
+@section("reranker by K", "How much slower does each further candidate make the reranker?", seldom)
 def reranker_by_k(view: View, ask: Ask) -> Blocks:
     """Yield how the reranker grows with the candidate depth."""
     del ask  # every reranker is drawn
@@ -133,7 +141,7 @@ def reranker_by_k(view: View, ask: Ask) -> Blocks:
     yield Table(fitted, "reranker_lines", lines)
 
 
-@section("generator", "How long does the answer take after retrieval?")
+@section("generator", "How long does the answer take after retrieval?", timed_reader)
 def generator(view: View, ask: Ask) -> Blocks:
     """Yield the generator against its prompt, where it was timed or is modelled."""
     timed, model = timed_answers(view.snapshot, view.scope), view.latency.generation
@@ -154,7 +162,7 @@ def generator(view: View, ask: Ask) -> Blocks:
         yield Table(rows, "generation", ("name", "prompt", "first", "added", "basis"))
 
 
-@section("indexes", "Which index is fast enough, and what does its speed cost in recall?")
+@section("indexes", "Which index is fast enough, and what does its speed cost in recall?", _any_index)
 def every_index(view: View, ask: Ask) -> Blocks:
     """Show what every index finds and how fast."""
     known = known_indexes(view.snapshot)

@@ -10,6 +10,7 @@ import polars as pl
 from core.analysis.cache import keep
 from core.analysis.workspace.answers import made_up
 from core.analysis.workspace.scope import Scope
+from core.analysis.workspace.telling import answers_of_rankings
 from core.analysis.workspace.view import View
 from core.metrics import Measure
 from core.stats.correlation import KINDS, Kind
@@ -87,7 +88,7 @@ def all_measures(view: View | None, ask: Ask) -> Blocks:
     yield Text(words.CEILINGS, "caption")
 
 
-@section("predicting answers", "Which measure of retrieval predicts good answers?")
+@section("predicting answers", "Which measure of retrieval predicts good answers?", answers_of_rankings)
 def predicting_answers(view: View, ask: Ask) -> Blocks:
     """Yield which retrieval measure predicts how good the generated answer is."""
     samples = read_samples(view.snapshot, view.scope)

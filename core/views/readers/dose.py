@@ -11,6 +11,7 @@ import polars as pl
 from core.analysis.cache import keep
 from core.analysis.workspace.answers import TRIAL
 from core.analysis.workspace.clusters import groups
+from core.analysis.workspace.telling import answers_of_rankings
 from core.analysis.workspace.view import View
 from core.answers import CLOSED_BOOK, TOP_K, share
 from core.number_format import PER_1K, CostUnit
@@ -133,7 +134,9 @@ LOSSES = {
 
 
 @section(
-    "dose of distractors", "What does one more harmful passage take from the answer, and what does it cost?"
+    "dose of distractors",
+    "What does one more harmful passage take from the answer, and what does it cost?",
+    answers_of_rankings,
 )
 def dose_of_distractors(view: View, ask: Ask) -> Blocks:
     """Yield the loss per harmful passage, the cap that follows from it, and its price."""

@@ -10,6 +10,7 @@ import polars as pl
 from core.analysis.cache import keep
 from core.analysis.workspace.scope import Scope
 from core.analysis.workspace.stacks import runs_in
+from core.analysis.workspace.telling import answers_by_depth
 from core.analysis.workspace.view import View
 from core.answers import TOP_K
 from core.readers.curves import CURVE, gains_over_k, stack_differences
@@ -141,7 +142,11 @@ def over_k(view: View, scorer: str, voice: str) -> pl.DataFrame:
     return gains_over_k(answered.scores, scorer, answered.groups.labels)
 
 
-@section("gains", "Which readers do passages help, at which k, and does a better stack help more?")
+@section(
+    "gains",
+    "Which readers do passages help, at which k, and does a better stack help more?",
+    answers_by_depth,
+)
 def what_retrieval_adds(view: View, ask: Ask) -> Blocks:
     """Show where passages beat the closed book, and what one stack adds to another, reader by reader."""
     reading = yield from read(view, ask)

@@ -12,6 +12,7 @@ import polars as pl
 from core.analysis.cache import keep
 from core.analysis.workspace.clusters import about_groups
 from core.analysis.workspace.stacks import runs_in
+from core.analysis.workspace.telling import graded_answers
 from core.analysis.workspace.view import View
 from core.stats.corrected import FEW
 from core.stats.intervals import CLUSTERS
@@ -91,7 +92,7 @@ def table_of(view: View, judge: Judge, least: float) -> pl.DataFrame:
     return pl.DataFrame() if of is None else corrected.corrected_table(of, judge, least)
 
 
-@section("judges", "How far can the judge of the answers be believed?")
+@section("judges", "How far can the judge of the answers be believed?", graded_answers)
 def judges(view: View, ask: Ask) -> Blocks:
     """Show what people's grades make of a judge's scores."""
     of = graded(view)

@@ -11,6 +11,7 @@ import polars as pl
 from core.analysis.cache import keep
 from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.stacks import runs_in
+from core.analysis.workspace.telling import unanswerable
 from core.analysis.workspace.unanswerable import SOME_USE, classes
 from core.analysis.workspace.view import View
 from core.answers import CLOSED_BOOK, GOLD, GOLD_ONLY, NO_GOLD, TOP_K
@@ -198,7 +199,7 @@ def _gold_found(view: View, ids: list[str]) -> pl.DataFrame:
     return hits.group_by("run_id", "query_id").agg(first_gold=pl.col("rank").min())
 
 
-@section("refusing", "When should it say that there is no answer?")
+@section("refusing", "When should it say that there is no answer?", unanswerable)
 def refusing(view: View, ask: Ask) -> Blocks:
     """Show questions without an answer: what scores tell of them, and who refuses them."""
     known = classes(view.snapshot, view.scope)

@@ -9,6 +9,7 @@ import polars as pl
 
 from core.analysis.cache import keep
 from core.analysis.workspace.answers import TRIAL
+from core.analysis.workspace.telling import answers_by_depth, real_answers, scored_by
 from core.analysis.workspace.view import View
 from core.importers.formats.published.readers import RAGGED
 from core.readers.curves import CURVE
@@ -157,7 +158,11 @@ def by_depth(view: View, ask: Ask) -> Blocks:
         yield Way("measures", "Which measure foretells the answers", "predicting answers")
 
 
-@section("with and without gold", "How much does the right passage help, and what do wrong ones harm?")
+@section(
+    "with and without gold",
+    "How much does the right passage help, and what do wrong ones harm?",
+    answers_by_depth,
+)
 def with_and_without_gold(view: View, ask: Ask) -> Blocks:
     """Show what gold passages are worth to a reader on a stack, and what it does without any."""
     reading = yield from read(view, ask, ruled=False)
@@ -177,7 +182,7 @@ def with_and_without_gold(view: View, ask: Ask) -> Blocks:
     yield Table(rows, "parts", PART)
 
 
-@section("matrix", "Which reader on which stack answers best?")
+@section("matrix", "Which reader on which stack answers best?", answers_by_depth)
 def matrix(view: View, ask: Ask) -> Blocks:
     """Yield a figure of every reader on every stack."""
     reading = yield from read(view, ask)
@@ -192,7 +197,7 @@ def matrix(view: View, ask: Ask) -> Blocks:
         yield Fold(PUBLISHED, [Table(scores.published(), "published", PRINTED, MORE_PRINTED)])
 
 
-@section("joint k", "At which number of passages is a correct answer cheapest?")
+@section("joint k", "At which number of passages is a correct answer cheapest?", answers_by_depth)
 def joint_k(view: View, ask: Ask) -> Blocks:
     """Yield at which k a correct answer costs least."""
     table = joint_table(view.snapshot, view.scope, view.quality, view.book)
@@ -218,7 +223,7 @@ def joint_k(view: View, ask: Ask) -> Blocks:
     yield Fold("Every k", [Table(table, "joint", JOINT, MORE_JOINT)])
 
 
-@section("generators", "Which model, prompt and temperature answers best?")
+@section("generators", "Which model, prompt and temperature answers best?", real_answers)
 def side_by_side(view: View, ask: Ask) -> Blocks:
     """Yield models with their prompts and temperatures by criterion and judge."""
     known = criteria(view)
@@ -247,7 +252,11 @@ def side_by_side(view: View, ask: Ask) -> Blocks:
     yield Fold("Every judge", [Table(rows, "generator_cells", CELLS)])
 
 
-@section("rerankers", "Do answers get better with a reranker, and how much slower?")
+@section(
+    "rerankers",
+    "Do answers get better with a reranker, and how much slower?",
+    scored_by(rerankers.SIMILARITY, rerankers.PRECISION),
+)
 def what_rerankers_do(view: View, ask: Ask) -> Blocks:
     """Show what rerankers do to answers, and how fast."""
     table = reranked(view)

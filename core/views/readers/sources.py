@@ -14,6 +14,7 @@ from core.analysis.cache import keep
 from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.scope import Scope
 from core.analysis.workspace.stacks import runs_in
+from core.analysis.workspace.telling import answers_of_rankings
 from core.analysis.workspace.view import View
 from core.answers import TOP_K
 from core.readers.attribution import attribute
@@ -251,7 +252,9 @@ def found(view: View, run_id: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     return source_table(answers, sentences, alike), sentence_table(answers, sentences)
 
 
-@section("sources", "Which passages do the answers rest on, and do their citations say so?")
+@section(
+    "sources", "Which passages do the answers rest on, and do their citations say so?", answers_of_rankings
+)
 def sources(view: View, ask: Ask) -> Blocks:
     """Show what answers rest on by similarity, beside what they cite."""
     runs = runs_in(view.snapshot, view.scope).filter("has_rankings").sort("name")

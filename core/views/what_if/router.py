@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from core.analysis.workspace.scope import Quality
+from core.analysis.workspace.telling import seldom
 from core.analysis.workspace.view import View
 from core.decide.routers import COPIES
 from core.paths import PROGRAM
@@ -84,7 +85,7 @@ def told(view: View, plan: Plan, router: Learned) -> JsonMap:
     return as_json(view, router, judged_by(view, plan), plan.most)
 
 
-@section(NAME, "Do several signs together send the right queries to the slower stack?")
+@section(NAME, "Do several signs together send the right queries to the slower stack?", seldom)
 def router(view: View, ask: Ask) -> Blocks:
     """Yield what a learnt router gains, held out, and the files that decide as it does."""
     plan = asked(view, ask)

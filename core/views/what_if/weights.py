@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 import polars as pl
 
 from core.analysis.cache import keep
+from core.analysis.workspace.telling import rated
 from core.analysis.workspace.view import View
 from core.decide.weighing import Floats, offered, tuned
 from core.providers.rerank.criteria import AUTHORITY, THRESHOLD
@@ -49,7 +50,7 @@ _LEVELS = np.round(np.linspace(0, 1, 11), 2)
 _PER_QUERY = "query by query"
 
 
-@section("criteria weights", "Would other weights of its criteria make the reranker better?")
+@section("criteria weights", "Would other weights of its criteria make the reranker better?", rated)
 def criteria_weights(view: View, ask: Ask) -> Blocks:
     """Yield what other weights would have ranked, tuned ones beside equal ones and one's own."""
     names = dict(view.table.select("run_id", "name").iter_rows())

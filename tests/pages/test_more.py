@@ -1,0 +1,28 @@
+"""The bar of sections: what stands in it, and what behind "More"."""
+
+from pathlib import Path
+
+import pytest
+
+from core.views.pages import PAGES, SECTION
+from tests.pages.conftest import OpenPage
+
+LATENCY = PAGES["latency"].sections
+
+
+@pytest.mark.parametrize(
+    ("place", "opened", "bar"),
+    [
+        ("latency", "where the time goes", ["where the time goes", "index loss"]),
+        ("latency/generator", "generator", ["where the time goes", "generator", "index loss"]),
+        ("latency/index loss", "index loss", ["where the time goes", "index loss"]),
+    ],
+)
+def test_a_section_behind_more_stands_in_the_bar_while_it_is_open(
+    open_page: OpenPage, demo_store: Path, place: str, opened: str, bar: list[str]
+) -> None:
+    app = open_page(demo_store, place)
+    choice = app.segmented_control(key=SECTION)
+    assert (choice.value, list(choice.options)) == (opened, bar)
+    (more,) = [each for each in app.get("menu_button") if each.proto.label == "More"]
+    assert [*more.proto.options] == [name for name in LATENCY if name not in bar]
