@@ -29,6 +29,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("list", "store:list_"),
     ("score", "score:run"),
     ("measures", "score:listed"),
+    ("plugins", "plugins:run"),
     ("decide", "decide:run"),
     ("gate", "gate:run"),
     ("next", "decide:evaluate_next"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
 from operator import itemgetter
 from pathlib import PurePosixPath
@@ -13,7 +14,7 @@ import polars as pl
 from core.errors import ClqError, InputError, UnknownNameError
 from core.importers.apart import apart
 from core.importers.base import ACCEPTED, Detected, Format, Import, LeftOut, Look, Options, merged
-from core.importers.formats import FORMATS
+from core.importers.formats import FORMATS, PLUGGED
 from core.importers.formats.spans.placing import with_brought
 from core.importers.own_ids import without_own
 from core.importers.ranged import as_declared
@@ -26,6 +27,7 @@ from core.importers.read.text import SAVE_AS, UTF16, shown
 from core.importers.report import AS_YOU_WISH, FileReport, sentences
 from core.importers.runs import chosen_id, collection_name, slug, stripped
 from core.importers.wished import refuse_unknown, without_measures
+from core.plugins import blamed
 
 _PICKLES = b"\x02\x03\x04\x05"  # Versions of Python pickles
 _UNKNOWN = "This is of no format known here"
@@ -280,7 +282,8 @@ def _or_skipped(error: InputError, matches: Sequence[_Match]) -> InputError | No
 
 def _imported(format_: Format, archives: Sequence[Archive], options: Options) -> Import:
     try:
-        imported = format_.read(archives, options)
+        with blamed(format_.name) if format_ in PLUGGED else nullcontext():
+            imported = format_.read(archives, options)
         if not format_.in_ranges:
             imported = as_declared(imported, archives, options)
         file_reports = tuple(format_.reports(archives, options))

@@ -12,13 +12,14 @@ from difflib import get_close_matches
 from types import MappingProxyType
 
 from core.errors import InputError, UnknownNameError
-from core.metrics import classical, contrast, gain, nuggets, rates
+from core.metrics import classical, contrast, gain, nuggets, plain, rates
 from core.metrics.info import MeasureInfo, Values
 from core.metrics.rates import with_ceiling
 from core.metrics.robust import robust
 from core.params import Param, Value, show
+from core.plugins import loaded
 
-MEASURES: tuple[MeasureInfo, ...] = (
+_OWN: tuple[MeasureInfo, ...] = (
     gain.RA_NWG,
     gain.NOVELTY,
     rates.N_RECALL4,
@@ -56,6 +57,18 @@ MEASURES: tuple[MeasureInfo, ...] = (
     contrast.NRBP,
     contrast.UDCG,
 )
+
+
+def _plugged(name: str, value: object) -> MeasureInfo:
+    """Return the measure of a plug-in; one of the product's own name would be taken for it."""
+    info = plain.made(name, value)
+    if any(info.name.casefold() == own.name.casefold() for own in _OWN):
+        raise InputError(f"Measure {info.name} is there already.", do="Give it another name.")
+    return info
+
+
+MEASURES = (*_OWN, *loaded("clq.measures", _plugged, {own.name for own in _OWN}).values())
+"""The measures that are no PROC or Robust of another: the product's own, then those of plug-ins."""
 
 REGISTRY: Mapping[str, MeasureInfo] = MappingProxyType(
     {info.name: info for measure in MEASURES for info in with_ceiling(measure)}

@@ -57,12 +57,21 @@ class Page:
         drawn = {one.name: one.question for one in self.drawn()}
         return {**drawn, **self.own}.get(section, "")
 
+    def declared(self) -> tuple[Section, ...]:
+        """Return the sections of its module, which is imported with the first question."""
+        sections: tuple[Section, ...] = import_module(self.home).SECTIONS if self.home else ()
+        return sections
+
     def drawn(self) -> tuple[Section, ...]:
-        """Return its sections that whoever asks draws; their module is imported with the first question.
+        """Return its sections that whoever asks draws, those of plug-ins last.
 
         Where limits stand on the page, its answers name the stacks that these leave out.
         """
-        sections: tuple[Section, ...] = import_module(self.home).SECTIONS if self.home else ()
+        if not self.home:
+            return ()
+        from core.views.added import ADDED  # noqa: PLC0415 - loads packages of others
+
+        sections = (*self.declared(), *ADDED.get(self.name, ()))
         if not sections or not self.limits or self.name == _FIRST:
             return sections
         from core.views.within import limited  # noqa: PLC0415 - the charts' library takes long to load

@@ -1,7 +1,8 @@
-"""Every format that can be imported. A new one is its file, its tests and one line here."""
+"""Every format that can be imported. A new one is its file, its tests and one line here; or a plug-in."""
 
 from __future__ import annotations
 
+from core.errors import InputError
 from core.importers.base import Format
 from core.importers.formats.annbench import AnnBenchmarks
 from core.importers.formats.autorag import AutoRag
@@ -39,8 +40,10 @@ from core.importers.formats.traces.phoenix import Phoenix
 from core.importers.formats.traces.tools import Langfuse, LangSmith, OpenInference
 from core.importers.formats.trec import MsMarcoRun, Topics, TrecQrels, TrecRun
 from core.importers.formats.vectordbbench import VectorDbBench
+from core.plugins import loaded
+from core.tables import TABLES
 
-FORMATS: tuple[Format, ...] = (
+_OWN: tuple[Format, ...] = (
     Own(),
     PublishedTables(),
     Beir(),
@@ -89,3 +92,22 @@ FORMATS: tuple[Format, ...] = (
     TableFormat(),
     Excel(),
 )
+
+
+def _plugged(name: str, value: object) -> Format:
+    """Return the format of a plug-in: a subclass of `Format`, or one of its objects."""
+    form = value() if isinstance(value, type) else value
+    if not isinstance(form, Format):
+        raise InputError(f"{name} is no subclass of Format.")
+    lacking = [part for part in ("name", "title", "takes", "recognised") if not getattr(form, part, None)]
+    if lacking or (unknown := set(form.takes) - set(TABLES)):
+        raise InputError(f"{name} lacks {', '.join(lacking)}." if lacking else f"No table {min(unknown)!r}.")
+    if any(form.name == own.name for own in _OWN):
+        raise InputError(f"Format {form.name} is there already.", do="Give it another name.")
+    return form
+
+
+PLUGGED = tuple(loaded("clq.importers", _plugged).values())
+"""The formats of plug-ins."""
+FORMATS = (*PLUGGED, *_OWN)
+"""Every format; those of plug-ins are asked first, as tables of any tool look alike."""

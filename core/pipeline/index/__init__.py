@@ -21,6 +21,7 @@ from core.pipeline.index.outside import Outside, Place, address
 from core.pipeline.index.pgvector import PgVector
 from core.pipeline.index.qdrant import Qdrant
 from core.pipeline.index.saved import about_folder
+from core.plugins import loaded, subclass_of
 from core.providers.embed import Vectors
 from core.records import JsonMap
 
@@ -47,8 +48,10 @@ __all__ = [
     "use_index",
 ]
 
+_OWN = {each.engine.name: each for each in (PgVector, LanceDb, Qdrant, Elasticsearch, OpenSearch)}
+
 ENGINES: Mapping[str, type[Outside]] = MappingProxyType(
-    {each.engine.name: each for each in (PgVector, LanceDb, Qdrant, Elasticsearch, OpenSearch)}
+    {**_OWN, **loaded("clq.indexes", subclass_of(Outside), (*INDEXES, *_OWN))}
 )
 """Indexes that a database keeps, by name."""
 INDEX_NAMES = (*INDEXES, *ENGINES)

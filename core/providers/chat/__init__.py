@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Unpack
 
+from core.plugins import loaded, subclass_of
 from core.providers.chat import openai
 from core.providers.chat.ask import Chat
 from core.providers.chat.fake import FakeChat
@@ -22,8 +23,13 @@ CHATS: Mapping[str, ModelConfig] = MappingProxyType(
 )
 """The models that are known by name."""
 
+_OWN = {
+    "openai": openai.OpenAIChat,
+    "fake": lambda _config, _wired: FakeChat(),
+}
+
 PROVIDERS: Mapping[str, Callable[[ModelConfig, Wired], Chat]] = MappingProxyType(
-    {"openai": openai.OpenAIChat, "fake": lambda _config, _wired: FakeChat()}
+    {**_OWN, **loaded("clq.providers", subclass_of(Chat), _OWN, part="chat")}
 )
 """Values that `ModelConfig.provider` may have for a chat model."""
 

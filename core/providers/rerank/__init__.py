@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Unpack
 
+from core.plugins import loaded, subclass_of
 from core.providers.chat import chat_config, make_chat
 from core.providers.chat.ask import Chat
 from core.providers.config import ModelConfig, named, vendor_models
@@ -40,19 +41,21 @@ RERANKERS: Mapping[str, ModelConfig] = MappingProxyType(
 )
 """The models that are known by name."""
 
+_OWN = {
+    "voyage": remote.VoyageReranker,
+    "cohere": remote.CohereReranker,
+    "onnx": local.OnnxReranker,
+    "late-interaction": local.LateInteractionReranker,
+    "sentence-transformers": local.SentenceTransformersReranker,
+    "none": local.NoReranker,
+    "bm25": lexical.Bm25Reranker,
+    "tf-idf": lexical.TfIdfReranker,
+    "rebel-rules": surface.SurfaceReranker,
+    "fake": local.FakeReranker,
+}
+
 PROVIDERS: Mapping[str, Callable[[ModelConfig, Wired], Reranker]] = MappingProxyType(
-    {
-        "voyage": remote.VoyageReranker,
-        "cohere": remote.CohereReranker,
-        "onnx": local.OnnxReranker,
-        "late-interaction": local.LateInteractionReranker,
-        "sentence-transformers": local.SentenceTransformersReranker,
-        "none": local.NoReranker,
-        "bm25": lexical.Bm25Reranker,
-        "tf-idf": lexical.TfIdfReranker,
-        "rebel-rules": surface.SurfaceReranker,
-        "fake": local.FakeReranker,
-    }
+    {**_OWN, **loaded("clq.providers", subclass_of(Reranker), _OWN, part="rerank")}
 )
 """Values that `ModelConfig.provider` may have for a reranker that is no chat model."""
 

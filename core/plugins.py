@@ -1,0 +1,143 @@
+"""What other packages add by entry points: measures, formats, models, indexes, sections.
+
+A package names them in its `pyproject.toml`, as ``[project.entry-points."clq.measures"]``. What few need
+stands in `core/contrib` and is named by its table of the same form. What cannot be loaded is left out and
+named with the reason: nothing of it breaks a page or a command.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Container, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from core.errors import ClqError, InputError
+
+T = TypeVar("T")
+
+GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "clq.measures": ("core.metrics.measure",),
+        "clq.importers": ("core.importers.formats",),
+        "clq.providers": ("core.providers.embed", "core.providers.rerank", "core.providers.chat"),
+        "clq.indexes": ("core.pipeline.index",),
+        "clq.sections": ("core.views.added",),
+    }
+)
+"""Group of entry points to the modules that take what stands in it."""
+OFF = "CLQ_PLUGINS"
+"""Variable of the environment that leaves out other packages' plug-ins where it is ``off``."""
+_CONTRIB = "core.contrib"
+
+
+@dataclass(frozen=True, slots=True)
+class PlugIn:
+    """One entry point, and what became of it."""
+
+    group: str  # a key of `GROUPS`
+    name: str  # as its package names it
+    package: str  # distribution with version; "built in" for core/contrib
+    problem: str = ""  # why it is left out; empty where it is loaded
+
+
+_LOADED: dict[tuple[str, str, str], PlugIn] = {}
+
+
+def loaded(
+    group: str, made: Callable[[str, object], T], taken: Container[str] = (), *, part: str = ""
+) -> dict[str, T]:
+    """Load what stands in a group of entry points.
+
+    Args:
+        group: A key of `GROUPS`.
+        made: Makes of a name and of what the entry point refers to what the registry holds.
+        taken: Names that the product has.
+        part: Takes only names that begin with it and a dot: ``embed.acme`` is acme of embed.
+
+    Returns:
+        What was made, by name; what raised is left out and told by `plugins`.
+    """
+    found: dict[str, T] = {}
+    for entry, package in _entries(group):
+        begins, _, name = entry.name.rpartition(".") if part else ("", "", entry.name)
+        if begins != part:
+            continue
+        problem = f"{name} is there already. Give it another name." if name in taken or name in found else ""
+        try:
+            if not problem:
+                found[name] = made(name, entry.load())
+        except Exception as error:
+            problem = _reason(error)
+        _LOADED[group, entry.name, package] = PlugIn(group, entry.name, package, problem[:200])
+    return found
+
+
+def plugins() -> tuple[PlugIn, ...]:
+    """Return every plug-in that was found, loaded or not, by group and name; all groups are loaded."""
+    for modules in GROUPS.values():
+        for module in modules:
+            import_module(module)
+    return tuple(_LOADED[key] for key in sorted(_LOADED))
+
+
+def _reason(error: Exception) -> str:
+    """Say why a plug-in cannot be loaded, and the way out where there is one."""
+    if isinstance(error, InputError):
+        return str(error)
+    if isinstance(error, ImportError) and "partially initialized" in str(error):
+        return "It needs what is not loaded yet: a measure stands in a module that imports no format or page."
+    return f"{type(error).__name__}: {error}"
+
+
+@contextmanager
+def blamed(name: str) -> Iterator[None]:
+    """Say of what a plug-in raises that it is the plug-in's fault.
+
+    Raises:
+        ClqError: Instead of any other exception.
+    """
+    try:
+        yield
+    except ClqError:
+        raise
+    except Exception as error:
+        raise ClqError(
+            f"Plug-in {name} failed: {type(error).__name__}: {error}"[:200],
+            do=f"Tell its author, or leave plug-ins out with {OFF}=off.",
+        ) from error
+
+
+def subclass_of(base: type) -> Callable[[str, object], Any]:
+    """Return what takes a subclass of a class, and refuses all else."""
+
+    def made(name: str, value: object) -> type:
+        if isinstance(value, type) and issubclass(value, base):
+            return value
+        raise InputError(f"{name} is no subclass of {base.__name__}.")
+
+    return made
+
+
+def _entries(group: str) -> list[tuple[EntryPoint, str]]:
+    """Return the entry points of a group with their packages, the product's own first, each once."""
+    own = import_module(_CONTRIB).ENTRY_POINTS.get(group, {})
+    entries = [(EntryPoint(name, target, group), "built in") for name, target in own.items()]
+    if os.environ.get(OFF, "").lower() != "off":
+        others = {(entry.name, entry.value): entry for entry in _installed(group)}
+        entries += [(entry, _package(entry)) for _, entry in sorted(others.items())]
+    return entries
+
+
+@cache
+def _installed(group: str) -> tuple[EntryPoint, ...]:
+    return tuple(entry_points(group=group))
+
+
+def _package(entry: EntryPoint) -> str:
+    return "unknown package" if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
