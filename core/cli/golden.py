@@ -240,7 +240,8 @@ def agree(ctx: typer.Context, sets: SetsArgument, form: FormatOption = Format.TA
     context: Context = ctx.obj
     judged = judges.judged(context.store().read(), sets)
     pairs = judges.agreement(judged)
-    complain(judges.agreed(judged, pairs, judges.alpha(judged)))
+    overall = judges.alpha(judged)
+    complain(f"{judges.agreed(overall)} {judges.alike(pairs, overall)}".rstrip())
     complain(judges.all_agree(judged))
     emit(pairs, form)
 

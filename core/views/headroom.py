@@ -35,9 +35,9 @@ DEEPER = (
 )
 MIXED_POOLS = "These bars stand on several pool conventions: compare ceilings only within one of them."
 _ANSWERS = {
-    RETRIEVAL: "Retrieval is the limit of {}: missed passages cost more than bad ranking.",
-    ORDERING: "Ordering is the limit of {}: bad ranking costs more than missed passages.",
-    BALANCED: "Retrieval and ordering limit {} about equally.",
+    RETRIEVAL: "{0} loses most to missed passages: {2}, and {1} to bad ranking.",
+    ORDERING: "{0} loses most to bad ranking: {1}, and {2} to missed passages.",
+    BALANCED: "{0} loses {1} to bad ranking and {2} to missed passages.",
 }
 
 
@@ -52,7 +52,8 @@ def no_ceiling(quality: Quality) -> Answer:
 
 def answer(row: Mapping[str, Any]) -> str:
     """Tell whether retrieval or ordering limits a stack; a row of `HeadroomView.table`."""
-    return _ANSWERS[row["reading"]].format(row["name"])
+    said = _ANSWERS[row["reading"]]
+    return said.format(row["name"], text.score(row["ordering"]), text.score(row["retrieval"]))
 
 
 def numbers(row: Mapping[str, Any], quality: Quality) -> str:

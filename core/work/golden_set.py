@@ -54,10 +54,11 @@ PROMPTS = {
 def headline(known: Sequence[Status]) -> str:
     """Say how many were built and which are now."""
     if not known:
-        return "No golden set was started here yet."
-    if all(str(status.state) == "finished" for status in known):
-        return f"{count(len(known), 'golden set')} built here."
-    return f"{count(len(known), 'golden set')} begun; {now(known, 'being built', 'none is under way')}."
+        return "No golden set built yet."
+    if doing := now(known, "being built", ""):
+        return f"{doing}."
+    built = sum(str(status.state) == "finished" for status in known)
+    return f"{count(built, 'golden set')} built here{'' if built == len(known) else ', some unfinished'}."
 
 
 def size_of(plan: GoldenPlan) -> str:

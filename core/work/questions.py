@@ -36,7 +36,7 @@ METHODS = (
     "Without a model: headings, for what stands below, or words drawn from a stretch of a document; a log "
     "has what people really asked. A chat model writes them, with a key."
 )
-HEAD = "Questions from documents alone: each comes with the place that answers it."
+HEAD = "No questions made yet: documents alone are enough."
 GOOD_FOR = (
     "Good for latency, cost and a first look at quality: headings order stacks much as real questions do, "
     "known-item queries favour BM25. One place is known for each question, so RR and Success are shown, and "
@@ -103,10 +103,15 @@ def read(
 
 
 def headline(known: Sequence[Status]) -> str:
-    """Say how many were made and which are now."""
-    if not known:
+    """Say what was made last, or which are being made now."""
+    if doing := now(known, "being made", ""):
+        return f"{doing}."
+    made = next((status.facts for status in known if status.facts.get("questions")), None)
+    if made is None:
         return HEAD
-    return f"{count(len(known), 'set')} of questions begun; {now(known, 'being made', 'none is under way')}."
+    sources = made.get("documents")
+    origin = f" from {count(int(str(sources)), 'document')}" if sources else ""
+    return f"{count(int(str(made['questions'])), 'question')} made{origin}."
 
 
 def size_of(plan: QuestionsPlan) -> str:

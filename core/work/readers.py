@@ -264,8 +264,9 @@ NO_READER = "Choose a model that answers; “fake” tries it out without a key 
 def headline(known: Sequence[Status]) -> str:
     """Say how many jobs there were, and which run now."""
     if not known:
-        return "No reader was started here yet."
-    return f"{count(len(known), 'job')} of readers; {now(known, 'answering', 'none is answering')}."
+        return "No reader has answered here yet."
+    times = count(len(known), "time")
+    return f"{now(known, 'answering', f'Readers answered {times}')}."
 
 
 def button(plan: ReaderPlan) -> str:

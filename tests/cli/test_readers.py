@@ -65,7 +65,7 @@ def test_what_is_not_there_is_named(answered_store: Path, words: tuple[str, ...]
 
 def test_a_workspace_without_answers_says_so(published_store: Path):
     said = call(published_store, "--collection", "clq-paper")[0].strip()
-    assert said == "No answer here has a score on a known scale."
+    assert said == "No graded answers yet."
 
 
 def test_published_readers(tmp_path: Path):

@@ -6,7 +6,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.store import Store
 from tests.pages.conftest import OpenPage
-from tests.pages.reading import answer, assert_sound, everything
+from tests.pages.reading import assert_sound, everything
 from tests.stores import Lab
 
 
@@ -45,7 +45,7 @@ def test_deleting_asks_first_and_restoring_brings_back(open_page: OpenPage, stor
     assert_sound(app, "Library")
     assert "2 runs deleted in one transaction (revision 2)" in app.success[0].value.replace("\\", "")
     assert Store.open(store).read().runs().height == 1
-    assert "2 runs were deleted" in answer(app)
+    assert "2 runs deleted" in everything(app)
     ticked(app, "run_deleted", 1)
     app.button(key="restore_run").click().run()
     assert_sound(app, "Library")
@@ -65,7 +65,7 @@ def test_a_golden_set_is_deleted_and_restored(open_page: OpenPage, store: Path):
     app.button(key="delete_now").click().run()
     assert_sound(app, "Library")
     assert Store.open(store).read().golden_sets().is_empty()
-    assert "1 golden set was deleted" in answer(app)
+    assert "1 golden set deleted" in everything(app)
     ticked(app, "golden_set_deleted", 0)
     app.button(key="restore_golden_set").click().run()
     assert_sound(app, "Library")

@@ -37,13 +37,14 @@ def run(*words: str) -> Result:
 @pytest.mark.slow
 def test_the_command_writes_every_form(demo_store: Path, tmp_path: Path):
     asked = ("--store", str(demo_store), "page", "latency", "--collection", "python-docs")
-    done = run(*asked, "--section", "reranker by K")
+    done = run(*asked, "--section", "where the time goes")
     assert done.exit_code == 0
     assert "BM25, K = 10" in done.stdout
     done = run(*asked, "--set", "shape=box", "--format", "json")
     data = json.loads(done.stdout)
     assert data["choices"]["shape"]["value"] == "box"
-    assert data["blocks"][-1]["columns"][0] == {
+    assert [block["kind"] for block in data["blocks"][-2:]] == ["table", "fold"]
+    assert data["blocks"][-2]["columns"][0] == {
         "name": "name", "label": COLUMNS["name"].label, "form": "text", "help": None,
     }  # fmt: skip
     done = run(*asked, "--format", "csv")
@@ -124,7 +125,7 @@ def test_tabs_and_folds_are_kept_though_they_are_drawn_once():
     def draw(*_: object) -> Blocks:
         yield Tabs([Fold("tab", iter([Text("inside")]))])
 
-    page = SimpleNamespace(drawn=lambda: [Section("", draw)])
+    page = SimpleNamespace(name="own", drawn=lambda: [Section("", draw)])
     assert say(page, None, None, {}).blocks == (Fold("tab", (Text("inside"),)),)
 
 
@@ -148,5 +149,5 @@ def test_a_later_answer_takes_the_place_of_the_one_before():
     def draw(*_: object) -> Blocks:
         yield from (first, cards[0], Beside([line], [Control("form")]), cards[1], then)
 
-    page = SimpleNamespace(drawn=lambda: [Section("", draw)])
+    page = SimpleNamespace(name="own", drawn=lambda: [Section("", draw)])
     assert say(page, None, None, {}).blocks == (then, cards[1], line)

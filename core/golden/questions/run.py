@@ -67,6 +67,7 @@ def made(job: QuestionsJob, session: Session) -> str:
     facts: dict[str, Any] = {
         "folder": str(folder.absolute()),
         "questions": len(kept),
+        "documents": len({quote.source for draft in kept for quote in draft.quotes}),
         "thrown_out": QuestionSet(about={}, entries=entries).counts(),
         "overlap": mean_overlap(kept, job.material.analyzer),
         "twins": twins,

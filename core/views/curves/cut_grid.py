@@ -100,8 +100,8 @@ def printed() -> pl.DataFrame:
     return wide.rename({"threshold": "way"}).select("reranker", "chunking", "way", *_MEASURES)
 
 
-def answer(rows: pl.DataFrame) -> str:
-    """Say which reranker with which way is best by F1, beside the best fixed depth; within the limits.
+def answer(rows: pl.DataFrame) -> tuple[str, str]:
+    """Say which reranker with which way is best by F1, and the best fixed depth; within the limits.
 
     Where none is within them, the best of all.
     """
@@ -111,14 +111,13 @@ def answer(rows: pl.DataFrame) -> str:
     best = rows.sort("f1", descending=True).row(0, named=True)
     fixed = rows.filter(~pl.col("dynamic")).sort("f1", descending=True).row(0, named=True)
     said = (
-        f"{best['way']}{_after(best, several=several)} gives the best F1: {score(best['f1'])}"
-        f"{text.interval(best['f1_low'], best['f1_high'])}, {best['kept']:.1f} passages kept, "
-        f"{text.sample(best['n'])}"
+        f"{best['way']}{_after(best, several=several)} has the best F1: {score(best['f1'])}"
+        f"{text.interval(best['f1_low'], best['f1_high'])}, {text.sample(best['n'])}."
     )
     if not best["dynamic"]:
-        return f"{said}."
+        return said, ""
     depth = f"{fixed['way']}{_after(fixed, several=several)}"
-    return f"{said}; the best fixed depth is {depth} with {score(fixed['f1'])}."
+    return said, f"It keeps {best['kept']:.1f} passages. Best fixed depth: {depth}, {score(fixed['f1'])}."
 
 
 def _after(cut: Mapping[str, Any], *, several: bool) -> str:
@@ -144,7 +143,8 @@ def cut_off_table(view: View, ask: Ask) -> Blocks:
         yield paper
         return
     other = "" if run_id == asked else OTHER.format(named(view.table, asked), named(view.table, run_id))
-    yield Answer(answer(rows), other, caveats={"how to read": ABOUT})
+    said, more = answer(rows)
+    yield Answer(said, f"{more} {other}".strip(), caveats={"how to read": ABOUT})
     yield Table(rows, "cut_off_table", SHOWN, MORE)
     yield paper
 

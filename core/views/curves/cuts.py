@@ -270,35 +270,30 @@ def answer(compared: Cuts, fixed: int) -> str:
     """Say whether a cutoff of each query's own beats the best one for all, by F1."""
     if compared.rows.is_empty():
         return compared.left_out
-    best, flat, usual = _best(compared.rows, fixed)
-    first = f"the first {fixed}" if flat == usual else flat["way"]
+    best, flat, _ = _best(compared.rows, fixed)
     return (
-        f"A cutoff chosen query by query {_verdict(best)} {first} for all: F1 {text.score(best['f1'])} "
-        f"({best['way']}) to {text.score(flat['f1'])} ({_span(best, LEADS)}, {text.sample(best['n'])})."
+        f"Cutting query by query {_verdict(best)} {flat['way']}: F1 {text.score(best['f1'])} to "
+        f"{text.score(flat['f1'])} ({text.sample(best['n'])})."
     )
 
 
-def for_all(compared: Cuts, quality: Quality) -> str:
-    """Say whether another cutoff for all beats the usual one, and what that means for the decision.
-
-    Empty where the usual one is the best.
-    """
+def details(compared: Cuts, quality: Quality) -> str:
+    """Say which way is the best, whether another cutoff for all beats the usual one, and what that means."""
     if compared.rows.is_empty():
         return ""
-    _, flat, usual = _best(compared.rows, quality.k)
+    best, flat, usual = _best(compared.rows, quality.k)
+    said = f"Best way: {best['way']}, {_span(best, LEADS)}."
     if flat == usual:
-        return ""
+        return said
     better = (flat["gain_low"] or 0.0) > 0
     said = (
-        f"{flat['way']} for all {'is better' if better else 'is not measurably better'} than the first "
-        f"{quality.k}: {text.score(flat['f1'])} to {text.score(usual['f1'])} ({_span(flat, GAINS)})."
+        f"{said} {flat['way']} for all {'beats' if better else 'does not measurably beat'} "
+        f"the first {quality.k}: {_span(flat, GAINS)}."
     )
     if not better:
         return said
-    return (
-        f"{said} Decision scores the first {quality.k} of every stack ({quality.name}), however many are "
-        f"sent. Choose the cutoff {flat['way'].removeprefix('K = ')} to decide by what would be sent."
-    )
+    cutoff = flat["way"].removeprefix("K = ")
+    return f"{said} Decision scores the first {quality.k}; choose the cutoff {cutoff} to decide by these."
 
 
 def _best(rows: pl.DataFrame, fixed: int) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
@@ -313,12 +308,12 @@ def _best(rows: pl.DataFrame, fixed: int) -> tuple[dict[str, Any], dict[str, Any
 def _verdict(row: Mapping[str, Any]) -> str:
     """Say how a way does against the best fixed depth; alike only where it is surely hardly better."""
     if row["lead_low"] is None:  # too few queries
-        return "is not measurably better than"
+        return "does not measurably beat"
     if row["lead_low"] > 0:
-        return "is better than"
+        return "beats"
     if row["lead_high"] < 0:
-        return "is worse than"
-    return "is surely hardly better than" if row["lead_most"] <= ALIKE else "is not measurably better than"
+        return "loses to"
+    return f"gains ≤ {ALIKE:g} on" if row["lead_most"] <= ALIKE else "does not measurably beat"
 
 
 def _span(row: Mapping[str, Any], names: tuple[str, str, str]) -> str:

@@ -152,9 +152,9 @@ def answer(main: pl.DataFrame, quality: Quality, names: Sequence[str]) -> str:
         return f"None of the stacks shown has a value for {quality.name}."
     best = at_k.row(0, named=True)
     deepest = known.filter(pl.col("name") == best["name"]).sort("k").row(-1, named=True)
-    deeper = f"; at cutoff {deepest['k']} it has {text.score(deepest['value'])}"
+    deeper = f"; {text.score(deepest['value'])} at cutoff {deepest['k']}"
     return (
-        f"Of the stacks shown, {best['name']} leads with {quality.name} {text.score(best['value'])}"
+        f"{best['name']} leads with {quality.name} {text.score(best['value'])}"
         f"{text.interval(best['low'], best['high'])}, {text.sample(best['n'])}"
         f"{deeper if deepest['k'] > quality.k else ''}."
     )

@@ -133,7 +133,7 @@ def cut_off_methods(view: View, ask: Ask) -> Blocks:
     sentence = cuts.answer(compared, view.quality.k)
     left_out = compared.left_out if compared.rows.height else ""
     chips = {"how to read": cuts.HOW, "not all queries": left_out}
-    yield Answer(sentence, cuts.for_all(compared, view.quality), caveats=chips)
+    yield Answer(sentence, cuts.details(compared, view.quality), caveats=chips)
     if lacking := cuts.lacking():
         yield Text(lacking, "caption")
     if compared.rows.height:

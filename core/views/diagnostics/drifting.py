@@ -145,18 +145,15 @@ def answer(rows: pl.DataFrame, proxy: str) -> str:
     compared = rows.drop_nulls("shift")
     n = f"n = {sample(rows)}"
     if compared.is_empty():
-        few = f"fewer than {LEAST} queries or {LEAST_SESSIONS} sessions at hours of the first window"
-        return f"Too few to tell a drift of {proxy}: {few} ({n})."
+        return f"Too few queries to tell a drift of {proxy} ({n})."
     gone = compared.filter("drifted").sort(pl.col("distance"), descending=True)
     windows_of = text.count(compared.height, "window")
     if gone.is_empty():
-        return f"No drift: {proxy} is distributed as at first in each of {windows_of} ({n})."
+        return f"No drift of {proxy} in {windows_of} ({n})."
     row = gone.row(0, named=True)
     ends = f" [{_signed(row['shift_low'])}, {_signed(row['shift_high'])}]"
-    return (
-        f"{gone.height} of {windows_of} drifted: {proxy} moves by {_signed(row['shift'])}{ends} against the "
-        f"first in window {row['window']} ({n})."
-    )
+    most = f"by {_signed(row['shift'])}{ends} in window {row['window']}"
+    return f"{proxy} drifted in {gone.height} of {windows_of}: {most} ({n})."
 
 
 def sample(rows: pl.DataFrame) -> str:

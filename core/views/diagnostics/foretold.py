@@ -192,20 +192,20 @@ def _embedded(
     return found
 
 
-def answer(table: pl.DataFrame, quality: Quality) -> str:
+def answer(table: pl.DataFrame, quality: Quality) -> tuple[str, str]:
     """Say how many coefficients are surely above 0, and which is the strongest over queries."""
     single = table.filter(pl.col("stack") != EVERY, pl.col("perturb") != CLEANLY).drop_nulls(["rho", "low"])
     if single.is_empty():
-        return f"Whether diagnostics foretell {quality.name} cannot be told: too few queries lose or gain."
+        return f"Too few queries lose or gain {quality.name} to test any warning.", ""
     sure = single.filter(pl.col("low") > 0).height
     best = single.sort("rho", descending=True).row(0, named=True)
-    drops, chance = text.count(single.height, "drop"), f"{0.025 * single.height:.1f}"
     rho = text.signed(best["rho"], "{:.2f}".format)
-    warn = "No drop of a diagnostic warns" if not sure else f"{sure} of {drops} of a diagnostic warn"
-    tried = f"{drops} tried; {chance} would by chance" if not sure else f"{chance} would by chance"
+    warn = "warn" if sure > 1 else "warns"
     return (
-        f"{warn} of a drop of {quality.name} query by query ({tried}); at most {rho}{_ends(best)}, "
-        f"n = {best['n']:,} ({best['diagnostic']}, {best['stack']}, {asked(best['perturb'])})."
+        f"{sure or 'None'} of {text.count(single.height, 'drop')} {warn} of lower "
+        f"{quality.name}: rho at most {rho}{_ends(best)}, n = {best['n']:,}.",
+        f"Highest: {best['diagnostic']}, {best['stack']}, {asked(best['perturb'])}. "
+        f"By chance {0.025 * single.height:.1f} would warn.",
     )
 
 

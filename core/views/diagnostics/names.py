@@ -171,21 +171,22 @@ def leading(rows: pl.DataFrame, language: str) -> dict[str, Any] | None:
     return next(iter(ranked.filter(basis="measured").to_dicts()), None) if ranked.height else None
 
 
-def answer(rows: pl.DataFrame, language: str) -> str:
+def answer(rows: pl.DataFrame, language: str) -> tuple[str, str]:
     """Say which embedder leans most on names, and what near misses do to it."""
     lead = leading(rows, language)
     if lead is None:
-        return NOTHING
+        return NOTHING, ""
     ratio, near = lead["name_topic_ratio"], lead["edit_distance_near_miss"]
-    head = f"{lead['label']} goes by names most of all measured"
+    said = f"{lead['label']} leans most on names"
     if ratio is not None and ratio > 0:
-        much = f"{ratio:.1f} times" if ratio >= 1 else f"{100 * ratio:.0f} %"
-        head += f": the right name counts {much} as much as the right topic"
+        said += (
+            f": {ratio:.1f} times as much as on topics" if ratio >= 1 else f": {100 * ratio:.0f} % of topics"
+        )
     if near is None:
-        return f"{head}."
+        return f"{said}.", ""
     if near >= 0:
-        return f"{head}, and near-identical wrong names do not pass for it."
-    return f"{head}, and a wrong name a few letters off closes {-near:.0f} % of its lead: names get confused."
+        return f"{said}.", "Near-identical wrong names do not pass for the right one."
+    return f"{said}.", f"A wrong name a few letters off cuts the name signal by {-near:.0f} %."
 
 
 def cards(rows: pl.DataFrame, language: str) -> list[tuple[str, str, str]]:

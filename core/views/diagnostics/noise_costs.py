@@ -61,31 +61,31 @@ def best_rewrite(table: pl.DataFrame, row: Row, quality: Quality) -> Row | None:
     return rows.sort("won", descending=quality.higher_is_better).row(0, named=True)
 
 
-def answer(table: pl.DataFrame, quality: Quality) -> str:
+def answer(table: pl.DataFrame, quality: Quality) -> tuple[str, str]:
     """Say what perturbed queries cost, and what a team should do about it."""
     row = hardest(table, quality)
     if row is None:
-        return f"What perturbed queries cost in {quality.name} is not known: no clean run stands beside them."
+        return f"No clean run beside these: their loss of {quality.name} is unknown.", ""
     sign = 1 if quality.higher_is_better else -1
     worse = row["change_high"] if sign > 0 else row["change_low"]
     if worse is None or sign * worse >= 0:
-        return f"{row['perturb'].capitalize()} costs {row['stack']} nothing that {row['n']} queries can tell."
+        return f"{row['perturb'].capitalize()} costs {row['stack']} nothing measurable (n = {row['n']}).", ""
     lost = f"{text.score(abs(row['change']))} of {quality.name}"
-    cost = f"{row['perturb'].capitalize()} takes {lost} from {row['stack']}"
-    return f"{cost}: {_advice(best_rewrite(table, row, quality), row, sign)}."
+    advice = _advice(best_rewrite(table, row, quality), row, sign)
+    return f"{row['perturb'].capitalize()} takes {lost} from {row['stack']}.", f"{advice}."
 
 
 def _advice(won: Row | None, row: Row, sign: int) -> str:
     if won is None:
-        return 'run it with rewrite = ["rules", "chat:MODEL"] to see what that wins back'
+        return 'Run it with rewrite = ["rules", "chat:MODEL"] to see what that wins back'
     least = won["won_low"] if sign > 0 else won["won_high"]
     share = won["won"] / -row["change"]
     if least is not None and sign * least > 0 and share >= _HALF:
-        return f"rewrite queries by {won['rewrite']}, which wins {text.percent(share)} of it back"
+        return f"Rewrite queries by {won['rewrite']}, which wins {text.percent(share)} of it back"
     then = "choose by Robust quality" if ":" in won["rewrite"] else "try a rewrite by a chat model"
     if least is not None and sign * least > 0:
-        return f"rewriting by {won['rewrite']} wins only {text.percent(share)} back, so {then}"
-    return f"rewriting by {won['rewrite']} wins nothing back that can be told, so {then}"
+        return f"Rewriting by {won['rewrite']} wins only {text.percent(share)} back, so {then}"
+    return f"Rewriting by {won['rewrite']} wins nothing measurable back, so {then}"
 
 
 def cards(table: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:

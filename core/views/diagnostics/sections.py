@@ -64,8 +64,8 @@ def measured(rows: pl.DataFrame, checks: Sequence[Check], ask: Ask) -> Blocks:
     """Show what was measured on bundles of names, beside what the paper published."""
     spoken = {plain(page.spoken(name)): name for name in rows["language"].unique().sort()}
     language = spoken[ask.one("Language", spoken, "spoken")]  # a link holds what the widget shows
-    sentence = page.answer(rows, language)
-    yield Answer(sentence, caveats={"how it is measured": page.HOW})
+    sentence, near = page.answer(rows, language)
+    yield Answer(sentence, near, caveats={"how it is measured": page.HOW})
     yield Cards(page.cards(rows, language))
     yield Chart(page.chart(rows, language), "names", sentence)
     table = page.wide(rows, language)
@@ -106,8 +106,8 @@ def by_noise(view: View, ask: Ask) -> Blocks:
         yield Answer(noisy.NO_RUNS)
         yield Text(noisy.WAY_OUT, "guide")
         return
-    sentence = noisy.answer(table, view.quality)
-    yield Answer(sentence, caveats={"how it is compared": noisy.HOW})
+    sentence, advice = noisy.answer(table, view.quality)
+    yield Answer(sentence, advice, caveats={"how it is compared": noisy.HOW})
     if cards := noisy.cards(table, view.quality):
         yield Cards(cards)
     drawn = noisy.chart(table, view.quality)
@@ -159,8 +159,8 @@ def with_recall(view: View, ask: Ask) -> Blocks:
         yield Answer(foretold.NO_RUNS)
         yield Text(foretold.WAY_OUT, "guide")
         return
-    sentence = foretold.answer(table, quality)
-    yield Answer(sentence, caveats={"how it is compared": foretold.HOW})
+    sentence, which = foretold.answer(table, quality)
+    yield Answer(sentence, which, caveats={"how it is compared": foretold.HOW})
     stacks = table["stack"].unique(maintain_order=True).to_list()
     single = [stack for stack in stacks if stack != foretold.EVERY]
     chosen = ask.listed("Stack", single, "noisy", width=290)

@@ -103,8 +103,8 @@ def _alarm(view: View, judged: pl.DataFrame, first: int) -> Blocks:
     sign = -1.0 if measure is not None and not measure.info.higher_is_better else 1.0
     values = judged["value"].to_numpy()
     found = watch(sign * values, first=first, seed=view.seed)
-    sentence = answer(judged, found.evidence, found.raised, first, view.quality.name)
-    yield Answer(sentence, caveats={"how it is watched": HOW, "limits": LIMITS})
+    sentence, more = answer(judged, found.evidence, found.raised, first, view.quality.name)
+    yield Answer(sentence, more, caveats={"how it is watched": HOW, "limits": LIMITS})
     table = judged.with_columns(
         dates(judged["at"]).alias("asked"),
         pl.Series("evidence", found.evidence),
@@ -122,15 +122,15 @@ def _alarm(view: View, judged: pl.DataFrame, first: int) -> Blocks:
 def answer(
     judged: pl.DataFrame, evidence_of: np.ndarray[tuple[int], np.dtype[np.float64]], raised: int | None,
     first: int, name: str,
-) -> str:  # fmt: skip
-    """Say whether the alarm is raised, since when, and the means before and since."""
+) -> tuple[str, str]:  # fmt: skip
+    """Say whether the alarm is raised, the means before and since, and since when."""
     values = judged["value"]
-    means = f"{name} {text.score(values[:first].mean())} in the first {first}, "  # type: ignore[arg-type]
-    means += f"{text.score(values[first:].mean())} in the {len(values) - first} since"  # type: ignore[arg-type]
+    before, since = (text.score(part.mean()) for part in (values[:first], values[first:]))  # type: ignore[arg-type]
+    means = f"{name} {before} in the first {first} queries, {since} since"
     if raised is None:
-        return f"No alarm: evidence of a fall {evidence_of[-1]:.1f} of {1 / ALPHA:g} ({means})."
+        return f"No alarm: {means}.", f"Evidence of a fall: {evidence_of[-1]:.1f} of {1 / ALPHA:g}."
     when = dates(judged["at"])[raised]
-    return f"Alarm since {when} UTC, at judged query {raised + 1}: quality has fallen ({means})."
+    return f"Quality has fallen: {means}.", f"Alarm since {when} UTC, at judged query {raised + 1}."
 
 
 def chart(table: pl.DataFrame, needed: float, name: str) -> go.Figure:

@@ -271,23 +271,20 @@ def _percent(share: float | None, low: float | None, high: float | None) -> str:
     return f"{100 * share:.0f} %{bounds}"
 
 
-def agreed(judged: Judged, pairs: pl.DataFrame, overall: Agreement) -> str:
-    """Return the agreement in one sentence."""
+def agreed(overall: Agreement) -> str:
+    """Say how well judges agree, and on how many passages."""
     if not overall.n:
         return "These golden sets have no judged passage in common."
-    same = pairs["same"].mean() if pairs.height else None
-    alike = (
-        f"the same grade for {text.percent(float(same))} of what both judged"
-        if isinstance(same, float)
-        else ""
-    )
     value = "not defined" if np.isnan(overall.value) else text.score(overall.value)
-    return (
-        f"{verdict(overall.value, overall.low)}: {text.count(len(judged.names), 'judge')}"
-        f"{f', {alike}' if alike else ''} (Krippendorff's alpha {value}"
-        f"{text.interval(overall.low, overall.high)}, n = {overall.n:,} passages of "
-        f"{text.count(overall.queries, 'query')})."
-    )
+    ends = text.interval(overall.low, overall.high)
+    return f"{verdict(overall.value, overall.low)}: Krippendorff's alpha {value}{ends}, n = {overall.n:,}."
+
+
+def alike(pairs: pl.DataFrame, overall: Agreement) -> str:
+    """Say how often two judges give the same grade; takes `agreement`."""
+    same = pairs["same"].mean() if pairs.height else None
+    often = "" if same is None else f"The same grade for {text.percent(float(same))} of what both judged; "  # type: ignore[arg-type]
+    return f"{often}passages of {text.count(overall.queries, 'query')}." if overall.n else ""
 
 
 RELIABLE, TENTATIVE = 0.8, 0.667
@@ -297,12 +294,12 @@ RELIABLE, TENTATIVE = 0.8, 0.667
 def verdict(alpha: float, low: float | None) -> str:
     """Say what an agreement is good for; `low` is the lower end of its interval."""
     if np.isnan(alpha):
-        return "Whether the judges agree is not known"
+        return "Agreement unknown"
     if (alpha if low is None else low) >= RELIABLE:
-        return "The judges agree well, either's grades may count"
+        return "The judges agree, either's grades can count"
     if alpha >= TENTATIVE:
         return "The judges agree enough for tentative conclusions"
-    return "The judges do not agree enough to rely on either"
+    return "The judges do not agree enough to rely on"
 
 
 def merging(judged: Judged) -> str:

@@ -150,7 +150,7 @@ def do_judges_agree(view: View, ask: Ask) -> Blocks:
     )
     judged, pairs, overall, fleiss = compared(view.snapshot, judges_of(view, picked)[:most])
     caveats = {"Fleiss' kappa": fleiss, "how to read": judges.KAPPA}
-    yield Answer(judges.agreed(judged, pairs, overall), caveats=caveats)
+    yield Answer(judges.agreed(overall), judges.alike(pairs, overall), caveats=caveats)
     labels = [f"{first} and {second}" for first, second in pairs.select("first", "second").iter_rows()]
     label = ask.listed("Grade by grade", labels, "judges") if len(labels) > 1 else labels[0]
     row = pairs.row(labels.index(label), named=True)
@@ -204,11 +204,12 @@ MORE_PAIRS: Columns = (
 def answer(judged: Judged, overturned: str | None, table: pl.DataFrame) -> str:
     """Tell whether judging more passages could change the decision; takes what `scores.overturned` says."""
     if reason := undecided(table):
-        return f"{_judgements(judged)}. {reason}"
+        return f"{_judgements(judged)}: {reason[:1].lower()}{reason[1:]}"
+    share = text.percent(table.select(pl.median("hole")).item())
     if overturned:
-        return "Judging more passages could overturn the choice."
+        return f"Judging more could overturn the choice: {share} of the median Top-K is unjudged."
     if table["hole_high"].count():
-        return "Judging more passages could not overturn the choice."
+        return f"Judging more cannot overturn the choice: {share} of the median Top-K is unjudged."
     return f"{_judgements(judged)} carry the scores here."
 
 
@@ -224,7 +225,7 @@ def cards(judged: Judged, table: pl.DataFrame, quality: Quality) -> tuple[tuple[
     holes = table.select(pl.median("hole")).item()
     return (
         ("Judged per query", f"{mix['all']['median']:g}", _judgements(judged)),
-        ("Grade 4 or 5", text.percent(mix["4+5"]["prevalence"]), "of what is judged, median query"),
+        ("Relevant (grade 4 or 5)", text.percent(mix["4+5"]["prevalence"]), "of the judged, median query"),
         (f"Unjudged, {quality.name}", text.percent(holes), f"of the Top-{quality.k}, median stack"),
     )
 

@@ -347,21 +347,15 @@ def answer(row: Row, found: Unseen, depth: int) -> str:
     """Say how much is unseen by an estimate."""
     if row["total"] - found.known < 1:
         most = found.estimates.row(int(found.estimates["missing"].arg_max() or 0), named=True)
-        said = f"The Top-{depth} of these lists give no sign of relevant passages that nobody judged"
-        other = f", by “{row['method']}”; “{most['method']}” gives {text.percent(most['missing'])} unseen"
-        return f"{said}{other if most['missing'] else ''}."
+        other = f"; {most['method']}: {text.percent(most['missing'])}" if most["missing"] else ""
+        return f"No relevant passage is missing in the Top-{depth} by {row['method']}{other}."
     ends = _ends(row["total_low"], row["total_high"], lambda end: text.percent(1 - found.known / end))
-    share = f"{_side_first(row)} {text.percent(row['missing'])} of the relevant passages ({ends})"
-    return f"{share} have not been judged."
+    side = {LEAST: "At least ", MOST: "At most "}.get(row["side"], "")
+    return f"{side}{text.percent(row['missing'])} of the relevant passages are unjudged ({ends})."
 
 
 def _ends(low: float | None, high: float | None, written: Callable[[float], str]) -> str:
     return FEW_GROUPS if low is None or high is None else f"{written(low)} to {written(high)}"
-
-
-def _side_first(row: Row) -> str:
-    """Return on which side of the truth an estimate is, as a sentence begins."""
-    return str(row["side"]).split(",", maxsplit=1)[0].capitalize()
 
 
 def _unjudged(found: Unseen, depth: int) -> str:

@@ -314,8 +314,8 @@ def index_loss(view: View, ask: Ask) -> Blocks:
     marked = passing(rows, bearable, higher_is_better=higher, reasons=beyond(view))
     by_kind = kinds(marked)
     cutoff = view.quality.k
-    said = answer(by_kind, view.quality.name, bearable, everywhere(rows, cutoff))
-    yield Answer(said, caveats={"how to read": HOW})
+    said = answer(by_kind, view.quality.name, bearable)
+    yield Answer(said, f"Surely: {everywhere(rows, cutoff)}.", caveats={"how to read": HOW})
     yield Cards(
         [
             (
@@ -349,13 +349,13 @@ def kinds(marked: pl.DataFrame) -> pl.DataFrame:
     return grouped.sort("percent", "index", descending=[True, False])
 
 
-def answer(by_kind: pl.DataFrame, quality: str, bearable: float, held: str) -> str:
+def answer(by_kind: pl.DataFrame, quality: str, bearable: float) -> str:
     """Say which kinds keep most of flat's quality, and how many stacks are safe."""
     kept = [f"{percent:.1f} %" for percent in by_kind["percent"]]
     best = by_kind["index"].to_list()[: kept.count(kept[0])]
     who = f"{best[0]} keeps" if len(best) == 1 else f"{' and '.join(best[:2])} keep"
     safe, every = int(by_kind["passing"].sum()), int(by_kind["stacks"].sum())
-    return f"{who} {kept[0]} of flat's {quality}; {safe} of {every} surely ≥ {100 - bearable:g} % {held}."
+    return f"{who} {kept[0]} of flat's {quality}; {safe} of {every} surely ≥ {100 - bearable:g} %."
 
 
 def chart(marked: pl.DataFrame, bearable: float, cutoff: int) -> go.Figure:

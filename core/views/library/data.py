@@ -168,19 +168,19 @@ def chosen(rows: pl.DataFrame, collection: str, words: str) -> pl.DataFrame:
     return rows.filter(named.str.contains(wanted, literal=True))
 
 
-def answer(snapshot: Snapshot) -> str:
-    """Say what the store holds, and what could be restored."""
+def answer(snapshot: Snapshot) -> tuple[str, str]:
+    """Say what the store holds; then where it is from, its revision, and what could be restored."""
     held = snapshot.runs()
     by_origin = held.group_by("origin").len().sort("len", "origin", descending=[True, False])
     kinds = ", ".join(f"{count:,} {BASES.get(origin, origin)}" for origin, count in by_origin.iter_rows())
     deleted = {kind: getattr(snapshot, f"{kind}s")(removed=True).height for kind in NAMES}
     gone = " and ".join(text.count(number, NAMES[kind]) for kind, number in deleted.items() if number)
-    gone += f" {'was' if sum(deleted.values()) == 1 else 'were'}" if gone else ""
+    restored = f"{gone} deleted, to be restored" if gone else ""
     return (
-        f"The store holds {text.count(held.height, 'run')}{f' ({kinds})' if kinds else ''} on "
+        f"The store holds {text.count(held.height, 'run')} on "
         f"{text.count(snapshot.collections().height, 'collection')} with "
-        f"{text.count(snapshot.golden_sets().height, 'golden set')}, as of revision {snapshot.revision}"
-        f"{f'; {gone} deleted and can be restored' if gone else ''}."
+        f"{text.count(snapshot.golden_sets().height, 'golden set')}.",
+        f"{'; '.join(filter(None, (kinds, f'revision {snapshot.revision}', restored)))}.",
     )
 
 

@@ -65,7 +65,7 @@ rows_of = keep()(data.rows_of)
 
 def draw(place: Place, ask: Ask) -> Blocks:
     """Show what there is and was, behind a tab each."""
-    yield Answer(data.answer(place.snapshot))
+    yield Answer(*data.answer(place.snapshot))
     if place.snapshot.revision == 0:
         yield Text("The store is empty: add results, or load the demo (make demo).", "info")
         yield Way("add", "Add results")

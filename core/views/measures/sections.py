@@ -56,8 +56,8 @@ def all_measures(view: View | None, ask: Ask) -> Blocks:
     own, offered = view.quality.measure if view else None, words.choices()
     usual = own.name if own else offered[0]
     measure = Measure.parse(ask.typed("Measure", offered, "ref", usual=usual, about=words.PICK))
-    sentence, origin = words.headline(measure)
-    yield Answer(sentence)
+    sentence, more, origin = words.headline(measure)
+    yield Answer(sentence, more)
     by_hand = worked(measure)
     yield Text(f"Worked example: {by_hand.measure}", "heading")
     given = (

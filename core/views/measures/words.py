@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import polars as pl
 
 from core.metrics import REGISTRY, Measure
@@ -133,12 +135,14 @@ def example(cutoff: int) -> str:
     return f"What a run ranks for one query, and what is judged. K is {cutoff} unless you write another."
 
 
-def headline(measure: Measure) -> tuple[str, str]:
-    """Say what a measure says, and where it comes from, as two sentences."""
+def headline(measure: Measure) -> tuple[str, str, str]:
+    """Say what a measure says, what more there is to it, and where it comes from, as sentences."""
     info = measure.info
+    says, more = (*re.split("[;:] ", info.text.rstrip("."), maxsplit=1), "")[:2]
     needed = f" Needs {needs(info)}." if info.needs else ""
     return (
-        f"{measure}: {info.text}",
+        f"{measure}: {says[:1].lower()}{says[1:]}.",
+        f"{more[:1].upper()}{more[1:]}." if more else "",
         f"From {info.range}, {better(info)} is better. Defined in {info.section}.{needed}",
     )
 
@@ -173,11 +177,10 @@ def answer(samples: Samples, table: pl.DataFrame, kind: Kind, segment: str) -> t
     )
     ends = "" if best["low"] is None else f" [{best['low']:.2f}, {best['high']:.2f}]"
     sentence = (
-        f"{best['measure']} predicts the answer's grade best ({segment}): {kind} "
-        f"{best['value']:.2f}{ends}, n = {best['n']:,} answers to "
-        f"{text.count(best['queries'], 'query')}."
+        f"{best['measure']} predicts answer grades best ({segment}): {kind} {best['value']:.2f}{ends}, "
+        f"n = {best['n']:,}."
     )
-    return sentence, more
+    return sentence, {"questions": f"Answers to {text.count(best['queries'], 'query')}.", **more}
 
 
 def in_words(curve: Curve) -> str:

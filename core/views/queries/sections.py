@@ -31,6 +31,7 @@ from core.views.blocks import (
     Table,
     Tabs,
     Text,
+    Way,
     section,
 )
 from core.views.columns import COLUMNS, Column, columns
@@ -84,12 +85,6 @@ def reporting(view: View) -> list[str]:
     return list(scores.run_ids) if scores else []
 
 
-@keep()
-def doubt(view: View, runs: tuple[tuple[str, str], ...], _table: pl.DataFrame) -> str:
-    """Say what judging more could turn round."""
-    return words.doubt(view.snapshot, view.scope, view.quality.by_query, _table, dict(runs))
-
-
 @keep("Reading the rankings…", entries=128)
 def rankings(view: View, runs: tuple[tuple[str, str], ...], query_id: str) -> OneQuery:
     """Read one query."""
@@ -118,12 +113,11 @@ def answer(view: View, names: tuple[str, ...], shown: int, total: int, _rows: pl
 
 
 @keep()
-def slices(view: View, runs: tuple[str, ...], shown: int, _rows: pl.DataFrame) -> pl.DataFrame:
-    """Average the stack on the queries of each tag; alone it is compared with nothing, so with 0."""
-    del shown  # stands for the rows
-    alike = groups(view.snapshot, view.scope)
+def slices(view: View, run_id: str, shown: int, _rows: pl.DataFrame) -> pl.DataFrame:
+    """Average a stack on the queries of each tag: it is compared with nothing, so with 0."""
+    del run_id, shown  # stand for the rows
     alone = _rows.with_columns(other=pl.lit(0.0), delta="score")
-    return by_tag(alone if len(runs) == 1 else _rows, Setup(), alike).sort("value_second", "tag")
+    return by_tag(alone, Setup(), groups(view.snapshot, view.scope)).sort("value_second", "tag")
 
 
 @section()
@@ -152,7 +146,7 @@ def where_it_is_weak(view: View, ask: Ask) -> Blocks:
     rows = ask_which(view, ask, table, against=other is not None)
     shown = int(rows["query_id"].hash().sum())
     said = answer(view, tuple(name for _, name in runs), shown, table.height, rows)
-    yield Answer(said.sentence, said.details, doubt(view, runs, table))
+    yield Answer(said.sentence, said.details)
     if rows.is_empty():
         return
     yield Cards(said.cards)
@@ -204,25 +198,22 @@ def every_query(
         ticked=[] if row is None else [row],
         height=318,
     )
-    shown = int(rows["query_id"].hash().sum())
-    by_tags = slices(view, tuple(run for run, _ in runs), shown, rows)
-    tags = Table(by_tags, "slices", _slices(of, against=against), height=318)
+    if against:
+        yield table
+        yield Way("compare", words.MEANS, settings=dict(zip(("stack", "vs"), names, strict=True)))
+        return
+    by_tags = slices(view, runs[0][0], int(rows["query_id"].hash().sum()), rows)
+    tags = Table(by_tags, "slices", _slices(of), height=318)
     yield Tabs([Fold("Queries", [table]), Fold("By tag", [tags])])
 
 
-def _slices(of: str, *, against: bool) -> tuple[Column, ...]:
-    end, mean = ("signed", "difference") if against else ("score", "mean")
-    second = (
-        COLUMNS["value_first"].but("second", "Mean of the second stack."),
-        COLUMNS["difference"].but(about="Mean of the stack minus that of the second."),
-    )
+def _slices(of: str) -> tuple[Column, ...]:
     return (
         COLUMNS["tag"],
         COLUMNS["n"].but(about="Queries with a score."),
         COLUMNS["value_second"].but("mean", f"Mean {of} of the stack on them."),
-        *(second if against else ()),
-        COLUMNS["low"].but(about=f"Lower end of the 95 % interval of the {mean}.", form=end),
-        COLUMNS["high"].but(about=f"Upper end of the 95 % interval of the {mean}.", form=end),
+        COLUMNS["low"].but(about="Lower end of the 95 % interval of the mean.", form="score"),
+        COLUMNS["high"].but(about="Upper end of the 95 % interval of the mean.", form="score"),
     )
 
 

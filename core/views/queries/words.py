@@ -9,16 +9,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from core.analysis.paired import if_judged
 from core.analysis.per_query import FOUND_NOTHING, NOT_RANKED, WEAK, ordered
 from core.analysis.workspace.clusters import EACH, Groups
-from core.analysis.workspace.pools import NOT_STATED, lost
-from core.analysis.workspace.scope import Quality, Scope
+from core.analysis.workspace.pools import NOT_STATED
+from core.analysis.workspace.scope import Quality
 from core.stats.means import mean_interval
 from core.stats.significance import TOLERANCE, outcomes
-from core.store import Snapshot
 from core.views import text
-from core.views.compare.words import doubt as overturned
 from core.views.queries.one_query import Side
 
 Card = tuple[str, str, str]
@@ -61,31 +58,32 @@ def answer(
         )
     n = text.count(scored.height, "query")
     among = n if rows.height == total else f"the {n} shown"
-    sentence = (
-        _weakness(scored, among, name) if other is None else _duel(scored, quality, among, (name, other))
+    sentence, details = (
+        _weakness(scored, among, name) if other is None else _duel(scored, quality, (name, other))
     )
-    ties = "" if other is None else f", ties up to {TOLERANCE:g}"
     cards = _cards(rows, scored, quality, other, pool=pool, alike=alike)
-    return Answer(f"{sentence} ({quality.name}{ties}).", cards=cards)
+    return Answer(f"{sentence} ({quality.name}).", details, cards)
 
 
-def _weakness(scored: pl.DataFrame, among: str, name: str) -> str:
+def _weakness(scored: pl.DataFrame, among: str, name: str) -> tuple[str, str]:
     if scored["best"].is_null().all():
         least, most = (text.score(end) for end in scored["score"].sort().gather([0, -1]))
-        return f"{name} scores between {least} and {most} on {among}"
+        return f"{name} scores between {least} and {most} on {among}", ""
     weak = scored.filter(pl.col("share") < WEAK).height
     hopeless = int((scored["best"] == 0).sum())
-    on = f"{weak:,}" if weak else "none"
     if hopeless:
-        least = f"on {on} of the others it finds less than half of what they hold"
-        return f"No candidate of {name} counts on {hopeless:,} of {among}; {least}"
-    return f"On {on} of {among} {name} finds less than half of what its candidates hold"
+        least = f"On {weak:,} others it scores below half of its ceiling."
+        return f"{name} finds nothing useful on {hopeless:,} of {among}", least if weak else ""
+    on = f"{weak:,}" if weak else "none"
+    return f"{name} scores below half of its ceiling on {on} of {among}", ""
 
 
-def _duel(scored: pl.DataFrame, quality: Quality, among: str, names: tuple[str, str]) -> str:
+def _duel(scored: pl.DataFrame, quality: Quality, names: tuple[str, str]) -> tuple[str, str]:
     deltas = scored.select("delta").to_numpy().T * (1 if quality.higher_is_better else -1)
     better, ties, worse = (int(outcome[0]) for outcome in outcomes(deltas, TOLERANCE))
-    return f"{names[0]} beats {names[1]} on {better:,} of {among}, loses on {worse:,} and ties on {ties:,}"
+    does = "equals" if better == worse else "beats" if better > worse else "loses to"
+    said = f"{names[0]} {does} {names[1]}: {better:,} won, {worse:,} lost, {ties:,} equal"
+    return said, f"Equal: within {TOLERANCE:g}."
 
 
 def _cards(
@@ -99,23 +97,11 @@ def _cards(
 ) -> tuple[Card, ...]:
     # Every judged query, by id, has the same interval as in the stack table, however these rows are ordered.
     counted = rows.filter("counts").sort("query_id")
-    judged, labels = (
-        counted.select("score", "delta").to_numpy().T,
-        alike.labels(counted["query_id"].to_list()),
-    )
-    low, high = mean_interval(judged[:1], "shares", clusters=labels)
+    judged, labels = counted.select("score").to_numpy().T, alike.labels(counted["query_id"].to_list())
+    low, high = mean_interval(judged, "shares", clusters=labels)
     bounds = text.interval(low[0], high[0]).strip()
     sample = " · ".join(filter(None, (bounds, f"n = {scored.height:,}")))
     cards = [(f"Mean {quality.name}", text.score(np.nanmean(judged[0])), sample)]
-    if other is not None:
-        low, high = mean_interval(judged[1:2], "differences", clusters=labels)
-        difference, *ends = (text.signed(value) for value in (np.nanmean(judged[1]), low[0], high[0]))
-        cards.append(("Mean difference", difference, f"[{', '.join(ends)}] · paired over queries"))
-    if not scored["holes"].is_null().all():  # scored elsewhere: no passages are known
-        unjudged = scored["holes"].to_numpy().mean()
-        cards.append(
-            (f"Unjudged of the Top-{quality.k}", f"{unjudged:.1f} passages", "on average over the queries")
-        )
     if missing := rows.height - scored.height:
         unranked = rows.filter(pl.col("note") == NOT_RANKED).height
         note = f"{unranked:,} of them not ranked, which averages over all judged queries count as 0"
@@ -125,12 +111,12 @@ def _cards(
         cards[1:1] = [] if reached is None else [reached]
         worst = ordered(scored, "worst first", higher_is_better=quality.higher_is_better)
         where = text.quoted(worst["query_id"][0], worst["text"][0])
-        cards.append(("Worst", text.score(worst["score"][0]), where))
+        cards.append(("Worst query", text.score(worst["score"][0]), where))
     return tuple(cards[:MOST])
 
 
 def reachable(rows: pl.DataFrame, pool: str | None) -> Card | None:
-    """Say what the best order of the candidate pool reaches, and what is lost; None where that is unknown.
+    """Say what the best order of the candidate pool reaches; None where that is unknown.
 
     Args:
         rows: Of one stack alone.
@@ -139,11 +125,8 @@ def reachable(rows: pl.DataFrame, pool: str | None) -> Card | None:
     known = rows.filter("counts").drop_nulls(["score", "best"])
     if known.is_empty():
         return None
-    actual, proc = (float(known[column].to_numpy().mean()) for column in ("score", "best"))
-    parts = lost(actual, proc)
-    ordering, retrieval = (text.score(parts[part]) for part in ("ordering", "retrieval"))
-    words = f"PROC of pool {pool or NOT_STATED}: {ordering} is lost in ordering, {retrieval} in retrieval"
-    return "Best reachable", text.score(proc), words
+    words = f"best order of its candidates, {pool or NOT_STATED}"
+    return "Best reachable (PROC)", text.score(float(known["best"].to_numpy().mean())), words
 
 
 def about(row: Mapping[str, Any], judged: Sequence[int]) -> str:
@@ -210,6 +193,7 @@ def gains(side: Side, k: int) -> str:
     )
 
 
+MEANS = "Mean difference, by tag and tested"
 NO_TEXT = "The text of this passage is not stored."
 NO_QUESTION = "The text of this question is not stored."
 RARE = "The rarer the good grades of a query, the more they weigh (CLQ paper §2.4)."
@@ -223,20 +207,4 @@ def nothing(name: str | None, ranked: str) -> tuple[str, str]:
     return (
         f"{name} came without per-query data: only its averages are known.",
         f"Choose another stack, for example {ranked}, or bring its rankings.",
-    )
-
-
-def doubt(
-    snapshot: Snapshot, scope: Scope, quality: Quality, table: pl.DataFrame, names: Mapping[str, str]
-) -> str:
-    """Say what judging more could make of a stack's mean difference to a second one; empty if nothing."""
-    compared = table.filter(pl.col("delta").is_not_null())
-    if len(names) < 2 or compared.is_empty():
-        return ""
-    stack, other = names.values()
-    pair = {"first": other, "second": stack, "difference": float(compared["delta"].to_numpy().mean())}
-    rows, ids = pl.DataFrame([pair]), {name: run_id for run_id, name in names.items()}
-    queries = frozenset(compared["query_id"])
-    return overturned(
-        rows.with_columns(if_judged(rows, snapshot, scope, quality, ids, queries=queries)), quality
     )

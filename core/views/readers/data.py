@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple
 import polars as pl
 
 from core.analysis.prompt_tokens import tokens_sent
-from core.analysis.workspace.answers import TRIAL
 from core.analysis.workspace.clusters import EACH, Groups, groups
 from core.analysis.workspace.scope import Scope
 from core.analysis.workspace.stacks import runs_in
@@ -24,7 +23,7 @@ USUAL = ("f1", "exact_match", "correctness", "similarity", "substring", "rougeL"
 """Scorers that come first, in this order, where a workspace has them."""
 GOLD_FROM = 4  # Grade from which a passage is gold
 MEASURED = "measured"
-NO_SCORES = "No answer here has a score on a known scale."
+NO_SCORES = "No graded answers yet."
 WITH, WITHOUT, EVERY = "gold in Top(k)", "no gold in Top(k)", "all questions here"
 """Parts of the questions, by what was found."""
 SENT = {
@@ -142,11 +141,6 @@ def curve_table(answered: Answered, scorer: str) -> pl.DataFrame:
         .with_columns(label_of(rows), measured, sent=pl.col("mode").replace_strict(SENT))
         .sort("name", "label", "mode", "k")
     )
-
-
-def in_heading(label: str) -> str:
-    """Return the label of a reader for a heading: that of `TRIAL` says that its answers are made up."""
-    return f"{label} (made-up answers)" if label.partition(" ")[0] == TRIAL else label
 
 
 def label_of(rows: pl.DataFrame) -> pl.Expr:

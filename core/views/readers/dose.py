@@ -34,9 +34,7 @@ from core.views.columns import Column, Columns
 from core.views.readers import data, joint
 from core.views.readers.charts import points
 
-NOTHING = (
-    "What a harmful passage does to answers is not known: no answers here come from rankings with grades."
-)
+NOTHING = "No answers here come from rankings with grades."
 TO_DOSE = (
     'Have a reader answer with `modes = ["gold", "harm_after", "harm_before"]` and `k = [1, 2, 5]`: all gold '
     "passages, then k of the candidates of grade 1 or 2 beside them. Answers from several k tell it too."
@@ -183,15 +181,9 @@ def answer(row: Mapping[str, Any], scorer: str) -> str:
     """Say what one more harmful passage does."""
     low, high = row["low"], row["high"]
     does = "takes" if high < 0 else "adds" if low > 0 else "does not measurably change"
-    moved = (
-        f"{does} {points(abs(row['value']))} points of {scorer}"
-        if low > 0 or high < 0
-        else f"{does} {scorer}"
-    )
-    return (
-        f"One more harmful passage {moved}: {text.signed(row['value'], points)} a passage"
-        f"{points(low, high)} ({data.in_heading(row['label'])}, {text.sample(row['queries'])})."
-    )
+    moved = f"{does} points of {scorer}" if low > 0 or high < 0 else f"{does} {scorer}"
+    by = text.signed(row["value"], points)
+    return f"One more harmful passage {moved}: {by}{points(low, high)} ({text.sample(row['queries'])})."
 
 
 def prices(view: View, row: Mapping[str, Any], rows: pl.DataFrame) -> dict[str, Any] | None:

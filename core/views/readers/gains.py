@@ -25,7 +25,7 @@ from core.views.readers.charts import points
 from core.views.readers.crossed import beside
 from core.views.readers.reading import Curves, found_in, read
 
-NO_BOOK = "No reader answered without passages here, so what passages add is unknown."
+NO_BOOK = "No reader answered without passages here."
 TO_BOOK = 'Have readers answer with `modes = ["top_k", "none"]` under `[reader]`: one more call a question.'
 ALWAYS, NEVER = "always", "never"
 HOW = (
@@ -154,8 +154,8 @@ def what_retrieval_adds(view: View, ask: Ask) -> Blocks:
         return
     table = gain_table(reading.rows, reading.depths, over_k(view, reading.scorer, reading.voice))
     if table["gain_mean"].count():
-        sentence = answer(table, reading.scorer)
-        yield Answer(sentence, caveats={"how to read": HOW})
+        sentence, more = answer(table, reading.scorer)
+        yield Answer(sentence, more, caveats={"how to read": HOW})
         yield Chart(_drawn(reading, table), "gains", sentence, "Points over the closed book, which is 0.")
     else:
         yield Answer(NO_BOOK)
@@ -199,20 +199,23 @@ def _between_stacks(view: View, ask: Ask, reading: Curves) -> Blocks:
     yield from beside(view, answered, reading.scorer, ids[of], ids[base])
 
 
-def answer(table: pl.DataFrame, scorer: str) -> str:
+def answer(table: pl.DataFrame, scorer: str) -> tuple[str, str]:
     """Say how often passages help at all, and whom they help most; takes `gain_table`."""
     rows = table.drop_nulls("better_than_closed_book")
     counts = {name: rows.filter(better_than_closed_book=name).height for name in (ALWAYS, NEVER)}
     some = rows.height - sum(counts.values())
     parts = [(counts[ALWAYS], "at every k"), (some, "at some k"), (counts[NEVER], "at no k")]
     (first, words), *others = [(n, words) for n, words in parts if n]
-    said = f"{words} for {first} of {text.count(rows.height, 'curve')}"
-    said += "".join(f", {words} for {n}" for n, words in others)
+    rest = "".join(f"{words} for {n}, " for n, words in others)
     best = rows.row(0, named=True)
-    who = f"{data.in_heading(best['label'])} on {best['name']}"
+    most = "most for" if best["gain_mean"] > 0 else "nearest is"
+    more = (
+        f"{rest}{most} {best['label']} on {best['name']}: {_signed(best, 'gain_mean')} points of {scorer} "
+        f"over all k, {text.sample(best['queries'])}."
+    )
     return (
-        f"Passages beat the closed book {said}; {'most for' if best['gain_mean'] > 0 else 'nearest is'} "
-        f"{who}: {_signed(best, 'gain_mean')} points of {scorer} over all k, {text.sample(best['queries'])}."
+        f"Passages beat the closed book {words} for {first} of {text.count(rows.height, 'curve')}.",
+        f"{more[:1].upper()}{more[1:]}",
     )
 
 

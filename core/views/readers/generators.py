@@ -203,12 +203,12 @@ def differences(snapshot: Snapshot, scope: Scope, rows: pl.DataFrame, baseline: 
     return pl.DataFrame(gaps, schema=schema(kinds), orient="row")
 
 
-def answer(table: pl.DataFrame, chosen: Sequence[str], baseline: str) -> str:
-    """Say which generator is best, in one sentence; takes `generator_table`."""
+def answer(table: pl.DataFrame, chosen: Sequence[str], baseline: str) -> tuple[str, str]:
+    """Say which generator is best, and by how much; takes `generator_table`."""
     best = table.row(0, named=True)
     if best["total"] is None:
-        return "No generator here is scored by all of these criteria."
-    many = text.count(len(chosen), "criterion", "criteria")
+        return "No generator here is scored by all of these criteria.", ""
+    by = f"by {chosen[0]}" if len(chosen) == 1 else f"over {len(chosen)} criteria"
     gap = best.get("difference")
     low, high = best.get("difference_low"), best.get("difference_high")
     ends = "averages only, significance unknown"
@@ -218,10 +218,10 @@ def answer(table: pl.DataFrame, chosen: Sequence[str], baseline: str) -> str:
     beside = (
         ""
         if gap is None or best["label"] == baseline
-        else f", {text.signed(gap, '{:.1f}'.format)} against {baseline} ({ends})"
+        else f"{text.signed(gap, '{:.1f}'.format)} against {baseline} ({ends})."
     )
     counts = table.filter(((best["mode"] or TOP_K) != TOP_K) == _ASIDE, pl.col("total").is_not_null())[
         "n"
     ].sort()
     n = f"n differs, {counts[0]} to {counts[-1]}" if counts.n_unique() > 1 else text.sample(best["n"])
-    return f"{best['label']} is best over {many}: {best['total']:.1f} points{beside} ({n})."
+    return f"{best['label']} is best {by}: {best['total']:.1f} points ({n}).", beside

@@ -119,20 +119,21 @@ def best_rows(table: pl.DataFrame, target: float | None = None) -> pl.DataFrame:
     )
 
 
-def answer(rows: pl.DataFrame, least: float, said: CostUnit = PER_1K) -> str:
-    """Say what to send, in one sentence; takes `best_rows`, and how the page says costs."""
+def answer(rows: pl.DataFrame, said: CostUnit = PER_1K) -> tuple[str, str]:
+    """Say what to send, then by whom; takes `best_rows`, and how the page says costs."""
     best = rows.row(0, named=True)
     who = best["reader"] or "a reader unnamed"
     if best["usd_per_1k_correct"] is None:
         why = best["missing"] or "no answer is correct"
-        most = (
-            f"{who} is right most often at k = {best['k']} on {best['name']}: {text.percent(best['correct'])}"
+        right = text.percent(best["correct"])
+        return (
+            f"{who} is right most often at k = {best['k']} on {best['name']}: {right}.",
+            f"What a correct answer costs is unknown: {why}.",
         )
-        return f"{most}; what a correct answer costs is unknown: {why}."
     return (
-        f"Send {text.count(best['k'], 'passage')}: {_counted(said)} correct answers ({best['scorer']} of "
-        f"{least:g} or more) are cheapest so, {said.bare(best['usd_per_1k_correct'])}, by {who} on "
-        f"{best['name']}."
+        f"Send {text.count(best['k'], 'passage')}: {_counted(said)} correct answers cost least, "
+        f"{said.bare(best['usd_per_1k_correct'])}.",
+        f"By {who} on {best['name']}.",
     )
 
 

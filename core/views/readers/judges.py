@@ -26,8 +26,8 @@ from core.views.readers.corrected import PANEL, Graded, Judge
 from core.views.readers.generators import COMPUTED
 from core.views.text import NOT_APPLICABLE
 
-NO_GRADES = "Nobody has graded answers by hand here, so how far their judge errs is unknown."
-NO_JUDGE = "People graded answers here, and no judge or computed score looks at the same stacks."
+NO_GRADES = "Nobody has graded answers by hand here."
+NO_JUDGE = "No judge scored the answers that people graded."
 TO_GRADE = (
     "Grade about 40 answers of each stack: Golden sets → judge → grade answers. They are drawn at random and "
     "blind; the judge's mean over all questions is then set right by them."
@@ -165,15 +165,13 @@ def _named(row: Mapping[str, Any]) -> str:
 def answer(table: pl.DataFrame, judge: Judge) -> str:
     """Say who is best once the judge is corrected, and what that moved."""
     known = table.filter(pl.col("corrected").is_not_null())
-    total = int(table["graded"].sum())
     if known.is_empty():
-        most = max(table["graded"], default=0)
-        graded_so_far = f"People graded {text.count(total, 'answer')}, at most {most} of one stack"
-        return f"{graded_so_far}: {FEW} are needed to correct {judge.label}."
+        most = text.count(max(table["graded"], default=0), "answer")
+        return f"People graded {most} of one stack at most: {FEW} are needed."
     best = known.row(0, named=True)
     moved = text.signed(best["moved"], "{:.1f}".format)
     score = f"{points(best['corrected'])}{points(best['low'], best['high'])} points"
-    by = f"by {text.count(best['graded'], 'grade')} of people"
+    by = f"by {text.count(best['graded'], 'grade')}"
     return f"{_named(best)} scores {score}, {moved} against {judge.label}, {by}."
 
 

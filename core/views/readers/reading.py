@@ -8,14 +8,17 @@ from typing import NamedTuple
 import polars as pl
 
 from core.analysis.cache import keep
+from core.analysis.workspace.answers import TRIAL
 from core.analysis.workspace.view import View
+from core.importers.formats.published.readers import RAGGED
 from core.views.ask import Ask
-from core.views.blocks import Answer, Block, Blocks, Table, Text, Way
+from core.views.blocks import Answer, Block, Blocks, Fold, Table, Text, Way
 from core.views.columns import COLUMNS, Columns
 from core.views.readers import data
 from core.views.readers.data import NO_SCORES, Answered, Rules
 
-NO_CURVE = "From how many passages these answers come is not known, so there is no curve."
+NO_CURVE = "No answer here says from how many passages it comes."
+MADE_UP = "No real answers yet: those below are made up."
 VOICES = "Judges: the mean of all of them; people's grades are never mixed with theirs."
 TO_SCORE = (
     "Have a reader answer from stored runs (`readers run SPEC`, or [reader] in the form of Run) where "
@@ -71,7 +74,7 @@ def read(view: View, ask: Ask, *, ruled: bool = True) -> Generator[Block, None, 
     """Ask for a score, and by which rules its curves are read; where there is none, yield what is lacking."""
     answered = found_in(view)
     if not answered.scorers:
-        yield from nothing()
+        yield from nothing(view)
         return None
     scorer = ask.listed("Score", answered.scorers, "scorer")
     voices = data.voices(answered, scorer)
@@ -82,6 +85,10 @@ def read(view: View, ask: Ask, *, ruled: bool = True) -> Generator[Block, None, 
     if depths.is_empty():
         yield from no_curve(NO_CURVE)
         yield Table(rows, "answers", POINTS, MORE_POINTS)
+        return None
+    if set(depths["reader"]) == {TRIAL}:
+        yield from nothing(view, MADE_UP)
+        yield Fold("Made-up answers", [Table(rows, "points", POINTS, MORE_POINTS)])
         return None
     return Curves(scorer, voice, rules, rows, depths)
 
@@ -96,9 +103,11 @@ def ask_rules(ask: Ask) -> Rules:
     return Rules(round(near or delta), gain if least is None else least, level or flat)
 
 
-def nothing() -> Blocks:
-    """Say that no answer is scored, and lead to what fills the section."""
-    yield Answer(NO_SCORES)
+def nothing(view: View, why: str = NO_SCORES) -> Blocks:
+    """Say that no answer is scored, and lead to what fills the section; the published curves first."""
+    yield Answer(why)
+    if view.scope.collection_id != RAGGED and RAGGED in view.snapshot.collections()["collection_id"]:
+        yield Way("readers", "RAGGED's published curves", settings={"ws": RAGGED})
     yield Text(TO_SCORE, "guide")
     yield Way("run", "Run")
     yield Way("add", "Add results")

@@ -25,7 +25,7 @@ from core.views.blocks import Answer, Blocks, Fold, Table, Text, Way, section
 from core.views.columns import COLUMNS, Column, Columns
 from core.views.readers.data import GOLD_FROM
 
-NONE_THERE = "No question here is known to have no answer: scores that refuse cannot be set."
+NONE_THERE = "No question here is known to have no answer."
 TO_HAVE = (
     "Write such questions (`golden questions` has a kind unanswerable), or tag queries `unanswerable`; a "
     f"judged question of whose passages none reaches grade {SOME_USE} counts too."
@@ -46,6 +46,7 @@ CASES: Mapping[str, str] = {
 }
 """What a reader was given, and whether it should refuse then (Palmieri, §4.3.1)."""
 _SHARE = COLUMNS["share"]
+_ENDS = ("", "_low", "_high")
 _OF_THRESHOLD = (
     "threshold",
     *(f"{what}{end}" for what in ("right", "wrong") for end in ("", "_low", "_high")),
@@ -213,38 +214,35 @@ def refusing(view: View, ask: Ask) -> Blocks:
         most = 0.05 if most is None else most
         table = stacks(view, most)
         counts = ", ".join(f"{n} {why}" for why, n in without["why"].value_counts(sort=True).rows())
-        details = f"{text.count(without.height, 'question')} without an answer: {counts}."
-        yield Answer(answer(table, most), details, caveats={"how to read": HOW})
+        said, costs = answer(table, most)
+        details = f"{costs} {text.count(without.height, 'question')} without an answer: {counts}.".strip()
+        yield Answer(said, details, caveats={"how to read": HOW})
         yield Table(table, "refusing", STACKS)
     rows = readers(view)
     if rows.height:
         yield Fold("What readers refuse", (Text(of_readers(rows)), Table(rows, "refusals", READERS)))
 
 
-def answer(table: pl.DataFrame, most: float) -> str:
+def answer(table: pl.DataFrame, most: float) -> tuple[str, str]:
     """Say whose scores tell best, and what refusing by them costs where that share may be refused wrongly."""
     best = table.row(0, named=True) if table.height else None
     if best is None or best["auc"] is None:
-        needed = f"{separation.FEW} of either kind, ranked with scores, are needed"
-        return f"Which scores tell questions without an answer is unknown: {needed}."
+        return f"Too few questions with scores: {separation.FEW} of either kind are needed.", ""
+    name, area = best["name"], f"{best['auc']:.3f}"
     if best["auc_low"] is None:
-        few = f"fewer than {CLUSTERS} groups of questions tell no more"
-        return f"Scores of {best['name']} have AUC {best['auc']:.3f} on these questions; {few}."
-    sure = best["auc_low"] > 0.5
-    told = (
-        "tell questions without an answer from others" if sure else "do not surely tell these questions apart"
-    )
-    area = f"{best['auc']:.3f} [{best['auc_low']:.3f}, {best['auc_high']:.3f}]"
+        few = f"Fewer than {CLUSTERS} groups of questions tell no more."
+        return f"{name}'s scores have AUC {area} on these questions.", few
+    does = "tell" if best["auc_low"] > 0.5 else "do not surely tell"
+    ends = f"[{best['auc_low']:.3f}, {best['auc_high']:.3f}]"
+    said = f"{name}'s scores {does} unanswerable questions: AUC {area} {ends}."
     if best["threshold"] is None:
-        needs = f"at least {separation.needed(most)} questions with one" if most else "a share above 0"
-        return f"Scores of {best['name']} {told} (AUC {area}); a threshold needs {needs}."
-    wrong = f"{text.percent(best['wrong_low'])} to {text.percent(best['wrong_high'])}"
-    ends = f"{text.percent(best['right_low'])} to {text.percent(best['right_high'])}, n = {best['without']}"
-    costs = f"where {text.percent(best['wrong'])} of new ones with an answer are refused"
-    return (
-        f"Scores of {best['name']} {told} (AUC {area}): {costs} ({wrong}, n = {best['answerable']}), "
-        f"{text.percent(best['right'])} of those without are ({ends})."
+        needs = f"at least {separation.needed(most)} questions with an answer" if most else "a share above 0"
+        return said, f"A threshold needs {needs}."
+    wrong, right = (
+        "{} ({} to {}, n = {})".format(*(text.percent(best[f"{what}{end}"]) for end in _ENDS), best[of])
+        for what, of in (("wrong", "answerable"), ("right", "without"))
     )
+    return said, f"Refused where it should answer: {wrong}; where it should refuse: {right}."
 
 
 def of_readers(rows: pl.DataFrame) -> str:

@@ -116,16 +116,15 @@ def fitted(rows: pl.DataFrame) -> dict[str, tuple[float, float]]:
     return lines
 
 
-def answer(rows: pl.DataFrame) -> str:
-    """Say which method answers best, in one sentence."""
+def answer(rows: pl.DataFrame) -> tuple[str, str]:
+    """Say which method answers best, then by what parts."""
     best = rows.row(0, named=True)
     speed = "" if best["speed"] is None else f", at {best['speed']:.0f} characters a second"
     method = _SAID.get(best["method"], best["method"].capitalize())
-    several = rows["method"].n_unique() > 1
-    begins = f"{method} answers best" if several else f"{method}, the only method measured, answers with"
+    only = "" if rows["method"].n_unique() > 1 else ", the only one measured"
     return (
-        f"{begins}{':' if several else ''} quality {best['quality']:.2f} of {BEST}, similarity "
-        f"{best[SIMILARITY]:.2f} × precision {best[PRECISION]:.3f}{speed} ({best['name']}, k = {best['k']})."
+        f"{method} answers best{only}: quality {best['quality']:.2f} of {BEST} at k = {best['k']}.",
+        f"{best['name']}: similarity {best[SIMILARITY]:.2f} × precision {best[PRECISION]:.3f}{speed}.",
     )
 
 

@@ -48,8 +48,8 @@ from core.views.text import MINUS, NOT_APPLICABLE, cost_unit
 
 AGAINST = {"passages": "k", "tokens": "tokens", "dollars": "usd_per_1k"}
 """Axis that the score is drawn against, as one chooses it, and its column."""
-NO_JOINT = "How many answers are correct from how many passages is not known here."
-NO_REBEL = "What rerankers do to answers is unknown: no judge scored both similarity and precision here."
+NO_JOINT = "No answer here is known to be correct, from known passages."
+NO_REBEL = "No judge scored both similarity and precision here."
 TO_REBEL = (
     'Have readers answer with `judge = { model = "…", scorers = ["similarity", "precision"] }` under '
     "`[reader]`, on runs with and without a reranker; the judge should be another model than the reader."
@@ -175,9 +175,9 @@ def with_and_without_gold(view: View, ask: Ask) -> Blocks:
     rows = parts_of(view, reading.scorer, reading.voice, str(own["run_id"][0]), need).filter(
         pl.col("label") == label
     )
-    parts, sentence = rows["part"].unique(maintain_order=True).to_list(), of_parts(rows)
+    parts, (sentence, at) = rows["part"].unique(maintain_order=True).to_list(), of_parts(rows)
     one_only = NO_PARTS if len(parts) < 2 else ""
-    yield Answer(sentence, caveats={"how to read": PARTS, "one part only": one_only})
+    yield Answer(sentence, at, caveats={"how to read": PARTS, "one part only": one_only})
     yield Chart(charts.by_part(rows, parts), "parts", sentence)
     yield Table(rows, "parts", PART)
 
@@ -189,8 +189,8 @@ def matrix(view: View, ask: Ask) -> Blocks:
     if reading is None:
         return
     figure = _FIGURES[ask.one("Figure", _FIGURES, "fig")]
-    sentence = of_matrix(reading.depths, reading.scorer)
-    yield Answer(sentence, caveats=caveats(reading.depths, *reading.rules))
+    sentence, spread = of_matrix(reading.depths, reading.scorer)
+    yield Answer(sentence, spread, caveats=caveats(reading.depths, *reading.rules))
     yield Chart(charts.matrix(reading.depths, figure), "matrix", sentence)
     yield Table(reading.depths, "matrix", DEPTHS, MORE_DEPTHS)
     if view.scope.collection_id == RAGGED:
@@ -203,13 +203,13 @@ def joint_k(view: View, ask: Ask) -> Blocks:
     table = joint_table(view.snapshot, view.scope, view.quality, view.book)
     least = view.scope.answering.least
     if table.is_empty():
-        yield from no_curve(NO_JOINT) if found_in(view).scorers else nothing()
+        yield from no_curve(NO_JOINT) if found_in(view).scorers else nothing(view)
         return
     target = ask.number("k for a mean score of", "aim", 0.5, 0.0, 1.0, step=0.05, width=220) or 0.0
     rows = joint.best_rows(table, target)
     said = cost_unit(view.table)
-    sentence = joint.answer(rows, least, said)
-    yield Answer(sentence, caveats={"what counts": joint.counted(rows, least)})
+    sentence, by = joint.answer(rows, said)
+    yield Answer(sentence, by, caveats={"what counts": joint.counted(rows, least)})
     yield Cards(joint.cards(rows.row(0, named=True), target, said))
     # The first few stacks whose answers are not the same
     unlike = rows.unique(("k", "correct", "score", "retrieval"), keep="first", maintain_order=True)
@@ -228,14 +228,14 @@ def side_by_side(view: View, ask: Ask) -> Blocks:
     """Yield models with their prompts and temperatures by criterion and judge."""
     known = criteria(view)
     if not known:
-        yield from nothing()
+        yield from nothing(view)
         return
     usual = generators.usual(known)
     chosen = tuple(ask.several("Criteria", known, "crit", usual=usual, words=f"all {len(usual)}"))
     rows = cells(view, chosen)
     baseline = ask.listed("Baseline", generators.baselines(view.snapshot, view.scope, rows), "genbase")
     table = compared(view, chosen, baseline)
-    yield Answer(generators.answer(table, chosen, baseline), caveats={"how to read": GENERATORS})
+    yield Answer(*generators.answer(table, chosen, baseline), caveats={"how to read": GENERATORS})
     itself = pl.when(pl.col("label") != baseline).then(pl.col("difference"))  # no "+0.0" to itself
     shown = table.with_columns(pl.col("mode").replace(data.SENT), difference=itself)
     means = [
@@ -267,8 +267,8 @@ def what_rerankers_do(view: View, ask: Ask) -> Blocks:
         return
     ks = [str(k) for k in table["k"].unique().sort()]
     rows = table.filter(pl.col("k") == int(ask.one("Passages sent", ks, "rbk", usual=ks[-1])))
-    sentence = rerankers.answer(rows)
-    yield Answer(sentence, caveats={"how to read": REBEL})
+    sentence, which = rerankers.answer(rows)
+    yield Answer(sentence, which, caveats={"how to read": REBEL})
     yield Chart(rerankers.rebel_chart(rows), "rerankers", sentence)
     passes = pl.col("passes").list.len()
     shown, whole = (frame.with_columns(passes=passes) for frame in (rows, table))
@@ -349,12 +349,8 @@ def interval(row: Mapping[str, Any], low: str = "low", high: str = "high") -> st
 def answer(depths: pl.DataFrame, scorer: str) -> str:
     """Say which reader answers best, from how many passages of what."""
     best = depths.row(0, named=True)
-    others = f" Of {depths.height} curves," if depths.height > 1 else ""
-    begins = f"{others} {data.in_heading(best['label'])}".strip()
-    return (
-        f"{begins} answers best from k = {best['k_star']} passages of {best['name']}: {scorer} "
-        f"{points(best['best'])} points."
-    )
+    passages = text.count(best["k_star"], "passage")
+    return f"{best['label']} answers best from {passages} of {best['name']}: {scorer} {points(best['best'])}."
 
 
 def cards(row: Mapping[str, Any], delta: float, epsilon: float) -> list[tuple[str, str, str]]:
@@ -396,7 +392,7 @@ def caveats(depths: pl.DataFrame, delta: float, epsilon: float, plateau: float) 
             f"RSC: last k that gains {epsilon:g} points × (score there {MINUS} closed book), “last anywhere” "
             f"and “before it stops”. Plateau: the deepest k keeps {100 * plateau:g} % of the best (RAGGED)."
         ),
-        "made up": bool(set(depths["reader"]) & {TRIAL})
+        "made up": (TRIAL in depths["reader"].to_list())
         * f"The reader {TRIAL} repeats a sentence: its answers count in no decision.",
         "answers with cut passages": bool(cut)
         * f"At k*, {text.count(cut, 'answer')} of {asked:,} saw passages that were cut to fit.",
@@ -435,7 +431,7 @@ def by_hand(voices: Sequence[str], voice: str) -> str:
     return beside * "Grades of people are no part of these scores: choose them under Scored by."
 
 
-def of_matrix(depths: pl.DataFrame, scorer: str) -> str:
+def of_matrix(depths: pl.DataFrame, scorer: str) -> tuple[str, str]:
     """Say what the choice of the reader and of the stack is worth."""
     best = depths.row(0, named=True)
     spread = {
@@ -443,16 +439,19 @@ def of_matrix(depths: pl.DataFrame, scorer: str) -> str:
         for axis, other in (("reader", "name"), ("stack", "label"))
     }
     worth = [
-        f"another {axis} by up to {points(max(values) - min(values))}"
+        f"another {axis} takes up to {points(max(values) - min(values))}"
         for axis, values in spread.items()
         if len(values) > 1
     ]
-    tail = f"; it falls with {' and with '.join(worth)} points" if worth else ""
+    said = ", ".join(worth)
     at = f"{points(best['best'])} at k = {best['k_star']}"
-    return f"{data.in_heading(best['label'])} on {best['name']} has the best {scorer}: {at}{tail}."
+    return (
+        f"{best['label']} on {best['name']} has the best {scorer}: {at}.",
+        f"{said[:1].upper()}{said[1:]} points." if said else "",
+    )
 
 
-def of_parts(rows: pl.DataFrame) -> str:
+def of_parts(rows: pl.DataFrame) -> tuple[str, str]:
     """Say what gold passages are worth to a reader, and what it does without any.
 
     Args:
@@ -465,12 +464,14 @@ def of_parts(rows: pl.DataFrame) -> str:
     kept = {part: top.filter(part=part) for part, _ in halves}
     same = all(own["queries"].n_unique() < 2 for own in kept.values())
     shared = set.intersection(*(set(own["k"]) for own in kept.values()))
-    said = []
+    said, rests = [], []
     for part, words in halves:
         own = kept[part] if same or not shared else kept[part].filter(k=max(shared))
         for best in own.sort("value", "k", descending=[True, False]).head(1).iter_rows(named=True):
             base = rows.filter(pl.col("k").eq_missing(best["k"]), part=part, mode="none")["value"]
             beside = [*(f"{points(value)} closed book" for value in base), text.sample(best["queries"])]
-            at = " ".join(filter(None, (points(best["value"]), words, f"at k = {best['k']}")))
-            said.append(f"{at} ({', '.join(beside)})")
-    return f"{data.in_heading(rows['label'][0])} has {'at best ' if same else ''}{', '.join(said)}."
+            said.append(" ".join(filter(None, (points(best["value"]), words, f"at k = {best['k']}"))))
+            rests.append(f"{words or 'all'}: {', '.join(beside)}")
+    sentence = f"{rows['label'][0]} scores {'at best ' if same else ''}{' and '.join(said)}."
+    details = "; ".join(rests)
+    return sentence, f"{details[:1].upper()}{details[1:]}."

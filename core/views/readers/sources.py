@@ -28,13 +28,13 @@ from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Fold, Table, Text, Way, section
 from core.views.columns import COLUMNS, Column, Columns
-from core.views.readers.data import GOLD_FROM, in_heading, label_of
+from core.views.readers.data import GOLD_FROM, label_of
 
 if TYPE_CHECKING:  # the engines take a second to load
     from core.providers.embed.base import Embedder
 
 EMBEDDER = "wordllama"  # static vectors that come with the product, so looking costs nothing
-NO_ANSWERS = "No answer here has a text and passages that it was written from."
+NO_ANSWERS = "No answer here has its text and its passages."
 TO_HAVE = (
     "Have a reader answer from stored runs; the prompt “grounded” makes it cite, and a golden set says which "
     "passages are gold."
@@ -267,26 +267,26 @@ def sources(view: View, ask: Ask) -> Blocks:
         yield Text(TO_HAVE, "guide")
         yield Way("run", "Run", "readers")
         return
-    yield Answer(answer(table, name), caveats={"how to read": HOW})
+    yield Answer(*answer(table, name), caveats={"how to read": HOW})
     yield Table(table, "sources", COLUMNS_OF, MORE)
     shown = sentences.head(MOST)
     title = f"Sentences ({shown.height:,} of {sentences.height:,})"
     yield Fold(title, [Table(shown, "sentences", SENTENCES, whole=sentences)])
 
 
-def answer(table: pl.DataFrame, name: str) -> str:
+def answer(table: pl.DataFrame, name: str) -> tuple[str, str]:
     """Say how much rests on gold passages, and whether citations agree; of the reader that cites most."""
     row = table.sort("cites", "k", descending=True, nulls_last=True).row(0, named=True)
-    who = f"{in_heading(row['label'])} on {name}, k = {row['k']}, {text.sample(row['n'])} answers"
-    rests = "which passages are gold is not known"
+    who = f"{row['label']} on {name}, k = {row['k']}, {text.sample(row['n'])} answers."
+    said = "Which passages are gold is not known."
     if row["precision"] is not None:
-        rests = f"{text.percent(row['precision'])} of the passages its sentences rest on are gold"
-        rests += f" ({text.percent(row['base'])} of those sent)"
+        said = f"{text.percent(row['precision'])} of the passages that sentences rest on are gold"
+        said += f" ({text.percent(row['base'])} of those sent)."
     if row["agree"] is None:
-        return f"{who}: {rests}; it cites none."
-    cited = (
-        "" if row["cited_precision"] is None else f", {text.percent(row['cited_precision'])} of those cited"
+        return said, f"{who} It cites none."
+    gold = (
+        ""
+        if row["cited_precision"] is None
+        else f"; {text.percent(row['cited_precision'])} of those cited are gold"
     )
-    return (
-        f"{who}: {rests}{cited}; citations agree on {text.percent(row['agree'])} of the sentences that cite."
-    )
+    return said, f"{who} Citations agree on {text.percent(row['agree'])} of the sentences that cite{gold}."

@@ -143,10 +143,11 @@ def time_and_memory(plan: Plan) -> tuple[str, str]:
 
 
 def headline(known: Sequence[Status]) -> str:
-    """Say how many there are and which run now: ``3 evaluations; “paris” is running.``."""
+    """Say how many there are, or which run now: ``“paris” is running.``."""
     if not known:
-        return "No evaluation was started here yet."
-    return f"{count(len(known), 'evaluation')}; {paid.now(known, 'running', 'none is running')}."
+        return "No evaluation run here yet."
+    evaluations = count(len(known), "evaluation")
+    return f"{paid.now(known, 'running', f'{evaluations} run here')}."
 
 
 def landed(status: Status) -> str:

@@ -16,7 +16,7 @@ from core.store import Snapshot, Store
 from core.views import theme
 from core.views.curves import page as curves
 from core.views.curves.cut_grid import printed, relatives
-from core.views.curves.cuts import TUNED, Cuts, Listed, answer, cuts, figure, for_all, tuned
+from core.views.curves.cuts import TUNED, Cuts, Listed, answer, cuts, details, figure, tuned
 from tests.stores import Lab
 from tests.views.made import AT_10, BOOK, DEMO, LAB
 
@@ -112,7 +112,7 @@ def test_cuts_equal_counting_by_hand(demo: Snapshot):
         )  # no ranking is over 10 long
         assert row["gain_low"] <= row["gain"] <= row["gain_high"]
     best = found.rows.filter("dynamic", pl.col("way") != TUNED).sort("f1", descending=True).row(0, named=True)
-    assert f"({best['way']})" in answer(found, 10)
+    assert f"Best way: {best['way']}," in details(found, AT_10)
     assert len(figure(found.rows).data) == 1 + len(CUTS) + 1  # and the tuned one
 
 
@@ -128,27 +128,25 @@ ALONE = {"gain": [0.0, 0.05], "gain_low": [0.0, -0.01], "gain_high": [0.0, 0.1]}
 @pytest.mark.parametrize(
     ("low", "high", "most", "verdict"),
     [
-        (0.01, 0.1, 0.09, "is better than"),
-        (-0.1, -0.01, -0.02, "is worse than"),
-        (-0.1, 0.1, 0.05, "is not measurably better than"),
-        (-0.02, 0.011, 0.01, "is surely hardly better than"),
-        (-0.02, 0.012, 0.0101, "is not measurably better than"),
-        (None, None, None, "is not measurably better than"),  # too few queries
+        (0.01, 0.1, 0.09, "beats"),
+        (-0.1, -0.01, -0.02, "loses to"),
+        (-0.1, 0.1, 0.05, "does not measurably beat"),
+        (-0.02, 0.011, 0.01, "gains ≤ 0.01 on"),
+        (-0.02, 0.012, 0.0101, "does not measurably beat"),
+        (None, None, None, "does not measurably beat"),  # too few queries
     ],
 )
 def test_what_does_as_well_follows_from_the_interval_of_the_pair(low, high, most, verdict: str):
     """Between a way of each query's own and the best depth for all, whatever either is over a third."""
     lead = {"lead": [0.0, 0.03], "lead_low": [0.0, low], "lead_high": [0.0, high], "lead_most": [0.0, most]}
     made = told(way=["K = 10", "otsu"], f1=[0.25, 0.28], **ALONE, **lead)
-    assert answer(made, 10).startswith(
-        f"A cutoff chosen query by query {verdict} the first 10 for all: F1 0.280"
-    )
-    assert for_all(made, AT_10) == ""
+    assert answer(made, 10) == f"Cutting query by query {verdict} K = 10: F1 0.280 to 0.250 (n = 64)."
+    assert "for all" not in details(made, AT_10)
 
 
 @pytest.mark.parametrize(
     ("low", "real", "beside"),
-    [(0.02, "is better than", True), (-0.01, "is not measurably better than", False)],
+    [(0.02, "beats", True), (-0.01, "does not measurably beat", False)],
 )
 def test_a_better_depth_for_all_is_told_with_its_own_interval_and_what_decision_does(low, real, beside: bool):
     lead = {"lead": [0.0, -0.06, -0.01], "lead_low": [0.0, -0.09, -0.05], "lead_high": [0.0, -0.02, 0.04]}
@@ -157,12 +155,11 @@ def test_a_better_depth_for_all_is_told_with_its_own_interval_and_what_decision_
         gain=[0.06, 0.0, 0.05], gain_low=[low, 0.0, -0.01], gain_high=[0.09, 0.0, 0.1], **lead,
     )  # fmt: skip
     said = answer(made, 10)
-    assert said.startswith("A cutoff chosen query by query is not measurably better than K = 5 for all: F1")
-    assert "as well" not in said
-    details = for_all(made, AT_10)
-    assert details.startswith(f"K = 5 for all {real} the first 10: 0.310 to 0.250 (+0.060, 95 % CI")
-    assert ("Choose the cutoff 5" in details) == beside
-    assert for_all(made, Quality("RA-nWG", 5)) == ""
+    assert said.startswith("Cutting query by query does not measurably beat K = 5: F1")
+    more = details(made, AT_10)
+    assert f"K = 5 for all {real} the first 10: +0.060, 95 % CI" in more
+    assert ("choose the cutoff 5" in more) == beside
+    assert "for all" not in details(made, Quality("RA-nWG", 5))
 
 
 def test_a_way_that_is_another_differs_from_it_by_nothing(demo: Snapshot):

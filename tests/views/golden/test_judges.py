@@ -41,12 +41,12 @@ def test_agreement_of_every_two(store: Store):
     assert rows["same"].to_list() == pytest.approx([1 / 3, 1 / 4, 1 / 3])
     overall = judges.alpha(found)
     assert overall.n == 4
-    said = judges.agreed(found, rows, overall)
-    assert said.startswith("The judges do not agree enough to rely on either: 3 judges, ")
-    assert "(Krippendorff's alpha 0." in said
-    assert said.endswith("n = 4 passages of 2 queries).")
+    said = judges.agreed(overall)
+    assert said.startswith("The judges do not agree enough to rely on: Krippendorff's alpha 0.")
+    assert said.endswith(", n = 4.")
+    assert judges.alike(rows, overall).endswith("passages of 2 queries.")
     two = judged(store.read(), ["anne", "ben"])
-    assert "the same grade for 33.3 %" in judges.agreed(two, judges.agreement(two), judges.alpha(two))
+    assert "The same grade for 33.3 %" in judges.alike(judges.agreement(two), judges.alpha(two))
     figure = charts.pair_figure(two, 0, 1)
     assert figure.data[0].z.sum() == 3
 
@@ -170,9 +170,7 @@ def test_what_cannot_be_compared_is_said(store: Store, tmp_path: Path):
 def test_judges_without_a_passage_in_common(tmp_path: Path):
     store = Lab().judge({"q": {"a": 1}}, "one").judge({"q": {"b": 1}}, "two").write(tmp_path / "store")
     found = judged(store.read(), ["one", "two"])
-    assert judges.agreed(found, judges.agreement(found), judges.alpha(found)).startswith(
-        "These golden sets have no"
-    )
+    assert judges.agreed(judges.alpha(found)).startswith("These golden sets have no")
     assert judges.agreement(found)["kappa"].to_list() == [None]
     assert merge(found, "majority", "x", 1).frames["judgements"].lazy().collect().height == 2
 
@@ -180,11 +178,11 @@ def test_judges_without_a_passage_in_common(tmp_path: Path):
 @pytest.mark.parametrize(
     ("value", "low", "verdict"),
     [
-        (0.93, 0.9, "agree well"),
+        (0.93, 0.9, "either's grades can count"),
         (0.9, 0.5, "tentative"),  # too few passages to be sure
         (0.7, None, "tentative"),
         (0.5, 0.4, "do not agree enough"),
-        (float("nan"), None, "not known"),
+        (float("nan"), None, "unknown"),
     ],
 )
 def test_what_an_agreement_is_good_for(value: float, low: float | None, verdict: str):

@@ -149,7 +149,7 @@ def test_the_section_on_real_runs(demo_store: Path):
     assert table["percent"].is_between(50, 150).all()
     assert table["percent_10"].equals(table["percent"], null_equal=False)
     assert table["percent_30"].null_count() == 0
-    assert "@10 and @30" in next(block.sentence for block in blocks if isinstance(block, Answer))
+    assert "@10 and @30" in next(block.details for block in blocks if isinstance(block, Answer))
 
 
 @pytest.mark.slow

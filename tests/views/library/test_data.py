@@ -33,9 +33,10 @@ def test_the_runs_with_origin_and_n(store: Store):
         ("r3", "measured", None, None, None, 1),
     ]
     assert data.runs(store.read(), removed=True).is_empty()
-    sentence = data.answer(store.read())
-    assert sentence.startswith("The store holds 3 runs (1 imported, 1 published, 1 measured) on 1 collection")
-    assert sentence.endswith("1 golden set, as of revision 1.")
+    sentence, more = data.answer(store.read())
+    assert sentence.startswith("The store holds 3 runs on 1 collection")
+    assert more.startswith("1 imported, 1 published, 1 measured; revision ")
+    assert sentence.endswith("1 golden set.")
 
 
 @pytest.mark.parametrize(
@@ -56,7 +57,7 @@ def test_delete_and_restore_are_one_revision_each(store: Store):
     assert set(gone["run_id"]) == {"r1", "r3"}
     assert gone.filter(gone["run_id"] == "r1")["n"].to_list() == [2]
     assert data.runs(store.read(before)).height == 3, "earlier revisions keep showing them"
-    assert "2 runs were deleted" in data.answer(store.read())
+    assert "2 runs deleted, to be restored" in data.answer(store.read())[1]
     assert data.restore(store, ["r1"]) == "1 run restored in one transaction (revision 3)."
     assert set(data.runs(store.read())["run_id"]) == {"r1", "r2"}
     assert store.read().revisions().sort("revision", descending=True).select(
@@ -101,7 +102,8 @@ def test_an_export_that_cannot_be_made_is_said(tmp_path: Path):
 def test_an_empty_store(tmp_path: Path):
     snapshot = Store.open(tmp_path / "none").read()
     assert data.answer(snapshot) == (
-        "The store holds 0 runs on 0 collections with 0 golden sets, as of revision 0."
+        "The store holds 0 runs on 0 collections with 0 golden sets.",
+        "revision 0.",
     )
     assert data.runs(snapshot).is_empty()
     assert snapshot.revisions().sort("revision", descending=True).is_empty()

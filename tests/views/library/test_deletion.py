@@ -43,7 +43,7 @@ def test_a_golden_set_goes_and_comes_back(store: Store):
     snapshot = store.read()
     assert data.golden_sets(snapshot)["golden_set_id"].to_list() == ["tied"]
     assert data.golden_sets(snapshot, removed=True)["golden_set_id"].to_list() == ["gold"]
-    assert data.answer(snapshot).endswith("; 1 golden set was deleted and can be restored.")
+    assert data.answer(snapshot)[1].endswith("; 1 golden set deleted, to be restored.")
     assert data.gone(snapshot) == {"ws": [], "gs": ["gold"]}
     assert data.restore(store, ["gold"], "golden_set") == (
         "1 golden set (with 4 judgements, 2 anchored grades) restored in one transaction (revision 3)."
@@ -73,7 +73,7 @@ def test_a_collection_goes_with_what_it_holds_and_brings_back_that(store: Store)
         data.restore(store, ["gold"], "golden_set")
     assert f"(with {rest})" in data.restore(store, ["corpus"], "collection")
     assert set(data.runs(store.read())["run_id"]) == {"p", "w"}
-    assert "; 1 run and 1 golden set were deleted" in data.answer(store.read())
+    assert "; 1 run and 1 golden set deleted" in data.answer(store.read())[1]
 
 
 def test_judgements_of_another_name_count_with_their_own_set_only(store: Store):

@@ -78,10 +78,10 @@ def test_the_known_correlation_is_found(by_recall: Snapshot):
     assert values["T"]["low"] < expected < values["T"]["high"]
     assert (values["T"]["n"], values["T"]["queries"]) == (360, 60)
     sentence, more = words.answer(found, table, "spearman", page.ALL)
-    assert sentence.startswith("R predicts the answer's grade best (all answers): spearman 1.00 [1.00, 1.00]")
-    assert "n = 360 answers to 60 queries" in sentence
+    assert sentence == "R predicts answer grades best (all answers): spearman 1.00 [1.00, 1.00], n = 360."
     assert {label: told for label, told in more.items() if told} == {
-        "scale of grades": "Grades are on the scale 1-5."
+        "questions": "Answers to 60 queries.",
+        "scale of grades": "Grades are on the scale 1-5.",
     }
 
 

@@ -110,7 +110,7 @@ def test_means_without_answers_make_curves_without_intervals(tmp_path: Path):
     assert (row["rss"], row["wanted"]) == (None, "15, 25")
     rows = slice_table(data, Scope("lab"), found, scorer="exact_match", run_id="published")
     assert rows["part"].unique().to_list() == [EVERY]
-    assert "50.0 at k = 20" in sections.of_parts(rows)
+    assert "50.0 at k = 20" in sections.of_parts(rows)[0]
 
 
 def test_prompts_and_temperatures_that_differ_are_named_and_unknown_modes_read(tmp_path: Path):
@@ -144,7 +144,7 @@ def test_a_chart_has_a_curve_per_reader_and_one_legend(snapshot: Snapshot):
 
 
 @pytest.mark.parametrize(
-    ("counts", "said"), [((20, 20), "has at best 80.0"), ((12, 20), "has 60.0 with gold")]
+    ("counts", "said"), [((20, 20), "scores at best 80.0"), ((12, 20), "scores 60.0 with gold")]
 )
 def test_a_best_k_is_said_of_the_same_questions_alone(counts: tuple[int, int], said: str):
     figures = {"label": "r", "low": None, "high": None, "n": 1}
@@ -153,6 +153,6 @@ def test_a_best_k_is_said_of_the_same_questions_alone(counts: tuple[int, int], s
         for part, values in ((WITH, (80.0, 60.0)), (WITHOUT, (5.0, 9.0)))
         for k, n, value in zip((1, 5), counts, values, strict=True)
     )
-    sentence = sections.of_parts(rows)
+    sentence, _ = sections.of_parts(rows)
     assert said in sentence
     assert ("at k = 1 " in sentence) == (counts[0] == counts[1])

@@ -62,7 +62,9 @@ def test_a_row_per_generator(snapshot: Snapshot):
     assert first["difference_low"] <= first["difference"] <= first["difference_high"]
     assert first["n"] == 3
     assert first["total, j1"].startswith("66.7 [")
-    assert answer(found, usual(known), "b").startswith("a is best over 2 criteria: 150.0 points, +83.3")
+    said, gap = answer(found, usual(known), "b")
+    assert said.startswith("a is best over 2 criteria: 150.0 points (")
+    assert gap.startswith("+83.3 against b (")
 
 
 def test_gold_passages_compete_with_nothing(tmp_path: Path):
@@ -80,7 +82,7 @@ def test_gold_passages_compete_with_nothing(tmp_path: Path):
     baseline = found["label"][0]
     table = generator_table(found, differences(read, LABEL, found, baseline))
     assert (baseline, table["mode"].to_list()) == ("a · top k", ["top_k", "top_k", "gold"])
-    said = answer(table, ["total"], baseline)
+    said, _ = answer(table, ["total"], baseline)
     assert said.startswith("a · top k is best")
     assert "n differs, 2 to 3" in said
 

@@ -36,8 +36,9 @@ def test_the_k_that_a_target_asks_for(snapshot: Snapshot, target: float, expect:
     rows = best_rows(joint_table(snapshot, LAB, QUALITY, BOOK), target)
     assert rows["name"].to_list() == ["good", "bad"]
     assert rows["k_target"].to_list() == expect
-    assert "Send 2 passages" in answer(rows, 0.5)
-    assert f"by {rows['reader'][0]} on good" in answer(rows, 0.5)
+    said, by = answer(rows)
+    assert said.startswith("Send 2 passages: ")
+    assert by == f"By {rows['reader'][0]} on good."
     assert len(cards(rows.row(0, named=True), target)) == 4
     assert joint_chart(rows, {"good": "#0072B2"}, QUALITY).data
 

@@ -77,8 +77,8 @@ def test_every_stack_with_both_scores(tmp_path: Path):
     assert by_name["plain"]["queries"] == 2
     slope, base = fitted(found)["relevance alone"]
     assert (slope, base) == pytest.approx((-4.0, 5.0))
-    assert answer(found).startswith("Two turns answers best: ")
-    assert answer(found.head(1)).startswith("Two turns, the only method measured, ")
+    assert answer(found)[0].startswith("Two turns answers best: ")
+    assert answer(found.head(1))[0].startswith("Two turns answers best, the only one measured: ")
     assert {trace.type for trace in rebel_chart(found).data} == {"scatter", "box"}
 
 

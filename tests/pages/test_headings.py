@@ -1,0 +1,87 @@
+"""Headings: one sentence of at most 14 words, with its number, without a hedge; on every sample workspace."""
+
+import re
+from collections.abc import Collection
+from pathlib import Path
+
+import pytest
+
+from core.analysis.workspace.view import View
+from core.report.page import Said
+from core.views.blocks import Cards, Chart, Comparison
+from tests.pages.reading import PAGES_OF
+from tests.pages.test_places import DRAWN, collections, said, workspace
+
+MOST = 14
+HEDGES = {
+    "about", "almost", "apparently", "basically", "fairly", "hardly", "maybe", "might", "mostly", "perhaps",
+    "possibly", "probably", "quite", "rather", "roughly", "seems", "somewhat",
+}  # fmt: skip
+NAMING = ("measures", "decision")
+"""Places whose heading defines a measure or names the stack to ship; its numbers are the cards."""
+UNKNOWN = r"unknown|Unknown|^No(thing|ne)?\b|^There is no\b"
+"""What a heading says where there is no number."""
+_ONE = re.compile(
+    r"\[[^\]]*\]"  # an interval
+    r"|\b[nK] = [\d,.]+( (queries )?from [\d,]+ \w+)?"
+    r"|(?<![\w@-])[+−<>≤≥≈±]? ?\$?\d[\d,.]*( ?(%|ms|s|d)(?!\w)| / 1[kM])?"  # a number with its unit
+)
+LATER = ("cost", "confidence", "what_if", "compare")
+"""Pages whose headings are not measured yet."""
+
+
+def counted(heading: str) -> list[str]:
+    """The words of a heading: a number with its unit is one, and so are n and an interval."""
+    return [word for word in _ONE.sub(" 1 ", heading).split() if re.search(r"\w", word)]
+
+
+def named(heading: str, names: Collection[str]) -> str:
+    """A heading in which the name of a stack, long as it may be, is one word."""
+    for name in sorted(names, key=len, reverse=True):
+        heading = heading.replace(name, "X")
+    return heading
+
+
+def faults(found: Said, names: Collection[str], place: str) -> list[str]:
+    """What is wrong with the heading of a section."""
+    heading = named(found.answer, names)
+    words = counted(heading)
+    numbers = any(isinstance(block, Cards | Comparison | Chart) for block in found.blocks)
+    wrong = {
+        f"{len(words)} words": len(words) > MOST,
+        "no number": numbers and place not in NAMING and not re.search(rf"\d|{UNKNOWN}", heading),
+        "hedged": bool({word.lower().strip(",.;:") for word in words} & HEDGES),
+        "two sentences": bool(re.search(r"[.!?] [A-Z]", heading)),
+    }
+    return [fault for fault, there in wrong.items() if there]
+
+
+@pytest.mark.parametrize(
+    ("heading", "words"),
+    [
+        ("X finds nothing useful on 8 of 64 queries.", 9),
+        ("BM25 ⊕ e 8 d + r, K = 10 is within 0.01 of the best in 58 % of repeats (n = 64).", 12),
+        ("a leads with RA-nWG@10 0.852 [0.8, 0.9], n = 2,837; 0.918 at cutoff 30.", 11),
+        ("It costs $0.5036 / 1k, −3.2 ms and 1.00 s.", 6),
+    ],
+)
+def test_words_are_counted_as_they_are_read(heading: str, words: int):
+    assert len(counted(named(heading, {"BM25 ⊕ e 8 d + r, K = 10"}))) == words
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", [place for place in DRAWN if place.partition("/")[0] not in LATER])
+@pytest.mark.parametrize("kind", ["demo_store", "published_store", "answered_store"])
+def test_a_heading_is_one_short_sentence_with_its_number(
+    request: pytest.FixtureRequest, kind: str, place: str
+):
+    store: Path = request.getfixturevalue(kind)
+    whole = PAGES_OF[place.partition("/")[0]].settings
+    wrong = {}
+    for collection in collections(store):
+        view = workspace(store, collection, whole=whole)
+        names = view.table["name"].to_list() if isinstance(view, View) else []
+        found = said(store, place, collection)
+        if why := faults(found, names, place):
+            wrong[collection] = (*why, found.answer)
+    assert not wrong
