@@ -10,15 +10,15 @@ from pathlib import Path
 
 from core.errors import StoreError, StoreVersionError
 from core.files import is_locked
-from core.store import migrations, store
+from core.store import migrations, store, upkeep
 from core.store.engine import Catalogue
-from core.store.layout import REPAIR, Layout, entries, sealed
+from core.store.layout import REPAIR, RESTORE, Layout, entries, sealed
 from core.store.ledger import DELETED, KINDS, THERE
 from core.store.parts import folders
 from core.store.read.snapshot import Snapshot
 from core.store.seals import Sealed, advice
 from core.store.store import Store
-from core.store.writer import unfinished, unused
+from core.store.writer import passed_over, unfinished, unused
 from core.tables import TABLES
 
 
@@ -139,6 +139,7 @@ def _findings(snapshot: Snapshot, root: Path) -> Iterator[Finding]:
         yield from _runs(snapshot)
         yield from _golden_sets(snapshot, root)
         yield from _texts(snapshot)
+    yield from _newer(layout)
     yield from _older(layout)
     yield from _leftovers(catalogue, layout)
 
@@ -159,6 +160,21 @@ def _whole_catalogue(catalogue: Catalogue, path: Path) -> Iterator[Finding]:
         "The catalogue has no checksum, for an earlier release wrote it.",
         "The next write makes one that has.",
     )
+
+
+def _newer(layout: Layout) -> Iterator[Finding]:
+    """Yield a catalogue that is newer than the one that CURRENT names."""
+    newer = passed_over(layout)
+    if newer is None:
+        return
+    current = layout.current()
+    now = 0 if current is None else layout.revision_of(current.name)
+    found = f"CURRENT names revision {now}, and {newer.name}, revision {layout.revision_of(newer.name)}"
+    if upkeep.takes(layout, newer):
+        do = "Run `python -m core doctor --repair`; it makes that the current one and deletes nothing."
+        yield Finding(Level.DAMAGE, f"{found}, lies beside it.", do)
+    else:
+        yield Finding(Level.MISSING, f"{found}, lies beside it and cannot be taken.", RESTORE)
 
 
 def _older(layout: Layout) -> Iterator[Finding]:

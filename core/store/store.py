@@ -16,7 +16,7 @@ from core.store import migrations
 from core.store.engine import ENGINE, EXAMINE, Catalogue, as_store_error
 from core.store.layout import REPAIR, Layout
 from core.store.read.snapshot import Snapshot
-from core.store.writer import Writer, publishing
+from core.store.writer import Writer, passed_over, publishing
 
 _TELL_S = 1.0
 
@@ -109,6 +109,12 @@ class Store:
         with as_store_error("reading", self.path, EXAMINE):
             current = self._layout.current()
         return 0 if current is None else self._layout.revision_of(current.name)
+
+    def passed_over(self) -> int | None:
+        """Return the revision of a catalogue that is newer than the one that is read; None for none."""
+        with as_store_error("reading", self.path, EXAMINE):
+            newer = passed_over(self._layout)
+        return None if newer is None else self._layout.revision_of(newer.name)
 
     def read(self, revision: int | None = None) -> Snapshot:
         """Read the store as it is now, or as it was at an earlier revision.

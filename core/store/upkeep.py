@@ -20,7 +20,7 @@ from core.store.layout import RESTORE, Layout, copy_catalogue, remove, sealed
 from core.store.read import codes
 from core.store.seals import Sealed, advice, checksum
 from core.store.store import Store
-from core.store.writer import Writer, publishing
+from core.store.writer import Writer, passed_over, publishing
 
 
 def repair(store: Store, *, on_wait: Callable[[float], None] | None = None) -> list[str]:
@@ -44,6 +44,11 @@ def repair(store: Store, *, on_wait: Callable[[float], None] | None = None) -> l
 def _point(layout: Layout) -> Iterator[str]:
     """Bring the pointer to a sound catalogue."""
     with suppress(StoreDamagedError):
+        newer = passed_over(layout)
+        if newer is not None and takes(layout, newer):
+            layout.publish(newer)
+            revision = layout.revision_of(newer.name)
+            yield f"Revision {revision}, which CURRENT did not name, is the current one."
         current = layout.current()
         if current is None or sound(current):
             yield from set_aside(
@@ -65,6 +70,19 @@ def _point(layout: Layout) -> Iterator[str]:
         yield f"The store went back to revision {kept}, which is revision {writer.revision} now."
         yield f"Lost: what {lost} changed. Import it again, or `python -m core store restore BACKUP --back`."
     yield from set_aside(layout, damaged)
+
+
+def takes(layout: Layout, newer: Path) -> bool:
+    """Tell whether a newer catalogue can take the current one's place: whole, and gone on from it."""
+    if not sound(newer):
+        return False
+    catalogue, current = ENGINE.catalogue(newer), layout.current()
+    if not all((layout.root / path).exists() for path in catalogue.column("SELECT path FROM parts")):
+        return False
+    if current is None or not sound(current):
+        return True
+    before = ENGINE.catalogue(current).frame(_MADE)
+    return before.equals(catalogue.frame(_MADE).head(before.height))
 
 
 def go_on(layout: Layout, base: Path, action: str, note: str) -> Writer:
@@ -135,6 +153,7 @@ WHERE ends_with(c.path, $suffix) ORDER BY c.path
 
 _TRIES = 5
 _FILES = "SELECT path, bytes, checksum FROM parts ORDER BY path"
+_MADE = "SELECT revision, made_at FROM revisions ORDER BY revision"
 _FIRST = "SELECT revision, made_at FROM revisions ORDER BY revision LIMIT 1"
 
 

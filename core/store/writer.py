@@ -226,6 +226,17 @@ def _both(layout: Layout) -> Iterator[Path]:
     yield from entries(layout.catalogues)
 
 
+def passed_over(layout: Layout) -> Path | None:
+    """Return the newest published catalogue that is later than the current one; None where there is none.
+
+    One that a writer is about to publish, or has left, is in the journal and does not count.
+    """
+    current, noted = layout.current(), layout.noted()
+    now = 0 if current is None else layout.revision_of(current.name)
+    left = (each for each in layout.published() if each not in noted)
+    return next((each for each in left if layout.revision_of(each.name) > now), None)
+
+
 def _later(one: Path, other: Path) -> bool:
     """Tell whether a catalogue's name states another content of the same revision, or a later one."""
     return one.name != other.name and one.name.partition("-")[0] >= other.name.partition("-")[0]

@@ -89,6 +89,7 @@ def shell(page: Page) -> Iterator[None]:
     _read_address()
     remember(None)  # until the workspace is known, nothing may start the app over or use an old one
     try:
+        _passed_over()
         _first_visit()
         place = open_workspace(frame)
         remember(place, emptied=place is None and bool(_gone().get("ws")))
@@ -178,6 +179,15 @@ def _gone() -> Mapping[str, Sequence[str]]:
     with suppress(ClqError):
         return gone(cache.snapshot(None) if place is None else place.snapshot)
     return {}
+
+
+def _passed_over() -> None:
+    """Say that the store's pointer names an older catalogue than lies beside it."""
+    store = cache.store()
+    newer = store.passed_over()
+    if newer is not None:
+        words = f"You see revision {store.revision()}, but {newer} is stored. Run `python -m core doctor`."
+        st.warning(words, icon=":material/history:")
 
 
 def _newer(place: Place | None) -> None:

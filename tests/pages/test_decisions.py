@@ -1,5 +1,6 @@
 """What the sidebar's limits, measures and the address do to the pages."""
 
+import shutil
 from pathlib import Path
 
 import polars as pl
@@ -11,6 +12,7 @@ from core.analysis.workspace.stacks import stack_table
 from core.decide.rules import Constraints, decide
 from core.paths import PRICES
 from core.prices import load_books
+from core.records import Batch, Collection
 from core.store import Snapshot, Store
 from core.views.text import cost_unit
 from tests.pages.conftest import OpenPage
@@ -313,3 +315,15 @@ def test_a_limit_on_what_nobody_knows_is_not_dropped(open_page: OpenPage, demo_s
     assert app.number_input(key="sla").value == 20.0
     assert "No stack here has a known latency" in everything(app)
     assert "Ship " not in app.title[0].value
+
+
+@pytest.mark.parametrize("page", ["decision", "library"])
+def test_an_older_pointer_is_told(open_page: OpenPage, published_store: Path, tmp_path: Path, page: str):
+    copy = shutil.copytree(published_store, tmp_path / "store")
+    store, first = Store.open(copy), (copy / "CURRENT").read_bytes()
+    with store.write("test") as writer:
+        writer.add(Batch(collections=(Collection(collection_id="new", name="New"),)))
+    words = f"You see revision {store.revision() - 1}, but {store.revision()} is stored."
+    assert words not in everything(open_page(copy, page))
+    (copy / "CURRENT").write_bytes(first)
+    assert words in everything(open_page(copy, page))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from core.records import Batch, Collection, GoldenSet
-from core.store import Store
+from core.store import Store, upkeep
 from core.store.doctor import Level, examine
 from tests.store import material
 from tests.store.material import judgements, rankings, run
@@ -33,6 +33,56 @@ def test_whole_store(filled: Store) -> None:
     assert not report.findings
     assert (report.counts["runs"], report.counts["runs (removed)"], report.counts["rankings"]) == (1, 1, 10)
     assert report.schema == report.newest_schema
+
+
+def point(store: Store, name: str) -> None:
+    (store.path / "CURRENT").write_text(f"{name}\n", encoding="ascii")
+
+
+@pytest.mark.parametrize("back", [1, 2, None])
+def test_a_newer_catalogue_that_the_pointer_passes_over(filled: Store, back: int | None) -> None:
+    names = {1: (filled.path / "CURRENT").read_text().strip()}
+    for revision, run_id in ((2, "a"), (3, "b")):
+        with filled.write("delete") as writer:
+            writer.remove("run", [run_id])
+        names[revision] = (filled.path / "CURRENT").read_text().strip()
+    assert filled.passed_over() is None
+    point(filled, "nothing yet" if back is None else names[back])
+    assert filled.passed_over() == 3
+    report = examine(filled)
+    assert not report.sound
+    (found,) = (each for each in report.findings if each.level is Level.DAMAGE)
+    assert found.found == f"CURRENT names revision {back or 0}, and {names[3]}, revision 3, lies beside it."
+    assert "doctor --repair" in found.do
+    assert upkeep.repair(filled) == ["Revision 3, which CURRENT did not name, is the current one."]
+    assert examine(filled).sound
+    assert filled.revision() == 3
+
+
+def test_a_newer_catalogue_that_cannot_be_taken(filled: Store) -> None:
+    first = (filled.path / "CURRENT").read_text().strip()
+    for run_id in ("a", "b"):
+        with filled.write("delete") as writer:
+            writer.remove("run", [run_id])
+    point(filled, first)
+    with filled.write("delete") as writer:  # another revision 2, from which no 3 goes on
+        writer.remove("run", ["b"])
+    report = examine(filled)
+    assert report.sound
+    assert "revision 3, lies beside it and cannot be taken" in words(filled, Level.MISSING)
+    assert upkeep.repair(filled) == []
+    assert filled.revision() == 2
+
+
+def test_a_catalogue_that_a_killed_writer_left_is_not_passed_over(filled: Store) -> None:
+    first = (filled.path / "CURRENT").read_text().strip()
+    with filled.write("delete") as writer:
+        writer.remove("run", ["a"])
+    left = (filled.path / "CURRENT").read_text().strip()
+    (filled.path / "JOURNAL").write_text(f"catalogue/{left}\n")
+    point(filled, first)
+    assert filled.passed_over() is None
+    assert examine(filled).sound
 
 
 @pytest.mark.slow
