@@ -66,8 +66,8 @@ def is_sound(view: View, ask: Ask) -> Blocks:
         yield Way("add", "Import judgements")
         return
     doubt = overturned(view.table, view.decision, view.quality)
-    yield Answer(answer(content, doubt, view.table), caveats=caveats(content))
-    yield Cards(cards(content, view.table, view.quality))
+    yield Answer(answer(content, doubt, view.table, view.quality.k), caveats=caveats(content))
+    yield Cards(cards(content))
     yield Tabs((
         Fold("Label mix", label_mix(content)),
         Fold("Unjudged", unjudged(view)),
@@ -201,15 +201,15 @@ MORE_PAIRS: Columns = (
 )
 
 
-def answer(judged: Judged, overturned: str | None, table: pl.DataFrame) -> str:
+def answer(judged: Judged, overturned: str | None, table: pl.DataFrame, k: int) -> str:
     """Tell whether judging more passages could change the decision; takes what `scores.overturned` says."""
     if reason := undecided(table):
         return f"{_judgements(judged)}: {reason[:1].lower()}{reason[1:]}"
     share = text.percent(table.select(pl.median("hole")).item())
     if overturned:
-        return f"Judging more could overturn the choice: {share} of the median Top-K is unjudged."
+        return f"Judging more could overturn the choice: {share} of a Top-{k} is unjudged."
     if table["hole_high"].count():
-        return f"Judging more cannot overturn the choice: {share} of the median Top-K is unjudged."
+        return f"Judging more cannot overturn the choice: {share} of a Top-{k} is unjudged."
     return f"{_judgements(judged)} carry the scores here."
 
 
@@ -219,14 +219,12 @@ def _judgements(judged: Judged) -> str:
     return f"{text.count(judged.mix['total'][-1], words)} of {queries}"
 
 
-def cards(judged: Judged, table: pl.DataFrame, quality: Quality) -> tuple[tuple[str, str, str], ...]:
-    """Give how much was judged, how much of it is good, how much is not judged: label, number, what it is."""
+def cards(judged: Judged) -> tuple[tuple[str, str, str], ...]:
+    """Give how much was judged, and how much of it is good: label, number, what it is."""
     mix = {row["grade"]: row for row in judged.mix.iter_rows(named=True)}
-    holes = table.select(pl.median("hole")).item()
     return (
         ("Judged per query", f"{mix['all']['median']:g}", _judgements(judged)),
         ("Relevant (grade 4 or 5)", text.percent(mix["4+5"]["prevalence"]), "of the judged, median query"),
-        (f"Unjudged, {quality.name}", text.percent(holes), f"of the Top-{quality.k}, median stack"),
     )
 
 

@@ -6,6 +6,7 @@ import pytest
 from core.analysis.workspace.scope import Quality, Scope
 from core.store import Store
 from core.tables import frame
+from core.views import text
 from core.views.golden import charts, data, sections, soundness
 from tests.stores import Lab
 from tests.views.made import AT_10, DEMO, LAB, PAPER, table
@@ -135,13 +136,12 @@ def test_the_demo_page(demo_store: Path):
     assert bounds.select((pl.col("quality") <= pl.col("hole_high") + 1e-12).all()).item()
     assert len(charts.bounds_figure(bounds, AT_10).data[0].x) == rows.height
     assert list(charts.bounds_figure(bounds, AT_10, bounds["name"][3]).layout.yaxis.ticktext)[3][0] == "▸"
-    said = [sections.answer(found, doubt, rows) for doubt in ("2 stacks", None)]
-    assert said == [
-        "Judging more passages could overturn the choice.",
-        "Judging more passages could not overturn the choice.",
-    ]
-    assert sections.answer(found, None, rows.clear()).startswith("1")
-    cards = sections.cards(found, rows, AT_10)
+    could, cannot = (sections.answer(found, doubt, rows, 10) for doubt in ("2 stacks", None))
+    assert could.startswith("Judging more could overturn the choice: ")
+    assert cannot.startswith("Judging more cannot overturn the choice: ")
+    assert could.endswith(f"{text.percent(rows['hole'].median())} of a Top-10 is unjudged.")
+    assert sections.answer(found, None, rows.clear(), 10).startswith("1")
+    cards = sections.cards(found)
     assert cards[0][1] == f"{found.mix['median'][-1]:g}"
     assert sentence.startswith(f"{cards[0][2]}, {cards[0][1]} per query")
     assert [box.name for box in charts.mix_figure(found).data] == [f"grade {grade}" for grade in range(1, 6)]
