@@ -7,9 +7,7 @@ from core.importers.base import Format
 from core.importers.formats.annbench import AnnBenchmarks
 from core.importers.formats.autorag import AutoRag
 from core.importers.formats.beir import Beir
-from core.importers.formats.context_grid import ContextGrid
 from core.importers.formats.deepeval import DeepEval
-from core.importers.formats.enterprise_rag import EnterpriseRag
 from core.importers.formats.evaluated import Evaluated
 from core.importers.formats.excel import Excel
 from core.importers.formats.judging_sheet import JudgingSheet
@@ -28,11 +26,8 @@ from core.importers.formats.own import Own
 from core.importers.formats.published import PublishedTables
 from core.importers.formats.rag_gs import RagGs
 from core.importers.formats.ragas import Ragas
-from core.importers.formats.ragged import Ragged
 from core.importers.formats.rankllm import RankLlm, RankLlmResults
 from core.importers.formats.ranx import RanxQrels, RanxRun
-from core.importers.formats.regressions import Regressions
-from core.importers.formats.retrieval_response import RetrievalResponse
 from core.importers.formats.spans import JudgedSpans
 from core.importers.formats.stack_rows import AnnRows, SentenceTransformers
 from core.importers.formats.table import TableFormat
@@ -47,13 +42,9 @@ _OWN: tuple[Format, ...] = (
     Own(),
     PublishedTables(),
     Beir(),
-    RetrievalResponse(),
-    Ragged(),
     RagGs(),
     OpenRagEval(),
     OpenRagReport(),
-    EnterpriseRag(),
-    ContextGrid(),
     DeepEval(),
     Ragas(),
     AutoRag(),
@@ -66,7 +57,6 @@ _OWN: tuple[Format, ...] = (
     OptunaCsv(),
     RankLlm(),
     RankLlmResults(),
-    Regressions(),
     Evaluated(),
     LangSmith(),
     OpenInference(),

@@ -15,9 +15,7 @@ from typing import TypeVar
 
 import polars as pl
 
-from core.errors import InputError
-from core.importers.base import LIKELY, SURE, Format, Import, Options, counted, frames_of, merged, summed
-from core.importers.formats.ragged.files import (
+from core.contrib.importers.ragged.files import (
     PARTS,
     RIGHT,
     SURELY,
@@ -31,7 +29,9 @@ from core.importers.formats.ragged.files import (
     passage,
     retrieved,
 )
-from core.importers.formats.ragged.runs import Reader, Retriever, readers, runs
+from core.contrib.importers.ragged.runs import Reader, Retriever, readers, runs
+from core.errors import InputError
+from core.importers.base import LIKELY, SURE, Format, Import, Options, counted, frames_of, merged, summed
 from core.importers.read.member import Archive, Member
 from core.importers.report import file_report
 from core.importers.runs import collection_frames, collection_of, slug

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from core.answers import CLOSED_BOOK, GOLD, GOLD_ONLY, NO_GOLD, TOP_K
+from core.contrib.importers.ragged.files import RIGHT, kind, lists, once
 from core.errors import InputError
 from core.importers.base import Import, LeftOut, Options, counted, frames_of, merged
-from core.importers.formats.ragged.files import RIGHT, kind, lists, once
 from core.importers.judgements import VALUE, grade_measure, means, scores_of
 from core.importers.read.jsons import MOST_BYTES, Json, json_rows, number, optional, texts
 from core.importers.read.member import Archive, Member, digest_of

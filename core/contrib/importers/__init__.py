@@ -1,0 +1,1 @@
+"""Formats of single studies and benchmarks."""
