@@ -41,11 +41,15 @@ class Setting:
     rare: bool = False  # whether it stands behind the button "Settings", which counts it
 
 
+_WORDS: Mapping[str, tuple[str, ...]] = {"rule": tuple(RULES)}  # Values of a question that are words
+
+
 def _of(kind: type[Declaring]) -> dict[str, Setting]:
     """Return the settings that are choices of a dataclass, by their key."""
     return {
         field.choice.key: Setting(
             field.choice.word,
+            _WORDS.get(field.choice.key, ()),
             number=field.number,
             money=field.choice.money,
             dependent=field.choice.dependent,
@@ -59,7 +63,6 @@ def _of(kind: type[Declaring]) -> dict[str, Setting]:
 SETTINGS: Mapping[str, Setting] = {
     "sec": Setting("section"),
     **_of(Question),
-    "rule": Setting("what is best", tuple(RULES)),
     "k": Setting("cutoff", dependent=True, rare=True),
     "alpha": Setting("alpha", number=True, dependent=True, rare=True),
     "cap4": Setting("cap4", number=True, dependent=True, rare=True),
