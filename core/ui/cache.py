@@ -7,7 +7,7 @@ in place, so sharing them is safe and a slider move does not pay for a copy of 1
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial, wraps
 from inspect import signature
@@ -18,6 +18,7 @@ from weakref import WeakSet
 
 import polars as pl
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from core.analysis.cache import keep_by
 from core.analysis.workspace.choices import choices
@@ -33,7 +34,7 @@ from core.prices import DEFAULT_BOOK, PriceBook, load_books, own_files, own_fold
 from core.store import Snapshot, Store
 from core.tables import remembered
 
-_MOST_BYTES, _LEAST_BYTES, _TIMES = 64 << 20, 1 << 19, 3
+_MOST_BYTES, _LEAST_BYTES, _TIMES = 96 << 20, 1 << 19, 2
 """Bytes of all views that are held; of each at least; and of each as a multiple of its stack table."""
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -56,10 +57,11 @@ def cached(words: str | bool = False, *, entries: int = 32) -> Callable[[Callabl
 
         def kept(known: str, others: tuple[object, ...], _compute: Callable[[], R]) -> R:
             del known, others  # the key
-            return _compute()
+            with _saying(words):
+                return _compute()
 
         kept.__module__, kept.__qualname__ = compute.__module__, f"{compute.__qualname__}.kept"
-        ask = st.cache_resource(show_spinner=words, max_entries=entries, hash_funcs=_HASHED)(kept)
+        ask = st.cache_resource(show_spinner=False, max_entries=entries, hash_funcs=_HASHED)(kept)
         names = list(signature(compute).parameters)
 
         @wraps(compute)
@@ -100,7 +102,7 @@ class _Results(Generic[R]):
             if asked in self._kept:
                 return self._kept[asked]
             try:
-                with st.spinner(str(self._words)) if self._words else nullcontext():
+                with _saying(self._words):
                     result = make()
             finally:
                 with self._lock:
@@ -112,8 +114,15 @@ class _Results(Generic[R]):
             return result
 
     def forget(self) -> None:
+        """Forget what was returned."""
         with self._lock:
             self._kept.clear()
+
+
+def _saying(words: str | bool) -> AbstractContextManager[None]:
+    """Tell whoever waits what is done, where somebody does."""
+    waits = words and get_script_run_ctx(suppress_warning=True) is not None
+    return st.spinner(str(words)) if waits else nullcontext()
 
 
 def forget() -> None:

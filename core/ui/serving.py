@@ -132,11 +132,18 @@ async def ready(_app: st.App) -> AsyncIterator[None]:
     """
     PagesManager.uses_pages_directory = False
     Image.preinit()
-    IMPORTS.begin(everything(), GARBAGE.settle)
+    IMPORTS.begin(everything(), _imported)
     send_at_once()
     deliver_together()
     read_one_by_one()
     yield
+
+
+def _imported() -> None:
+    from core.ui.shell import BEHIND  # noqa: PLC0415 - which imports this
+
+    GARBAGE.settle()
+    BEHIND.begin()
 
 
 def send_at_once() -> None:
@@ -196,12 +203,14 @@ class Turns:
         self._waiting: deque[Condition] = deque()
         self._holder: Condition | None = None
         self._until = 0.0
+        self._here, self._left = 0, time.monotonic()  # who has a turn or waits for one; when the last left
 
     @contextmanager
     def take(self) -> Iterator[None]:
         """Wait for a turn, and pass it on at the end."""
         me = Condition(self._lock)
         with self._lock:
+            self._here += 1
             self._waiting.append(me)
             while self._waiting[0] is not me or not self._free():
                 first = self._waiting[0] is me
@@ -213,9 +222,15 @@ class Turns:
             yield
         finally:
             with self._lock:
+                self._here, self._left = self._here - 1, time.monotonic()
                 if self._holder is me:
                     self._holder = None
                     self._wake()
+
+    def rest(self, seconds: float) -> None:
+        """Wait until nobody has had a turn or waited for one for so long."""
+        while (left := self._left + seconds - time.monotonic() if not self._here else seconds) > 0:
+            time.sleep(left)
 
     def _free(self) -> bool:
         return self._holder is None or time.monotonic() >= self._until

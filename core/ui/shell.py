@@ -14,13 +14,14 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import RerunException
 
 from core.analysis.workspace.choices import lacking
-from core.analysis.workspace.view import Place
+from core.analysis.workspace.view import Place, View
 from core.errors import ClqError, refusal
 from core.jobs import State
 from core.jobs.job import STATUS, Job, begin, new_folder
 from core.ui import address, cache, door
+from core.ui.behind import Behind, steps
 from core.ui.links import link
-from core.ui.serving import GARBAGE, bound_handles
+from core.ui.serving import GARBAGE, TURNS, bound_handles
 from core.ui.share import offer, share
 from core.ui.state import (
     CARRIED,
@@ -60,6 +61,8 @@ _LIMITS: Mapping[str, Mapping[str, float | str]] = {
 }
 """What a first visit opens, the first that is there, with limits under which its stacks differ."""
 
+BEHIND = Behind(TURNS.rest, steps)
+"""Of the process."""
 ICON = str(Path(__file__).with_name("icon.png"))
 """The page's icon; a local file, since an icon by name would be fetched from elsewhere."""
 _STYLE = Path(__file__).with_name("frame.css")
@@ -120,9 +123,16 @@ def shell(page: Page) -> Iterator[None]:
         if not again:  # else the notice would be gone before anybody saw it
             _notice(notice, lacks=lacks)
             address.write(whole=whole)
-        GARBAGE.drawn(page.name)
+        _drawn(page, find_view() if whole else None)
     if not started:
         st.stop()  # without it a page that never started would count as an error of its own
+
+
+def _drawn(page: Page, view: View | None) -> None:
+    """Let what was left behind go, and what other pages will need of a view be worked out."""
+    GARBAGE.drawn(page.name)
+    if view is not None:
+        BEHIND.shown(view, repr(cache.table_key(view)))
 
 
 def _read_address() -> None:
