@@ -1,4 +1,4 @@
-"""The floor: a Streamlit page with one slider and one chart, as Streamlit and Plotly come out of the box.
+"""The floor: a Streamlit page with one slider, one chart and maybe a table, as they come out of the box.
 
 Its garbage collector is tamed as the product's is, lest the product look faster for that alone.
 """
@@ -18,6 +18,8 @@ points = kind(x=rng.uniform(0, 1000, count), y=rng.uniform(0, 1, count), mode="m
 figure = go.Figure([points])
 figure.add_vline(x=limit)
 st.plotly_chart(figure, key="chart")
+if os.environ.get("BARE_TABLE"):
+    st.dataframe({"x": points.x, "y": points.y}, key="table")
 
 
 @st.cache_resource

@@ -9,7 +9,7 @@ already follows: marks are dimmed, limit and frontier drawn from what the page h
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -99,14 +99,17 @@ def move(page: Page) -> tuple[float | None, float]:
     return taken[0], taken[1]
 
 
-def run() -> list[dict[str, Any]]:
+def run(counts: Sequence[int] = COUNTS) -> list[dict[str, Any]]:
     """Measure and compare.
+
+    Args:
+        counts: How many stacks.
 
     Returns:
         Rows of {name, value, unit, peer, peer_value, ratio}; ms, ratio = peer / here.
     """
     rows = []
-    for count in COUNTS:
+    for count in counts:
         taken = measure(count)
         for percentile in (50, 95):
             *here, peer = np.percentile(taken, percentile, axis=0).tolist()

@@ -1,7 +1,8 @@
 """Crowds of visitors, beside a bare page in the same run.
 
-Fifty open the first page at once; twenty move the SLA slider once a second for half a minute; with `--soak
-3000` visitors of all pages come and go for so many runs, and memory is looked at.
+Fifty open the first page at once; twenty move the SLA slider once a second for half a minute; one alone costs
+so much processor a visit and a move; with `--soak 3000` visitors of all pages come and go for so many runs,
+and memory is looked at. A browser then says how long a move and a first visit of each page last there.
 
 A visitor speaks the websocket as a browser does and waits until the server has sent the whole page; one who
 moves asks for the next move a second after the last, or at once when the answer took longer. Drawing is not
@@ -12,8 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -22,22 +21,28 @@ from typing import Any
 
 import numpy as np
 
+from bench import first_visits, repaint
 from bench.cpu import faster
-from core.paths import ROOT
+from bench.demo import ADDRESS, demo
 from core.views.pages import PAGES
 from tests import many_stacks
 from tests.client import Session
 from tests.server import serve_cold, serve_many
 
-STACKS = 1_000
+STACKS, MOST = 1_000, 10_000
 VISITORS = 20
 SECONDS = 30.0
 EVERY = 1.0
 CROWD = 50
 WARM, QUIET = 6, 10.0
+MOVED = 30
 MOVES, AT_ONCE, EARLY = 3, 4, 300
+DEAR = ("confidence", "diagnostics", "curves", "what_if")
+"""Pages whose first drawing in a process once took seconds of processor."""
 _BARE = Path(__file__).with_name("bare_app.py")
 _LABEL = "SLA"
+_MANY = f"?ws={many_stacks.COLLECTION}&sla=500"
+_PEER = "bare Streamlit and Plotly page"
 
 
 async def _visit(url: str, number: int, taken: list[float]) -> None:
@@ -57,41 +62,46 @@ async def _visits(url: str) -> list[float]:
     return taken
 
 
-def _demo(folder: Path) -> str:
-    """Write the demo into a store; return the store."""
-    store = str(folder / "demo")
-    subprocess.run([sys.executable, "-m", "core", "--store", store, "demo"], check=True, cwd=ROOT)
-    return store
-
-
 async def _first(url: str) -> float:
     begin = time.perf_counter()
     async with Session(url):
         return time.perf_counter() - begin
 
 
-async def _crowd(url: str, pid: int) -> tuple[list[float], float, float]:
-    """Open a page alone a few times, then by all at once.
+async def _crowd(url: str, pid: int) -> tuple[list[float], float]:
+    """Open a page by all at once.
 
     Returns:
-        Seconds of each of the crowd that was served, processor seconds of one alone, and MB grown.
+        Seconds of each of the crowd that was served, and MB grown.
     """
+    held = memory(pid)
+    answers = await asyncio.gather(*(_first(url) for _ in range(CROWD)), return_exceptions=True)
+    await asyncio.sleep(QUIET)
+    return [each for each in answers if isinstance(each, float)], memory(pid) - held
+
+
+async def _alone(url: str, pid: int, lowest: float, step: float) -> tuple[float, float]:
+    """Return milliseconds of processor of a visit and of a move to a limit not seen before, of one alone."""
     for _ in range(WARM):
         await _first(url)
+    async with Session(url) as session:
+        for move in range(WARM):
+            await session.move(_LABEL, lowest + step * move)
     await asyncio.sleep(QUIET)
     before = processor(pid)
     for _ in range(WARM):
         await _first(url)
-    alone = (processor(pid) - before) / WARM
-    held = memory(pid)
-    answers = await asyncio.gather(*(_first(url) for _ in range(CROWD)), return_exceptions=True)
-    await asyncio.sleep(QUIET)
-    return [each for each in answers if isinstance(each, float)], alone, memory(pid) - held
+    visit = (processor(pid) - before) / WARM
+    async with Session(url) as session:
+        before = processor(pid)
+        for move in range(MOVED):
+            await session.move(_LABEL, lowest + step * (WARM + move))
+        return 1000 * visit, 1000 * (processor(pid) - before) / MOVED
 
 
 async def _stay(url: str, page: str, number: int) -> int:
     """Visit a page, move a limit where it has one, and leave; the runs that this took."""
-    async with Session(f"{url}/{page}?ws=docs-search&sla=20") as session:
+    async with Session(f"{url}/{page}{ADDRESS}") as session:
         for move in range(MOVES):
             try:
                 await session.move(_LABEL, 2.0 + (7 * number + move) % 60)
@@ -135,42 +145,65 @@ def run(soak: int = 0) -> list[dict[str, Any]]:
         Rows of {name, value, unit, peer, peer_value, ratio}; ratio = peer / here.
     """
     with tempfile.TemporaryDirectory() as name:
-        return [*_first_visits(Path(name), soak), *_moves(Path(name))]
+        folder = Path(name)
+        rows = [*_pages(folder, soak), *_moves(folder)]
+    whole = [row for row in repaint.run((STACKS,)) if "p50" in row["name"]]
+    return [*rows, *whole, *first_visits.run()]
 
 
-def _first_visits(folder: Path, soak: int) -> Iterator[dict[str, Any]]:
-    with serve_cold(folder / "demo.log", CLQ_STORE=_demo(folder)) as server:
-        here, alone, grown = asyncio.run(_crowd(f"{server.url}/?ws=docs-search&sla=20", server.pid))
-        early, late = asyncio.run(_soak(server.url, server.pid, soak)) if soak else (0.0, 0.0)
+def _pages(folder: Path, soak: int) -> Iterator[dict[str, Any]]:
+    with serve_cold(folder / "demo.log", CLQ_STORE=demo(folder)) as server:
+        url, pid = f"{server.url}/{ADDRESS}", server.pid
+        asyncio.run(_first(url))
+        time.sleep(2 * QUIET)  # in which what other pages need is worked out
+        dear = {}
+        for page in DEAR:
+            before = processor(pid)
+            asyncio.run(_first(f"{server.url}/{page}{ADDRESS}"))
+            dear[page] = processor(pid) - before
+        visit, move = asyncio.run(_alone(url, pid, 15.0, 0.7))
+        here, grown = asyncio.run(_crowd(url, pid))
+        early, late = asyncio.run(_soak(server.url, pid, soak)) if soak else (0.0, 0.0)
     with serve_cold(folder / "bare.log", app=_BARE, BARE_POINTS="30") as server:
-        bare, bare_alone, bare_grown = asyncio.run(_crowd(server.url, server.pid))
-    peer = f"bare Streamlit and Plotly page, {len(bare)} of {CROWD}"
+        bare_visit, bare_move = asyncio.run(_alone(server.url, server.pid, 15.0, 5.0))
+        bare, bare_grown = asyncio.run(_crowd(server.url, server.pid))
     p95, bare_p95 = (float(np.percentile(taken, 95)) for taken in (here, bare))
+    peer = f"{_PEER}, {len(bare)} of {CROWD}"
     yield faster(f"{CROWD} first visits at once, p95 of {len(here)} served", p95, peer, bare_p95)
-    yield faster("processor of one first visit", 1000 * alone, peer, 1000 * bare_alone, "ms")
     yield faster(f"memory grown by {CROWD} first visits", grown, peer, bare_grown, "MB")
+    yield faster("processor of one first visit", visit, _PEER, bare_visit, "ms")
+    yield faster("processor of a move", move, _PEER, bare_move, "ms")
+    for page, seconds in dear.items():
+        yield faster(f"processor of a process's first {PAGES[page].title}", seconds, "", None)
     if soak:
         yield faster(f"memory after {soak:,} runs of all pages", late, f"after {EARLY}", early, "MB")
 
 
-def _moves(folder: Path) -> list[dict[str, Any]]:
-    many_stacks.seed(folder / "store", STACKS)
-    address, store = f"?ws={many_stacks.COLLECTION}&sla=500", str(folder / "store")
-    with serve_cold(folder / "one.log", CLQ_STORE=store) as server:
-        one = asyncio.run(_visits(f"{server.url}/{address}"))
-    with serve_many(folder / "two.log", Path(store), 2) as server:
-        two = asyncio.run(_visits(f"{server.url}/{address}"))
+def _moves(folder: Path) -> Iterator[dict[str, Any]]:
+    store = folder / "store"
+    many_stacks.seed(store, STACKS)
     with serve_cold(folder / "bare.log", app=_BARE, BARE_POINTS=str(STACKS)) as server:
+        _, bare_move = asyncio.run(_alone(server.url, server.pid, 300.0, 5.0))
         bare = asyncio.run(_visits(server.url))
-    return [
-        _row(f"{processes}, p{percentile}", percentile, here, bare)
-        for processes, here in (("1 process", one), ("2 processes", two))
-        for percentile in (50, 95)
-    ]
+    with serve_cold(folder / "one.log", CLQ_STORE=str(store)) as server:
+        _, move = asyncio.run(_alone(f"{server.url}/{_MANY}", server.pid, 301.0, 0.7))
+        one = asyncio.run(_visits(f"{server.url}/{_MANY}"))
+    with serve_many(folder / "two.log", store, 2) as server:
+        two = asyncio.run(_visits(f"{server.url}/{_MANY}"))
+    many_stacks.seed(folder / "most", MOST)
+    with serve_cold(folder / "most.log", CLQ_STORE=str(folder / "most")) as server:
+        _, most = asyncio.run(_alone(f"{server.url}/{_MANY}", server.pid, 301.0, 0.7))
+    for count, here in ((STACKS, move), (MOST, most)):
+        yield faster(f"processor of a move, {count:,} stacks", here, _PEER, bare_move, "ms")
+    for processes, taken in (("1 process", one), ("2 processes", two)):
+        for percentile in (50, 95):
+            yield _row(processes, percentile, taken, bare)
 
 
-def _row(name: str, percentile: int, here: list[float], bare: list[float]) -> dict[str, Any]:
+def _row(processes: str, percentile: int, here: list[float], bare: list[float]) -> dict[str, Any]:
     value, peer_value = (1000 * float(np.percentile(taken, percentile)) for taken in (here, bare))
-    what = f"{VISITORS} sessions, {STACKS:,} stacks, {name} of {len(here)} moves"
-    peer = f"bare Streamlit and Plotly page, {STACKS:,} points, {len(bare)} moves"
-    return faster(what, value, peer, peer_value, "ms")
+    asked = round(VISITORS * SECONDS / EVERY)
+    what = (
+        f"{VISITORS} visitors, {processes}, {STACKS:,} stacks, p{percentile} of {len(here)} of {asked} moves"
+    )
+    return faster(what, value, f"{_PEER}, {len(bare)} moves", peer_value, "ms")
