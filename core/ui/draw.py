@@ -18,7 +18,7 @@ from core.ui.ask import Visitor
 from core.ui.links import go
 from core.ui.pages import pick_section, way
 from core.ui.pick import selected_row
-from core.ui.view import Lacking, current_page, current_view, find_view
+from core.ui.view import Lacking, current_frame, current_page, current_view, find_view
 from core.views.blocks import (
     Answer,
     Beside,
@@ -78,6 +78,7 @@ def draw_page(
 def draw_section(section: Section, place: Place | None) -> None:
     """Draw a section of the page that this script run shows."""
     numbers, visitor = st.empty(), Visitor()
+    current_frame().question = section.question
     draw(section.draw(place, visitor), visitor, numbers)
 
 

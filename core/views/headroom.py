@@ -204,7 +204,7 @@ def _figure(rows: pl.DataFrame, quality: Quality, chosen: str | None) -> go.Figu
     return fig.update_xaxes(range=[0, 1])
 
 
-@section()
+@section(question="Would better retrieval or better ordering raise the quality?")
 def limit(view: View, ask: Ask) -> Blocks:
     """Show what is lost in ordering and in retrieval, stack by stack."""
     offered = conventions(view.table, view.decision.chosen)

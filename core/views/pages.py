@@ -243,7 +243,10 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             "Add results",
             ":material/upload:",
             "Brings results you already have into the store; nothing is written before you say so.",
-            {"files": "", "formats": ""},
+            {
+                "files": "How do I bring results that I already have?",
+                "formats": "Which formats can be read?",
+            },
             seldom=("formats",),
             moved={"import": "", "formats": "formats"},
         ),
@@ -253,7 +256,11 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
             ":material/play_circle:",
             "Measures the stacks that you describe on your corpus, within a budget, and stores them; lists "
             "what was run for every store in its folder.",
-            {"stacks": "", "your own": "", "readers": ""},
+            {
+                "stacks": "Which stacks do I measure, and what will that cost?",
+                "your own": "How good is the pipeline that I have?",
+                "readers": "How good do answers get from these passages?",
+            },
         ),
         Page(
             "library",

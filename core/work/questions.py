@@ -38,9 +38,8 @@ METHODS = (
 )
 HEAD = "No questions made yet: documents alone are enough."
 GOOD_FOR = (
-    "Good for latency, cost and a first look at quality: headings order stacks much as real questions do, "
-    "known-item queries favour BM25. One place is known for each question, so RR and Success are shown, and "
-    "not what needs several good passages (N-Recall4+, RA-nWG, nDCG). Confirm a choice with real questions."
+    "Good for latency, cost and a first look at quality by RR and Success. Made-up questions: check with "
+    "real ones."
 )
 OF_LOGS = "Real questions have no known answer yet: run stacks, then judge what they find."
 _LIKE = schema("query_id question type method quote source overlap:float frequency:int64 reason")

@@ -16,7 +16,7 @@ from tests.pages.reading import answer, assert_sound, everything, go, page_of
 from tests.stores import Lab
 
 TEXT = "Parcels can be returned within thirty days of delivery, in their original box, with a receipt."
-HEAD = "Questions from documents alone: each comes with the place that answers it."
+HEAD = "No questions made yet: documents alone are enough."
 
 
 def documents(app: AppTest) -> str | None:

@@ -268,7 +268,7 @@ Has = Literal["results", "rankings", "judgements", "answers"]  # What a workspac
 LACKS: Mapping[Has, str] = {
     "results": "needs results",
     "rankings": "needs per-query results",
-    "judgements": "needs judgements",
+    "judgements": "start judging",
     "answers": "needs answers",
 }
 """Sentence of a page that cannot be filled, by what its workspace lacks."""

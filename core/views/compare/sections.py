@@ -156,7 +156,7 @@ def ask_setup(view: View, ask: Ask) -> tuple[Setup, data.Against]:
     ), against
 
 
-@section()
+@section(question="Is one stack really better than another?")
 def stacks(view: View, ask: Ask) -> Blocks:
     """Yield quality, latency and cost of some stacks side by side, and which differences are real."""
     if view.table.height < 2:

@@ -113,7 +113,7 @@ class Form:
         return filled(None, self.values, self._usual)
 
 
-@section()
+@section(question="What does a stack cost, and which stage takes the money?")
 def bill_of(view: View, ask: Ask) -> Blocks:
     """Show what a stack costs, and the tables behind it."""
     run_id = ask_start(view, ask)

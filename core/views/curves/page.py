@@ -177,15 +177,15 @@ def depth_cards(depths: pl.DataFrame, family: str, quality: Quality, gap: str) -
     rows = depths.filter(pl.col("family") == family)
     first, last = rows.row(0, named=True), rows.row(-1, named=True)
     cost = text.cost_unit(rows).beside(first["cost"], last["cost"]).usd
-    span = f"K = {first['candidates']} → {last['candidates']} of {family}"
     return [
-        (label, f"{write(first[column])} → {write(last[column])}", note)
+        (f"{label} at K = {last['candidates']}", write(last[column]),
+         f"from {write(first[column])} at K = {first['candidates']}{note}")
         for label, column, write, note in (
-            (quality.name, "quality", text.score, f"{gap}; {text.sample(last['n'])}"),
-            ("Latency", "latency_ms", text.ms, span),
-            ("Cost", "cost", cost, f"per {text.cost_unit(rows).many} queries"),
+            (quality.name, "quality", text.score, f"; {gap}; {text.sample(last['n'])}"),
+            ("Latency", "latency_ms", text.ms, ""),
+            ("Cost", "cost", cost, f", {family}"),
         )
-    ]
+    ]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -369,7 +369,7 @@ def depth_figure(rows: pl.DataFrame, families: Sequence[str], quality: Quality) 
     said = text.cost_unit(part)
     rows = part.with_columns(cost=said.factor * pl.col("cost"))
     fields = {"quality": quality.name, "latency_ms": "latency (ms)", "cost": f"$ per {said.many} queries"}
-    panels = theme.Panels(list(fields.values()), across=2, x="candidate depth K", height=210)
+    panels = theme.Panels(list(fields.values()), across=3, x="candidate depth K", height=210)
     for place, (family, colour) in enumerate(theme.colours_for(families).items()):
         part = rows.filter(pl.col("family") == family)
         label = text.escape(text.shorten(family))

@@ -48,7 +48,7 @@ SURE = 0.9
 
 AVERAGES = "no interval"
 
-ONE_PLACE = "one place known"
+ONE_PLACE = "made-up questions: check with real ones"
 
 ONE_KNOWN = (
     "One place is known per question, the one that it was made from: others that answer it count as misses. "

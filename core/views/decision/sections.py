@@ -73,7 +73,7 @@ def reranker_only(view: View) -> str:
     return own_scope(view.snapshot, view.table, view.latency)
 
 
-@section()
+@section(question="Which stack should I ship?")
 def which_to_ship(view: View, ask: Ask) -> Blocks:
     """Yield the answer with its numbers, near misses, and every stack as a chart and as a table."""
     for part in (answered, choice, alternatives, outside):

@@ -66,7 +66,7 @@ def is_sound(view: View, ask: Ask) -> Blocks:
         yield Way("add", "Import judgements")
         return
     doubt = overturned(view.table, view.decision, view.quality)
-    yield Answer(answer(content, doubt, view.table, view.quality.k), caveats=caveats(content))
+    yield Answer(answer(content, doubt, view.table, view.quality), caveats=caveats(content))
     yield Cards(cards(content))
     yield Tabs((
         Fold("Label mix", label_mix(content)),
@@ -201,15 +201,14 @@ MORE_PAIRS: Columns = (
 )
 
 
-def answer(judged: Judged, overturned: str | None, table: pl.DataFrame, k: int) -> str:
+def answer(judged: Judged, overturned: str | None, table: pl.DataFrame, quality: Quality) -> str:
     """Tell whether judging more passages could change the decision; takes what `scores.overturned` says."""
     if reason := undecided(table):
         return f"{_judgements(judged)}: {reason[:1].lower()}{reason[1:]}"
-    share = text.percent(table.select(pl.median("hole")).item())
-    if overturned:
-        return f"Judging more could overturn the choice: {share} of a Top-{k} is unjudged."
-    if table["hole_high"].count():
-        return f"Judging more cannot overturn the choice: {share} of a Top-{k} is unjudged."
+    if overturned or table["hole_high"].count():
+        does = f"{'could' if overturned else 'cannot'} overturn the choice by {quality.name}"
+        share = text.percent(table.select(pl.median("hole")).item())
+        return f"Judging more {does}: {share} of Top-{quality.k} is unjudged."
     return f"{_judgements(judged)} carry the scores here."
 
 

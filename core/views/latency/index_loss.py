@@ -315,7 +315,7 @@ def index_loss(view: View, ask: Ask) -> Blocks:
     by_kind = kinds(marked)
     cutoff = view.quality.k
     said = answer(by_kind, view.quality.name, bearable)
-    yield Answer(said, f"Surely: {everywhere(rows, cutoff)}.", caveats={"how to read": HOW})
+    yield Answer(said, f"Held at {everywhere(rows, cutoff)}.", caveats={"how to read": HOW})
     yield Cards(
         [
             (

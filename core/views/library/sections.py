@@ -79,7 +79,7 @@ def draw(place: Place, ask: Ask) -> Blocks:
     ))  # fmt: skip
 
 
-SECTIONS = (Section("", draw, bare=True),)
+SECTIONS = (Section("", draw, "What does the store hold, and what happened to it?", bare=True),)
 
 
 def held(place: Place, ask: Ask) -> Blocks:

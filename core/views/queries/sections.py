@@ -120,7 +120,7 @@ def slices(view: View, run_id: str, shown: int, _rows: pl.DataFrame) -> pl.DataF
     return by_tag(alone, Setup(), groups(view.snapshot, view.scope)).sort("value_second", "tag")
 
 
-@section()
+@section(question="On which queries is a stack weak?")
 def where_it_is_weak(view: View, ask: Ask) -> Blocks:
     """Yield the queries of a stack, alone or against a second one, and the rankings of one query."""
     there = reporting(view)  # their passages are not known

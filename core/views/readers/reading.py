@@ -20,10 +20,7 @@ from core.views.readers.data import NO_SCORES, Answered, Rules
 NO_CURVE = "No answer here says from how many passages it comes."
 MADE_UP = "No real answers yet: those below are made up."
 VOICES = "Judges: the mean of all of them; people's grades are never mixed with theirs."
-TO_SCORE = (
-    "Have a reader answer from stored runs (`readers run SPEC`, or [reader] in the form of Run) where "
-    "questions have right answers or a judge scores, or import answers with their scores."
-)
+TO_SCORE = "Have a reader answer from stored runs (`readers run SPEC`), or import answers with scores."
 POINTS_ENDS = tuple(
     COLUMNS[end].but(end, "95 % interval over questions.", form="number", digits=1) for end in ("low", "high")
 )
@@ -106,9 +103,9 @@ def ask_rules(ask: Ask) -> Rules:
 def nothing(view: View, why: str = NO_SCORES) -> Blocks:
     """Say that no answer is scored, and lead to what fills the section; the published curves first."""
     yield Answer(why)
+    yield Text(TO_SCORE, "guide")
     if view.scope.collection_id != RAGGED and RAGGED in view.snapshot.collections()["collection_id"]:
         yield Way("readers", "RAGGED's published curves", settings={"ws": RAGGED})
-    yield Text(TO_SCORE, "guide")
     yield Way("run", "Run")
     yield Way("add", "Add results")
 

@@ -136,11 +136,11 @@ def test_the_demo_page(demo_store: Path):
     assert bounds.select((pl.col("quality") <= pl.col("hole_high") + 1e-12).all()).item()
     assert len(charts.bounds_figure(bounds, AT_10).data[0].x) == rows.height
     assert list(charts.bounds_figure(bounds, AT_10, bounds["name"][3]).layout.yaxis.ticktext)[3][0] == "▸"
-    could, cannot = (sections.answer(found, doubt, rows, 10) for doubt in ("2 stacks", None))
-    assert could.startswith("Judging more could overturn the choice: ")
-    assert cannot.startswith("Judging more cannot overturn the choice: ")
-    assert could.endswith(f"{text.percent(rows['hole'].median())} of a Top-10 is unjudged.")
-    assert sections.answer(found, None, rows.clear(), 10).startswith("1")
+    could, cannot = (sections.answer(found, doubt, rows, AT_10) for doubt in ("2 stacks", None))
+    assert could.startswith("Judging more could overturn the choice by RA-nWG@10: ")
+    assert cannot.startswith("Judging more cannot overturn the choice by RA-nWG@10: ")
+    assert could.endswith(f"{text.percent(rows['hole'].median())} of Top-10 is unjudged.")
+    assert sections.answer(found, None, rows.clear(), AT_10).startswith("1")
     cards = sections.cards(found)
     assert cards[0][1] == f"{found.mix['median'][-1]:g}"
     assert sentence.startswith(f"{cards[0][2]}, {cards[0][1]} per query")
