@@ -19,6 +19,7 @@ from core.errors import UnknownNameError
 from core.metrics import REGISTRY
 from core.store import Snapshot
 from core.ui import address, cache, prices
+from core.ui.find import search
 from core.ui.limits import adopt, alike, constraints, standing, turn
 from core.ui.pages import links
 from core.ui.pick import ASKED, KEPT, pick_asked, still_offered
@@ -40,13 +41,18 @@ def open_workspace(frame: Frame) -> Place | None:
     page = current_page()
     if not page.limits:
         adopt()
-    top, rooms = st.sidebar.container(), st.sidebar.container(key="rooms", gap=None)
+    top, sought = st.sidebar.container(), st.sidebar.container(key="sought")
+    rooms = st.sidebar.container(key="rooms", gap=None)
+    place = None
     try:
-        return _with_settings(frame, top) if page.settings else _without_settings(frame, top)
+        place = _with_settings(frame, top) if page.settings else _without_settings(frame, top)
     finally:  # links take along what was set
         address.follow()
         with rooms:
             links(frame.has)
+        with sought:
+            search(place)
+    return place
 
 
 def _without_settings(frame: Frame, top: DeltaGenerator) -> Place | None:

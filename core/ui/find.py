@@ -1,0 +1,48 @@
+"""The search of the sidebar: Ctrl-K or / opens it, the browser looks through what it was sent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import streamlit as st
+
+from core.analysis.workspace.view import Place, View
+from core.ui.links import go
+from core.views.finding import Found, document, found_in, sent
+
+_HERE = Path(__file__).parent / "live"
+_KEY, _CHOSEN = "finder", "_found"
+_NOWHERE = pl.DataFrame()
+
+_component = st.components.v2.component(
+    "clq_find",
+    html=(_HERE / "find.html").read_text(encoding="utf-8"),
+    css=(_HERE / "find.css").read_text(encoding="utf-8"),
+    js=(_HERE / "find.js").read_text(encoding="utf-8"),
+    isolate_styles=False,
+)
+
+
+def search(place: Place | None) -> None:
+    """Draw the search, and open what was chosen in it."""
+    table = place.table if isinstance(place, View) else _NOWHERE
+
+    def chosen() -> None:
+        state: Any = st.session_state.get(_KEY)
+        at = state.get("chosen") if state else None
+        found = found_in(table)
+        if isinstance(at, int) and 0 <= at < len(found):  # anybody can send anything
+            st.session_state[_CHOSEN] = found[at]
+
+    _component(key=_KEY, data=sent(table), on_chosen_change=chosen)
+    if (found := st.session_state.pop(_CHOSEN, None)) is not None:
+        _open(found)
+
+
+def _open(found: Found) -> None:
+    if found.kind == "document":
+        st.dialog(found.title, width="large")(st.markdown)(document(found.name))
+    else:
+        go(found.page, **found.asked)

@@ -1,0 +1,143 @@
+"""What the search finds: places, measures, settings, documents and stacks, by the words of the field."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+
+import polars as pl
+
+from core.analysis.workspace.question import Question
+from core.choices import declared
+from core.decide.axes import LIMITS
+from core.metrics import REGISTRY
+from core.paths import DOCS
+from core.tables import remembered
+from core.views.pages import PAGES, SECTION
+
+MOST_STACKS = 1000
+"""Stacks that are offered, the first of the table: a browser looks through them with every key."""
+WORDS: Mapping[str, str] = {
+    "decision": "ship Pareto frontier trade-off near miss limits",
+    "cost": "price dollars bill spend month budget",
+    "confidence": "interval bootstrap significance ties chance",
+    "confidence/kinds of question": "tags slices segments",
+    "confidence/other weights": "alpha sensitivity RA-nWG",
+    "confidence/worth measuring more": "sample size power",
+    "what_if/routing": "adaptive K difficulty hard queries",
+    "what_if/criteria weights": "REBEL reranker",
+    "headroom": "PROC ceiling oracle recall ordering",
+    "curves": "cutoff Top-K recall precision nDCG",
+    "curves/by candidate depth": "reranker K pool",
+    "curves/cut-off methods": "dynamic Top-K threshold adaptive",
+    "readers": "RAG generation answers LLM accuracy",
+    "readers/judges": "LLM as a judge correction people",
+    "readers/refusing": "abstain unanswerable",
+    "readers/sources": "citations attribution grounding faithfulness",
+    "latency": "p50 p95 p99 percentiles SLA tail stages ms",
+    "latency/index loss": "ANN HNSW IVF flat int8 quantisation recall",
+    "latency/indexes": "ANN HNSW IVF recall queries per second",
+    "compare": "A/B paired test significance difference",
+    "queries": "failures per query passages tags slices",
+    "golden": "qrels judgements labels relevance unjudged holes pool bias",
+    "golden/build": "LLM judge qrels generate",
+    "golden/judge": "annotate label by hand grades",
+    "golden/judges": "kappa agreement Krippendorff LLM judge",
+    "golden/questions": "synthetic queries generate",
+    "golden/unseen": "recall estimate Chapman pool",
+    "measures": "metrics recall precision MRR MAP nDCG",
+    "measures/predicting answers": "correlation downstream",
+    "diagnostics": "embedder names entities",
+    "diagnostics/drift": "monitoring production traffic traces",
+    "diagnostics/noise": "typos robustness perturbed",
+    "add": "import upload TREC BEIR csv",
+    "run": "evaluate sweep experiment reranker embedder",
+    "library": "store delete export history revisions",
+}
+"""Further words of the field that find a place."""
+_OF_MEASURES = {
+    "RR": "MRR", "AP": "MAP", "P": "precision", "R": "recall", "Success": "hit rate", "Hole": "unjudged",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Something that can be found, and the place that opens with it."""
+
+    kind: str
+    title: str  # may come from users, as may what a stack is asked for by
+    about: str = ""  # stands small beside it
+    words: str = ""  # that find it, too
+    page: str = "decision"
+    asked: Mapping[str, str] = field(default_factory=dict)  # what the address of the page says
+    # Key of the setting whose field is looked for on the page, or name of the document that is shown
+    name: str = ""
+
+
+def places() -> Iterator[Found]:
+    """Yield every page and section."""
+    for page in PAGES.values():
+        yield Found("page", page.title, page.tells, WORDS.get(page.name, ""), page.name)
+    for page in PAGES.values():
+        for at, section in enumerate(page.sections):
+            about, words = page.question(section), WORDS.get(f"{page.name}/{section}", "")
+            asked = {SECTION: section} if at else {}
+            yield Found("section", f"{page.title} → {section}", about, words, page.name, asked)
+
+
+def measures() -> Iterator[Found]:
+    """Yield every measure that has a name of its own."""
+    for name, info in REGISTRY.items():
+        if "[" not in name:
+            yield Found("measure", name, info.text, _OF_MEASURES.get(name, ""), "measures", {"ref": name})
+
+
+def settings() -> Iterator[Found]:
+    """Yield the limits, and what stands behind the button "Settings"."""
+    for each in declared(Question).values():
+        choice = each.choice
+        if choice.rare or (choice.key and choice.key in LIMITS):
+            yield Found(
+                "setting", choice.label, choice.about.partition(". ")[0], choice.word, name=choice.key
+            )
+
+
+_HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+_REMARK = re.compile(r"<!--.*?-->\n?", re.DOTALL)
+_LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?:)[^)]*\)")
+
+
+def documents() -> Iterator[Found]:
+    """Yield the documents that ship, by their headings."""
+    for file in sorted(DOCS.glob("*.md")):
+        title, *parts = _HEADING.findall(file.read_text(encoding="utf-8")) or [file.stem]
+        yield Found("document", title, " · ".join(parts), name=file.stem)
+
+
+def document(name: str) -> str:
+    """Return a document as it is read on screen below its title: without remarks and ways to other files."""
+    text = (DOCS / f"{name}.md").read_text(encoding="utf-8").partition("\n")[2]
+    return _LINK.sub(r"\1", _REMARK.sub("", text))
+
+
+@cache
+def everywhere() -> tuple[Found, ...]:
+    """Return what is found whatever the workspace."""
+    return (*places(), *measures(), *settings(), *documents())
+
+
+@remembered
+def found_in(table: pl.DataFrame) -> tuple[Found, ...]:
+    """Return what is found in a workspace, by its stack table."""
+    names = table["name"].head(MOST_STACKS) if "name" in table.columns else ()
+    return (*everywhere(), *(Found("stack", name, asked={"stack": name}) for name in names))
+
+
+@remembered
+def sent(table: pl.DataFrame) -> bytes:
+    """Return the same as the browser looks through it: kind, title, about, words and setting of each."""
+    rows = [(each.kind, each.title, each.about, each.words, each.name) for each in found_in(table)]
+    return json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()
