@@ -34,7 +34,7 @@ VISITORS = 20
 SECONDS = 30.0
 EVERY = 1.0
 CROWD = 50
-WARM, QUIET = 6, 10.0
+WARM, QUIET, BEHIND = 6, 5.0, 15.0
 MOVED = 30
 MOVES, AT_ONCE, EARLY = 3, 4, 300
 DEAR = ("confidence", "diagnostics", "curves", "what_if")
@@ -155,7 +155,7 @@ def _pages(folder: Path, soak: int) -> Iterator[dict[str, Any]]:
     with serve_cold(folder / "demo.log", CLQ_STORE=demo(folder)) as server:
         url, pid = f"{server.url}/{ADDRESS}", server.pid
         asyncio.run(_first(url))
-        time.sleep(2 * QUIET)  # in which what other pages need is worked out
+        time.sleep(BEHIND)  # in which what other pages need is worked out
         dear = {}
         for page in DEAR:
             before = processor(pid)

@@ -19,6 +19,7 @@ from core.decide.axes import Axis, Floats, floats
 from core.stats.intervals import CLUSTERS, SEED, Labels, Sample, paired_rows
 from core.stats.latency import TOTAL
 from core.stats.significance import Setup, bounds, compare, student_ends
+from core.tables import remembered
 
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.intp]
@@ -203,23 +204,7 @@ class Numbers:
             paired: Quality per query, where it is known.
             delta: The indifference zone.
         """
-        quality = axis.read(table)
-        latency, cost = (floats(table, name) for name in ("latency_ms", "cost"))
-        per = table["cost_per"].first() if "cost_per" in table.columns and table.height else None
-        return cls(
-            quality=quality,
-            merit=axis.merit(quality),
-            sign=1.0 if axis.higher_is_better else -1.0,
-            latency=latency,
-            cost=cost,
-            prompt=tuple(floats(table, name) for name in PROMPT),
-            names=table["name" if "name" in table.columns else "run_id"].to_list(),
-            band=bands(table, jitter_ms),
-            delta=delta,
-            answered=per not in (None, "query"),
-            places=np.full(table.height, -1) if paired is None else paired.places(table["run_id"]),
-            paired=paired,
-        )
+        return _numbers(table, axis, jitter_ms, paired, delta)
 
     def singly(self, rows: Rows) -> Mask:
         """Return of which rows the quality is known query by query [m]."""
@@ -241,6 +226,29 @@ class Numbers:
             return np.full(len(rows), -np.inf), np.full(len(rows), np.inf)
         places = self.places[rows]
         return self.paired.ends(int(self.places[best]), places, self.shift, sign=self.sign, tail=tail)
+
+
+@remembered
+def _numbers(
+    table: pl.DataFrame, axis: Axis, jitter_ms: float | None, paired: Paired | None, delta: float
+) -> Numbers:
+    quality = axis.read(table)
+    latency, cost = (floats(table, name) for name in ("latency_ms", "cost"))
+    per = table["cost_per"].first() if "cost_per" in table.columns and table.height else None
+    return Numbers(
+        quality=quality,
+        merit=axis.merit(quality),
+        sign=1.0 if axis.higher_is_better else -1.0,
+        latency=latency,
+        cost=cost,
+        prompt=tuple(floats(table, name) for name in PROMPT),
+        names=table["name" if "name" in table.columns else "run_id"].to_list(),
+        band=bands(table, jitter_ms),
+        delta=delta,
+        answered=per not in (None, "query"),
+        places=np.full(table.height, -1) if paired is None else paired.places(table["run_id"]),
+        paired=paired,
+    )
 
 
 def bands(table: pl.DataFrame, jitter_ms: float | None) -> Floats:

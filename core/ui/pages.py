@@ -63,6 +63,9 @@ def _open_further() -> None:
 _ROOT = "root"  # What the first page is called inside; Streamlit serves it at the root of the address alone
 
 
+_OLD = "_old_scripts"  # Slot of the session, as SCRIPTS: made once, for each looks for its file
+
+
 _OWN = {path.stem: path for path in (ROOT / "pages").glob("*.py")}
 """Scripts of pages that draw something by hand, by name; looked up once, not with every move of a slider."""
 
@@ -73,8 +76,23 @@ def open_page(sections: Callable[[], None]) -> tuple[Page, Any]:
     Args:
         sections: What draws a page that has no script of its own in pages/.
     """
+    if SCRIPTS not in st.session_state:
+        st.session_state[SCRIPTS], st.session_state[_OLD] = _scripts(sections)
+    scripts = st.session_state[SCRIPTS]
+    opened = st.navigation([*scripts.values(), *st.session_state[_OLD]], position="hidden")
+    if now := now_at(opened.url_path, st.query_params.get(SECTION, "")):
+        page, section = now
+        kept = (key for key in st.query_params if key != SECTION and key not in GONE)
+        asked = {key: st.query_params.get_all(key) for key in kept}
+        st.switch_page(scripts[page.name], query_params=asked | ({SECTION: [section]} if section else {}))
+    name = opened.url_path or next(iter(PAGES))
+    return PAGES[name], scripts[name]
+
+
+def _scripts(sections: Callable[[], None]) -> tuple[dict[str, Any], list[Any]]:
+    """Return what Streamlit shows of each page, and of each address of the last release."""
     first = next(iter(PAGES))
-    scripts = st.session_state[SCRIPTS] = {
+    scripts = {
         page.name: st.Page(
             _OWN.get(page.name, sections),
             title=page.title,
@@ -83,15 +101,7 @@ def open_page(sections: Callable[[], None]) -> tuple[Page, Any]:
         )
         for page in PAGES.values()
     }
-    old = [st.Page(_moved, title=name, url_path=name, visibility="hidden") for name in MOVED]
-    opened = st.navigation([*scripts.values(), *old], position="hidden")
-    if now := now_at(opened.url_path, st.query_params.get(SECTION, "")):
-        page, section = now
-        kept = (key for key in st.query_params if key != SECTION and key not in GONE)
-        asked = {key: st.query_params.get_all(key) for key in kept}
-        st.switch_page(scripts[page.name], query_params=asked | ({SECTION: [section]} if section else {}))
-    name = opened.url_path or first
-    return PAGES[name], scripts[name]
+    return scripts, [st.Page(_moved, title=name, url_path=name, visibility="hidden") for name in MOVED]
 
 
 def _moved() -> None:

@@ -28,6 +28,7 @@ from core.decide.axes import BESIDE, LATENCY, QUALITY, Axis
 from core.decide.pareto import undominated
 from core.decide.rules import Constraints, Decision
 from core.number_format import UNIT
+from core.tables import remembered
 from core.views import theme
 from core.views.decision import overlay
 from core.views.decision.marks import (
@@ -181,16 +182,21 @@ def points(table: pl.DataFrame, view: ParetoView) -> pl.DataFrame:
         (rows by rising number of `ParetoView.across`, the better first among equals) and cell (of
         `ParetoView.grid`, −1 = none).
     """
-    among = view.axes
-    numbers = {axis.key: axis.read(table) for axis in among}
-    unknown = [axis.key for axis in among if axis in BESIDE and np.isnan(numbers[axis.key]).all()]
+    known = _known(table, view.axes, view.across)
     cell = np.full(table.height, -1, dtype=np.int32)
     if view.grid is not None:
         cell[view.drawn["row"].to_numpy()] = view.grid.cell
+    return known.hstack([pl.Series("cell", cell)])
+
+
+@remembered
+def _known(table: pl.DataFrame, among: tuple[Axis, ...], across: Axis) -> pl.DataFrame:
+    """Return what of `points` no limit changes."""
+    numbers = {axis.key: axis.read(table) for axis in among}
+    unknown = [axis.key for axis in among if axis in BESIDE and np.isnan(numbers[axis.key]).all()]
     merit = _quality(among).merit(numbers[QUALITY.key])
-    order = np.lexsort((-merit, numbers[view.across.key])).astype(np.int32)
-    known = {key: numbers[key] for key in numbers if key not in unknown}
-    return pl.DataFrame({**known, "order": order, "cell": cell})
+    order = np.lexsort((-merit, numbers[across.key])).astype(np.int32)
+    return pl.DataFrame({**numbers, "order": order}).drop(unknown)
 
 
 def _quality(among: Sequence[Axis]) -> Axis:
@@ -219,7 +225,7 @@ def drawing(table: pl.DataFrame, view: ParetoView) -> dict[str, Any]:
             for axis in view.axes
             if axis.key == QUALITY.key or not np.isnan(axis.read(table)).all()  # else not asked for
         ],
-        "names": {str(row): table["name"][row] for row in _leaders(table, view)},
+        "names": _leaders(table, view.axes, view.required),
         "marks": {trace["meta"]: trace["customdata"][:, 0].astype(int).tolist() for trace in marks},
         "panels": [
             {"axis": panel.axis, "x": panel.x.tolist(), "y": panel.y.tolist(), "start": panel.start}
@@ -240,14 +246,16 @@ def drawing(table: pl.DataFrame, view: ParetoView) -> dict[str, Any]:
     }
 
 
-def _leaders(table: pl.DataFrame, view: ParetoView) -> list[int]:
-    """Return rows of which one is the best by quality, whatever the limits: those that nobody dominates.
+@remembered
+def _leaders(table: pl.DataFrame, among: tuple[Axis, ...], required: tuple[Axis, ...]) -> dict[str, str]:
+    """Return names, by row, of stacks that are the best by quality under some limits: nobody dominates them.
 
     Of an axis that need not be known what is unknown counts as the worst: it stays until a limit asks for it.
     """
     points = []
-    for axis in view.axes:
+    for axis in among:
         lost = -axis.merit(axis.read(table))
         if not np.isnan(lost).all():
-            points.append(lost if axis in view.required else np.nan_to_num(lost, nan=np.nanmax(lost) + 1))
-    return [int(row) for row in np.flatnonzero(undominated(points))] if points else []
+            points.append(lost if axis in required else np.nan_to_num(lost, nan=np.nanmax(lost) + 1))
+    rows = np.flatnonzero(undominated(points)).tolist() if points else []
+    return {str(row): table["name"][row] for row in rows}
