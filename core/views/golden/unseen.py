@@ -392,10 +392,14 @@ def cards(row: Row, found: Unseen, depth: int, least: int) -> tuple[tuple[str, s
     """Give what was judged, what there is by the estimate, and what is missing: label, number, what it is."""
     known, per = found.known, max(1, found.queries)
     ends = _ends(row["total_low"], row["total_high"], "{:,.0f}".format)
-    lists, side = text.count(row["lists"], "list"), row["side"].split(",")[0]
+    lists, side = text.count(row["lists"], "list"), {LEAST: "≥", MOST: "≤"}.get(row["side"], "≈")
     return (
         (f"Judged, grade {least} or more", f"{known:,}", f"{known / per:.1f} per query, n = {found.queries}"),
-        (f"There are, {side}", f"{row['total']:,.0f}", f"{ends}; {row['method']}, Top-{depth} of {lists}"),
+        (
+            "Relevant in all",
+            f"{side} {row['total']:,.0f}",
+            f"{ends}; {row['method']}, Top-{depth} of {lists}",
+        ),
         ("Unseen", text.percent(row["missing"]), f"{(row['total'] - known) / per:.2f} per query"),
     )
 

@@ -471,7 +471,7 @@ def of_parts(rows: pl.DataFrame) -> tuple[str, str]:
             base = rows.filter(pl.col("k").eq_missing(best["k"]), part=part, mode="none")["value"]
             beside = [*(f"{points(value)} closed book" for value in base), text.sample(best["queries"])]
             said.append(" ".join(filter(None, (points(best["value"]), words, f"at k = {best['k']}"))))
-            rests.append(f"{words or 'all'}: {', '.join(beside)}")
+            rests.append(f"{words}{': ' if words else ''}{', '.join(beside)}")
     sentence = f"{rows['label'][0]} scores {'at best ' if same else ''}{' and '.join(said)}."
     details = "; ".join(rests)
     return sentence, f"{details[:1].upper()}{details[1:]}."
