@@ -206,11 +206,11 @@ def answer(table: pl.DataFrame, scorer: str) -> tuple[str, str]:
     some = rows.height - sum(counts.values())
     parts = [(counts[ALWAYS], "at every k"), (some, "at some k"), (counts[NEVER], "at no k")]
     (first, words), *others = [(n, words) for n, words in parts if n]
-    rest = ", ".join(f"{words} for {n}" for n, words in others)
+    rest = ", ".join(f"{words} for {n}" for n, words in others) + ("; " if others else "")
     best = rows.row(0, named=True)
     most = "most for" if best["gain_mean"] > 0 else "nearest is"
     more = (
-        f"{rest}{'; ' if rest else ''}{most} {best['label']} on {best['name']}: {_signed(best, 'gain_mean')} points of {scorer} "
+        f"{rest}{most} {best['label']} on {best['name']}: {_signed(best, 'gain_mean')} points of {scorer} "
         f"over all k, {text.sample(best['queries'])}."
     )
     return (
