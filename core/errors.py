@@ -7,15 +7,15 @@ from the user and are never to be rendered as HTML or Markdown.
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 _MOST = 200  # Characters of a part of a message
 
 
 def cut(text: str, most: int = _MOST) -> str:
-    """Return a text of others as a message shows it: its beginning, and … where that is not all."""
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    """Return a text as a message shows it: the middle of a long one is left out."""
+    return text if len(text) <= most else f"{text[: most - 12]}…{text[-11:]}"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -34,13 +34,22 @@ class ClqError(Exception):
     """
 
     def __init__(self, found: str, *, where: str = "", do: str = "") -> None:
-        self.found = found
-        self.where = where
-        self.do = do
-        super().__init__(" ".join(part for part in (f"{where}:" if where else "", found, do) if part))
+        self.found, self.where, self.do = map(cut, (found, where, do))
+        super().__init__(_joined(self.found, self.where, self.do))
+
+    def brief(self, most: int = _MOST) -> str:
+        """Return the message within so many characters: what was found first, then what to do."""
+        if len(str(self)) <= most:
+            return str(self)
+        lead = _joined(cut(self.found, most // 2), cut(self.where, most // 4), "")
+        return cut(f"{lead} {cut(self.do, max(most - len(lead) - 1, 12))}", most)
 
     def __reduce__(self) -> tuple[object, ...]:
         return _again, (type(self), self.args, self.__dict__)  # subclasses take other arguments
+
+
+def _joined(found: str, where: str, do: str) -> str:
+    return " ".join(part for part in (f"{where}:" if where else "", found, do) if part)
 
 
 def _again(kind: type[ClqError], args: tuple[object, ...], told: dict[str, object]) -> ClqError:
@@ -66,9 +75,22 @@ class UnknownNameError(ClqError):
         self.kind = kind
         self.name = name
         self.known = tuple(known)
-        shown = ", ".join(sorted(self.known)[:12]) or "none"
-        more = f" (+{len(self.known) - 12} more)" if len(self.known) > 12 else ""
-        super().__init__(f"No {kind} {name!r}.", where=where, do=f"Found: {shown}{more}.")
+        super().__init__(f"No {kind} {cut(name, 80)!r}.", where=where, do=_listed(name, sorted(self.known)))
+
+
+def _listed(name: str, known: Sequence[str]) -> str:
+    """Say which names there are, as many as fit, and which is nearest where not all do."""
+    shown: list[str] = []
+    room = _MOST - 60
+    for each in known[:12]:
+        room -= len(each) + 2
+        if room < 0 and shown:
+            break
+        shown.append(each)
+    more = len(known) - len(shown)
+    near = nearest(name, known) if more else ""
+    found = f"Found: {', '.join(shown) or 'none'}{f' (+{more} more)' if more else ''}."
+    return f"Nearest: {cut(near, 60)}. {found}" if near and near not in shown else found
 
 
 class NothingKnownError(ClqError):
@@ -149,6 +171,12 @@ _REFUSALS: tuple[tuple[tuple[int, ...], tuple[str, ...], str, str], ...] = (
         ("too many open files",),
         "too many files are open.",
         "Try again in a moment; if it stays, allow more with `ulimit -n`.",
+    ),
+    (
+        (errno.ENAMETOOLONG,),
+        ("file name too long",),
+        "the name is too long for a file.",
+        "Name another one.",
     ),
     (
         (errno.EIO,),

@@ -12,7 +12,7 @@ from core.api.decision import Decision, Gate
 from core.api.pages import Choices, Page, reads_results
 from core.api.results import Added, Measured
 from core.api.shown import Shown
-from core.api.workspace import Asked, Workspace, loading
+from core.api.workspace import Understood, Workspace, loading
 from core.errors import InputError, UnknownNameError
 from core.prices import load_books, own_folder
 from core.store import Store
@@ -176,14 +176,20 @@ class Results(Shown):
         *,
         sla_ms: float | None = None,
         budget: float | None = None,
-        floor: float | None = None,
-        harm: float | None = None,
         measure: str | None = None,
-        **choices: Unpack[Asked],
+        min_quality: float | None = None,
+        max_harm: float | None = None,
+        **choices: Unpack[Understood],
     ) -> Decision:
         """Decide in the only workspace; see `Workspace.decide`."""
-        space = self.workspace()
-        return space.decide(sla_ms=sla_ms, budget=budget, floor=floor, harm=harm, measure=measure, **choices)
+        return self.workspace().decide(
+            sla_ms=sla_ms,
+            budget=budget,
+            min_quality=min_quality,
+            max_harm=max_harm,
+            measure=measure,
+            **choices,
+        )
 
     def page(self, name: str, section: str | None = None, choices: Choices | None = None) -> Page:
         """Have a page say what it says of the only workspace, or of the store; see `Workspace.page`."""

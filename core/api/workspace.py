@@ -62,6 +62,13 @@ class Asked(TypedDict, total=False):
     generation: Generation | None
 
 
+class Understood(Asked, total=False):
+    """`Asked`, and limits as release 0.2 called them."""
+
+    floor: float | None
+    harm: float | None
+
+
 _RUNS = (
     Column("label", "run", width=290),
     Column("origin", "origin"),
@@ -129,19 +136,21 @@ class Workspace(Shown):
         *,
         sla_ms: float | None = None,
         budget: float | None = None,
-        floor: float | None = None,
-        harm: float | None = None,
+        min_quality: float | None = None,
+        max_harm: float | None = None,
         measure: str | None = None,
-        **choices: Unpack[Asked],
+        **choices: Unpack[Understood],
     ) -> Decision:
         """Decide which stack to ship.
 
         Args:
             sla_ms: Highest latency, in ms.
             budget: Highest cost, in $ per 1,000 queries.
-            floor: Worst quality.
-            harm: Highest Harm at the measure's cutoff.
+            min_quality: Worst quality.
+            max_harm: Highest Harm at the measure's cutoff.
             measure: Quality with its cutoff; None = RA-nWG@10, or what is there instead.
+            choices: The rarer ones; floor and harm are understood as min_quality and max_harm until the next
+                release.
 
         Raises:
             UnknownNameError: If a choice or a name in one does not exist.
@@ -149,8 +158,8 @@ class Workspace(Shown):
         """
         from core.report.data import verdict  # noqa: PLC0415 - the charts' library takes long to load
 
-        limits = {"sla_ms": sla_ms, "budget": budget, "min_quality": floor, "max_harm": harm}
-        view = self._view({**limits, "measure": measure, **choices})
+        limits = {"sla_ms": sla_ms, "budget": budget, "min_quality": min_quality, "max_harm": max_harm}
+        view = self._view({**limits, "measure": measure, **_renamed(choices)})
         return Decision(view, verdict(view))
 
     def page(self, name: str, section: str | None = None, choices: Choices | None = None) -> Page:
@@ -268,6 +277,16 @@ def loading() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="IProgress not found")
         yield
+
+
+_RENAMED = {"floor": "min_quality", "harm": "max_harm"}
+
+
+def _renamed(choices: Mapping[str, Any]) -> dict[str, Any]:
+    """Return choices under their names of today; one of release 0.2 is warned of."""
+    for name in _RENAMED.keys() & choices.keys():
+        warnings.warn(f"{name} is called {_RENAMED[name]} now.", DeprecationWarning, stacklevel=3)
+    return {_RENAMED.get(name, name): value for name, value in choices.items()}
 
 
 def _remark(words: str) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import sqlite3
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,7 +20,7 @@ from typer.main import get_command, get_group
 
 from core import __version__
 from core.cli.base import Context, complain
-from core.errors import ClqError, NothingKnownError, refusal
+from core.errors import ClqError, NothingKnownError, cut, refusal
 
 # One line per command: its name, and the module of this package and the function that do it.
 COMMANDS: tuple[tuple[str, str], ...] = (
@@ -96,7 +97,18 @@ def _made(name: str, found: Any) -> Any:  # noqa: ANN401
     return command
 
 
+_UsageError: Any = typer.BadParameter.__base__  # typer has no public name for it
 NOTHING_KNOWN = 7  # Exit code where a limit or the rule asks for a number that no stack has
+
+
+@contextmanager
+def _brief() -> Iterator[None]:
+    """Shorten what an error of usage echoes of an argument."""
+    try:
+        yield
+    except _UsageError as error:
+        error.message = cut(error.message)
+        raise
 
 
 class _Group(TyperGroup):
@@ -109,9 +121,14 @@ class _Group(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401, ARG002
         return list(self.commands)
 
+    def make_context(self, *given: Any, **options: Any) -> Any:  # noqa: ANN401
+        with _brief():
+            return super().make_context(*given, **options)
+
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401
         try:
-            return super().invoke(ctx)
+            with _brief():
+                return super().invoke(ctx)
         except ClqError as error:
             complain(f"error: {error}")
             raise typer.Exit(NOTHING_KNOWN if isinstance(error, NothingKnownError) else 1) from None

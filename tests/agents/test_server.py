@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import shutil
 import sys
@@ -13,7 +14,13 @@ from typing import Any
 
 import pytest
 
+from core.agents.answers import Answers
+from core.agents.server import make
+from core.agents.writes import Writes
+from core.analysis.workspace.question import Question
+from core.api.store import Results
 from core.paths import ROOT
+from core.store import Store
 from tests.stores import HOSTILE, Lab
 
 mcp = pytest.importorskip("mcp", reason="mcp is not installed")
@@ -166,6 +173,89 @@ def test_bad_input_is_refused_with_what_is_there_and_orders_stay_data(store: Pat
         assert "Ignore all" not in json.dumps({key: first[key] for key in ("score", "made_of", "query_id")})
 
     served(store, (), ask)
+
+
+LONG = "x" * 50_000
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "words"),
+    [
+        ("decide", {"min_qualty": 0.5}, "No argument 'min_qualty'. Nearest: min_quality."),
+        ("decide", {"sla": 5}, "No argument 'sla'. Nearest: sla_ms."),
+        ("decide", {"sla_ms": "fast"}, "sla_ms: Input should be a valid number, not 'fast'."),
+        ("decide", {"sla_ms": "5"}, "sla_ms: Input should be a valid number"),
+        ("decide", {"sla_ms": True}, "sla_ms: Input should be a valid number"),
+        ("decide", {"min_quality": [1]}, "min_quality: Input should be a valid number"),
+        ("decide", {"max_harm": 2}, "max_harm: Input should be less than or equal to 1"),
+        ("decide", {"on": "p96"}, "Nearest: p99."),
+        ("decide", {"workspace": 5}, "workspace: Input should be a valid string"),
+        ("decide", {"floors": {"min_nothing": 1}}, "No argument 'min_nothing'"),
+        ("decide", {LONG: 1}, "No argument"),
+        ("decide", {"workspace": LONG}, "No workspace"),
+        ("decide", {"measure": LONG}, "No measure"),
+        ("headroom", {"floor": 0.5}, "No argument 'floor'"),
+        ("worst_queries", {"most": 100}, "most: Input should be less than or equal to 20"),
+        ("worst_queries", {"most": "five"}, "most: Input should be a valid integer"),
+        ("compare", {"first": "slow"}, "second: It is needed."),
+        ("page", {"name": "golde"}, "golden"),
+        ("page", {"name": LONG}, "No page"),
+        ("page", {"name": "curves", "section": LONG}, "by cutoff"),
+        ("plan", {"spec": LONG}, "the name is too long for a file."),
+        ("plan", {"spec": "a\n" + LONG}, ""),
+        ("formats", {"name": "beri"}, "beir"),
+        ("decid", {}, "No tool 'decid'. Nearest: decide."),
+    ],
+)
+def test_what_a_tool_does_not_take_is_refused_in_a_short_line(
+    asked: Callable[[str, dict[str, Any]], Any], tool: str, given: dict[str, Any], words: str
+):
+    result = asked(tool, given)
+    assert result.is_error
+    (said,) = (one.text for one in result.content)
+    assert words in said
+    assert len(said) <= 200
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ({"floor": 0.5}, {"min_quality": 0.5}),
+        ({"harm": 0.5, "percentile": "mean"}, {"max_harm": 0.5, "on": "mean"}),
+        ({"floors": {"min_quality": 0.5}}, {"min_quality": 0.5}),
+    ],
+)
+def test_names_of_the_last_release_are_understood_with_a_note(
+    asked: Callable[[str, dict[str, Any]], Any], old: dict[str, Any], new: dict[str, Any]
+):
+    before, now = (asked("near_misses", {"measure": "nDCG@10", **given}) for given in (old, new))
+    assert before.structured_content == now.structured_content
+    assert new.items() <= now.structured_content["asked"].items()
+    assert len(now.content) == 1
+    assert all(name in before.content[1].text for name in old)
+
+
+def test_a_schema_takes_what_it_names_and_calls_limits_as_the_answers_do(store: Path):
+    answers = Answers(Results(Store.open(store)), store.parent)
+    server = make(answers, Writes(answers, 1))
+    tools = {tool.name: tool.input_schema for tool in asyncio.run(server.list_tools())}
+    assert set(tools) == READING | {"import_results", "run"}
+    assert all(schema["additionalProperties"] is False for schema in tools.values())
+    limits = {"sla_ms", "budget", "on", "min_quality", *Question().beside}
+    assert limits <= tools["decide"]["properties"].keys()
+
+
+@pytest.fixture(scope="module")
+def asked(store: Path) -> Callable[[str, dict[str, Any]], Any]:
+    """Call a tool of a server in this process, as its client would."""
+    server = make(Answers(Results(Store.open(store)), store.parent))
+    types = importlib.import_module("mcp.types")
+
+    def ask(tool: str, given: dict[str, Any]) -> Any:
+        params = types.CallToolRequestParams(name=tool, arguments=given)
+        return asyncio.run(server._handle_call_tool(None, params))
+
+    return ask
 
 
 def test_writing_is_offered_where_it_is_allowed_and_within_the_budget(store: Path, tmp_path: Path):

@@ -119,7 +119,9 @@ def test_ids_that_mean_other_questions_do_not_go_into_a_workspace(tmp_path: Path
 @pytest.mark.slow
 def test_it_decides_as_the_command_does(demo: clq.Workspace, demo_store: Path):
     limits = ["--collection", "python-docs", "--sla-ms", "50", "--min-quality", "0.1"]
-    assert demo.decide(sla_ms=50, floor=0.1).data == printed(demo_store, "decide", *limits)
+    assert demo.decide(sla_ms=50, min_quality=0.1).data == printed(demo_store, "decide", *limits)
+    with pytest.warns(DeprecationWarning, match="floor is called min_quality now"):
+        assert demo.decide(sla_ms=50, floor=0.1).data == demo.decide(sla_ms=50, min_quality=0.1).data
 
 
 def test_it_scores_as_the_command_does(demo: clq.Workspace, demo_store: Path):

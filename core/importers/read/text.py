@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from core.bidi import CONTROLS
-from core.errors import InputError
+from core.errors import InputError, cut
 
 if TYPE_CHECKING:
     from core.importers.read.member import Member
@@ -26,7 +26,7 @@ def shown(text: object, limit: int = 80) -> str:
     Control characters escaped, the middle of long text left out.
     """
     plain = _UNSAFE.sub(lambda match: f"\\x{ord(match[0]):02x}", str(text))
-    return plain if len(plain) <= limit else f"{plain[: limit - 12]}…{plain[-11:]}"
+    return cut(plain, limit)
 
 
 def quoted(text: object, limit: int = 80) -> str:
