@@ -34,7 +34,7 @@ class ClqError(Exception):
     """
 
     def __init__(self, found: str, *, where: str = "", do: str = "") -> None:
-        self.found, self.where, self.do = map(cut, (found, where, do))
+        self.found, self.where, self.do = cut(found), cut(where), cut(do, 2 * _MOST)
         super().__init__(_joined(self.found, self.where, self.do))
 
     def brief(self, most: int = _MOST) -> str:

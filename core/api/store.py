@@ -14,6 +14,7 @@ from core.api.results import Added, Measured
 from core.api.shown import Shown
 from core.api.workspace import Understood, Workspace, loading
 from core.errors import InputError, UnknownNameError
+from core.importers.read.text import shown
 from core.prices import load_books, own_folder
 from core.store import Store
 from core.views.blocks import Answer, Block, Table
@@ -159,7 +160,7 @@ class Results(Shown):
         names = [name, *(f"{name}_{place}" for place in range(2, len(things) + 1))]
         given = [offered(thing, called) for thing, called in zip(things, names, strict=False)]
         imported = read_into(given, options, snapshot, unmatched=unmatched, by=match)
-        note = ", ".join(map(_called, given))[:200]
+        note = shown(", ".join(map(_called, given)), 200)
         fresh, said = bring(self.store, imported, note, choice=if_changed, unmatched=unmatched)
         rows = report(imported, "taken" if fresh else "known already")
         runs = tuple(run.run_id for run in imported.runs)

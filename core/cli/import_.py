@@ -24,6 +24,7 @@ from core.errors import ClqError, InputError, UnknownNameError, refusal
 from core.importers import FORMATS, GRADE_MAPPINGS, Import, Progress
 from core.importers.meaning import Row, mapped
 from core.importers.read.ordering import OwnIds, TieOrder
+from core.importers.read.text import shown
 from core.importers.read.written import READINGS, readings
 from core.importers.rewriting import WRITINGS
 from core.importers.runs import patterns
@@ -242,7 +243,7 @@ def run(
         tie_order=tie_order,
         own_ids=own_ids,
     )
-    note = ", ".join(path.name for path in paths)[:200]
+    note = shown(", ".join(path.name for path in paths), 200)
     most = _MOST_RUNS if form is Format.TABLE else None
     with _telling(status, note) as tell:
         progress = Progress(tell)

@@ -14,6 +14,7 @@ from core.answers import parted
 from core.importers.meaning import Row, TableAs
 from core.importers.read.member import Archive, Limits, Member, head_lines, members_of
 from core.importers.read.ordering import OwnIds, TieOrder
+from core.importers.read.text import require_text
 from core.importers.read.written import Reading
 from core.importers.report import FileReport, Parts, file_report
 from core.records import Batch, Collection, GoldenSet, Run
@@ -72,6 +73,15 @@ class Options:
     # Of a collection (its id) those of the named documents that the caller has: source, text
     documents: Documents | None = None
     limits: Limits = field(default_factory=Limits)  # Bounds on untrusted input
+
+    def __post_init__(self) -> None:
+        for what, name in (
+            ("The label", self.label),
+            ("The collection", self.collection_id),
+            ("The collection", self.collection_name),
+            ("The golden set", self.golden_set_id),
+        ):
+            require_text(what, name)
 
     def table_as(self, name: str) -> TableAs:
         """Return what the user said of the table of a file."""

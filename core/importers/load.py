@@ -244,7 +244,7 @@ def _unknown(archive: Archive, nearest: Format, score: float) -> InputError:
         return InputError(f"{_UNKNOWN}.", where=archive.name, do=do)
     why = nearest.why_not(archive)
     problem = f"{_UNKNOWN}; it comes nearest to {nearest.title}"
-    return InputError(f"{problem}: {why}" if why else f"{problem}.", where=archive.name)
+    return InputError(f"{problem}{':' if why else '.'}", where=archive.name, do=str(why or ""))
 
 
 def _read(format_: Format, matches: Sequence[_Match], options: Options) -> Import:

@@ -38,6 +38,8 @@ KEPT_CATALOGUES = 5
 
 REPAIR = "Run `python -m core doctor --repair`; it deletes nothing."
 RESTORE = "Restore a backup with `python -m core store restore BACKUP`, or name another store."
+_ELSEWHERE = "Name another folder, or a new one."
+_ODD = "?" if os.sep == "\\" else "?\\"  # Characters of a path that the engine takes for others
 _NOTHING_YET = "nothing yet"
 _REMOVALS = 10
 _OWN_NAMES = {"CURRENT", "LOCK", "JOURNAL", "catalogue", "parts", "trash", "aside"}
@@ -80,8 +82,15 @@ class Layout:
         """Refuse a path that holds something other than a store.
 
         Raises:
-            StoreError: If the path is a file, or a folder with foreign content and no store in it.
+            StoreError: If the path is a file, or a folder with foreign content and no store in it, or if the
+                engine would read another name.
         """
+        odd = [char for char in _ODD if char in str(self.root)]
+        if odd or not _is_text(str(self.root)):
+            found = f"The path holds {odd[0]!r}" if odd else "The path is no UTF-8"
+            raise StoreError(
+                f"{found}, which the engine reads as another name.", where=str(self.root), do=_ELSEWHERE
+            )
         if self.root.is_dir():
             foreign = {entry.name for entry in self.root.iterdir() if not entry.name.startswith(".")}
             if "CURRENT" not in foreign and not foreign <= _OWN_NAMES and not self.published():
@@ -89,7 +98,7 @@ class Layout:
                 raise StoreError(
                     f"This folder is not a store and is not empty; it holds {shown}.",
                     where=str(self.root),
-                    do="Name another folder, or a new one.",
+                    do=_ELSEWHERE,
                 )
         elif self.root.exists():
             raise StoreError(
@@ -228,6 +237,14 @@ def sealed(catalogue: Path) -> Sealed | None:
     if parts is None or len(parts[2]) == 8:
         return None
     return Sealed(str(catalogue), None, parts[2])
+
+
+def _is_text(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def copy_catalogue(catalogue: Path, target: Path) -> None:

@@ -32,6 +32,50 @@ def call(tmp_path: Path, *arguments: str | Path) -> tuple[int, str]:
     return said.exit_code, said.output
 
 
+BYTE = "\udcff"  # The byte FF of a name, as Python hands it over
+
+
+@pytest.mark.parametrize(
+    ("option", "found"),
+    [("--label", "label"), ("--collection", "collection"), ("--golden-set", "golden set")],
+)
+def test_a_name_that_is_no_utf_8_is_refused_before_a_store_is_made(
+    file: Path, tmp_path: Path, option: str, found: str
+) -> None:
+    code, said = call(tmp_path, file, "--collection", "c", option, f"a{BYTE}")
+    assert (code, said) == (1, f"error: The {found} 'a\\xff' is no UTF-8. Write it in UTF-8.\n")
+    assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_a_file_whose_name_is_no_utf_8_is_read_under_one_that_is(
+    file: Path, tmp_path: Path, *, folder: bool
+) -> None:
+    odd = tmp_path / "odd" / f"a{BYTE}.trec"
+    odd.parent.mkdir()
+    file.rename(odd)
+    assert call(tmp_path, odd.parent if folder else odd, "--collection", "c")[0] == 0
+    revision = Store.open(tmp_path / "store").read().revisions().row(-1, named=True)
+    assert revision["note"] == ("odd" if folder else "a\\xff.trec")
+
+
+@pytest.mark.parametrize("name", ["a?b", "a\\b", f"a{BYTE}", "a?/store"])
+def test_a_path_that_the_engine_would_read_as_another_is_refused(
+    file: Path, tmp_path: Path, name: str
+) -> None:
+    said = CliRunner().invoke(app, ["--store", str(tmp_path / name), "import", str(file)])
+    assert said.exit_code == 1
+    assert "which the engine reads as another name. Name another folder, or a new one." in said.output
+    assert not (tmp_path / name).exists()
+
+
+@pytest.mark.parametrize("name", ["a*b[1]", "{a,b}", "a'b\"c", "%41", "a#b", "é ü", "a;b", "s3:"])
+def test_a_path_of_any_other_characters_is_a_store(file: Path, tmp_path: Path, name: str) -> None:
+    said = CliRunner().invoke(app, ["--store", str(tmp_path / name), "import", str(file)])
+    assert said.exit_code == 0
+    assert Store.open(tmp_path / name).read().runs().height == 1
+
+
 @pytest.mark.slow
 def test_a_changed_file_needs_a_decision(file: Path, tmp_path: Path) -> None:
     assert call(tmp_path, file, "--collection", "c")[0] == 0

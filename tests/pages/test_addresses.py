@@ -118,8 +118,8 @@ NEAR = "unknown, nearest is "
         ("decision", {"sla": ["5", "7"]}, "SLA “5, 7” (does not exist here)"),
         ("library", {"rev": "999"}, "data revision “999” (does not exist here)"),
         ("library", {"rev": "latest"}, ""),
-        ("decision", {"m": "x" * 100_000}, f"measure “{'x' * 29}…” (no value)"),
-        ("decision", {"y" * 100_000: "1"}, f"“{'y' * 29}…” (unknown)"),
+        ("decision", {"m": "x" * 100_000}, f"measure “{'x' * 18}…{'x' * 11}” (no value)"),
+        ("decision", {"y" * 100_000: "1"}, f"“{'y' * 18}…{'y' * 11}” (unknown)"),
     ],
 )  # fmt: skip
 def test_what_is_not_followed_is_named_with_the_reason(

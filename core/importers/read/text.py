@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 BOM = b"\xef\xbb\xbf"
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
-# Control characters, and the marks that reorder what a reader sees.
-_UNSAFE = re.compile(f"[\x00-\x1f\x7f-\x9f{CONTROLS}\ufeff]")
+# Control characters, the marks that reorder what a reader sees, and bytes of a name that are no text.
+_UNSAFE = re.compile(f"[\x00-\x1f\x7f-\x9f{CONTROLS}\ufeff\ud800-\udfff]")
 SAVE_AS = "Save the file as UTF-8 and offer it again."
 
 
@@ -25,8 +25,25 @@ def shown(text: object, limit: int = 80) -> str:
 
     Control characters escaped, the middle of long text left out.
     """
-    plain = _UNSAFE.sub(lambda match: f"\\x{ord(match[0]):02x}", str(text))
+    plain = _UNSAFE.sub(_escape, str(text))
     return cut(plain, limit)
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code - 0xDC00 if 0xDC80 <= code <= 0xDCFF else code:02x}"  # a byte as Python keeps it
+
+
+def require_text(what: str, text: str | None) -> None:
+    """Refuse a name that is no UTF-8, which no store can hold.
+
+    Raises:
+        InputError: If it is none.
+    """
+    try:
+        (text or "").encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{what} {quoted(text)} is no UTF-8.", do="Write it in UTF-8.") from None
 
 
 def quoted(text: object, limit: int = 80) -> str:

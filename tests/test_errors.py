@@ -1,0 +1,74 @@
+"""What a message says: as much as can be read, and the nearest name."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+from typer.testing import CliRunner
+
+from core.cli.app import app
+from core.errors import ClqError, InputError, UnknownNameError, cut, nearest, refusal
+
+LONG = "x" * 200_000
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (InputError("Short."), "Short."),
+        (InputError("Found.", where="file", do="Do it."), "file: Found. Do it."),
+        (InputError(LONG, where=LONG, do=LONG), f"{cut(LONG)}: {cut(LONG)} {cut(LONG, 400)}"),
+        (UnknownNameError("run", LONG, ["a"]), f"No run {cut(LONG, 80)!r}. Found: a."),
+        (UnknownNameError("run", "beta", ["alpha", "beta2"]), "No run 'beta'. Found: alpha, beta2."),
+        (
+            UnknownNameError("run", "zet", [f"a{at:03}" for at in range(20)] + ["zeta"]),
+            "No run 'zet'. Nearest: zeta. Found: a000, a001, a002, a003, a004, a005, a006, a007, a008, a009, "
+            "a010, a011 (+9 more).",
+        ),
+        (
+            UnknownNameError("run", "a", ["b" * 100, "c" * 100, "d" * 100]),
+            f"No run 'a'. Found: {'b' * 100} (+2 more).",
+        ),
+    ],
+)
+def test_a_message(error: ClqError, said: str):
+    assert str(error) == said
+    assert len(error.brief()) <= 200
+    assert error.brief() == said or len(said) > 200
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [("Floor", "floor"), ("min_qualty", "min_quality"), ("zzz", ""), (LONG, ""), ("", "")],
+)
+def test_the_nearest_name(name: str, near: str):
+    assert nearest(name, ["floor", "min_quality"]) == near
+
+
+NUMBERS = ("ENOSPC", "EDQUOT", "EROFS", "EACCES", "EMFILE", "EIO", "ENAMETOOLONG")
+
+
+@pytest.mark.parametrize("number", [getattr(errno, name) for name in NUMBERS])
+def test_a_system_error_is_said_in_words(number: int):
+    said = refusal(OSError(number, "what the system says", "file"))
+    assert said is not None
+    assert "Errno" not in str(said)
+
+
+ARGUMENTS = (
+    "plan", "run", "measure", "import", "export", "page", "formats", "record", "gate", "resume", "delete",
+    "restore", "manifest show", "store restore", "decide --measure", "decide --run", "decide --sla-ms",
+    "decide --collection", "score", "list", "", "golden", "router", "sql", "page decision -o",
+)  # fmt: skip
+"""Commands to which an argument is given that is longer than any name."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ARGUMENTS)
+def test_a_long_argument_is_not_echoed_whole(demo_store, command: str):
+    said = CliRunner().invoke(app, ["--store", str(demo_store), *command.split(), LONG])
+    assert said.exit_code in (1, 2)
+    assert isinstance(said.exception, SystemExit)
+    assert len(said.output) < 1_000
+    assert "Errno" not in said.output
