@@ -85,7 +85,8 @@ def test_a_line_names_forty_settings_and_is_short():
     asked = {"x" * 9_999: ["1"], "k": ["y" * 9_999], "sla": ["a"], "floor": ["b"]}
     line = not_followed(asked, problems(asked, {}))
     assert line == (
-        f"“{'x' * 18}…{'x' * 11}” (unknown); cutoff “{'y' * 18}…{'y' * 11}” (no value); SLA “a”, quality floor “b” (no number)"
+        f"“{'x' * 18}…{'x' * 11}” (unknown); cutoff “{'y' * 18}…{'y' * 11}” (no value); "
+        "SLA “a”, quality floor “b” (no number)"
     )
     many = {f"z{at}": ["1"] for at in range(50)}
     assert not_followed(many, problems(many, {})).endswith("“z39” (unknown), and 10 more")
