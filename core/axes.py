@@ -10,6 +10,8 @@ from typing import Any
 Spec = Mapping[str, Any]
 TOGETHER = ("embedder", "dim")
 """Keys whose values only go together as they were seen: no model has the dimensions of another."""
+SAID_K = r",? K = \d+"
+"""K as the name of a stack says it; nothing reads it where nothing reranks, so that no name says it there."""
 _CUT = "its final ranking was cut, so the scores of the rest of the pool are not kept"
 NEAR_COPIES = "dedup"  # The key of what takes near copies out of a pool
 _USUAL_FUSION = {"method": "rrf", "constant": 60, "depth": 100}

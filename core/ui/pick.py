@@ -17,7 +17,7 @@ from core.decide.rules import Decision
 from core.tables import remembered
 from core.ui.state import bound, linked
 from core.ui.view import just_arrived
-from core.views.ask import BESIDE, BY_RULE, RUNNER_UP, run_of, usual_stacks
+from core.views.ask import BESIDE, BY_RULE, RUNNER_UP, as_offered, run_of, usual_stacks
 
 T = TypeVar("T")
 
@@ -184,14 +184,16 @@ def carry_over(key: str) -> None:
 
 def still_offered(key: str, options: Sequence[object]) -> None:
     """Let a choice that a list no longer offers become its first, in the address too; before it is drawn."""
-    if options and st.session_state.get(key, options[0]) not in options:
-        st.session_state[key] = options[0]
+    if options and (held := st.session_state.get(key, options[0])) not in options:
+        now = as_offered(held, options)
+        st.session_state[key] = now if now in options else options[0]
 
 
 def still_offered_all(key: str, options: Container[str]) -> None:
     """Drop choices that a list of several no longer offers, before it is drawn."""
     if key in st.session_state:
-        st.session_state[key] = [name for name in st.session_state[key] if name in options]
+        held = [as_offered(name, options) for name in st.session_state[key]]
+        st.session_state[key] = list(dict.fromkeys(name for name in held if name in options))
 
 
 def listed(table: pl.DataFrame, key: str, quality: Axis = QUALITY) -> list[str]:
@@ -265,7 +267,7 @@ def pick_stacks(
     offered = listed(table, key, decision.quality)
     if usual is None:
         carry_over(key)
-        still_offered_all(key, offered)
+    still_offered_all(key, offered)
     picked = st.multiselect(
         label,
         offered,

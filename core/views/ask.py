@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 import polars as pl
 
+from core.axes import SAID_K
 from core.choices import Choice
 from core.decide.rules import Decision
 from core.errors import InputError, UnknownNameError
@@ -26,6 +28,14 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
 """Answers as release 0.2 had them, by key: they named a unit, which is that of the page now."""
 BESIDE, RUNNER_UP = "Beside the chosen stack", "the runner-up"
 """How several stacks are asked for where the first of the usual ones is always among them."""
+
+
+def as_offered(name: T, offered: Container[object]) -> T:
+    """Return a choice as a list has it: releases until 0.2 said a K that nothing reads in the name of a stack."""
+    if name in offered or not isinstance(name, str):
+        return name
+    without = re.sub(SAID_K, "", name)
+    return without if without in offered else name
 
 
 class Ask(Protocol):
@@ -158,7 +168,8 @@ class Given:
         """Take the given choice, or the usual one."""
         del quiet
         offered = list(options)
-        words = self._last(key)
+        last = self._last(key)
+        words = None if last is None else as_offered(last, [str(option) for option in offered])
         value = (offered[0] if usual is None else usual) if words is None else None
         if words is not None:
             value = next((option for option in offered if str(option) == words), None)
@@ -280,7 +291,7 @@ class Given:
         return RENAMED.get(key, {}).get(given[-1], given[-1]) if given else None
 
     def _all(self, key: str, noun: str, offered: Sequence[str], most: int | None) -> list[str]:
-        picked = list(self.given.get(key, ()))
+        picked = [as_offered(name, offered) for name in self.given.get(key, ())]
         for name in picked:
             if name not in offered:
                 raise UnknownNameError(noun, name, offered)

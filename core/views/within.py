@@ -37,7 +37,7 @@ def quoted(names: Iterable[str], words: str) -> list[str]:
     there = sorted((name for name in names if name in words), key=len, reverse=True)
     if not there:
         return []
-    pattern = re.compile("|".join(f"(?<!⊕ ){re.escape(name)}(?![0-9])" for name in there))
+    pattern = re.compile("|".join(f"(?<!⊕ ){re.escape(name)}(?![0-9]| [⊕+·] |, K = )" for name in there))
     return list(dict.fromkeys(pattern.findall(words)))
 
 

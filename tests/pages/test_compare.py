@@ -28,7 +28,7 @@ from tests.pages.reading import (
 from tests.stores import Lab
 from tests.views.made import BOOK
 
-HYBRID, SPARSE = "BM25 ⊕ fake 16 d, K = 10", "BM25, K = 10"
+HYBRID, SPARSE = "BM25 ⊕ fake 16 d", "BM25"
 
 
 def names(store: Path) -> list[str]:
@@ -185,7 +185,7 @@ def test_a_change_is_compared_over_all_of_its_pairs(open_page: OpenPage, demo_st
     assert "BM25 leg: without BM25 → with BM25 moves RA-nWG@10 by " in everything(app)
     effects = listed(app, "before")
     assert effects.height == 2
-    assert (effects["before"] == "fake 16 d, K = 10").sum() == 1
+    assert (effects["before"] == "fake 16 d").sum() == 1
     app.selectbox(key="change").set_value("index: flat → hnsw-f32").run()
     assert_sound(app)
     assert "index: flat → hnsw-f32 moves" in everything(app)

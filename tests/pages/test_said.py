@@ -39,7 +39,8 @@ def test_the_command_writes_every_form(demo_store: Path, tmp_path: Path):
     asked = ("--store", str(demo_store), "page", "latency", "--collection", "python-docs")
     done = run(*asked, "--section", "where the time goes")
     assert done.exit_code == 0
-    assert "BM25, K = 10" in done.stdout
+    assert "BM25 ⊕ " in done.stdout
+    assert "BM25, K = 10" not in done.stdout  # which nothing reads
     done = run(*asked, "--set", "shape=box", "--format", "json")
     data = json.loads(done.stdout)
     assert data["choices"]["shape"]["value"] == "box"

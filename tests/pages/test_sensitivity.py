@@ -46,7 +46,7 @@ def test_a_measure_without_weights_is_replaced_and_named(open_page: OpenPage, de
 
 @pytest.mark.slow
 def test_one_stack_can_be_followed(open_page: OpenPage, demo_store: Path):
-    app = open_page(demo_store, "confidence/other weights", stack="BM25 ⊕ fake 16 d, K = 10")
+    app = open_page(demo_store, "confidence/other weights", stack="BM25 ⊕ fake 16 d")
     assert_sound(app)
     assert not app.warning
     listed = rows(app)  # its twin with another index is the other of the two

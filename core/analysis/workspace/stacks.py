@@ -19,7 +19,7 @@ from core.analysis.workspace.comparable import at_machine, other_texts
 from core.analysis.workspace.costs import basis, costs
 from core.analysis.workspace.lacks import lacks
 from core.analysis.workspace.latencies import jitters, latencies, prompt_tokens
-from core.analysis.workspace.pools import deeper
+from core.analysis.workspace.pools import DEPTH, deeper, stack_of
 from core.analysis.workspace.query_sets import among, chosen_runs
 from core.analysis.workspace.reported import as_reported, scored_here
 from core.analysis.workspace.scope import Latency, Quality, Scope
@@ -33,7 +33,7 @@ from core.analysis.workspace.scores import (
     unperturbed,
 )
 from core.analysis.workspace.units import WHOLE, searched_whole
-from core.axes import params_words
+from core.axes import SAID_K, params_words
 from core.bidi import CONTROLS
 from core.metrics import Measure, ratio_of_means
 from core.metrics.engine import to_depth
@@ -98,7 +98,7 @@ _QUALITY = schema(
     "harm_upper:float unjudged_queries:int32 quality_note"
 )
 
-_WITHOUT_K = pl.col("name").str.replace(r"K = \d+", "")
+_WITHOUT_K = pl.col("name").str.replace(r"(, )?K = \d+", "")
 
 
 def runs_in(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
@@ -119,17 +119,29 @@ def runs_in(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
     ]
     axes.append(pl.Series("params", [params_words(spec) or None for spec in specs], dtype=pl.String))
     said = {"other texts": list(other_texts(runs)[0]), WHOLE: searched_whole(snapshot, scope.collection_id)}
-    runs = runs.with_columns(axes).with_columns(_unique_names(said))
-    return runs.sort(_WITHOUT_K, "candidates", "name")
+    runs = runs.with_columns(*axes, _shallowest(runs)).with_columns(_unique_names(said))
+    return runs.drop("shallowest").sort(_WITHOUT_K, "candidates", "name")
+
+
+def _shallowest(runs: pl.DataFrame) -> pl.Series:
+    """Tell which runs have the smallest K of those that differ in it alone, since nothing reads it."""
+    alike = pl.Series("alike", [stack_of(spec) for spec in runs["spec"]], dtype=pl.String)
+    depths = runs.select("run_id", "chunking", "spec", alike).drop_nulls("alike")
+    depth = pl.col("spec").str.json_path_match(f"$.{DEPTH}").cast(pl.Int64, strict=False)
+    first = depths.sort(depth, "run_id").unique(["alike", "chunking"], keep="first")
+    return runs["run_id"].is_in(first["run_id"].implode()).alias("shallowest")
 
 
 def _unique_names(said: Mapping[str, list[str]]) -> pl.Expr:
     """Return labels as they may be shown, with the run's id behind those that are shared, or empty.
 
+    A K that nothing reads stands in no name, unless another run differs in it alone.
+
     Args:
         said: What is said behind the labels of which runs.
     """
     label = pl.col("label").str.replace_all(f"[{CONTROLS}]", "")
+    label = pl.when("shallowest").then(label.str.replace(SAID_K, "")).otherwise(label)
     for words, odd in said.items():
         label = pl.when(pl.col("run_id").is_in(odd)).then(label + f" · {words}").otherwise(label)
     shared = (pl.len().over(label) > 1) | (label == "")

@@ -12,14 +12,13 @@ from core.analysis.workspace.gaps import UNTESTED
 from core.analysis.workspace.pools import stack_of
 from core.analysis.workspace.samples import joint_sample
 from core.analysis.workspace.scope import Latency, Quality, Scope
+from core.axes import SAID_K
 from core.decide.axes import quality_axis
 from core.decide.marginal import GAIN, marginal
 from core.stats.intervals import Sample, paired_rows
 from core.stats.significance import Setup, bounds
 from core.store import Snapshot
 from core.views import text
-
-_DEPTH = r",? K = \d+"
 
 
 def steps(
@@ -56,7 +55,7 @@ def step_rows(steps: pl.DataFrame, table: pl.DataFrame, *, higher_is_better: boo
     return (
         steps.join(names, on="run_id", how="left", maintain_order="left")
         .with_columns(
-            pl.col("name").fill_null("").str.replace_all(_DEPTH, "").alias("family"),
+            pl.col("name").fill_null("").str.replace_all(SAID_K, "").alias("family"),
             best.over("series").alias("best"),
         )
         .sort(["best", "series", "to_k"], descending=[higher_is_better, False, False], maintain_order=True)

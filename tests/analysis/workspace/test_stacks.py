@@ -15,6 +15,7 @@ from core.prices.cost import cost_per_1k
 from core.records import Origin
 from core.store import Snapshot, Store
 from core.views import text
+from core.views.ask import as_offered
 from tests.metrics import oracle
 from tests.stores import Lab
 from tests.views.made import AT_10, BOOK, DEMO, LAB, PAPER, every_k, table
@@ -51,7 +52,7 @@ def test_the_demo_table_equals_a_naive_recomputation(demo: Snapshot, name: str, 
     pool = lists(demo.rankings(found["run_id"].to_list(), stage="pool"))
     assert found.height == 10
     deepest = found.filter(pl.col("candidates") == 50)
-    kept_by = {row["name"].replace("50", "10"): row["run_id"] for row in deepest.iter_rows(named=True)}
+    kept_by = {row["name"].replace(", K = 50", ""): row["run_id"] for row in deepest.iter_rows(named=True)}
     for row in found.iter_rows(named=True):
         run = row["run_id"]
         kept = kept_by.get(row["name"], run)  # nothing reads K: the ceiling is of the deepest pool
@@ -94,10 +95,25 @@ def test_demo_latency_and_cost_equal_a_naive_recomputation(demo: Snapshot):
 
 def test_rows_are_ordered_by_unique_names_and_k(demo: Snapshot, paper: Snapshot):
     for found in (table(demo, DEMO), table(paper, PAPER)):
-        names = found["name"].str.replace(r"K = \d+", "").to_list()
+        names = found["name"].str.replace(r"(, )?K = \d+", "").to_list()
         keys = list(zip(names, found["candidates"].fill_null(0), strict=True))
         assert keys == sorted(keys)
         assert found["name"].is_unique().all()
+
+
+def test_a_k_that_nothing_reads_stands_in_no_name_but_of_runs_that_differ_in_it_alone(demo: Snapshot):
+    found = runs_in(demo, every_k(demo))
+    unread = found.filter(pl.col("reranker") == "none")
+    assert set(unread.filter(candidates=10)["name"].str.contains("K = ")) == {False}
+    assert set(unread.filter(candidates=50)["name"].str.ends_with("K = 50")) == {True}
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [("BM25, K = 10", "BM25"), ("BM25", "BM25"), ("e + r, K = 10", "e + r, K = 10"), (3, 3)],
+)
+def test_links_to_names_with_such_a_k_still_find_their_stack(asked: object, found: object):
+    assert as_offered(asked, ["BM25", "e + r, K = 10", 3]) == found
 
 
 def test_runs_that_share_a_label_are_told_apart(tmp_path: Path):
