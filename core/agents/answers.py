@@ -11,7 +11,6 @@ from typing import Any
 import polars as pl
 
 from core.agents.small import NOTICE, ROWS, Small, number, small, untrusted
-from core.analysis.workspace.clusters import one_known
 from core.analysis.workspace.view import View
 from core.api.decision import Decision
 from core.api.store import Results
@@ -55,7 +54,7 @@ class Answers:
 
         decision = self._decided(workspace, limits)
         view, verdict = decision.view, decision.verdict
-        said = words.answer(view, one_known=one_known(view.snapshot, view.scope.golden_set_id))
+        said = words.answer(view)
         sure, data = decision.confidence, decision.data
         counts = dict(decision.table.group_by("status").len().sort("status").iter_rows())
         notes = [said.reason, said.warning and f"warning: {said.warning}", *view.compared.remarks]

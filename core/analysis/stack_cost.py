@@ -8,8 +8,10 @@ from typing import Any
 
 import polars as pl
 
-from core.analysis.workspace.costs import retrieval, with_answers, with_embedding
+from core.analysis.cache import keep
+from core.analysis.workspace.costs import retrieval, used_by, with_answers, with_embedding
 from core.analysis.workspace.scope import Scope
+from core.analysis.workspace.view import View
 from core.prices import PriceBook
 from core.prices.calculator import USUAL, CostInputs
 from core.prices.cost import mean_usage, priced_usage
@@ -182,3 +184,27 @@ def recorded(
         "reason",
     )
     return columns.select(COLUMNS).sort("stage", "item", "unit")
+
+
+LIST_PRICE, ASSUMED_PRICE = "list price", "assumed price"
+"""What costs are told by where usage was measured: prices that were confirmed, or that somebody assumed."""
+
+
+def price_basis(confirmed: Iterable[bool]) -> str:
+    """Name the prices of a workspace: assumed as soon as one of them was not confirmed."""
+    return LIST_PRICE if all(confirmed) else ASSUMED_PRICE
+
+
+@keep(entries=64)
+def priced_by(view: View) -> str:
+    """Name the prices that the costs of a workspace rest on; see `price_basis`."""
+    found = (view.book.find(*key) for key in used_by(view.snapshot, view.table))
+    return price_basis(price.confirmed or price.was is not None for price in found if price is not None)
+
+
+IDLE = "idle time not counted"
+
+
+def idle(bill: pl.DataFrame) -> str:
+    """Say that the time in which a machine waits is in no bill; empty where no machine is billed."""
+    return IDLE if bill.height and bill["unit"].is_in(["cpu_hour", "gpu_hour"]).any() else ""

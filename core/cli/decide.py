@@ -93,7 +93,6 @@ def run(
 
 
 def _print(view: View, outcome: Verdict) -> None:
-    from core.analysis.workspace.clusters import one_known  # noqa: PLC0415
     from core.analysis.workspace.latencies import jitter_words  # noqa: PLC0415
     from core.analysis.workspace.noise import refusal  # noqa: PLC0415
     from core.analysis.workspace.sure import draws  # noqa: PLC0415
@@ -106,7 +105,7 @@ def _print(view: View, outcome: Verdict) -> None:
     from core.views.decision.words import answer  # noqa: PLC0415
 
     asked = view
-    said = answer(asked, one_known=one_known(asked.snapshot, asked.scope.golden_set_id))
+    said = answer(asked)
     for words in (said.sentence, said.reason):
         typer.echo(shown(words, _LINE))
     for row in near_rows(

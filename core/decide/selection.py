@@ -65,6 +65,7 @@ class Assessment:
     expected_low: float | None  # the 95 % interval of that: it holds although the stack was selected
     expected_high: float | None
     ahead: bool  # whether the shipped stack is surely better than every other feasible one
+    rival: int | None  # row that is the best most often where the shipped stack is no good selection
     alternatives: tuple[Alternative, ...]
     prices: Mapping[str, tuple[Price, ...]]  # by the key of the axis that is paid: cost, latency
     decided_by: int = DECIDED_BY
@@ -94,9 +95,9 @@ def assess(
     quality = decision.quality
     numbers = Numbers.of(table, quality, limits.jitter_ms, paired, delta=decision.delta)
     chosen = decision.chosen
-    good = within = None
+    good = within = rival = None
     if chosen is not None and believed is not None:
-        good, within = _good(believed, decision, limits, chosen)
+        good, within, rival = _good(believed, decision, limits, chosen)
     alone = chosen is not None and _alone(numbers, decision)
     known = good is not None and not alone
     expected, low, high = _expected(believed, chosen)
@@ -108,6 +109,7 @@ def assess(
         expected_low=low,
         expected_high=high,
         ahead=chosen is not None and _ahead(numbers, decision, chosen),
+        rival=rival if known else None,
         alternatives=_alternatives(decision, numbers, believed),
         prices={axis.key: _prices(table, decision, axis) for axis in (COST, LATENCY)},
     )
@@ -166,34 +168,53 @@ def _ahead(numbers: Numbers, decision: Decision, chosen: int) -> bool:
 
 def _good(
     believed: Beliefs, decision: Decision, limits: Constraints, chosen: int
-) -> tuple[float | None, float | None]:
-    """Return the shares of draws in which the chosen row is a good selection, and in which it is feasible."""
+) -> tuple[float | None, float | None, int | None]:
+    """Return the shares of draws in which the chosen row is a good selection, and feasible; and its rival."""
     rows = np.flatnonzero(~decision.unknown.any(axis=1))
     if np.isnan(believed.quality[chosen]).any():
-        return None, None
+        return None, None, None
     fits = _fits(believed, limits, decision.required, np.array([chosen]))[0]
-    good = fits & _near_best(believed, decision, limits, (chosen, rows))
-    return float(good.mean()), float(fits.mean())
+    near, best = _near_best(believed, decision, limits, (chosen, rows))
+    good = fits & near
+    won = best[~good & (best >= 0) & (best != chosen)]
+    rival = int(np.bincount(won).argmax()) if len(won) else None
+    return float(good.mean()), float(fits.mean()), rival
 
 
-def _near_best(believed: Beliefs, decision: Decision, limits: Constraints, among: tuple[int, Rows]) -> Mask:
-    """Return in which draws no feasible row beats the chosen one by more than does not matter [B]."""
+def _near_best(
+    believed: Beliefs, decision: Decision, limits: Constraints, among: tuple[int, Rows]
+) -> tuple[Mask, Rows]:
+    """Return in which draws no feasible row beats the chosen one by more than does not matter [B].
+
+    Also the row that is the best in each [B]; -1 = none that could beat it.
+    """
     chosen, rows = among
     if decision.rule == "quality":
         sign = 1 if decision.quality.higher_is_better else -1
         mine = sign * believed.quality[chosen]
         rows = rows[believed.peaks(sign)[rows] > mine.min() + decision.delta]  # the others never beat it
         fits = _fits(believed, limits, decision.required, rows)
-        best = np.where(fits, sign * believed.quality[rows], -np.inf).max(axis=0, initial=-np.inf)
-        return np.asarray(mine >= best - decision.delta - _SINGLE)
+        merits = np.where(fits, sign * believed.quality[rows], -np.inf)
+        best = merits.max(axis=0, initial=-np.inf)
+        return np.asarray(mine >= best - decision.delta - _SINGLE), _firsts(merits, rows)
     fits = _fits(believed, limits, decision.required, rows)
     if decision.rule == "cost":
-        cost = believed.sample.cost
-        least = np.where(fits, cost[rows, None], np.inf).min(axis=0, initial=np.inf)
-        return np.asarray(cost[chosen] <= least * (1 + CHEAPER))
+        cost = np.where(fits, believed.sample.cost[rows, None], np.inf)
+        near = believed.sample.cost[chosen] <= cost.min(axis=0, initial=np.inf) * (1 + CHEAPER)
+        return np.asarray(near), _firsts(-cost, rows)
     paid = np.where(fits, believed.numbers(LATENCY, rows), np.inf)
     band = np.maximum(decision.band[chosen], decision.band[rows][paid.argmin(axis=0)])
-    return np.asarray(believed.numbers(LATENCY, np.array([chosen]))[0] <= paid.min(axis=0) + band + ROUNDING)
+    near = believed.numbers(LATENCY, np.array([chosen]))[0] <= paid.min(axis=0) + band + ROUNDING
+    return np.asarray(near), _firsts(-paid, rows)
+
+
+def _firsts(merits: Floats, rows: Rows) -> Rows:
+    """Return the best of some rows in each draw [B]; -1 = none is there."""
+    if not len(rows):
+        return np.full(merits.shape[1], -1)
+    at = merits.argmax(axis=0)
+    there = merits[at, np.arange(merits.shape[1])] > -np.inf
+    return np.where(there, rows[at], -1)
 
 
 def _fits(believed: Beliefs, limits: Constraints, required: Sequence[Axis], rows: Rows) -> Mask:
@@ -275,12 +296,22 @@ def _gaps(numbers: Numbers, rows: Rows, chosen: int) -> tuple[Floats, Floats, Fl
 
 
 def _prices(table: pl.DataFrame, decision: Decision, axis: Axis) -> tuple[Price, ...]:
-    """Return what each step up the frontier of quality and one axis costs, of those of δ or more."""
+    """Return what each step up the frontier of quality and one axis costs, of those of δ or more.
+
+    What costs no more than can be told apart (1 % of cost, the jitter band) is no step: the better of two
+    such stacks stands for both.
+    """
     paid = np.where(decision.feasible, axis.read(table), np.nan)
     merit = decision.quality.merit(decision.quality.read(table))
-    line = frontier_2d(paid, merit)
+    line: list[int] = []
+    for row in frontier_2d(paid, merit).tolist():
+        if line:
+            alike = CHEAPER * paid[line[-1]] if axis == COST else max(decision.band[[line[-1], row]])
+            if paid[row] - paid[line[-1]] <= alike:
+                line.pop()
+        line.append(row)
     steps = []
-    for before, row in pairwise(line.tolist()):
+    for before, row in pairwise(line):
         gain, more = float(merit[row] - merit[before]), float(paid[row] - paid[before])
         if gain >= max(decision.delta - ROUNDING, ROUNDING):
             steps.append(Price(row=row, than=before, gain=gain, more=more, per_step=more / gain * STEP))

@@ -9,7 +9,7 @@ to its rivals as much (the variance that the grade brings over the variance betw
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -65,6 +65,11 @@ class Contest:
         there = self.slots >= 0
         grades[self.slots[there]] = self.grades[there]
         return grades
+
+    def unjudged(self, stacks: Sequence[str]) -> int:
+        """Count the unjudged passages that some stacks show."""
+        slots = self.slots[[self.stacks.index(name) for name in stacks if name in self.stacks]]
+        return int((self.held()[np.unique(slots[slots >= 0])] == 0).sum())
 
     def means(self, scoring: Scoring) -> Floats:
         """Return the mean of each stack as judged [S]; NaN where the measure applies to no query."""

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any
 
 import polars as pl
 
 from core import __version__
 from core.analysis.status import status_rows
 from core.analysis.workspace.choices import choices
-from core.analysis.workspace.clusters import one_known
 from core.analysis.workspace.comparable import environment
-from core.analysis.workspace.latencies import latencies
 from core.analysis.workspace.noise import Noise, noisy_rows
 from core.analysis.workspace.scope import Quality, Scope
 from core.analysis.workspace.stacks import runs_in
@@ -30,10 +26,11 @@ from core.records import Origin
 from core.report.summary import summary, terms
 from core.report.words import question
 from core.store import Snapshot
-from core.views import text
 from core.views.confidence.hold import shares
 from core.views.decision import words as decision_words
-from core.views.decision.facts import Finding, if_judged, nearest_rival, record, soundness
+from core.views.decision.advice import advice
+from core.views.decision.facts import if_judged, nearest_rival, record, soundness
+from core.views.decision.late import slow
 from core.views.decision.ship import handed
 from core.views.headroom import limiting
 from core.views.link import elsewhere
@@ -139,7 +136,7 @@ def record_data(
     chosen = None if row is None else verdict.table.row(row, named=True)
     rival = nearest_rival(verdict.table, verdict.decision, verdict.paired)
     late = None if chosen is None else slow(view, str(chosen["run_id"]))
-    said = decision_words.answer(view, one_known=one_known(view.snapshot, view.scope.golden_set_id))
+    said = decision_words.answer(view)
     made: dict[str, object] = {
         "made_at": made_at.isoformat(timespec="seconds"),
         "made_by": {"name": "CLQ Explorer", "version": __version__},
@@ -162,11 +159,9 @@ def record_data(
         if chosen is None
         else [
             {"good": sign.good, "finding": sign.sentence}
-            for sign in (
-                *soundness(chosen, rival, view.quality, verdict.paired),
-                *late_searches(late, view.constraints.sla_ms),
-            )
+            for sign in soundness(chosen, rival, view.quality, verdict.paired)
         ],
+        "advice": advice(view) or None,
         "pgs_if_judged": if_judged(view),
         "slow": late,
         "environment": environment(verdict.table),
@@ -186,29 +181,6 @@ def record_data(
     explained = [{"term": term, "means": means} for term, means in terms(made, view).items()]
     first = {"summary": summary(made, view), "terms": explained}
     return {"format": FORMAT, "version": VERSION, **first, **made}
-
-
-def slow(view: View, run_id: str) -> dict[str, object] | None:
-    """Return the p95 of a run in milliseconds beside its p50: value, low, high, n and why it is unknown.
-
-    None where the latency asked for is another than p50.
-    """
-    if view.latency.percentile != "p50":
-        return None
-    runs = runs_in(view.snapshot, view.scope).filter(pl.col("run_id") == run_id)
-    row = latencies(view.snapshot, runs, replace(view.latency, percentile="p95")).row(0, named=True)
-    return {key.removeprefix("latency_"): row[key] for key in row if key not in ("run_id", "latency_basis")}
-
-
-def late_searches(late: Mapping[str, Any] | None, sla_ms: float | None) -> Iterator[Finding]:
-    """Yield that an SLA on the p50 says nothing of the slowest searches, where these may break it."""
-    if late is None or sla_ms is None or late["ms"] is None:
-        return
-    ends = [late[end] for end in ("low", "high") if late[end] is not None]
-    if max(late["ms"], *ends, 0.0) > sla_ms:
-        spread = f" [{', '.join(text.ms(end) for end in ends)}]" if ends else ""
-        said = f"One search in 20 takes {text.ms(late['ms'])}{spread} or more; the SLA is on p50."
-        yield Finding(False, said)
 
 
 def definition(quality: Quality) -> str:
@@ -252,7 +224,7 @@ def _stack(row: dict[str, object]) -> dict[str, object]:
         "stack_id": row["stack_id"],
         "spec": spec,
         "origin": row["origin"],
-        "pool": row["pool"],
+        "pool": row["proc_pool"] or row["pool"],
         "environment": environment,
         "created_at": created.isoformat() if isinstance(created, datetime) else None,
     }

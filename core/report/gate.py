@@ -24,6 +24,7 @@ from core.analysis.workspace.noise import OFF
 from core.analysis.workspace.query_sets import LeastJudged
 from core.analysis.workspace.question import Question
 from core.analysis.workspace.scope import AUTO, Answering, LatencyScope, Per, Percentile
+from core.analysis.workspace.sure import good_enough
 from core.analysis.workspace.view import View
 from core.axes import stack_key
 from core.decide.axes import BESIDE, LIMITS, Axis
@@ -42,7 +43,7 @@ from core.report.data import FORMAT, VERSION, Verdict, record_data
 from core.stats.latency import Generation
 from core.store import Snapshot
 from core.views import text
-from core.views.decision.words import good_enough, numbers
+from core.views.decision.words import numbers
 
 SHARE = 0.8  # Probability from which another stack would be chosen that a decision no longer holds
 SCHEMA = {"check": pl.String, "was": pl.String, "now": pl.String, "reason": pl.String}

@@ -10,13 +10,16 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from core.analysis.stack_cost import IDLE
+from core.analysis.workspace.comparable import clock
 from core.analysis.workspace.scope import MEAN, Quality
+from core.analysis.workspace.sure import good_enough
 from core.decide.axes import LIMITS
-from core.report.tables import WORDS, Data, costs, counted, said_in, written_as
+from core.report.tables import WORDS, Data, costs, counted, said_in, waits, written_as
 from core.views import text
-from core.views.decision.near import OVERTURNED, way_in
-from core.views.decision.words import good_enough
-from core.views.golden.value import NEAR
+from core.views.decision.advice import JUDGE, NOTHING
+from core.views.decision.facts import SURE
+from core.views.decision.near import way_in
 
 if TYPE_CHECKING:
     from core.analysis.workspace.view import View
@@ -98,18 +101,24 @@ def _price(data: Data) -> str:
     """Say how fast it is and what it costs."""
     row, asked, on = data["chosen"], data["asked"], data["question"]["on"]
     one, many = _TIMED[data["question"]["latency"]]
+    timed = clock(data["stack"]["environment"].get("reported"))
+    of = f" of {timed}" if timed else ""
     time, limit = text.ms(row["latency_ms"]), _limit(asked["sla_ms"], text.ms)
-    kinds = {"p50": f"A typical {one} takes {time}", MEAN: f"One {one} takes {time} on average (mean)"}
-    fast = kinds.get(on) or f"{on[1:]} of 100 {many} take at most {time}"
+    kinds = {
+        "p50": f"A typical {one} takes {time}{of}{limit}",
+        MEAN: f"One {one} takes {time}{of} on average (mean){limit}",
+    }
+    fast = kinds.get(on) or f"{on[1:]} of 100 {many} take at most {time}{of}{limit}"
     slow = row["latency_ms"] is None
     if row["cost"] is None and row["cost_least"] is None:
         unpriced = _limit(asked["budget_usd_per_1k"], said_in(data).usd)
         return (
             "How fast it is and what it costs is unknown."
             if slow
-            else f"{fast}{limit}; its cost is unknown{unpriced}."
+            else f"{fast}; its cost is unknown{unpriced}."
         )
-    return f"{'How fast it is, is unknown' if slow else fast}{limit}; {_cost(data)}."
+    cost = _cost(data)
+    return f"{f'How fast it is, is unknown{limit}' if slow else fast}. {cost[:1].upper()}{cost[1:]}."
 
 
 def _cost(data: Data) -> str:
@@ -118,7 +127,8 @@ def _cost(data: Data) -> str:
     amount = costs(data["chosen"], said).replace("≥", "at least")
     limit = _limit(data["asked"]["budget_usd_per_1k"], said.bare)
     size, counts = "a million" if said.million else said.many, what.replace("queries", "searches")
-    return f"{size} {counts} cost {amount}{limit}"
+    waiting = f", {IDLE}" if waits(data) else ""
+    return f"{size} {counts} cost {amount}{limit}{waiting}"
 
 
 def _limit(value: float | None, written: Callable[[float], str]) -> str:
@@ -128,13 +138,11 @@ def _limit(value: float | None, written: Callable[[float], str]) -> str:
 def _sure(data: Data) -> str:
     """Say how sure the choice is, and what would change it first."""
     first, chance = next(_changes(data), None), data["chosen"]["pgs"]
-    sure = "How sure this is, is unknown"
-    if chance is not None:
-        sure = f"It is a good choice with {_chance(chance)} probability"
-        judged = data["pgs_if_judged"]
-        if first is not None and first.what == _MORE and judged is not None and judged < chance - NEAR:
-            good = f"Good with {_chance(chance)} probability"
-            return f"{good}; judging more passages could make it {_chance(judged)}."
+    if chance is None:
+        return f"How sure this is, is unknown; {first.what if first else 'nothing close by'} could change it."
+    sure = f"It is a good choice with {_chance(chance)} probability"
+    if data["advice"] not in (None, NOTHING):
+        return f"{sure}. {data['advice']}"
     return f"{sure}; {first.what if first else 'nothing close by'} could change it."
 
 
@@ -180,16 +188,15 @@ def _more_known(data: Data) -> Iterator[_Change]:
     if better:
         some = text.count(better, "stack looks", "stacks look")
         yield _Change("measuring more", f"Measuring more: {some} better, but time or cost is unknown.")
-    chance, judged = data["chosen"] and data["chosen"]["pgs"], data["pgs_if_judged"]
-    if _judging(data) and chance is not None and judged is not None and judged < chance - NEAR:
-        like = f"Judging more passages: were they like judged ones, the chance is {_chance(judged)}."
-        yield _Change(_MORE, like)
-    elif _judging(data):
-        yield _Change(_MORE, "Judging more passages: others lead if all their unjudged results are good.")
+    if _judging(data):
+        chance = _chance(data["pgs_if_judged"])
+        like = f"With unjudged passages graded like the judged, it is good with {chance}."
+        yield _Change(_MORE, f"Judging more passages. {like}")
 
 
 def _judging(data: Data) -> bool:
-    return any(words.startswith(OVERTURNED) for words in data["warnings"])
+    """Tell whether what is unjudged could take the confidence away."""
+    return str(data["advice"] or "").startswith(JUDGE) and data["pgs_if_judged"] is not None
 
 
 def _numbers(data: Data) -> Iterator[_Change]:
@@ -200,9 +207,16 @@ def _numbers(data: Data) -> Iterator[_Change]:
         now, then = written(turn["now"]), written(turn["then"])
         if now != then:
             ships = "it ships" if turn["winner"] == turn["stack"] else f"{turn['winner']} ships"
+            ships += _within(data, turn["winner"])
             other = f"A {word} of {then} instead of {now} for {turn['stack']}: then {ships}."
             yield _Change(f"a {word} of {then} instead of {now}", other)
             return
+
+
+def _within(data: Data, name: str) -> str:
+    """Say how often a stack meets the limits, where that is in doubt."""
+    share = next((row.get("p_feasible") for row in data["stacks"] if row["stack"] == name), None)
+    return f", which meets the limits in {_percent(share)}" if share is not None and share < SURE else ""
 
 
 def _tighter(data: Data) -> Iterator[_Change]:

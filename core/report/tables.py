@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from core.analysis.stack_cost import price_basis
 from core.decide.axes import LIMITS, axes
 from core.decide.selection import SHOWN
 from core.number_format import PER_1K, CostUnit
+from core.records import Basis
 from core.views import text
-from core.views.decision.words import COSTED, PRICED
+from core.views.decision.words import COSTED
 
 FINALISTS = 30
 STACKS = 300  # Rows of the record's tables at most; the JSON has all
@@ -20,8 +22,6 @@ _SHARES = {
     "p_frontier": "on the frontier",
     "p_sla": "meets the SLA",
     "p_feasible": "within the limits",
-    "p_best": "best",
-    "p_again": "best again",
 }
 WORDS = {axis.key: axis.word for axis in axes()}
 
@@ -316,9 +316,21 @@ def _prices(entries: Sequence[Data]) -> Table | None:
 
 
 def basis(row: Data, name: str) -> str:
-    """Say how a number of a stack was obtained; empty where it is unknown."""
+    """Say how a number was obtained; empty where it is unknown, and of measured usage that is priced."""
     how = (row[f"{name.removesuffix('_ms')}_basis"] or "") if row[name] is not None else ""
-    return PRICED.get(how, how) if name == "cost" else how
+    return "" if name == "cost" and how == Basis.MEASURED.value else how
+
+
+def waits(data: Data) -> bool:
+    """Tell whether the chosen stack is billed for a machine by the time in which it works."""
+    return any(entry["of_chosen"] and entry["unit"].endswith("_hour") for entry in data["price_entries"])
+
+
+def priced(data: Data) -> str:
+    """Say how the cost of the chosen stack was obtained: by its price where its usage was measured."""
+    if data["chosen"]["cost_basis"] != Basis.MEASURED.value:
+        return basis(data["chosen"], "cost")
+    return price_basis(entry["confirmed"] for entry in data["price_entries"])
 
 
 def status(row: Data) -> str:

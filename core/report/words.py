@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from core.analysis.stack_cost import IDLE
 from core.analysis.workspace.answers import as_name
 from core.analysis.workspace.comparable import clock
 from core.analysis.workspace.noise import OFF
@@ -19,7 +20,18 @@ from core.decide.axes import BESIDE
 from core.records import BASES
 from core.report.page import laid_out
 from core.report.summary import changes
-from core.report.tables import FINALISTS, Data, basis, costs, counted, finalists, record_tables, said_in
+from core.report.tables import (
+    FINALISTS,
+    Data,
+    basis,
+    costs,
+    counted,
+    finalists,
+    priced,
+    record_tables,
+    said_in,
+    waits,
+)
 from core.views import text
 from core.views.decision.near import HEADING, PROMISING, lacking_table, near_table
 
@@ -109,8 +121,8 @@ def _tiles(data: Data) -> list[tuple[str, str, str, str]]:
         (
             f"Cost per {said.many} {counted(data)}",
             costs(row, said),
-            _joined(row["cost_note"]),
-            basis(row, "cost"),
+            _joined(row["cost_note"], IDLE if waits(data) else None),
+            priced(data),
         ),
         ("Confidence (PGS)", _share(row["pgs"]), _repeats(data), ""),
     ]
@@ -122,7 +134,7 @@ def _slow(data: Data) -> Iterator[tuple[str, str, str, str]]:
     if slow is not None:
         ends = None if slow["low"] is None else f"{text.ms(slow['low'])} to {text.ms(slow['high'])}"
         rest = text.sample(slow["n"]) if ends else slow["note"]
-        yield "One in 20 takes longer (p95)", text.ms(slow["ms"]), _joined(ends, rest), ""
+        yield "Latency p95 (one in 20 takes longer)", text.ms(slow["ms"]), _joined(ends, rest), ""
 
 
 def _ground(data: Data) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -26,6 +27,7 @@ from core.views.columns import columns as looked_up
 from core.views.text import plain, to_csv, to_parquet, upright
 from core.views.theme import chart_config
 
+UNJUDGED_ON = "confidence"  # The page that says what is unjudged
 _PERCENT, _USD, _CHANGE = "%.1f %%", "%.3g", "%+.3g"
 _DOLLARS = (_USD, _CHANGE)
 _DECIMALS = re.compile(r"%\+?,?\.\df")
@@ -75,14 +77,20 @@ def _grouped(view: View | None) -> dict[str, str]:
 
 
 def _differing(view: View) -> None:
-    """Draw what the runs of the workspace differ in, as a chip on the pages that compare them."""
-    if not (view.compared.sentences or view.compared.offers) or not current_page().compares:
+    """Draw what the runs of the workspace differ in, as a chip on the pages that compare them.
+
+    What is unjudged of the stacks within the limits stands on Confidence alone.
+    """
+    left, compared = view.table.filter(pl.Series(view.decision.feasible)), view.compared
+    if compared.unjudged(left) and current_page().name != UNJUDGED_ON:
+        compared = replace(compared, offers=())
+    if not (compared.sentences or compared.offers) or not current_page().compares:
         return
-    apart, many = view.compared.apart, view.compared.unjudged(view.table) > MANY_HOLES
-    whose = unjudged_words(view.table, f"Top-{view.quality.k}", among=view.table.height) if many else ""
-    said = filter(None, (whose, *view.compared.sentences, *view.compared.offers))
+    apart, many = compared.apart, compared.unjudged(left) > MANY_HOLES
+    whose = unjudged_words(left, f"Top-{view.quality.k}", among=left.height) if many else ""
+    said = filter(None, (whose, *compared.sentences, *compared.offers))
     sentences = [plain(sentence) for sentence in said]
-    label = view.compared.chip(view.table)
+    label = compared.chip(left)
     icon = "warning" if many else "balance"
     with st.popover(label, icon=f":material/{icon}:", type="tertiary", width="content"):
         st.markdown("\n".join(f"- {sentence}" for sentence in sentences))

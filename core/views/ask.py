@@ -30,8 +30,8 @@ BESIDE, RUNNER_UP = "Beside the chosen stack", "the runner-up"
 """How several stacks are asked for where the first of the usual ones is always among them."""
 
 
-def as_offered(name: T, offered: Container[object]) -> T:
-    """Return a choice as a list has it: releases until 0.2 said a K that nothing reads in the name of a stack."""
+def as_offered(name: Any, offered: Container[object]) -> Any:  # noqa: ANN401 - whatever a list offers
+    """Return a choice as a list has it; until 0.2 stacks were named with a K that nothing reads."""
     if name in offered or not isinstance(name, str):
         return name
     without = re.sub(SAID_K, "", name)

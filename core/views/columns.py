@@ -228,6 +228,7 @@ _EVERY = (
     _text("out_by", "excluded because"),
     _text("let_in_by", "is let in by"),
     _text("why", "noted"),
+    _text("sure", "question"),
     _text("latency_note", "latency note"),
     _score("robust", "robust", "The same under the worst of the query as it is and as it was perturbed."),
     _score("harm", "harm", "Harm at the cutoff, or Harm + Hole where over 5 % of a Top-K is unjudged."),

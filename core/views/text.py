@@ -82,8 +82,8 @@ def more_questions(low: float | None, likely: float | None, high: float | None) 
     if likely is None or low is None:
         return "No number of questions shows a difference of 0."
     if high is None:
-        return f"About {likely:,.0f} questions would show it, at least {low:,.0f}; it may be none."
-    return f"Plan for {high:,.0f} questions to show it with 80 % power; {low:,.0f} may do."
+        return f"About {likely:,.0f} questions would show it, at least {low:,.0f}; no number may."
+    return f"{low:,.0f} to {high:,.0f} questions would show it (80 % power)."
 
 
 def escape(text: str) -> str:

@@ -114,6 +114,8 @@ def test_stacks_that_are_not_judged_alike(open_page: OpenPage, uneven: Path):
     app = open_page(uneven, "decision", m="P", k="2")
     assert_sound(app, "Decision")
     assert "n = 20" in answer(app)
+    assert "not judged alike" not in everything(app), "what is unjudged stands on Confidence alone"
+    app = open_page(uneven, "confidence", m="P", k="2")
     assert "The stacks are not judged alike: of their Top-2 0.0 % to 17.5 % is unjudged" in everything(app)
     assert "keeps the n = 11 that all judge" in everything(app)
     app = open_page(uneven, "decision", m="P", k="2", jq="all")

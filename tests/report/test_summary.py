@@ -18,6 +18,7 @@ from core.report.data import Verdict, record_data, verdict
 from core.report.files import record_file
 from core.report.summary import CHANGES, MEASURED, changes, measured, summary, terms
 from core.report.tables import LETTERS
+from core.views.decision.advice import NOTHING
 from tests.report.test_record import NOW, case_of, spaced
 from tests.views.made import AT_10, DEMO, PAPER
 
@@ -53,7 +54,8 @@ def test_three_short_sentences_come_first_in_every_file(made):
     assert len(said) == 3
     for sentence in (*said, *changes(data)):
         assert sentence.endswith(".")
-        assert len(words_of(sentence, names)) <= LONGEST, sentence
+        each = re.split(r"(?<=[a-z%)]\.) (?=[A-Z])", sentence)
+        assert max(len(words_of(part, names)) for part in each) <= LONGEST, sentence
     html, md, written = (
         record_file(ending, case, found, address="", made_at=NOW) for ending in (".html", ".md", ".json")
     )
@@ -163,8 +165,11 @@ def fake(**more: Any) -> dict[str, Any]:
         **dict.fromkeys(("near_misses", "promising", "would_turn", "warnings"), ()),
         "taken": None,
         "pgs_if_judged": None,
+        "advice": None,
+        "slow": None,
+        "price_entries": (),
         "delta": 0.01,
-        "stack": {"spec": {}},
+        "stack": {"spec": {}, "environment": {}},
         **more,
     }
 
@@ -177,18 +182,18 @@ ASKED = SimpleNamespace(quality=AT_10, decision=SimpleNamespace(rule="quality", 
     [
         ({}, "How fast it is and what it costs is unknown."),
         ({"latency_ms": 12.0}, "A typical search takes 12.0 ms; its cost is unknown."),
-        ({"cost": 1.25}, "How fast it is, is unknown; 1,000 searches cost $1.25."),
+        ({"cost": 1.25}, "How fast it is, is unknown. 1,000 searches cost $1.25."),
         (
             {
                 "latency_ms": 9.06,
                 "cost": 0.00015,
                 "asked": {"sla_ms": 20.0, "budget_usd_per_1k": 0.0002, "cost_shown_per": 1_000_000},
             },
-            "A typical search takes 9.06 ms (limit 20.0 ms); a million searches cost $0.15 (limit $0.20).",
+            "A typical search takes 9.06 ms (limit 20.0 ms). A million searches cost $0.15 (limit $0.20).",
         ),
         (
             {"latency_ms": 9.0, "cost_least": 1.25, "cost_missing": "embedding not priced"},
-            "A typical search takes 9.00 ms; 1,000 searches cost at least $1.25, embedding not priced.",
+            "A typical search takes 9.00 ms. 1,000 searches cost at least $1.25, embedding not priced.",
         ),
         (
             {
@@ -197,7 +202,7 @@ ASKED = SimpleNamespace(quality=AT_10, decision=SimpleNamespace(rule="quality", 
                 "cost_per": "correct answer",
                 "question": {"on": "p95", "latency": "end-to-end"},
             },
-            "95 of 100 answers take at most 9.00 ms; 1,000 correct answers cost $2.00.",
+            "95 of 100 answers take at most 9.00 ms. 1,000 correct answers cost $2.00.",
         ),
     ],
 )
@@ -205,12 +210,20 @@ def test_time_and_cost_are_said_as_far_as_they_are_known(more: dict[str, Any], s
     assert summary(fake(**more), ASKED)[1] == said
 
 
+def test_processor_time_and_a_machine_that_waits_are_said_with_the_numbers():
+    data = fake(latency_ms=9.06, cost=1.25, price_entries=({"of_chosen": True, "unit": "cpu_hour"},))
+    data["stack"]["environment"] = {"reported": "processor time of one core, of one thread"}
+    fast, dear = summary(data, ASKED)[1].split(" time. ")
+    assert fast == "A typical search takes 9.06 ms of processor"
+    assert dear == "1,000 searches cost $1.25, idle time not counted."
+
+
 MISS = {
     "limit": "sla", "set_to": 510.0, "near": True, "then": "b", "gain": 0.2,
     "value": 506.0, "over": 6.0, "cost_per": None,
 }  # fmt: skip
 TURN = {"stack": "b", "of": "quality", "now": 0.5, "then": 0.6, "by": 0.1, "winner": "b", "reason": None}
-JUDGE = ("Judging more passages could overturn the choice: 2 other feasible stacks could overtake it.",)
+JUDGE = "Judge 12 passages first; graded like the rest, b would lead."
 
 
 @pytest.mark.parametrize(
@@ -220,16 +233,18 @@ JUDGE = ("Judging more passages could overturn the choice: 2 other feasible stac
         ({"pgs": 0.948}, "It is a good choice with 95 % probability; nothing close by could change it."),
         ({"pgs": 1.0}, "It is a good choice with over 99 % probability; nothing close by could change it."),
         ({"pgs": 0.0}, "It is a good choice with under 1 % probability; nothing close by could change it."),
-        ({"near_misses": [MISS], "warnings": JUDGE}, "a time limit of 510 ms could change it."),
         (
-            {"near_misses": [{**MISS, "near": False}], "warnings": JUDGE},
-            "judging more passages could change it.",
+            {"near_misses": [MISS], "pgs": 0.95, "advice": NOTHING},
+            "a time limit of 510 ms could change it.",
         ),
         (
-            {"warnings": JUDGE, "pgs": 0.95, "pgs_if_judged": 0.51},
-            "Good with 95 % probability; judging more passages could make it 51 %.",
+            {"near_misses": [MISS], "pgs": 0.95, "pgs_if_judged": 0.51, "advice": JUDGE},
+            f"It is a good choice with 95 % probability. {JUDGE}",
         ),
-        ({"warnings": JUDGE, "pgs": 0.95, "pgs_if_judged": 0.93}, "judging more passages could change it."),
+        (
+            {"pgs": 0.6, "advice": "Ask more questions first: b may be better."},
+            "with 60 % probability. Ask more questions first: b may be better.",
+        ),
         ({"promising": [{"gain": 0.1}]}, "measuring more could change it."),
         (
             {"promising": [{"gain": -0.1}], "would_turn": [TURN]},
@@ -248,14 +263,16 @@ def test_how_sure_it_is_and_what_would_change_it(more: dict[str, Any], said: str
 def test_what_would_change_it_names_what_then_ships():
     said = {"cost_shown_per": 1_000_000}
     both = [MISS, {**MISS, **said, "limit": "budget", "set_to": 0.0005, "near": False, "then": "c"}]
-    data = fake(near_misses=both, warnings=JUDGE, would_turn=[TURN], latency_ms=9.0, cost=1.25)
+    data = fake(near_misses=both, advice=JUDGE, pgs_if_judged=0.51, would_turn=[TURN], latency_ms=9.0)
     assert changes(data) == [
         "A time limit of 510 ms: then b ships.",
-        "Judging more passages: others lead if all their unjudged results are good.",
+        "Judging more passages. With unjudged passages graded like the judged, it is good with 51 %.",
         "A budget of $0.5 / 1M: then c ships.",
         "A quality of 0.600 instead of 0.500 for b: then it ships.",
     ]
     assert len(changes(data)) == CHANGES
+    doubtful = fake(would_turn=[TURN], stacks=[{"stack": "b", "p_feasible": 0.78}])
+    assert changes(doubtful)[0].endswith("for b: then it ships, which meets the limits in 78 %.")
 
 
 @pytest.mark.parametrize(
@@ -275,7 +292,7 @@ def test_what_would_change_it_names_what_then_ships():
 )  # fmt: skip
 def test_the_parts_of_a_name_are_explained(spec: dict[str, Any], name: str, explained: list[str]):
     data = fake(stack=name)
-    data["stack"] = {"spec": spec}
+    data["stack"] = {"spec": spec, "environment": {}}
     data["chosen"]["stack"] = name
     assert list(terms(data, ASKED))[1 : 1 + len(explained)] == explained
     assert list(terms(data, ASKED))[1 + len(explained)] == "RA-nWG@10"

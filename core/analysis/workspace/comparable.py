@@ -78,18 +78,14 @@ def _holey(table: pl.DataFrame) -> NDArray[np.intp]:
     return rows[np.argsort(-hole[rows], kind="stable")]
 
 
-def unjudged_words(
-    table: pl.DataFrame, top: str, *, among: int, left: NDArray[np.bool_] | None = None
-) -> str:
+def unjudged_words(table: pl.DataFrame, top: str, *, among: int) -> str:
     """Name the stacks of a table of whose Top-K more than a tenth is unjudged; empty without any.
 
     Args:
         top: What is looked at, as ``Top-10``.
         among: Of how many stacks these are.
-        left: Which rows are looked at; None = all.
     """
     rows = _holey(table)
-    rows = rows if left is None else rows[left[rows]]
     named = rows[:NAMED].tolist()
     shares = [f"{percent(table['hole'][row])} of {table['name'][row]}" for row in named]
     if not shares:

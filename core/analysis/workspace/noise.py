@@ -29,8 +29,9 @@ MOST_STACKS = 200
 RESAMPLES = 500  # Resamples with grades drawn in; fewer than without, since each scores every stack again
 OFF = "off"
 _FAIR = {"at random", "stratified"}  # by the judge's grade, which the rows of the confusion are of
-WEIGHED = " They are not known to be drawn at random, and weighed by grade and rank."
+WEIGHED = ", weighed by grade and rank: nothing says they were drawn at random"
 PAIR = ("query_id", "passage_id")
+_ENDS = ("quality", "quality_low", "quality_high")
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,6 +233,12 @@ def with_noise(table: pl.DataFrame, sample: JointSample | None, drawn: Noise | N
 def noisy_rows(table: pl.DataFrame, drawn: Noise | None) -> pl.DataFrame:
     """Return quality with its 95 % interval on the reference's grades, row by row of a table.
 
+    What queries alone make uncertain stays so: the interval is never narrower than that without judge noise
+    (metrics.md §7), which the drawn grades, smoother than real ones, would make it.
+
+    Args:
+        table: run_id, with quality, quality_low and quality_high.
+
     Returns:
         run_id, noisy, noisy_low, noisy_high; null where nothing was drawn.
     """
@@ -245,7 +252,14 @@ def noisy_rows(table: pl.DataFrame, drawn: Noise | None) -> pl.DataFrame:
         rows = pl.DataFrame(
             {"run_id": ids, "noisy": np.nanmean(means, axis=1), "noisy_low": low, "noisy_high": high}
         )
-    return table.select("run_id").join(rows, on="run_id", how="left", maintain_order="left")
+    held = table.select("run_id", *_ENDS).join(rows, on="run_id", how="left", maintain_order="left")
+    quality, low, high = map(pl.col, _ENDS)
+    return held.select(
+        "run_id",
+        "noisy",
+        noisy_low=pl.min_horizontal("noisy_low", pl.col("noisy") - (quality - low)),
+        noisy_high=pl.max_horizontal("noisy_high", pl.col("noisy") + (high - quality)),
+    )
 
 
 def as_written(row: Mapping[str, Any]) -> str:
@@ -257,9 +271,8 @@ def noise_words(table: pl.DataFrame, decision: Decision, noisy: Noise, quality: 
     """Say what another judge's grades make of the choice."""
     chosen = table["run_id"][decision.chosen or 0]
     held = noisy_rows(table, noisy).filter(run_id=chosen).row(0, named=True)
+    both = count(noisy.passages, "passage")
     return (
-        f"The grades that {noisy.golden_set_id} would give are drawn for all passages, from "
-        f"{noisy.passages:,} that both graded: "
-        f"{quality.name} of the choice is {as_written(held)} on them, "
-        f"not {score(table['quality'][decision.chosen or 0])}.{'' if noisy.fair else WEIGHED}"
+        f"With grades as by {noisy.golden_set_id}, {quality.name} is {as_written(held)}. "
+        f"Drawn from {both} that both graded{'' if noisy.fair else WEIGHED}."
     )

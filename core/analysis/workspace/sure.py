@@ -10,7 +10,9 @@ from core.analysis.workspace.samples import joint_sample
 from core.analysis.workspace.view import View
 from core.decide.beliefs import Beliefs, beliefs
 from core.decide.joint import JointSample
+from core.decide.rules import Decision
 from core.decide.selection import Assessment, assess
+from core.number_format import ms
 from core.stats.intervals import RESAMPLES
 
 
@@ -57,3 +59,12 @@ def joint(view: View) -> JointSample | None:
     if known is None or held is None:
         return known
     return replace(known, noisy=held.leading(), again=held.again())
+
+
+def good_enough(decision: Decision) -> str:
+    """Say what a good selection is: ``within 0.01 of the best``."""
+    if decision.rule == "cost":
+        return "within 1 % of the cheapest"
+    if decision.rule == "latency":
+        return f"within {ms(decision.jitter_ms)} of the fastest"
+    return f"within {decision.delta:.3g} of the best"

@@ -23,7 +23,7 @@ from core.views.columns import COLUMNS, Columns
 from core.views.confidence import data
 
 DRAWS = 2000  # Sets of queries that a kind is held against
-STAYS, OPEN, OTHER = "the best there", "no significant difference", "another is better"
+STAYS, OPEN, OTHER = "no gain by another", "no significant gain", "another is better"
 FOLDS = 5
 _EQUAL = 1e-12
 ROWS = pl.Schema(
@@ -53,11 +53,7 @@ _HOW = (
 TABLE: Columns = (
     COLUMNS["tag"].but("questions with", width=220),
     COLUMNS["n"].but(about="Queries with the tag that have a score."),
-    COLUMNS["stack"].but("best there", "Highest quality within the limits on these queries."),
-    COLUMNS["is"].but("today's choice", "Against the best there, by the adjusted p.", width=170),
-    COLUMNS["quality"].but("its quality", "On these queries, on which it was picked: that flatters it."),
-    *("quality_low", "quality_high"),
-    COLUMNS["quality"].but("today's", "Quality of today's choice on these queries.", name="today"),
+    COLUMNS["is"].but("another stack", "By the gain on held-out queries and its adjusted p.", width=170),
     COLUMNS["difference"].but(
         "gain, held out",
         "Over today's choice, on the fifth of the queries that picked no stack, each in turn; another fifth "
@@ -67,6 +63,10 @@ TABLE: Columns = (
         COLUMNS[end].but(form="signed", about="95 % interval of the gain, query by query.")
         for end in ("low", "high")
     ),
+    COLUMNS["stack"].but("highest there", "On these very queries, on which it was picked: that flatters it."),
+    COLUMNS["quality"].but("its quality", "On these queries, on which it was picked: that flatters it."),
+    *("quality_low", "quality_high"),
+    COLUMNS["quality"].but("today's", "Quality of today's choice on these queries.", name="today"),
     COLUMNS["p_holm"].but(about="Against random sets of as many queries, Holm-adjusted over the kinds."),
 )
 
@@ -119,7 +119,7 @@ def kinds(view: View, constraints: Constraints) -> pl.DataFrame:
             gain, ends = gained(values, today, sign, alike)
             rows.append({
                 "tag": kind, "n": values.shape[1], "stack": names[offered[best]],
-                "is": STAYS if best == today else OPEN,
+                "is": STAYS if best == today or not gain > 0 else OPEN,
                 "p_holm": chance(gaps, mask, known.clusters),
                 "quality": float(np.nanmean(values[best])), "quality_low": low[0], "quality_high": high[0],
                 "today": float(values[today].mean()), "difference": gain, "low": ends[0], "high": ends[1],
@@ -243,13 +243,8 @@ def answer(rows: pl.DataFrame, measure: str) -> str:
     """Say which kinds would want another stack by a measure."""
     apart, among = rows.filter(pl.col("is") == OTHER), text.count(rows.height, "kind")
     if apart.is_empty():
-        sizes = rows["n"].to_list()
-        here = f"{measure}, n = {min(sizes)} to {max(sizes)}"
-        return f"No: for none of {among} of question another stack is surely better than today's ({here})."
+        return f"No: none of {among} of question surely gains {measure} by another stack."
     first = apart.sort(pl.col("difference").abs(), descending=True).row(0, named=True)
     gain = f"{text.signed(first['difference'])} [{text.signed(first['low'])}, {text.signed(first['high'])}]"
     most = "" if apart.height == 1 else "most "
-    return (
-        f"For {apart.height} of {among}, {most}with {first['tag']}: there {first['stack']} is better in "
-        f"{measure} by {gain}, {text.sample(first['n'])}."
-    )
+    return f"{apart.height} of {among} gain {measure}, {most}{first['tag']}: {gain} by {first['stack']}."

@@ -11,7 +11,6 @@ import polars as pl
 from core.analysis.identical import identical, kept, merged
 from core.analysis.status import CHANCES as SHARES
 from core.analysis.status import marked, ordered
-from core.analysis.workspace.clusters import one_known
 from core.analysis.workspace.noise import Noise, noise_words, noisy_rows, refusal
 from core.analysis.workspace.sure import drawn, draws, sample
 from core.analysis.workspace.telling import seldom
@@ -37,10 +36,11 @@ from core.views.confidence import charts, data, weights, words, worth
 from core.views.confidence.hold import BEST, excluded_rows, front, share_rows, tie_rows
 from core.views.confidence.kinds import kinds_of_question
 from core.views.confidence.weights import Grid
+from core.views.decision.advice import advice
 from core.views.decision.facts import warnings, worth_judging
 from core.views.decision.sections import stack_columns
 from core.views.decision.words import listed
-from core.views.golden.value import USUAL, Next, judging_first, next_words, to_judge
+from core.views.golden.value import USUAL, Next, next_words, to_judge
 from core.views.link import RULES
 from core.views.queries.sections import queries
 
@@ -55,6 +55,7 @@ MODELLED = (
 AT_LEAST = "What the least of the evaluated stacks with its dearest part takes."
 WEIGH_BACK = "Queries taken by these shares must be weighted back to the shares of today."
 BEST_STACK = "the best as usual"
+NOT_BY_QUERIES = "More queries cannot show that: their first passages would be as unjudged."
 ASSUMED_USD = 0.01  # A judgement, while nobody names a price
 _SAME = ("quality", "quality_low", "quality_high", "n", "latency_ms", "cost")
 SAME_CHANCES = (*_SAME, "p_best", "p_again", "p_feasible", "p_frontier", "p_sla")
@@ -77,9 +78,14 @@ def would_it_hold(view: View, ask: Ask) -> Blocks:
     n = 0 if known is None else int(known.quality.shape[1])
     counted, sentence = data.chances(view, view.constraints, rule), words.held(asked)
     how = {"how it is counted": words.about_chances(n, draws(view) or 0)} if n else {}
-    yield Answer(sentence, caveats=how | caveats(asked, counted, noisy))
+    yield Answer(sentence, advice(asked), caveats=how | caveats(asked, counted, noisy))
     if cards := words.held_cards(asked, counted, (n, noisy)):
         yield Cards(cards)
+    if asked.sure.pgs is not None:
+        yield Text("How sure, by what is asked", "heading")
+        row = counted.row(decision.chosen or 0, named=True)
+        yield Table(words.how_sure(asked, row, final(asked, counted)), "how_sure", HOW_SURE)
+        yield Text("Every stack", "heading")
     rows = share_rows(view.table, decision, counted)
     rows = rows.join(noisy_rows(rows, noisy), on="run_id", maintain_order="left")
     ours = pl.col("status").is_in(["chosen", "runner-up"])
@@ -90,7 +96,7 @@ def would_it_hold(view: View, ask: Ask) -> Blocks:
         grouped,
         "chances",
         (*CHANCES, *(() if noisy is None else ["noisy"])),
-        ("p_sla", *INTERVAL, *(() if noisy is None else ("noisy_low", "noisy_high"))),
+        ("p_again", "p_sla", *INTERVAL, *(() if noisy is None else ("noisy_low", "noisy_high"))),
         whole=rows,
     )
     tied = tie_rows(asked, decision)
@@ -100,6 +106,15 @@ def would_it_hold(view: View, ask: Ask) -> Blocks:
         best = (pl.col("row") == decision.chosen) | (pl.col("reading") == BEST)
         groups = merged(tied, best, identical(tied, SAME_GAP))
         yield Table(groups, "ties", TIES, (*INTERVAL, "gap_ms"), whole=tied)
+
+
+def final(view: View, counted: pl.DataFrame) -> float | None:
+    """Return how often the choice is still the choice after unlimited queries; None where nobody knows."""
+    rows = worth.leading(view.table, view.decision, counted)
+    if sample(view) is None or not rows:
+        return None
+    plan = data.look_ahead(view, view.constraints, view.rule, tuple(rows), worth.USUAL)
+    return 1 - plan.judged.left_now
 
 
 def every_stack(view: View, decision: Decision, sure_table: pl.DataFrame) -> Table:
@@ -116,11 +131,9 @@ def every_stack(view: View, decision: Decision, sure_table: pl.DataFrame) -> Tab
 def caveats(asked: View, counted: pl.DataFrame, noisy: Noise | None) -> dict[str, str]:
     """List what weakens the chances, by the words of a chip."""
     rows = asked.table.join(counted, on="run_id", how="left", maintain_order="left")
-    alone = one_known(asked.snapshot, asked.scope.golden_set_id)
-    judging = {} if alone else worth_judging(asked.table, asked.decision, asked)
-    rest = [said for said in warnings(rows, asked.decision, asked) if said not in judging.values()]
+    judging = worth_judging(asked).values()
+    rest = [said for said in warnings(rows, asked.decision, asked) if said not in judging]
     return {
-        **{label: said for label, said in judging.items() if said},
         "judge noise": judge_noise(asked, noisy),
         "noisy queries": data.under_noise(asked, asked.constraints, asked.rule),
         "what else to know": " ".join(rest),
@@ -222,8 +235,8 @@ def worth_measuring_more(view: View, ask: Ask) -> Blocks:
         yield Answer(words.unknown_answer(view.table, view.decision, view.quality))
     else:
         unjudged = to_judge(view, view.constraints, view.rule)
-        if unjudged is not None and (first := judging_first(unjudged, view)):
-            yield Answer(*first)
+        if unjudged is not None and unjudged.matters:
+            yield Answer(advice(view), NOT_BY_QUERIES)
             yield from _passages(view, ask, unjudged)
             yield Text("More queries", "heading")
             yield from _queries(view, ask, rows, heads=False)
@@ -290,9 +303,7 @@ def _queries(view: View, ask: Ask, rows: list[int], *, heads: bool = True) -> Bl
     amounts = worth.amounts(money.affordable)
     plan = data.look_ahead(view, view.constraints, view.rule, tuple(rows), amounts)
     planned = worth.plan_rows(plan, money.price)
-    sentence, details = words.plan_answer(
-        planned, money.affordable, view.quality, assumed_usd=money.assumed_usd
-    )
+    sentence, details = words.plan_answer(planned, money.affordable, assumed_usd=money.assumed_usd)
     chips = {
         "how it is simulated": words.ABOUT_WORLDS,
         "what a query costs": words.price_words(money.price, len(rows)),
@@ -341,7 +352,12 @@ def _passages(view: View, ask: Ask, unjudged: Next) -> Blocks:
 
 
 NUMBERS, INTERVAL = ("quality", "latency_ms", "cost"), ("quality_low", "quality_high", "n")
-CHANCES = ("stack", "status", "p_best", "p_again", "p_feasible", "p_frontier", *NUMBERS, "unknown")
+CHANCES = ("stack", "status", "p_best", "p_feasible", "p_frontier", *NUMBERS, "unknown")
+HOW_SURE = (
+    COLUMNS["sure"].but(width=360),
+    COLUMNS["chance"].but("chance", "Share of the simulations."),
+    COLUMNS["why"].but("how it differs", width=420),
+)
 TIES = (
     *("stack", "quality", "d_quality", "d_low", "d_high", "latency_ms", "cost"),
     COLUMNS["reading"].but("query by query"),

@@ -10,19 +10,20 @@ import numpy as np
 import polars as pl
 
 from core.analysis.paired import LEVEL
-from core.analysis.workspace.noise import Noise, as_written, noisy_rows
+from core.analysis.workspace.noise import Noise
 from core.analysis.workspace.scope import Quality, Scope
+from core.analysis.workspace.sure import good_enough
 from core.analysis.workspace.view import View
 from core.decide.axes import LIMITS
 from core.decide.planner import WORLDS, Bill
 from core.decide.rules import Decision
-from core.decide.selection import Assessment
 from core.stats.intervals import SEED
 from core.views import text
 from core.views.confidence.hold import SLIGHT, Front
 from core.views.confidence.weights import Grid, letters
 from core.views.confidence.worth import REPEATS, Plan
-from core.views.decision.words import good_enough, limits
+from core.views.decision.facts import if_judged
+from core.views.decision.words import limits
 
 Card = tuple[str, str, str]  # A number of the answer: label, value and what it is of
 UNLIKELY, LIKELY = (
@@ -43,7 +44,7 @@ def held(view: View) -> str:
     name = view.table["name"][decision.chosen]
     if sure.pgs is None:
         return f"How sure {name} is, is unknown: {sure.unknown}."
-    return f"{name} is {good_enough(decision)} in {text.percent(sure.pgs)} of simulated repeats."
+    return f"{name} is {good_enough(decision)} in {text.percent(sure.pgs)} of repeats."
 
 
 def held_cards(view: View, chances: pl.DataFrame, drawn: tuple[int, Noise | None]) -> list[Card]:
@@ -66,32 +67,50 @@ def held_cards(view: View, chances: pl.DataFrame, drawn: tuple[int, Noise | None
     of = f"repeats of {text.count(queries, 'query')}"
     if noisy is not None:
         of += ", with judge noise"
-        seen = noisy_rows(table, noisy).row(decision.chosen, named=True)
-        quality = (*quality[:2], f"{quality[2]}; with judge noise {as_written(seen)}")
-    within = limits(view.constraints, view.latency).strip() or "no limit is set"
     good = text.NOT_APPLICABLE if sure.pgs is None else text.percent(sure.pgs)
+    ends = text.interval(sure.expected_low, sure.expected_high).strip()
     return [
-        ("Confidence (PGS)", good, f"{good_enough(decision)}; {of}"),
-        ("The very best", text.percent(row["p_best"]), _again(row)),
-        ("Feasible", text.percent(sure.p_feasible), within),
-        (
-            "Expected on new queries",
-            text.score(sure.expected),
-            f"{expected_ends(sure)}{quality[0]} {quality[1]} {quality[2]} here, by itself",
-        ),
+        ("Confidence", good, f"{good_enough(decision)}; {of}"),
+        quality,
+        ("Expected on new queries", text.score(sure.expected), f"{ends} the best of many looks too good"),
     ]
 
 
-def _again(row: Mapping[str, Any]) -> str:
-    again = row["p_again"]
-    said = "" if again is None else f"; again on as many new queries: {text.percent(again)}"
-    return f"of all within the limits{said}"
+def how_sure(view: View, row: Mapping[str, Any], final: float | None) -> pl.DataFrame:
+    """List every chance that is said of the choice, with what it asks and why it differs.
 
+    Args:
+        row: Its chances, of `core.views.confidence.hold.shares`.
+        final: How often it is still the choice after unlimited queries; None = nobody knows.
 
-def expected_ends(sure: Assessment) -> str:
-    """Write the interval of the expected quality; it holds although the stack was selected."""
-    ends = text.interval(sure.expected_low, sure.expected_high).strip()
-    return f"{ends}; " if ends else ""
+    Returns:
+        sure (the question), chance (0..1) and why; what is unknown is left out.
+    """
+    sure, decision = view.sure, view.decision
+    n, told = text.count(view.table["n"][decision.chosen or 0] or 0, "query"), if_judged(view)
+    band = decision.delta if decision.rule == "quality" else 0
+    asked = [
+        (f"Is it {good_enough(decision)}?", sure.pgs, "The confidence that every page says"),
+        ("Is it within the limits?", sure.p_feasible, "A part of the confidence; latencies are drawn anew"),
+        (
+            "Is it the very best?",
+            row["p_best"],
+            f"Being behind by less than {band:.3g} counts as losing" if band else "Ties count as losing",
+        ),
+        (f"Is it the very best again on {n}?", row["p_again"], "Other queries: chance moves it twice"),
+        (
+            "Is it still chosen after unlimited queries?",
+            final,
+            "The true means are known then",
+        ),
+        (
+            "Is it good, were the unjudged graded like the judged?",
+            told,
+            "The others count unjudged passages as useless",
+        ),
+    ]
+    rows = [dict(zip(("sure", "chance", "why"), one, strict=True)) for one in asked if one[1] is not None]
+    return pl.DataFrame(rows, schema={"sure": pl.String, "chance": pl.Float64, "why": pl.String})
 
 
 def quality_card(row: Mapping[str, Any], quality: Quality) -> Card:
@@ -103,25 +122,24 @@ def quality_card(row: Mapping[str, Any], quality: Quality) -> Card:
 def about_chances(queries: int, draws: int) -> str:
     """Say how the chances are counted."""
     return (
-        f"{draws:,} repeats, each drawing {text.count(queries, 'query')} anew, seed {SEED}. One serves "
-        "quality and latency of every stack; means are shrunk towards that of all, for the very best in "
-        "another degree, which simulations chose. Other kinds of queries and other days are not in it."
+        f"{draws:,} repeats draw {text.count(queries, 'query')} anew, seed {SEED}; each gives quality and "
+        "latency of all stacks. Means are shrunk towards that of all, as far as chance moves them. Other "
+        "kinds of queries and other days are not in it."
     )
 
 
 def turning_words(turned: pl.DataFrame) -> str:
-    """Return the first half of `turn_rows`, the runner-up's, as a sentence."""
+    """Say at which quality the runner-up would be chosen; where none does, at what else."""
     if turned.is_empty():
         return "There is no runner-up within the limits, so nothing is near to winning."
     mine = turned.head(turned.height // 2)
     turning = mine.filter(pl.col("then").is_not_null())
     if turning.is_empty():
         return "No change of one number alone lets the runner-up win."
-    ways = [
-        f"{number} {then}" if change == SLIGHT else f"{number} {then} instead of {now}"
-        for number, now, then, change in turning.select("number", "now", "then", "change").rows()
-    ]
-    return f"The runner-up, {mine['stack'][0]}, would be chosen with {', or with '.join(ways)}."
+    of_quality = turning.filter(number="quality")
+    row = (of_quality if of_quality.height else turning).row(0, named=True)
+    now = "" if row["change"] == SLIGHT else f" instead of {row['now']}"
+    return f"The runner-up would be chosen with {row['number']} {row['then']}{now}."
 
 
 def excluded_words(excluded: pl.DataFrame) -> str:
@@ -175,15 +193,12 @@ def weighed(grid: Grid, chosen: Sequence[str | None], turned: pl.DataFrame) -> t
         return f"{grid.measure} applies to no query of these stacks.", "Choose another cutoff."
     ours, cells = chosen[grid.start], len(grid.cells)
     kept = sum(name == ours for name in chosen)
-    sample = f"({grid.measure}, n = {n})"
     if ours is None:
-        return f"No stack is within the limits as usual {sample}.", _turned(grid, turned)
+        return "No stack is within the limits as usual.", _turned(grid, turned)
     if kept == cells:
-        said = f"No: however the grades are weighed, {ours} stays the choice (all {cells} settings tried"
-    else:
-        said = f"It depends: {ours} is the choice in {kept} of {cells} settings of the weights"
-        said += f", {_others(chosen, ours)} (settings tried"
-    return f"{said}; {grid.measure}, n = {n}).", _turned(grid, turned)
+        return f"No: {ours} stays the choice in all {cells} settings.", _turned(grid, turned)
+    said = f"It depends: {ours} is the choice in {kept} of {cells} settings, {_others(chosen, ours)}."
+    return said, _turned(grid, turned)
 
 
 def _others(chosen: Sequence[str | None], ours: str) -> str:
@@ -250,7 +265,7 @@ def weighing_legend(grid: Grid, chosen: Sequence[str | None]) -> str:
 
 
 def plan_answer(
-    rows: pl.DataFrame, affordable: int | None, quality: Quality, *, assumed_usd: float | None = None
+    rows: pl.DataFrame, affordable: int | None, *, assumed_usd: float | None = None
 ) -> tuple[str, str]:
     """Return the answer in words: what the money buys, and when to stop.
 
@@ -262,41 +277,28 @@ def plan_answer(
     Returns:
         The sentence to head the page with, and when the doubt that is left becomes small.
     """
-    n = rows["n"][0]
     wanted = rows["more"].to_list()[-1] if affordable is None else affordable
     at = rows.filter(pl.col("more") == wanted)
-    here = f"({quality.name}, n = {n})"
     assumed = "" if assumed_usd is None else f" at an assumed {text.usd(assumed_usd)} a judgement"
     if at.is_empty() or wanted == 0:
-        sentence = f"No: your budget pays for {text.count(wanted, 'more query')}{assumed} {here}."
+        sentence, paid = f"No: your budget pays for {text.count(wanted, 'more query')}.", ""
     else:
         row = at.row(0, named=True)
         verdict = "Hardly" if row["flip"] < UNLIKELY else "Perhaps" if row["flip"] < LIKELY else "Yes"
-        have = "has" if wanted == 1 else "have"
-        sentence = (
-            f"{verdict}: {text.count(wanted, 'more query')} ({text.usd(row['usd'])}{assumed}) {have} a "
-            f"{text.percent(row['flip'])} chance of changing the choice {here}."
-        )
+        would = "would change" if row["flip"] else "would not change"
+        chance = f" in {text.percent(row['flip'])} of simulations" if row["flip"] else ""
+        sentence = f"{verdict}: {text.count(wanted, 'more query')} {would} the choice{chance}."
+        paid = f"They cost {text.usd(row['usd'])}{assumed}. "
     left = rows["left"][0]
+    stays = f"{paid}Unlimited queries would keep it in {text.percent(1 - left)}"
     if left < CALM:
-        return sentence, (
-            f"Even with unlimited queries the choice stays in {text.percent(1 - left)} of simulations: more "
-            "queries are hardly worth their money."
-        )
+        return sentence, f"{stays}."
     calm = rows.filter(pl.col("left") < CALM)
-    doubt = f"With unlimited queries another stack would win in {text.percent(left)} of simulations"
     if calm.is_empty():
         last = rows.row(-1, named=True)
-        return sentence, (
-            f"{doubt}; after {last['more']:,} more queries the choice would still not be the final one in "
-            f"{text.percent(last['left'])}: the leading stacks are too close to separate. Choose among them "
-            "by cost or latency."
-        )
-    row = calm.row(0, named=True)
-    return sentence, (
-        f"{doubt}; after {row['more']:,} more queries the choice would not be the final one in less than "
-        f"{text.percent(CALM)}."
-    )
+        doubt = f"{last['more']:,} more leave a doubt of {text.percent(last['left'])}"
+        return sentence, f"{stays}; {doubt}: choose by cost or latency."
+    return sentence, f"{stays}; {calm['more'][0]:,} more leave a doubt below {text.percent(CALM)}."
 
 
 ABOUT_WORLDS = (

@@ -9,7 +9,17 @@ from typing import Any
 import polars as pl
 
 from core.analysis.cache import keep
-from core.analysis.stack_cost import NONE, Start, basis_by_stage, filled, models, recorded, start_from
+from core.analysis.stack_cost import (
+    IDLE,
+    NONE,
+    Start,
+    basis_by_stage,
+    filled,
+    models,
+    price_basis,
+    recorded,
+    start_from,
+)
 from core.analysis.workspace.view import View
 from core.choices import declared
 from core.number_format import CostUnit
@@ -132,7 +142,7 @@ def bill_of(view: View, ask: Ask) -> Blocks:
 def costs(priced: Priced) -> Blocks:
     """Yield the bill: answer, numbers, the stages as a bar and a table, and what the stack recorded."""
     view, start = priced.cost, priced.start
-    yield Answer(words.lead(view, start), caveats=words.caveats(priced.inputs, priced.book, view))
+    yield Answer(words.lead(view), caveats=words.caveats(priced.inputs, priced.book, view))
     yield Cards(cards(view, priced))
     if view.bill.is_empty():
         return
@@ -147,7 +157,7 @@ def costs(priced: Priced) -> Blocks:
 
 
 def cards(view: bill.CostView, priced: Priced) -> Sequence[tuple[str, str, str]]:
-    """List what a thousand queries and a month cost, by the calculator and by what the stack recorded."""
+    """List what queries and a month cost, and what the stack recorded where that is another amount."""
     known = priced.recorded
     whole = known is not None and known.height and not known["usd_per_1k"].null_count()
     billed, used = (
@@ -155,14 +165,17 @@ def cards(view: bill.CostView, priced: Priced) -> Sequence[tuple[str, str, str]]
         float(known["usd_per_1k"].sum()) if known is not None and whole else None,
     )
     cost, usd = view.said.apart(billed, used)
+    basis = price_basis(price.confirmed or price.was is not None for price in view.prices)
+    waits = IDLE if any(line.stage in ("machine", "gpu") for line in view.found.lines) else ""
+    month = f"{view.found.queries_per_month:,.0f} queries"
     counted = (
-        (f"Per {view.said.many} queries", cost, "total of all stages"),
-        ("Per month", text.usd(view.found.per_month), f"{view.found.queries_per_month:,.0f} queries"),
+        (f"Cost per {view.said.many} queries", cost, ", ".join(filter(None, (basis, waits)))),
+        ("Cost per month", text.usd(view.found.per_month), month),
     )
-    if known is None:
+    if known is None or cost == usd:
         return counted
     how = ", ".join(sorted(set(known["basis"].drop_nulls()))) if known.height else "no usage recorded"
-    return (*counted, ("As recorded", usd, f"per {view.said.many} queries, at the book's prices · {how}"))
+    return (*counted, ("As recorded", usd, f"per {view.said.many} queries, {how}"))
 
 
 def moving(priced: Priced, ask: Ask) -> Blocks:

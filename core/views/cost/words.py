@@ -49,14 +49,14 @@ def called(field: str) -> str:
     return declared(CostInputs)[field].choice.word
 
 
-def lead(view: CostView, start: Start | None = None) -> str:
-    """Say where the money goes, beside the cards that say how much it is."""
+def lead(view: CostView) -> str:
+    """Say what is paid, and where most of it goes."""
     breakdown = view.found
     if not breakdown.lines or breakdown.per_1k is None:
         return answer(view)
-    named = start.name if start else " + ".join(dict.fromkeys(line.item for line in breakdown.lines))
     share, stage = _largest(breakdown)
-    return f"{named}: {share} of the cost is {stage}." if share else f"{named}: nothing is billed."
+    cost = view.said.per_queries(breakdown.per_1k)
+    return f"{cost}; {share} of it is {stage}." if share else "Nothing is billed."
 
 
 def answer(view: CostView) -> str:

@@ -29,14 +29,14 @@ from core.metrics.rates import CORRECTED
 from core.stats.intervals import CLUSTERS
 from core.stats.latency import P95_MIN_QUERIES
 from core.views import text
+from core.views.decision.late import may_break, slow
 from core.views.decision.near import (
     near_rows,
-    overturned,
     promising_rows,
     promising_words,
     scores_missing,
 )
-from core.views.golden.value import NEAR, to_judge
+from core.views.golden.value import waiting
 
 FEW_QUERIES = 30
 """Below this a difference between stacks of the usual size cannot be shown; said as a warning."""
@@ -79,8 +79,6 @@ NUMBERS = (
     "cost_per",
     "correct",
 )
-
-MEANWHILE = "Until then the limits, cost and speed decide between stacks that tie."
 
 
 @dataclass(frozen=True)
@@ -164,18 +162,9 @@ def _lead(
     surely = min(ends) > 0
     interval = f"[{text.signed(min(ends))}, {text.signed(max(ends))}]"
     doubt = "" if surely else "; it may be behind"
-    found = [
+    return [
         Finding(surely, f"{text.signed(lead)} {interval} ahead of the nearest rival, {rival['name']}{doubt}.")
     ]
-    if surely:
-        return found
-    power = paired.compared(first, other).row(0, named=True)
-    least = power["detectable_high"]
-    if least is not None:
-        shown = f"These queries show differences from about {text.score(least)} up (80 % power)."
-        more = text.more_questions(power["needed_low"], power["needed"], power["needed_high"])
-        found.append(Finding(False, f"{shown} {more} {MEANWHILE}"))
-    return found
 
 
 def caveats(table: pl.DataFrame, decision: Decision, asked: View) -> dict[str, str]:
@@ -185,9 +174,10 @@ def caveats(table: pl.DataFrame, decision: Decision, asked: View) -> dict[str, s
         A sentence by what it is about, in two or three words.
     """
     alone = one_known(asked.snapshot, asked.scope.golden_set_id)
-    chips: dict[str, str | None] = {} if alone else worth_judging(table, decision, asked)
+    chips = worth_judging(asked)
     if decision.chosen is not None:
-        chips |= _about_chosen(table.row(decision.chosen, named=True), asked.constraints.sla_ms)
+        row, sla = table.row(decision.chosen, named=True), asked.constraints.sla_ms
+        chips |= {"p95 near the SLA": may_break(slow(asked, row["run_id"]), sla), **_about_chosen(row, sla)}
     chips["scores missing"] = scores_missing(table, decision, asked.quality)
     unscored = int((decision.violated == 0).sum())  # an unknown quality is the first reason
     chips |= {
@@ -204,21 +194,18 @@ def caveats(table: pl.DataFrame, decision: Decision, asked: View) -> dict[str, s
 
 def if_judged(asked: View) -> float | None:
     """Return the PGS were unjudged passages graded like judged ones; None where none is, or it is unknown."""
-    told = to_judge(asked, asked.constraints, asked.rule)
+    told = waiting(asked)
     return None if told is None or told.worth.rows.is_empty() else told.filled
 
 
-def worth_judging(table: pl.DataFrame, decision: Decision, asked: View) -> dict[str, str | None]:
-    """Say what judging more passages could do to the choice; nothing where it could do nothing."""
-    said = overturned(table, decision, asked.quality)
-    if said is None or asked.sure.pgs is None:
-        return {"judging more passages could overturn it": said}
-    filled = if_judged(asked)
-    if filled is None or filled >= asked.sure.pgs - NEAR:
-        return {"judging more passages could overturn it": said}
-    chance = text.percent(filled)
-    like = f"Were unjudged passages like judged ones, the chance would be {chance}."
-    return {f"judging could make it {chance}": f"{said} {like}"}
+def worth_judging(asked: View) -> dict[str, str | None]:
+    """Say what judging more passages could make of the confidence; nothing where it could do nothing."""
+    told = waiting(asked)
+    if told is None or not told.matters:
+        return {}
+    chance = text.percent(told.filled)
+    said = f"With unjudged passages graded like the judged, confidence is {chance}."
+    return {f"judging could make it {chance}": said}
 
 
 def unanswerable(asked: View) -> dict[str, str]:

@@ -9,9 +9,8 @@ import polars as pl
 
 from core.analysis.cache import keep
 from core.analysis.identical import identical, kept, merged
-from core.analysis.stack_cost import recorded
+from core.analysis.stack_cost import priced_by, recorded
 from core.analysis.workspace.beside import ENDS
-from core.analysis.workspace.clusters import one_known
 from core.analysis.workspace.comparable import environment
 from core.analysis.workspace.latencies import assumed, jitter_words
 from core.analysis.workspace.noise import noise_words
@@ -22,8 +21,10 @@ from core.views.ask import Ask
 from core.views.blocks import Answer, Block, Blocks, Cards, Chart, Control, Fold, Table, Text, Way, section
 from core.views.columns import COLUMNS, Column, Columns
 from core.views.decision import words
+from core.views.decision.advice import NOTHING, advice
 from core.views.decision.chart import ParetoView, pareto
 from core.views.decision.facts import caveats
+from core.views.decision.late import slow, slow_words
 from core.views.decision.marks import COLOURS, SIZES
 from core.views.decision.near import (
     HEADING,
@@ -88,12 +89,11 @@ def _whole(view: View, part: Callable[[View], Blocks]) -> Sequence[Block]:
 
 def answered(view: View) -> Blocks:
     """Yield the answer, and ways to judgements where there are none."""
-    # A chip beside the answer says it already, or that one place is known per question.
-    said = view.compared.unjudged(view.table) or one_known(view.snapshot, view.scope.golden_set_id)
+    first = advice(view)
     yield Answer(
         words.title(view.table, view.decision, view.quality),
         words.why(view),
-        "" if said else words.unjudged(view.table, view.decision, view.quality),
+        "" if first == NOTHING else first,
     )
     if words.undecided(view.table):
         yield Way("golden", "Judge by hand", "judge")
@@ -106,7 +106,10 @@ def choice(view: View) -> Blocks:
     if view.decision.chosen is None:
         return
     row = view.table.row(view.decision.chosen, named=True)
-    numbers = words.cards(row, view.quality, view.latency, bill(view, row["run_id"]))
+    numbers = words.cards(
+        row, view.quality, view.latency, bill(view, row["run_id"]),
+        late=slow_words(slow(view, row["run_id"])), paid=priced_by(view),
+    )  # fmt: skip
     firm, chance = words.firmness(view.table, view.decision, view.sure)
     doubts = caveats(view.table, view.decision, view)
     notes = [note for note in (row["latency_note"], row["cost_note"], environment(view.table)) if note]
@@ -253,8 +256,7 @@ def stacks(view: View, ask: Ask) -> Blocks:
         yield lines(view, marked, selected)
     elif not marked.drawn.is_empty():
         said = words.note(marked.rows, marked.across, clicked)
-        about = "" if clicked is not None else words.meaning(view.quality)
-        yield drawn_live(view, marked, f"{said} {about}".strip(), band)
+        yield drawn_live(view, marked, said, band)
     if clicked is not None:
         row = view.table.row(by_predicate=pl.col("run_id") == selected, named=True)
         said = words.numbers(row, view.quality, view.latency)

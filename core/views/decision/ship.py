@@ -18,9 +18,10 @@ from core.pipeline.shippable import FLAT, KINDS, missing
 from core.store import Snapshot
 from core.views.decision import words
 
+PARTS = "Rebuild it from its parts and settings, which this prints."
 WRITTEN = (
-    "Written can be: BM25, WordLlama with index flat, or both fused by RRF, without a reranker, over "
-    "passages as imported."
+    "Only BM25, WordLlama with index flat, or both fused by RRF, are written as a folder that runs; here "
+    "stands in the way: {}."
 )
 
 
@@ -28,7 +29,8 @@ WRITTEN = (
 class Shipping:
     """How a stack is handed back."""
 
-    command: str | None  # writes it as the first of `kinds`; None where it cannot be written
+    # Writes it as the first of `kinds`; without any, prints what it is made of; None = it runs already
+    command: str | None
     kinds: tuple[str, ...]  # as what it can be written
     sentence: str
 
@@ -59,7 +61,7 @@ def shipping(snapshot: Snapshot, row: Mapping[str, Any]) -> Shipping:
         others = f"; --as {', '.join(kinds[1:])} writes it for these" if kinds[1:] else ""
         sentence = f"As a folder that runs without this program{others}."
         return Shipping(f"{PROGRAM} {command}", kinds, sentence)
-    return Shipping(None, (), f"It cannot be written as something that runs by itself: {why}.")
+    return Shipping(None, (), WRITTEN.format(why))
 
 
 def handed(view: View, table: pl.DataFrame, decision: Decision) -> Shipping:
@@ -78,8 +80,9 @@ def handed(view: View, table: pl.DataFrame, decision: Decision) -> Shipping:
         if other.command:
             which = "ties with it" if place in decision.ties else "searches every vector instead"
             numbers = words.numbers(row, view.quality, view.latency)
-            return replace(other, sentence=f"{how.sentence} {row['name']}, which {which}, can: {numbers}.")
-    return replace(how, sentence=f"{how.sentence} {WRITTEN}")
+            return replace(other, sentence=f"{row['name']}, which {which}, runs by itself: {numbers}.")
+    told = f"{PROGRAM} {shlex.join(['manifest', 'show', str(table['run_id'][chosen])])}"
+    return Shipping(told, (), f"{PARTS} {how.sentence}")
 
 
 def _twins(table: pl.DataFrame, chosen: int) -> list[int]:

@@ -5,23 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from heapq import nlargest
-from operator import itemgetter
 from typing import Any
 
 import polars as pl
 
+from core.analysis.stack_cost import idle
 from core.analysis.workspace.beside import limit_words
-from core.analysis.workspace.comparable import clock, unjudged_words
+from core.analysis.workspace.comparable import clock
 from core.analysis.workspace.scope import MEAN, Latency, Quality
 from core.analysis.workspace.stacks import UNPROVEN
+from core.analysis.workspace.sure import good_enough
 from core.analysis.workspace.view import View
 from core.decide.axes import BESIDE, COST, QUALITY, Axis
 from core.decide.rules import Constraints, Decision
 from core.decide.selection import ALONE, SHOWN, Alternative, Assessment
+from core.records import Basis
 from core.stats.intervals import CLUSTERS
 from core.views import text
-from core.views.decision.near import overturned
+from core.views.decision.advice import NOTHING, advice
 
 SHORT = 34
 """Letters of a name where several stand in one line."""
@@ -35,8 +36,6 @@ _NO_QUALITY = (
     "It is computed from rankings and judgements, or was reported at this cutoff: import what is missing, or "
     "choose another measure or cutoff."
 )
-
-_REST = 0.005  # Share of the cost from which on stages that are not named are told
 
 
 @dataclass(frozen=True)
@@ -80,12 +79,8 @@ def numbers(row: Mapping[str, Any], quality: Quality, latency: Latency) -> str:
     )
 
 
-def answer(asked: View, *, one_known: bool = False) -> Answer:
-    """Say which stack the limits select: the sentence to head a page with, and the reasons.
-
-    Args:
-        one_known: Whether one place is known per question by design, so that what is unjudged is no doubt.
-    """
+def answer(asked: View) -> Answer:
+    """Say which stack the limits select: the sentence to head a page with, and the reasons."""
     table, decision, quality, sure = asked.table, asked.decision, asked.quality, asked.sure
     within = limits(asked.constraints, asked.latency)
     heading = title(table, decision, quality)
@@ -93,12 +88,8 @@ def answer(asked: View, *, one_known: bool = False) -> Answer:
         return Answer(f"{heading}.", _lacked(decision, axis))
     if decision.chosen is None and (unscored := undecided(table) or _unscored(table)):
         return Answer(f"{heading}.", unscored)
-    doubts = [
-        "" if one_known else unjudged(table, decision, quality),
-        "" if one_known else overturned(table, decision, quality),
-        *limit_words(table, asked.constraints, decision.chosen).values(),
-    ]
-    warning = " ".join(filter(None, doubts))
+    doubts = [advice(asked), *limit_words(table, asked.constraints, decision.chosen).values()]
+    warning = " ".join(said for said in doubts if said not in ("", NOTHING))
     if decision.chosen is None:
         return Answer(f"No stack{within} is left.", _nearest(table, decision), warning)
     row = table.row(decision.chosen, named=True)
@@ -124,15 +115,6 @@ def sure_words(decision: Decision, sure: Assessment) -> str:
     ahead = " Surely ahead of all others." if sure.ahead else ""
     good = good_enough(decision)
     return f"{good[:1].upper()}{good[1:]} in {text.percent(sure.pgs)} of simulated repeats{new}.{ahead}"
-
-
-def good_enough(decision: Decision) -> str:
-    """Say what a good selection is: ``within 0.01 of the best``."""
-    if decision.rule == "cost":
-        return "within 1 % of the cheapest"
-    if decision.rule == "latency":
-        return f"within {text.ms(decision.jitter_ms)} of the fastest"
-    return f"within {decision.delta:.3g} of the best"
 
 
 def took(table: pl.DataFrame, decision: Decision) -> str:
@@ -209,14 +191,6 @@ def undecided(table: pl.DataFrame) -> str:
     return "" if proofless.is_empty() else f"{proofless[0][:1].upper()}{proofless[0][1:]}."
 
 
-def unjudged(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
-    """Name the stacks that are left of whose Top-K more than a tenth is unjudged; empty without any."""
-    if decision.chosen is None:
-        return ""
-    left = decision.feasible
-    return unjudged_words(table, f"Top-{quality.k}", among=int(left.sum()), left=left)
-
-
 def title(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
     """Return the heading: what to ship, or that nothing can be."""
     if axis := unknown(decision):
@@ -268,6 +242,8 @@ def why(asked: View) -> str:
     said = [took(table, decision) or _best_of(decision, quality, ahead=asked.sure.ahead)]
     if asked.dropped is not None:
         said.append(f"{asked.dropped} was taken, but does not meet these limits.")
+    if advice(asked) == NOTHING:
+        said.append(NOTHING)
     return " ".join(said)
 
 
@@ -293,56 +269,78 @@ def _best_of(decision: Decision, quality: Quality, *, ahead: bool) -> str:
 
 
 def meaning(quality: Quality) -> str:
-    """Return the measure in a sentence; empty of one that is not computed here."""
+    """Say what the measure counts: ``share of the best possible evidence that the first 10 hold``.
+
+    Empty of one that is not computed here.
+    """
     measure = quality.measure
     if measure is None:
         return ""
-    said = measure.info.text.removeprefix(f"{quality.name.partition('@')[0]}: ")
-    return f"{quality.name}: {said[:1].lower()}{said[1:]}"
+    said = measure.info.text.removeprefix(f"{measure.name}: ").partition("; ")[0].rstrip(".")
+    return f"{said[:1].lower()}{said[1:]}".replace("first K", f"first {measure.k}")
 
 
 def cards(
-    row: Mapping[str, Any], quality: Quality, latency: Latency, bill: pl.DataFrame
+    row: Mapping[str, Any], quality: Quality, latency: Latency, bill: pl.DataFrame, *, late: str, paid: str
 ) -> list[tuple[str, str, str, str]]:
     """Return the three numbers of the chosen stack.
 
     Args:
         bill: What its stages cost, as `core.analysis.stack_cost.recorded`; empty where that is not on record.
+        late: How long its slow searches take, in words; empty where nobody asked.
+        paid: How costs from measured usage were priced: ``list price``.
 
     Returns:
         Of each: label, number with its unit, what it rests on, and how it was come by (measured, published,
         modelled or imported, a cost by its usage; empty where that is unknown).
     """
     low, high = row["latency_low"], row["latency_high"]
-    spread = "" if low is None or high is None else f"{text.ms(low)} to {text.ms(high)} "
+    spread = "" if low is None or high is None else f"{text.ms(low)} to {text.ms(high)}"
     timed = "" if row["latency_n"] is None else text.sample(row["latency_n"])
     if measured := clock(json.loads(row["environment"] or "{}").get("reported")):
         timed += f", {measured}"
     said, cost, share = text.CostUnit.of(row), text.cost_of(row, bare=True), row["correct"]
     modelled = "≈ " if row["cost_basis"] == "modelled" and not cost.startswith("≥") else ""
     if share is None:
-        spent: dict[str, float] = {}  # a bill has few rows: adding them up takes less than asking Polars to
-        for stage, usd in bill.select("stage", "usd_per_1k").drop_nulls().iter_rows() if bill.height else ():
-            spent[stage] = spent.get(stage, 0.0) + usd
-        parts = [(stage, usd) for stage, usd in nlargest(2, spent.items(), key=itemgetter(1)) if usd > 0]
-        if (rest := sum(spent.values()) - sum(usd for _, usd in parts)) > _REST * sum(spent.values()):
-            parts.append(("rest", rest))
-        paid = " + ".join(f"{stage} {said.bare(usd)}" for stage, usd in parts)
+        spent_on = _spent(bill)
     else:
         whole = "" if row["cost"] is None else said.bare(row["cost"] * share)
-        paid = whole and f"{whole} ÷ {text.percent(share)} correct"
+        spent_on = whole and f"{whole} ÷ {text.percent(share)} correct"
     interval = f"{text.interval(row['quality_low'], row['quality_high'])} {text.sample(row)}".strip()
     asked = _LATENCIES[latency.scope].format(latency.percentile)
     costed = f"Cost per {said.many} {COSTED.get(str(row['cost_per']), 'queries')}"
     return [
-        (quality.name, text.score(row["quality"]), interval, row["quality_basis"] or ""),
-        (asked, text.ms(row["latency_ms"]), f"{spread}{timed}".strip(), row["latency_basis"] or ""),
-        (costed, f"{modelled}{cost}", paid, PRICED.get(row["cost_basis"], row["cost_basis"] or "")),
+        (
+            quality.name,
+            text.score(row["quality"]),
+            ", ".join(filter(None, (interval, meaning(quality)))),
+            row["quality_basis"] or "",
+        ),
+        (
+            asked,
+            text.ms(row["latency_ms"]),
+            ", ".join(filter(None, (spread, timed, late))),
+            row["latency_basis"] or "",
+        ),
+        (costed, f"{modelled}{cost}", spent_on, _priced(row["cost_basis"], paid)),
     ]
 
 
-PRICED: Mapping[str, str] = {"measured": "at list price"}
-"""How a cost was come by, in place of the basis of its usage."""
+def _priced(basis: str | None, paid: str) -> str:
+    """Say how a cost was come by: by its price where its usage was measured."""
+    return paid if basis == Basis.MEASURED.value else basis or ""
+
+
+def _spent(bill: pl.DataFrame) -> str:
+    """Say which stage takes most of a cost, and that a machine's idle time is not in it."""
+    spent: dict[str, float] = {}  # a bill has few rows: adding them up takes less than asking Polars to
+    for stage, usd in bill.select("stage", "usd_per_1k").drop_nulls().iter_rows() if bill.height else ():
+        spent[stage] = spent.get(stage, 0.0) + usd
+    whole = sum(spent.values())
+    most = max(spent, key=lambda stage: spent[stage], default="")
+    said = f"{most} {text.percent(spent[most] / whole)}" if whole and len(spent) > 1 else most * bool(whole)
+    return ", ".join(filter(None, (said, idle(bill))))
+
 
 _LATENCIES = {"path": "Latency {}", "rerank": "Reranker latency {}", "end-to-end": "Latency {}, end to end"}
 

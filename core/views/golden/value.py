@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 
 from core.analysis.cache import keep
-from core.analysis.workspace.clusters import groups
+from core.analysis.workspace.clusters import groups, one_known
 from core.analysis.workspace.noise import about_grades
 from core.analysis.workspace.query_sets import among
 from core.analysis.workspace.scope import Quality, Scope
 from core.analysis.workspace.scores import evidence
-from core.analysis.workspace.sure import sample
+from core.analysis.workspace.sure import good_enough, sample
 from core.analysis.workspace.view import View
 from core.decide.beliefs import Beliefs, beliefs
 from core.decide.rules import Constraints, Decision, Rule
@@ -22,7 +22,6 @@ from core.golden.value import Contest, Floats, Scoring, Worth, contest, overlaid
 from core.store import Snapshot
 from core.tables import schema
 from core.views import text
-from core.views.decision.words import good_enough
 
 TARGET = 0.9  # Probability of good selection from which nothing more needs judging
 USUAL = 20
@@ -40,6 +39,15 @@ class Next:
     pgs: float | None  # Probability that it is one, what is unjudged being of no use; None = unknown
     # The same were the unjudged passages graded as judged ones at like ranks of the same stacks are
     filled: float | None
+    rival: str | None = None  # The stack that is the best most often where the shipped one is no longer good
+    leads: bool = False  # Whether it is expected to be the better one then
+    first: int = 0  # Unjudged passages that the two of them show
+
+    @property
+    def matters(self) -> bool:
+        """Whether what is unjudged could take the confidence away."""
+        known = self.pgs is not None and self.filled is not None and not self.worth.rows.is_empty()
+        return known and self.filled < min(self.pgs - NEAR, TARGET)  # type: ignore[operator]  # both are known
 
 
 def _leading(table: pl.DataFrame, decision: Decision) -> tuple[str, ...]:
@@ -72,14 +80,19 @@ def what_next(view: View) -> Next | None:
     if rows.is_empty():
         return None
     run_ids = tuple(rows["run_id"])
-    _, found = _worth(view, run_ids)
-    row = view.decision.chosen
+    field, found = _worth(view, run_ids)
+    row, names = view.decision.chosen, dict(view.table.select("run_id", "name").iter_rows())
+    filled, rival, leads = _if_filled(view, run_ids)
+    both = [run_id for run_id in (rival, None if row is None else view.table["run_id"][row]) if run_id]
     return Next(
         worth=found,
         stack=None if row is None else str(view.table["name"][row]),
         good=good_enough(view.decision),
         pgs=view.sure.pgs,
-        filled=_if_filled(view, run_ids),
+        filled=filled,
+        rival=names.get(rival),
+        leads=leads,
+        first=field.unjudged(both),
     )
 
 
@@ -88,6 +101,15 @@ def to_judge(view: View, constraints: Constraints, rule: Rule) -> Next | None:
     """Return the passages to judge next."""
     del constraints, rule  # which the decision follows from
     return what_next(view)
+
+
+def waiting(view: View) -> Next | None:
+    """Return what judging more could do; None where nothing of a stack within the limits waits for it."""
+    table = view.table.filter(pl.Series(view.decision.feasible))
+    holes = table.get_column("hole", default=pl.Series([0.0])).max()
+    if not holes or one_known(view.snapshot, view.scope.golden_set_id):
+        return None
+    return to_judge(view, view.constraints, view.rule)
 
 
 @keep()
@@ -112,13 +134,21 @@ def _filled(view: View, run_ids: tuple[str, ...]) -> tuple[pl.DataFrame, Beliefs
     return rows.drop("row"), beliefs(drawn, seed=view.seed)
 
 
-def _if_filled(view: View, run_ids: tuple[str, ...]) -> float | None:
-    """Return the probability of good selection among some stacks, were what is unjudged like the judged."""
+def _if_filled(view: View, run_ids: tuple[str, ...]) -> tuple[float | None, str | None, bool]:
+    """Return the probability of good selection among some stacks, were what is unjudged like the judged.
+
+    Also the rival of the shipped stack then, and whether it is expected to be the better one.
+    """
     filled, chosen = _filled(view, run_ids), view.decision.chosen
     if filled is None or chosen is None or view.table["run_id"][chosen] not in filled[0]["run_id"]:
-        return None
+        return None, None, False
     part = view.but(given=filled[0])
-    return assess(part.table, part.decision, part.constraints, filled[1], part.paired).pgs
+    sure = assess(part.table, part.decision, part.constraints, filled[1], part.paired)
+    if sure.rival is None or filled[1] is None or part.decision.chosen is None:
+        return sure.pgs, None, False
+    means = part.decision.quality.merit(filled[1].quality.mean(axis=1))
+    leads = bool(means[sure.rival] > means[part.decision.chosen])
+    return sure.pgs, str(part.table["run_id"][sure.rival]), leads
 
 
 def before_and_after(
@@ -177,19 +207,6 @@ def _read(
 
     field = contest(snapshot.rankings(ids, stage="final"), judged, run_ids, quality.k)
     return replace(field, clusters=groups(snapshot, scope).labels(field.queries)), scoring
-
-
-def judging_first(unjudged: Next, view: View) -> tuple[str, str] | None:
-    """Say that the passages nobody judged matter more than further queries; None where they do not."""
-    if unjudged.pgs is None or unjudged.filled is None or unjudged.filled >= unjudged.pgs - NEAR:
-        return None
-    passages = text.count(unjudged.worth.rows.height, "unjudged passage")
-    n = text.sample(view.table["n"][view.decision.chosen or 0])
-    return (
-        f"Judge first: {passages} could take the chance from {text.percent(unjudged.pgs)} "
-        f"to {text.percent(unjudged.filled)} ({view.quality.name}, {n}).",
-        "More queries cannot show that; the first passages to judge stand below.",
-    )
 
 
 def next_words(unjudged: Next, quality: Quality, target: float = TARGET) -> str:

@@ -36,12 +36,12 @@ def sentence(routable: Routable, rows: pl.DataFrame, signal: str, quality: Quali
         return (
             f"Not worth it: learnt from other queries, the rule by {signal} keeps every query at {labels[0]}."
         )
-    share, by = f"{100 * routed['deeper']:.0f} % of the queries", signal.partition(" (")[0]
+    share = f"{100 * routed['deeper']:.0f} % of queries"
     target = labels[-1] if len(labels) == 2 and len(labels[-1]) <= _SHORT else "the slower stack"
     if routed["beyond"]:
-        return f"{BEYOND}: sending {share}, by {by}, to {target} is {routed['beyond']}."
+        return f"{BEYOND}: sending {share} to {target} is {routed['beyond']}."
     verdict, why = _verdict(routed, top)
-    return f"{verdict}: sending {share}, by {by}, to {target} {why}."
+    return f"{verdict}: sending {share} to {target} {why}."
 
 
 def cards(rows: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
@@ -88,7 +88,7 @@ def _verdict(routed: Mapping[str, Any], top: Mapping[str, Any]) -> tuple[str, st
         worse = (routed["gain_high"] or 0) < 0
         return (
             "Not worth it",
-            f"{'does worse' if worse else 'is not measurably better'} than picking at random",
+            f"{'does worse than' if worse else 'does not beat'} picking at random",
         )
     if routed["over_low"] > 0:
         return WORTH, f"is better than {top['way']}"
@@ -175,9 +175,10 @@ def answer(rows: pl.DataFrame, quality: Quality) -> tuple[str, str]:
     different = chosen["name"].n_unique()
     best = chosen.sort(quality.name, descending=quality.higher_is_better, nulls_last=True).row(0, named=True)
     words = best[f"{quality.name} in words"]
-    counted = f"{text.count(chosen.height, 'scenario')}, {text.count(different, 'stack')}"
-    sentence = f"{counted}; the best by {quality.name}"
-    sentence += f": {best['name']} ({best['scenario']}), {words}." if words else " is not known."
+    choose = "chooses" if chosen.height == 1 else "choose"
+    sentence = f"{text.count(chosen.height, 'scenario')} {choose} {text.count(different, 'stack')}"
+    most = f"{best['scenario']} has the best {quality.name}, {words.partition(' ')[0]}" if words else ""
+    sentence += f"; {most}." if most else f"; no {quality.name} is known."
     cheap = chosen.filter(pl.col("cost").is_not_null()).sort("cost")
     details = ""
     if not cheap.is_empty():
@@ -215,11 +216,10 @@ def target_words(rows: pl.DataFrame, quality: Quality, gap: Callable[[str, str],
         return "No stack meets any of these targets."
     first, last = left.row(0, named=True), left.row(-1, named=True)
     span = f"from {text.ms(first['sla_ms'])} to {text.ms(last['sla_ms'])}"
-    sample = f"{quality.name}, {text.sample(first['n'])}"
     if first["chosen"] == last["chosen"]:
-        return f"{first['chosen']} is the choice {span} ({sample})."
+        return f"{first['chosen']} is the choice {span}."
     changes = int((left["chosen"] != left["chosen"].shift()).sum())
     gain = f"{text.score(first['quality'])} → {text.score(last['quality'])}"
     often = "once" if changes == 1 else f"{changes} times"
     real = gap(last["chosen"], first["chosen"])
-    return f"The choice changes {often} {span}: {gain} ({sample}; {real})."
+    return f"The choice changes {often} {span}: {quality.name} {gain} ({real})."

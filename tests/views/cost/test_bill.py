@@ -38,7 +38,7 @@ def test_the_answer_names_cost_volume_and_largest_stage():
     )
     assert said(found) == "Prices: book list, looked up 2026-11-21."
     assert words.changed(LIST) == []
-    assert words.lead(found) == "voyage-3.5 + rerank-2.5: 99.9 % of the cost is the reranker call."
+    assert words.lead(found) == "$1.25 per 1,000 queries; 99.9 % of it is the reranker call."
 
 
 def test_the_bill_adds_up_and_carries_the_source_of_every_price():

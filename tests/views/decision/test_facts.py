@@ -13,6 +13,7 @@ from core.errors import UnknownNameError
 from core.report.data import verdict
 from core.stats.intervals import SEED
 from core.views.confidence.hold import CHANCES, shares
+from core.views.decision import facts
 from core.views.decision.facts import frontier_rows, record, unanswerable, warnings
 from tests.stores import Lab
 from tests.views.made import AT_10, BOOK, LAB, asking, stacks
@@ -26,6 +27,12 @@ TABLE = stacks(
 )
 
 UNJUDGED = Scope("lab")
+
+
+@pytest.fixture(autouse=True)
+def untimed(monkeypatch: pytest.MonkeyPatch):
+    """No store stands behind these tables: nothing is known of slow searches."""
+    monkeypatch.setattr(facts, "slow", lambda *_: None)
 
 
 def asked(rule="quality", quality=AT_10, latency=None, snapshot=None, scope=UNJUDGED, **limits):
@@ -131,7 +138,7 @@ def test_warnings(changed, limits, words):
         pl.when(first).then(pl.lit(value)).otherwise(pl.col(name)).alias(name)
         for name, value in changed.items()
     )
-    question = asked(**limits)
+    question = asking(table, Constraints(**limits), scope=UNJUDGED)
     found = warnings(table, decide(table, question.constraints), question)
     assert any(words in each for each in found), found
 

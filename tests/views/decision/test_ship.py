@@ -13,7 +13,7 @@ from core.analysis.workspace.scope import Latency
 from core.analysis.workspace.view import View
 from core.decide.rules import Constraints, decide
 from core.store import Store
-from core.views.decision.ship import WRITTEN, handed, shipping
+from core.views.decision.ship import PARTS, WRITTEN, handed, shipping
 from tests.views.made import AT_10, BOOK, DEMO, stacks
 
 SPARSE = {"mode": "sparse", "sparse": "bm25", "reranker": "none", "candidates": 20}
@@ -52,7 +52,8 @@ def test_what_the_store_lacks(changes: dict[str, str], words: str, demo_store: P
     assert (how.command, words in how.sentence) == (None, True)
 
 
-OF_INT8 = "cannot be written as something that runs by itself: index int8. "
+MADE_OF = "python -m core manifest show r0"
+INT8 = WRITTEN.format("index int8")
 
 
 @pytest.mark.parametrize(
@@ -62,12 +63,22 @@ OF_INT8 = "cannot be written as something that runs by itself: index int8. "
             [SPARSE, {**DENSE, "index": "flat"}],
             1.0,
             None,
-            ("r1", f"{OF_INT8}stack 1, which ties with it, can"),
+            ("r1", "stack 1, which ties with it, runs by itself"),
         ),
-        ([{**DENSE, "reranker": "cohere"}, SPARSE], 1.0, None, ("r2", "stack 2, which ties with it, can")),
-        ([{**DENSE, "dim": 128}, DENSE], 90.0, None, ("r2", "stack 2, which searches every vector instead")),
-        ([DENSE, {**DENSE, "dim": 128}], 90.0, 50, (None, f"{OF_INT8}{WRITTEN}")),
-        ([{**DENSE, "reranker": "cohere"}, {**SPARSE, "reranker": "cohere"}], 1.0, None, (None, WRITTEN)),
+        (
+            [{**DENSE, "reranker": "cohere"}, SPARSE],
+            1.0,
+            None,
+            ("r2", "stack 2, which ties with it, runs"),
+        ),
+        (
+            [{**DENSE, "dim": 128}, DENSE],
+            90.0,
+            None,
+            ("r2", "which searches every vector instead, runs"),
+        ),
+        ([DENSE, {**DENSE, "dim": 128}], 90.0, 50, (None, f"{PARTS} {INT8}")),
+        ([{**DENSE, "reranker": "cohere"}, {**SPARSE, "reranker": "cohere"}], 1.0, None, (None, PARTS)),
     ],
     ids=["a tie", "the second of a tie", "its twin", "a twin beyond the SLA", "none"],
 )
@@ -85,5 +96,5 @@ def test_what_would_do_in_place_of_one_that_cannot_be_written(
     limits = Constraints(sla_ms=sla, jitter_ms=0.5)
     view = View(Store.open(demo_store).read(), DEMO, quality=AT_10, latency=Latency(), book=BOOK)
     how = handed(view, table, decide(table, limits))
-    command = run_id and f"python -m core export stack {run_id} --as python"
+    command = f"python -m core export stack {run_id} --as python" if run_id else MADE_OF
     assert (how.command, words in how.sentence) == (command, True)

@@ -1,0 +1,48 @@
+"""How long the slow searches of a stack take beside its typical ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from core.analysis.cache import keep
+from core.analysis.workspace.latencies import latencies
+from core.analysis.workspace.stacks import runs_in
+from core.analysis.workspace.view import View
+from core.views import text
+
+
+@keep(entries=64)
+def slow(view: View, run_id: str) -> dict[str, Any] | None:
+    """Return the p95 of a run in milliseconds beside its p50: ms, low, high, n and note (why it is unknown).
+
+    None where the latency asked for is another than p50.
+    """
+    if view.latency.percentile != "p50":
+        return None
+    runs = runs_in(view.snapshot, view.scope).filter(pl.col("run_id") == run_id)
+    row = latencies(view.snapshot, runs, replace(view.latency, percentile="p95")).row(0, named=True)
+    return {key.removeprefix("latency_"): row[key] for key in row if key not in ("run_id", "latency_basis")}
+
+
+def slow_words(late: Mapping[str, Any] | None) -> str:
+    """Write a p95 with its interval: ``p95 17.7 ms [16.1 ms, 24.0 ms]``; empty where it is not known."""
+    if late is None or late["ms"] is None:
+        return ""
+    ends = [late[end] for end in ("low", "high") if late[end] is not None]
+    spread = f" [{', '.join(text.ms(end) for end in ends)}]" if ends else ""
+    return f"p95 {text.ms(late['ms'])}{spread}"
+
+
+def may_break(late: Mapping[str, Any] | None, sla_ms: float | None) -> str:
+    """Say that slow searches may take longer than an SLA on the p50; empty where they do not."""
+    if late is None or sla_ms is None or late["ms"] is None:
+        return ""
+    most = max(late["ms"], *(late[end] for end in ("low", "high") if late[end] is not None), 0.0)
+    if most <= sla_ms:
+        return ""
+    beyond = "is beyond" if late["ms"] > sla_ms else "may be beyond"
+    return f"The {slow_words(late)} {beyond} the SLA of {text.ms(sla_ms)}, which is on p50."
