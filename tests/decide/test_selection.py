@@ -190,6 +190,30 @@ def test_alternatives_stand_on_the_frontier_and_the_likeliest_as_good_comes_firs
     assert steps[0].per_step == pytest.approx(4.0 / 0.2 * 0.01)
 
 
+def test_what_cannot_be_told_apart_in_latency_or_cost_is_no_step_in_its_price():
+    base = np.random.default_rng(6).random(50) * 0.4
+    values = np.stack([base + 0.5, base + 0.3, base + 0.1])
+    latency = np.tile(np.array([[9.1], [8.7], [0.1]]), (1, 50))
+    _, sure = judged(world(values, latency, [3.0, 2.99, 1.0]), Constraints(jitter_ms=1.0, delta=0.01))
+    assert {key: [(step.than, step.row) for step in steps] for key, steps in sure.prices.items()} == {
+        "cost": [(2, 0)],
+        "latency": [(2, 0)],
+    }
+    assert sure.prices["latency"][0].more == pytest.approx(9.0)
+
+
+def test_the_rival_is_what_is_best_most_often_where_the_choice_is_not_good():
+    random = np.random.default_rng(2)
+    base = random.normal(0.5, 0.2, 40)
+    close = base + random.normal(-0.005, 0.1, 40)
+    values = np.stack([base, close, base - 0.4])
+    decision, sure = judged(world(values, None, [1.0, 1.0, 1.0]), Constraints(delta=0.01))
+    assert {decision.chosen, sure.rival} == {0, 1}
+    assert 0 < sure.pgs < 1
+    _, alone = judged(world(np.stack([base + 0.4, base]), None, [1.0, 1.0]), Constraints(delta=0.01))
+    assert (alone.pgs, alone.rival) == (1.0, None)
+
+
 def test_what_was_not_timed_is_no_alternative_to_what_was():
     base = np.random.default_rng(6).random(50)
     latency = np.stack([np.full(50, 500.0), np.full(50, NAN)])

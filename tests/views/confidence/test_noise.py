@@ -5,7 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.analysis.workspace.noise import OFF, auditor, auditors, noise, noise_words, refusal, usual_auditor
+from core.analysis.workspace.noise import (
+    OFF,
+    auditor,
+    auditors,
+    noise,
+    noise_words,
+    noisy_rows,
+    refusal,
+    usual_auditor,
+)
 from core.analysis.workspace.scope import Latency, Quality, Scope
 from core.analysis.workspace.view import View
 from core.decide.rules import Constraints
@@ -108,7 +117,17 @@ def test_the_record_says_whose_grades_are_drawn(case, noisy, off, on):
     chosen = held["chosen"]
     assert chosen["noisy_low"] < chosen["noisy"] < chosen["noisy_high"]
     words = noise_words(on.table, on.decision, on.noise, AT_10)
-    assert f"from 240 that both graded: RA-nWG@10 of the choice is {chosen['noisy']:.3f} [" in words
+    assert words.startswith(f"With grades as by {SECOND}, RA-nWG@10 is {chosen['noisy']:.3f} [")
+    assert "Drawn from 240 passages that both graded" in words
+
+
+def test_judge_noise_never_narrows_an_interval(on):
+    rows = on.table.select("run_id", "quality", "quality_low", "quality_high").join(
+        noisy_rows(on.table, on.noise), on="run_id"
+    )
+    wide, plain = (rows[f"{name}_high"] - rows[f"{name}_low"] for name in ("noisy", "quality"))
+    assert rows.height == 5
+    assert (wide >= plain - 1e-12).all()
 
 
 def test_some_stacks_alone_have_the_same_means_as_among_all(case, off):

@@ -1,0 +1,82 @@
+"""What to do before the choice is shipped, and who wins where what nobody judged is like the judged."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.analysis.workspace.view import View
+from core.api.workspace import Workspace
+from core.decide.joint import JointSample
+from core.decide.rules import Constraints
+from core.store import Store
+from core.views.decision.advice import JUDGE, NOTHING, advice
+from core.views.decision.facts import if_judged
+from core.views.golden.value import NEAR, TARGET, waiting
+from tests.views.golden.test_value import lab
+from tests.views.made import asking, stacks
+
+LONGEST = 14  # words; the name of a stack counts as one
+
+
+def of_queries(values: np.ndarray) -> View:
+    """Two stacks of which only the results per query are known."""
+    table = stacks(name=["a", "b"], quality=values.mean(axis=1).tolist(), n=[values.shape[1]] * 2)
+    none = np.full(2, np.nan)
+    return asking(
+        table,
+        Constraints(delta=0.01),
+        sample=JointSample(values, np.full(values.shape, np.nan), none, none, none),
+    )
+
+
+RANDOM = np.random.default_rng(3)
+ALIKE = RANDOM.normal(0.5, 0.2, (2, 20))
+APART = np.stack([RANDOM.normal(0.8, 0.05, 40), RANDOM.normal(0.3, 0.05, 40)])
+
+
+@pytest.mark.parametrize(
+    ("view", "said"),
+    [
+        (of_queries(APART), NOTHING),
+        (of_queries(ALIKE), "Ask more questions first: {rival} may be better."),
+        (of_queries(ALIKE[:, :4]), ""),
+        (asking(stacks(name=["a", "b"], quality=[0.5, 0.6])), ""),
+        (asking(stacks(quality=[0.5]), Constraints(floor=0.9)), ""),
+    ],
+    ids=["surely good", "not sure", "too few queries", "averages", "nothing chosen"],
+)
+def test_without_holes_the_confidence_says_what_to_do(view: View, said: str):
+    rival = view.sure.rival
+    assert advice(view) == said.format(rival=None if rival is None else view.table["name"][rival])
+    assert (rival is None) == (("rival" not in said and view.sure.pgs != 1.0) or view.sure.pgs in (None, 1.0))
+
+
+@pytest.mark.parametrize("holes", [False, True])
+def test_where_the_unjudged_decide_they_are_judged_first(holes: bool, tmp_path: Path):
+    view = lab(tmp_path / "store", holes=holes)
+    told = waiting(view)
+    assert (told is not None) == holes
+    if told is None:
+        assert if_judged(view) is None
+        return
+    assert told.matters == (told.filled < min(view.sure.pgs - NEAR, TARGET))
+    assert told.first == 24, "both passages that nobody judged, of each question"
+    if told.matters:
+        assert advice(view).startswith(f"{JUDGE} 24 passages first; graded like the rest, other ")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limits", [{}, {"sla_ms": 20.0}, {"sla_ms": 5.0}])
+def test_every_surface_says_the_same_advice_in_few_words(shipped_store: Path, limits: dict[str, float]):
+    decided = Workspace(Store.open(shipped_store), "docs-search").decide(**limits)
+    view = decided.view
+    said, names = advice(view), view.table["name"].to_list()
+    page, sure = decided.page("decision"), decided.page("confidence", "would it hold")
+    assert said
+    assert said in str(page.blocks)
+    assert said in str(sure.blocks)
+    for name in sorted(names, key=len, reverse=True):
+        said = said.replace(name, "NAME")
+    assert len(re.findall(r"\S*\w\S*", said)) <= LONGEST
