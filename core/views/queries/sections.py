@@ -114,19 +114,10 @@ def answer(view: View, names: tuple[str, ...], shown: int, total: int, _rows: pl
 
 
 @keep()
-<<<<<<< HEAD
 def slices(view: View, run_id: str, shown: int, _rows: pl.DataFrame) -> pl.DataFrame:
     """Average a stack on the queries of each tag: it is compared with nothing, so with 0."""
     del run_id, shown  # stand for the rows
-    alone = _rows.with_columns(other=pl.lit(0.0), delta="score")
-    return by_tag(alone, Setup(), groups(view.snapshot, view.scope)).sort("value_second", "tag")
-=======
-def slices(view: View, runs: tuple[str, ...], shown: int, _rows: pl.DataFrame) -> pl.DataFrame:
-    """Average the stack on the queries of each tag; alone it is compared with nothing, so with 0."""
-    del shown  # stands for the rows
     alike = groups(view.snapshot, view.scope)
-    if len(runs) > 1:
-        return by_tag(_rows, Setup(), alike).sort("value_second", "tag")
     rows = by_tag(_rows.with_columns(other=pl.lit(0.0), delta="score"), Setup(), alike)
     ends = [ends_of(_rows, tag, alike) for tag in rows["tag"]]
     low, high = (pl.Series([end[at] for end in ends], dtype=pl.Float64).fill_nan(None) for at in (0, 1))
@@ -139,7 +130,6 @@ def ends_of(rows: pl.DataFrame, tag: str, alike: Groups) -> tuple[float, float]:
     labels = alike.labels(part["query_id"].to_list())
     low, high = mean_interval(part["score"].to_numpy(), "shares", clusters=labels)
     return float(low[0]), float(high[0])
->>>>>>> 3fa164ea (Decision says what to do first and who wins if the unjudged are like the judged; one table holds every chance, one label each price, the p95 beside the p50)
 
 
 @section(question="On which queries is a stack weak?")
