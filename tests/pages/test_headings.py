@@ -26,8 +26,6 @@ _ONE = re.compile(
     r"|\b[nK] = [\d,.]+( (queries )?from [\d,]+ \w+)?"
     r"|(?<![\w@-])[+−<>≤≥≈±]? ?\$?\d[\d,.]*( ?(%|ms|s|d)(?!\w)| / 1[kM])?"  # a number with its unit
 )
-LATER = ("cost", "confidence", "what_if", "compare")
-"""Pages whose headings are not measured yet."""
 
 
 def counted(heading: str) -> list[str]:
@@ -70,7 +68,7 @@ def test_words_are_counted_as_they_are_read(heading: str, words: int):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", [place for place in DRAWN if place.partition("/")[0] not in LATER])
+@pytest.mark.parametrize("place", DRAWN)
 @pytest.mark.parametrize("kind", ["demo_store", "published_store", "answered_store"])
 def test_a_heading_is_one_short_sentence_with_its_number(
     request: pytest.FixtureRequest, kind: str, place: str

@@ -18,7 +18,7 @@ from core.views import text
 from core.views.queries.charts import BARS
 
 Row = Mapping[str, Any]
-_WORDS = {LATENCY.key: ("faster", "slower", "is as fast"), COST.key: ("cheaper", "dearer", "costs the same")}
+_WORDS = {LATENCY.key: ("faster", "slower", "as fast"), COST.key: ("cheaper", "dearer", "same cost")}
 
 BRING = "Bring rankings with their judgements, or run stacks here, to compare them query by query."
 NO_TAG = "No tag sets some of the scored queries apart from the others."
@@ -60,10 +60,7 @@ def answer(gaps: pl.DataFrame, quality: Quality, cost: Axis = COST, *, same: boo
     if len(heads) > 1:
         return f"{said}."
     latency, dearer = (_beside(rows[axis][0], axis) for axis in (LATENCY, cost))
-    if latency.startswith("is ") and dearer.startswith("is "):
-        dearer = dearer.removeprefix("is ")
-    rest = " and ".join(filter(None, (latency, dearer)))
-    return f"{said}; it {rest}." if rest else f"{said}."
+    return f"{', '.join(filter(None, (said, latency, dearer)))}."
 
 
 def _quality(row: Row, quality: Quality) -> str:
@@ -91,7 +88,7 @@ def _beside(row: Row, axis: Axis) -> str:
         return ""
     if row["verdict"] in (SAME, *UNDECIDED):
         return same
-    return f"is {axis.written(abs(row['difference']))} {better if row['difference'] < 0 else worse}"
+    return f"{axis.written(abs(row['difference']))} {better if row['difference'] < 0 else worse}"
 
 
 def shown(axis: Axis, row: Row) -> tuple[str, str]:

@@ -284,10 +284,10 @@ def plan_answer(
         sentence, paid = f"No: your budget pays for {text.count(wanted, 'more query')}.", ""
     else:
         row = at.row(0, named=True)
-        verdict = "Hardly" if row["flip"] < UNLIKELY else "Perhaps" if row["flip"] < LIKELY else "Yes"
+        verdict = "No: " if row["flip"] < UNLIKELY else "" if row["flip"] < LIKELY else "Yes: "
         would = "would change" if row["flip"] else "would not change"
         chance = f" in {text.percent(row['flip'])} of simulations" if row["flip"] else ""
-        sentence = f"{verdict}: {text.count(wanted, 'more query')} {would} the choice{chance}."
+        sentence = f"{verdict}{text.count(wanted, 'more query')} {would} the choice{chance}."
         paid = f"They cost {text.usd(row['usd'])}{assumed}. "
     left = rows["left"][0]
     stays = f"{paid}Unlimited queries would keep it in {text.percent(1 - left)}"

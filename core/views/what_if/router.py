@@ -71,13 +71,13 @@ def learnt(view: View, plan: Plan) -> Learned | str:
     routable = data.routable(view, plan.options, plan.way)
     labels = " and ".join(option.label for option in plan.options)
     n = text.count(0 if routable is None else len(routable.query_ids), "query", "queries")
-    same = f"There is nothing to route: each of {n} has the same {judged_by(view, plan).name} at {labels}."
+    same = f"Nothing to route: all {n} have the same {judged_by(view, plan).name} at {labels}."
     return simulator.nothing(routable) or same
 
 
 def sentence(view: View, plan: Plan, router: Learned) -> str:
     """Say what the router gives, and whether it is worth it."""
-    return words.sentence(router.routable, router.rows, plan.method, judged_by(view, plan))
+    return words.sentence(router.routable, router.rows, judged_by(view, plan))
 
 
 def told(view: View, plan: Plan, router: Learned) -> JsonMap:

@@ -112,10 +112,10 @@ def latency_targets(view: View, ask: Ask) -> Blocks:
         yield Text(str(error), "warning")
     by_target = conditioned(view.table, targets, view.constraints, paired=view.paired)
     rows = target_rows(view.table, by_target)
-    sentence = words.target_words(rows, view.quality, partial(gap, view))
+    sentence, real = words.target_words(rows, view.quality, partial(gap, view))
     thin = thinning(view.table)
     sparse = f"Marks: one stack in {thin}. Frontier and choice are those of all."
-    yield Answer(sentence, caveats={"not all are drawn": sparse if thin > 1 else ""})
+    yield Answer(sentence, real, caveats={"not all are drawn": sparse if thin > 1 else ""})
     drawn = panels(view.table, by_target, view.quality)
     yield Text(NO_FRONTIER, "caption") if drawn is None else Chart(drawn, "targets", sentence)
     yield Table(rows, "targets", TARGETS, TARGETS_MORE)

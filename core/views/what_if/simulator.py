@@ -122,7 +122,7 @@ def simulate(
     rows = judged(routable, every, list(tried), bounds)
     return Simulation(
         rows=rows,
-        sentence=sentence(routable, rows, signal.label, quality),
+        sentence=sentence(routable, rows, quality),
         details=details(routable, rows, signal, learnt, jitter_ms),
         path=between(depths, rule),
         thresholds=() if isinstance(rule, ByTag) else own_unit(learnt, signal),

@@ -22,20 +22,18 @@ _SHORT = 12  # Letters of a depth that the answer names; a stack's name is too l
 _NOBODY = 0.005  # A rule that sends fewer than this share of the queries deeper is said to send none
 
 
-def sentence(routable: Routable, rows: pl.DataFrame, signal: str, quality: Quality) -> str:
+def sentence(routable: Routable, rows: pl.DataFrame, quality: Quality) -> str:
     """Return the answer: what routing gives instead of one depth for all, and whether it is worth it."""
     labels = [option.label for option in routable.options]
     n = text.count(len(routable.query_ids), "query")
     if routable.depths.same:
         return (
-            f"There is nothing to route: each of {n} has the same {quality.name} at "
+            f"Nothing to route: all {n} have the same {quality.name} at "
             f"{', '.join(labels[:-1])} and {labels[-1]}."
         )
     routed, top = _row(rows, "routed"), best_single(rows, quality)
     if routed["deeper"] < _NOBODY:
-        return (
-            f"Not worth it: learnt from other queries, the rule by {signal} keeps every query at {labels[0]}."
-        )
+        return f"Not worth it: the rule learnt from other queries keeps 100 % of them at {labels[0]}."
     share = f"{100 * routed['deeper']:.0f} % of queries"
     target = labels[-1] if len(labels) == 2 and len(labels[-1]) <= _SHORT else "the slower stack"
     if routed["beyond"]:
@@ -209,17 +207,18 @@ def legend(rows: pl.DataFrame) -> str:
     return " ".join([*words, "The last ones are your limits and your own list."])
 
 
-def target_words(rows: pl.DataFrame, quality: Quality, gap: Callable[[str, str], str]) -> str:
-    """Say what a looser target buys; `gap` says whether two stacks differ by more than chance."""
+def target_words(rows: pl.DataFrame, quality: Quality, gap: Callable[[str, str], str]) -> tuple[str, str]:
+    """Say what a looser target buys, and whether the two stacks differ by more than chance (`gap`)."""
     left = rows.filter(pl.col("chosen").is_not_null())
     if left.is_empty():
-        return "No stack meets any of these targets."
+        return "No stack meets any of these targets.", ""
     first, last = left.row(0, named=True), left.row(-1, named=True)
     span = f"from {text.ms(first['sla_ms'])} to {text.ms(last['sla_ms'])}"
     if first["chosen"] == last["chosen"]:
-        return f"{first['chosen']} is the choice {span}."
+        return f"{first['chosen']} is the choice {span}.", ""
     changes = int((left["chosen"] != left["chosen"].shift()).sum())
     gain = f"{text.score(first['quality'])} → {text.score(last['quality'])}"
     often = "once" if changes == 1 else f"{changes} times"
     real = gap(last["chosen"], first["chosen"])
-    return f"The choice changes {often} {span}: {quality.name} {gain} ({real})."
+    said = f"The choice changes {often} {span}: {quality.name} {gain}."
+    return said, f"{real[:1].upper()}{real[1:]}."

@@ -136,10 +136,13 @@ def test_every_target_has_its_row_and_its_panel():
         (4, 4, "deep"),
     ]
     assert words.target_words(rows, AT_10, "{} against {}".format) == (
-        "The choice changes once from 350 ms to 1.00 s: RA-nWG@10 0.800 → 0.810 (deep against big)."
+        "The choice changes once from 350 ms to 1.00 s: RA-nWG@10 0.800 → 0.810.",
+        "Deep against big.",
     )
-    assert words.target_words(rows.head(1), AT_10, "{}{}".format).startswith("No stack")
-    assert words.target_words(rows.head(2), AT_10, "{}{}".format).startswith("big is the choice from 350 ms")
+    assert words.target_words(rows.head(1), AT_10, "{}{}".format)[0].startswith("No stack")
+    assert words.target_words(rows.head(2), AT_10, "{}{}".format)[0].startswith(
+        "big is the choice from 350 ms"
+    )
     drawn = targets.panels(TABLE, found, AT_10)
     assert drawn is not None
     of = {(trace.name, trace.yaxis): trace for trace in drawn.data}

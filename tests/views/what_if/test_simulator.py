@@ -181,7 +181,7 @@ def test_without_a_reranker_a_deeper_pool_changes_nothing_and_the_page_says_so(d
     found = gather(asked(snapshot, scope, AT_10), family.options)
     assert found is not None
     made = simulate(found, available(snapshot, family.options[0], DEMO.collection_id)[0], AT_10)
-    assert made.sentence.startswith("There is nothing to route: each of 64 queries has the same RA-nWG@10")
+    assert made.sentence.startswith("Nothing to route: all 64 queries have the same RA-nWG@10")
     assert "nothing brings them up" in made.details["why"]
 
 
