@@ -19,7 +19,7 @@ from core.choices import Declaring, declared
 from core.errors import cut, nearest
 from core.number_format import PER_1K, dollars_per_1k
 from core.prices.calculator import CostInputs
-from core.views.ask import RENAMED
+from core.views.ask import RENAMED, as_offered
 from core.views.link import RULES, written
 
 LATEST = "latest"
@@ -271,7 +271,8 @@ def _problem(
         return wrong
     if key not in values:
         return "" if key in later else "not asked here"
-    if same(texts, written(values[key])):
+    held = written(values[key])
+    if same(texts, held) or same([as_offered(text, held) for text in texts], held):
         return ""
     if not {*deleted.get(key, ())}.isdisjoint(texts):
         return "deleted, page Library can restore it"

@@ -108,9 +108,8 @@ def figures(app: AppTest) -> list[dict[str, Any]]:
 
 def _sent(app: AppTest) -> list[tuple[Any, dict[str, Any]]]:
     """What the components of the page are sent."""
-    return [
-        (each, json.loads(each.proto.mixed.json or each.proto.json)) for each in app.get("bidi_component")
-    ]
+    said = [(each, each.proto.mixed.json or each.proto.json) for each in app.get("bidi_component")]
+    return [(each, json.loads(data)) for each, data in said if data]
 
 
 def _live(app: AppTest) -> list[tuple[Any, dict[str, Any]]]:

@@ -18,7 +18,8 @@ def test_the_cost_that_a_stack_recorded_is_labelled(open_page: OpenPage, demo_st
     runs = Store(demo_store).read().runs("python-docs")
     app = open_page(demo_store, "cost", base=runs["label"][0])
     assert not app.exception
-    assert "As recorded" in everything(app)
+    assert "As recorded" not in everything(app), "the same amount as that of the calculator"
+    assert "assumed price, idle time not counted" in everything(app)
     assert "per million queries (measured)" in everything(app)
 
 

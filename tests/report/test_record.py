@@ -121,9 +121,9 @@ def test_numbers_carry_n_interval_and_how_they_were_obtained(demo_store: Path):
         rf"Retrieval latency p50 \(ms\) .* ms (.* to .*, )?n = 64(, {fewer}.*)? measured", latency
     )
     assert re.fullmatch(
-        rf"One in 20 takes longer \(p95\) .* ms (.* to .*, n = 64|{fewer}: too few for .* p95)", slow
+        rf"Latency p95 \(one in 20 takes longer\) .* ms (.* to .*, n = 64|{fewer}: too few for .* p95)", slow
     )
-    assert cost.endswith("at list price")
+    assert cost.endswith("idle time not counted assumed price")
     assert re.fullmatch(r"Confidence \(PGS\) \d+\.\d % [\d,]+ simulated repeats", sure)
     assert (
         page.find("figure").find("svg")["aria-label"]

@@ -196,8 +196,10 @@ def weighed(grid: Grid, chosen: Sequence[str | None], turned: pl.DataFrame) -> t
     if ours is None:
         return "No stack is within the limits as usual.", _turned(grid, turned)
     if kept == cells:
-        return f"No: {ours} stays the choice in all {cells} settings.", _turned(grid, turned)
-    said = f"It depends: {ours} is the choice in {kept} of {cells} settings, {_others(chosen, ours)}."
+        return f"No: {ours} stays the choice in all {cells} settings (n = {n}).", _turned(grid, turned)
+    said = (
+        f"It depends: {ours} is the choice in {kept} of {cells} settings (n = {n}), {_others(chosen, ours)}."
+    )
     return said, _turned(grid, turned)
 
 

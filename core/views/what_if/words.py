@@ -33,7 +33,7 @@ def sentence(routable: Routable, rows: pl.DataFrame, quality: Quality) -> str:
         )
     routed, top = _row(rows, "routed"), best_single(rows, quality)
     if routed["deeper"] < _NOBODY:
-        return f"Not worth it: the rule learnt from other queries keeps 100 % of them at {labels[0]}."
+        return f"Not worth it: the learnt rule keeps 100 % of queries at {labels[0]}."
     share = f"{100 * routed['deeper']:.0f} % of queries"
     target = labels[-1] if len(labels) == 2 and len(labels[-1]) <= _SHORT else "the slower stack"
     if routed["beyond"]:
@@ -175,7 +175,7 @@ def answer(rows: pl.DataFrame, quality: Quality) -> tuple[str, str]:
     words = best[f"{quality.name} in words"]
     choose = "chooses" if chosen.height == 1 else "choose"
     sentence = f"{text.count(chosen.height, 'scenario')} {choose} {text.count(different, 'stack')}"
-    most = f"{best['scenario']} has the best {quality.name}, {words.partition(' ')[0]}" if words else ""
+    most = f"{best['scenario']} has the best {quality.name}, {words}" if words else ""
     sentence += f"; {most}." if most else f"; no {quality.name} is known."
     cheap = chosen.filter(pl.col("cost").is_not_null()).sort("cost")
     details = ""
@@ -220,5 +220,5 @@ def target_words(rows: pl.DataFrame, quality: Quality, gap: Callable[[str, str],
     gain = f"{text.score(first['quality'])} → {text.score(last['quality'])}"
     often = "once" if changes == 1 else f"{changes} times"
     real = gap(last["chosen"], first["chosen"])
-    said = f"The choice changes {often} {span}: {quality.name} {gain}."
+    said = f"The choice changes {often} {span}: {quality.name} {gain} ({text.sample(first['n'])})."
     return said, f"{real[:1].upper()}{real[1:]}."

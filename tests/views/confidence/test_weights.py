@@ -183,7 +183,7 @@ def test_one_stack_has_no_orders():
     grid = made([[HIGH], [LOW]])
     found = flips(grid, {"a": "A"}, QUICK)
     assert found.is_empty()
-    assert words.weighed(grid, ["A", "A"], found)[0] == "No: A stays the choice in all 2 settings."
+    assert words.weighed(grid, ["A", "A"], found)[0] == "No: A stays the choice in all 2 settings (n = 20)."
 
 
 @pytest.mark.slow
@@ -209,7 +209,9 @@ def test_a_choice_that_moves_in_words(snapshot: Snapshot):
     grid = grid_of(snapshot)
     chosen = ["FOURS"] * 6 + ["FIVE"] * 17 + [None]
     sentence, details = words.weighed(grid, chosen, flips(grid, NAMES, QUICK))
-    assert sentence == ("It depends: FIVE is the choice in 17 of 24 settings, FOURS in 6, no stack in 1.")
+    assert sentence == (
+        "It depends: FIVE is the choice in 17 of 24 settings (n = 8), FOURS in 6, no stack in 1."
+    )
     choice, order, pairs = words.weighed_cards(grid, chosen, flips(grid, NAMES, QUICK))
     assert choice[1:] == (
         "17 of 24",

@@ -136,7 +136,7 @@ def test_every_target_has_its_row_and_its_panel():
         (4, 4, "deep"),
     ]
     assert words.target_words(rows, AT_10, "{} against {}".format) == (
-        "The choice changes once from 350 ms to 1.00 s: RA-nWG@10 0.800 → 0.810.",
+        "The choice changes once from 350 ms to 1.00 s: RA-nWG@10 0.800 → 0.810 (n = 50).",
         "Deep against big.",
     )
     assert words.target_words(rows.head(1), AT_10, "{}{}".format)[0].startswith("No stack")

@@ -243,7 +243,7 @@ def test_a_useless_signal_is_not_worth_it():
 
 def test_a_deeper_pool_that_only_harms_is_left_alone():
     made = simulate(routable(GAINS[::-1] * [[1], [0.1]]), margin(np.linspace(0, 1, N)), AT_10)
-    assert made.sentence.startswith("Not worth it: learnt from other queries, the rule by top margin keeps")
+    assert made.sentence.startswith("Not worth it: the learnt rule keeps 100 %")
 
 
 def test_a_threshold_of_ones_own_stands_beside():
