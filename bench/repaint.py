@@ -69,11 +69,11 @@ def side_by_side(count: int) -> Iterator[tuple[Page, Page]]:
         browser.close()
 
 
-def measure(count: int) -> np.ndarray:
+def measure(count: int, moves: int = MOVES) -> np.ndarray:
     """Milliseconds from key to the first frame that follows, to repaint, and to that of the bare page."""
     with side_by_side(count) as pages:
-        moves = [[*move(pages[0]), move(pages[1])[1]] for _ in range(WARM_UP + MOVES)][WARM_UP:]
-    return np.array(moves, dtype=np.float64)
+        taken = [[*move(pages[0]), move(pages[1])[1]] for _ in range(WARM_UP + moves)][WARM_UP:]
+    return np.array(taken, dtype=np.float64)
 
 
 def open_page(page: Page, url: str) -> Page:
@@ -99,18 +99,19 @@ def move(page: Page) -> tuple[float | None, float]:
     return taken[0], taken[1]
 
 
-def run(counts: Sequence[int] = COUNTS) -> list[dict[str, Any]]:
+def run(counts: Sequence[int] = COUNTS, moves: int = MOVES) -> list[dict[str, Any]]:
     """Measure and compare.
 
     Args:
         counts: How many stacks.
+        moves: How many moves of each page.
 
     Returns:
         Rows of {name, value, unit, peer, peer_value, ratio}; ms, ratio = peer / here.
     """
     rows = []
     for count in counts:
-        taken = measure(count)
+        taken = measure(count, moves)
         for percentile in (50, 95):
             *here, peer = np.percentile(taken, percentile, axis=0).tolist()
             for what, value in zip(("the first frame that follows", "repaint"), here, strict=True):

@@ -35,7 +35,7 @@ SECONDS = 30.0
 EVERY = 1.0
 CROWD = 50
 WARM, QUIET, BEHIND = 6, 5.0, 15.0
-MOVED = 30
+MOVED, REPAINTS = 30, 12
 MOVES, AT_ONCE, EARLY = 3, 4, 300
 DEAR = ("confidence", "diagnostics", "curves", "what_if")
 """Pages whose first drawing in a process once took seconds of processor."""
@@ -147,7 +147,7 @@ def run(soak: int = 0) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         rows = [*_pages(folder, soak), *_moves(folder)]
-    whole = [row for row in repaint.run((STACKS,)) if "p50" in row["name"]]
+    whole = [row for row in repaint.run((STACKS,), REPAINTS) if "p50" in row["name"]]
     return [*rows, *whole, *first_visits.run()]
 
 
