@@ -19,6 +19,7 @@ from core.views import text, theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Table, section
 from core.views.columns import COLUMNS
+from core.views.decision.words import meaning
 from core.views.levers import to_try
 
 POOL = (
@@ -200,7 +201,9 @@ def _figure(rows: pl.DataFrame, quality: Quality, chosen: str | None) -> go.Figu
                     for name, value, share in shown.select("name", column, "pct_proc").iter_rows()])
         for title, column, colour, pattern in looks
     ]  # fmt: skip
-    fig = theme.stacked(names, parts, x=f"{quality.name}, of a possible 1", chosen=marked)
+    fig = theme.stacked(
+        names, parts, x=f"{quality.name}: {meaning(quality) or 'of a possible 1'}", chosen=marked
+    )
     return fig.update_xaxes(range=[0, 1])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -269,7 +270,7 @@ def _best_of(decision: Decision, quality: Quality, *, ahead: bool) -> str:
 
 
 def meaning(quality: Quality) -> str:
-    """Say what the measure counts: ``share of the best possible evidence that the first 10 hold``.
+    """Say what the measure counts: ``share of the best possible evidence in ten passages``.
 
     Empty of one that is not computed here.
     """
@@ -277,7 +278,7 @@ def meaning(quality: Quality) -> str:
     if measure is None:
         return ""
     said = measure.info.text.removeprefix(f"{measure.name}: ").partition("; ")[0].rstrip(".")
-    return f"{said[:1].lower()}{said[1:]}".replace("first K", f"first {measure.k}")
+    return re.sub(r"\bK\b", "ten" if measure.k == 10 else str(measure.k), f"{said[:1].lower()}{said[1:]}")
 
 
 def cards(

@@ -193,7 +193,7 @@ def test_the_card_of_a_latency_says_the_p95_beside_the_p50_and_that_of_quality_w
     late = {"ms": 17.7, "low": 16.1, "high": 24.0, "n": 64, "note": None}
     shown = cards(TABLE.row(0, named=True), AT_10, Latency(), BILL, late=slow_words(late), paid="list price")
     assert shown[1][2].endswith("p95 17.7 ms [16.1 ms, 24.0 ms]")
-    assert shown[0][2].endswith("share of the best possible evidence that the first 10 hold")
+    assert shown[0][2].endswith("share of the best possible evidence in ten passages")
     assert may_break(late, 20.0).startswith(
         "The p95 17.7 ms [16.1 ms, 24.0 ms] may be beyond the SLA of 20.0"
     )
@@ -202,7 +202,7 @@ def test_the_card_of_a_latency_says_the_p95_beside_the_p50_and_that_of_quality_w
 
 
 def test_a_measure_explains_itself_where_it_is_known():
-    assert meaning(AT_10) == "share of the best possible evidence that the first 10 hold"
+    assert meaning(AT_10) == "share of the best possible evidence in ten passages"
     assert meaning(Quality("GMAP", 10)) == ""
 
 
