@@ -7,6 +7,7 @@ from the user and are never to be rendered as HTML or Markdown.
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
@@ -194,3 +195,17 @@ def refusal(error: BaseException) -> DiskError | None:
         if number in numbers or any(part in words for part in parts):
             return DiskError(found, where=str(getattr(error, "filename", None) or ""), do=do)
     return None
+
+
+_NUMBERED = re.compile(r"\(os error ([0-9]{1,3})\)")
+
+
+def told(error: BaseException | str, otherwise: ClqError) -> ClqError:
+    """Return in words what the system refused, where that is behind an error; else the other one."""
+    found = _NUMBERED.search(str(error))
+    number = int(found[1]) if found else getattr(error, "errno", None)
+    said = refusal(OSError(number, "")) if number else None
+    if said is None:
+        return otherwise
+    full = number in (errno.ENOSPC, errno.EDQUOT)  # which is not the fault of the file that was read
+    return DiskError(said.found, where="" if full else otherwise.where, do=said.do)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import errno
 
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
 from core.cli.app import app
-from core.errors import ClqError, InputError, UnknownNameError, cut, nearest, refusal
+from core.errors import ClqError, InputError, UnknownNameError, cut, nearest, refusal, told
 
 LONG = "x" * 200_000
 
@@ -54,6 +55,29 @@ def test_a_system_error_is_said_in_words(number: int):
     said = refusal(OSError(number, "what the system says", "file"))
     assert said is not None
     assert "Errno" not in str(said)
+
+
+FULL = "the disk is full. Free some space and try again; what was there is unchanged."
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.ENOSPC, "x", "tmp"), FULL),
+        ("parquet: underlying IO error: No space left on device (os error 28)", FULL),
+        (OSError(errno.EACCES, "x"), f"a.csv: {refusal(OSError(errno.EACCES, ''))}"),
+        ("a cell says: no space left on device, the disk is full", "a.csv: Wrong."),
+        (ValueError("bad"), "a.csv: Wrong."),
+    ],
+)
+def test_what_the_system_refused_is_told_behind_any_error(error: Exception | str, said: str):
+    assert str(told(error, InputError("Wrong.", where="a.csv"))) == said
+
+
+def test_a_full_disk_is_told_behind_an_error_of_the_library_that_writes():
+    with pytest.raises((OSError, pl.exceptions.PolarsError)) as raised:
+        pl.DataFrame({"x": range(1_000)}).lazy().sink_parquet("/dev/full")
+    assert str(told(raised.value, InputError("Wrong."))) == FULL
 
 
 ARGUMENTS = (

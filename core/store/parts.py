@@ -19,7 +19,7 @@ import duckdb
 import polars as pl
 import pyarrow.parquet as pq
 
-from core.errors import InputError, StoreError, UnknownNameError
+from core.errors import InputError, StoreError, UnknownNameError, told
 from core.files import sync
 from core.store import rules
 from core.store.engine import bounded
@@ -53,9 +53,8 @@ def stage(table: str, rows: Frame, folder: Path) -> list[Path]:
             return [whole]
         files = _spread(table, pieces, dict(zip(counts[owner], lots, strict=True)), folder)
     except pl.exceptions.PolarsError as error:
-        raise InputError(
-            f"The rows cannot be used: {error}", where=table, do="Nothing was written."
-        ) from error
+        wrong = InputError(f"The rows cannot be used: {error}", where=table, do="Nothing was written.")
+        raise told(error, wrong) from error
     whole.unlink(missing_ok=True)
     return files
 

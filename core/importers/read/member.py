@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, TypeVar, cast
 
-from core.errors import InputError
+from core.errors import InputError, told
 from core.importers.read.packing import unpacked, without_endings
 from core.importers.read.text import shown
 
@@ -269,7 +269,7 @@ def sound(name: str) -> Iterator[None]:
         yield
     except BROKEN as error:
         problem = f"The file cannot be read: {shown(str(error) or type(error).__name__)}."
-        raise InputError(problem, where=name) from error
+        raise told(error, InputError(problem, where=name)) from error
 
 
 def check_unfolded(name: str, unfolded: int, stored: int, limits: Limits) -> None:

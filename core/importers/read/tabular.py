@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 
 from core.bounded import Bounded
-from core.errors import InputError
+from core.errors import InputError, told
 from core.importers.read.headers import MOST_ROWS, delimiter_below, headed_lines
 from core.importers.read.jsons import exceeds, not_json, once, outline, read_json, too_large, without_nan
 from core.importers.read.member import GIB, HEAD_BYTES, MIB, Limits, Member, head_lines, per_member
@@ -459,7 +459,8 @@ def reading(what: str, where: str, errors: tuple[type[BaseException], ...] = REA
     try:
         yield
     except errors as error:
-        raise InputError(f"{what} cannot be read: {shown(error, 200)}", where=where) from error
+        wrong = InputError(f"{what} cannot be read: {shown(error, 200)}", where=where)
+        raise told(error, wrong) from error
 
 
 def _parquet(member: Member, rows: int | None) -> Table:
@@ -509,7 +510,8 @@ def _read_apart(member: Member, into: Path | None = None, rows: int | None = Non
         with reading("The Parquet file", member.name, (ChildProcessError,)):
             said = _READER.ask(asked)
     if "error" in said:
-        raise InputError(f"The Parquet file cannot be read: {shown(said['error'], 200)}", where=member.name)
+        wrong = InputError(f"The Parquet file cannot be read: {shown(said['error'], 200)}", where=member.name)
+        raise told(said["error"], wrong)
     return said
 
 
