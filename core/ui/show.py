@@ -31,6 +31,7 @@ UNJUDGED_ON = "confidence"  # The page that says what is unjudged
 _PERCENT, _USD, _CHANGE = "%.1f %%", "%.3g", "%+.3g"
 _DOLLARS = (_USD, _CHANGE)
 _DECIMALS = re.compile(r"%\+?,?\.\df")
+_NARROW = 4  # Columns that a table has at most to be seen whole
 _ON_PHONE = 140  # Pixels of a column of names on a phone
 _INK = "#000037"
 """Stands for the stronger of Streamlit's two greys of text, which the browser puts in for light and dark; the
@@ -164,6 +165,8 @@ def table(
     shown = rows.head(ROWS_SHOWN).select(
         pl.col(name) * scales[name] if name in scales else pl.col(name) for name in columns
     )
+    if len(columns) > _NARROW and (first := next(iter(columns.items())))[1]:
+        columns |= {first[0]: {**first[1], "pinned": True}}  # whose row it is stays in sight
     if st.session_state.get(PHONE):
         columns = {name: _narrowed(about) for name, about in columns.items()}
     data, columns = _signed(upright(shown), columns, cells)

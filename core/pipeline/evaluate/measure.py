@@ -128,7 +128,7 @@ class Measurer:
                 self.results[step].parts[of] = self._kept.parts(self._graph.label(step), name(of))
             self._tracker.skip("measure", 1)
             return
-        self._tracker.begin("measure", f"measure {name(of)}: {words(step)}")
+        self._tracker.begin("measure", timing(step, of, self._protocol))
         node = self._asker.node(step)
         if node.model is not None:
             self._warm_up(node, of[0])
@@ -238,6 +238,13 @@ _OVERLAP = 1.05
 def name(of: Pass) -> str:
     """Return a pass in words and in files: "1.2" is the second repeat of the first round."""
     return f"{of[0]}.{of[1]}"
+
+
+def timing(step: Step, of: Pass, protocol: Protocol) -> str:
+    """Say which pass over the queries times a step; an index by its own name."""
+    number = (of[0] - 1) * protocol.repeats + of[1]
+    what = words(step).partition(" of ")[0] if step.kind == "search" else words(step)
+    return f"Timing {what}, pass {number} of {protocol.rounds * protocol.repeats}"
 
 
 def words(step: Step) -> str:

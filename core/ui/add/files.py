@@ -161,11 +161,20 @@ def _cells(place: int) -> str | None:
         format_func=words.words,
         placeholder="each column means something else",
         accept_new_options=True,
+        on_change=_open_meant,
+        args=(f"cells{place}", words.OF_QUERIES),
         key=f"cells{place}",
         help=_HELP,
         width=320,
     )
     return meaning
+
+
+def _open_meant(key: str, options: Sequence[str]) -> None:
+    """Open the option that a typed text means (a callback)."""
+    typed = st.session_state[key]
+    if typed:
+        st.session_state[key] = words.meant(typed, options)
 
 
 def _meanings(file: Preview, row: Row | None, place: int) -> Iterator[tuple[str, str]]:
@@ -176,14 +185,16 @@ def _meanings(file: Preview, row: Row | None, place: int) -> Iterator[tuple[str,
     for position, column in enumerate(asked):
         boxes = boxes or st.columns(min(_BESIDE, len(asked)), gap="small")
         with boxes.pop(0):
-            options = words.choices(row, known, column)
+            options, key = words.choices(row, known, column), f"map{place}_{row}_{position}"
             meaning = st.selectbox(
                 plain(column) or "(no name)",
                 options,
                 index=options.index(known.get(column, words.LEFT_OUT)),
                 format_func=words.words,
                 accept_new_options=True,
-                key=f"map{place}_{row}_{position}",
+                on_change=_open_meant,
+                args=(key, options),
+                key=key,
                 help=_HELP if position == 0 else None,
             )
             if column in file.rows:

@@ -221,9 +221,12 @@ class Live {
       if (trace.marker.colorscale === "Viridis") trace.marker.colorscale = this.data.drawing[dark ? "dark" : "light"];
     }
     if (this.plot.clientWidth < 560) {
-      const keys = traces.some(({ showlegend }) => showlegend !== false);
+      const keys = traces.filter(({ showlegend }) => showlegend !== false).length;
+      const more = 20 * Math.max(keys - 2, 0); // rows of the legend below the first two
       Object.assign(layout.legend, { y: -0.24, yanchor: "top" });
-      Object.assign(layout.margin, { b: keys ? 104 : 48, l: 50, r: 20 });
+      Object.assign(layout.margin, { b: keys ? 104 + more : 48, l: 50, r: 20 });
+      layout.height += more;
+      layout.annotations = layout.annotations.filter(({ name }) => name !== "stack"); // they would lie on each other
       for (const shape of layout.shapes) delete shape.label;
       for (const { marker } of traces) if (marker?.showscale) marker.showscale = false; // no room; the table says it
     }

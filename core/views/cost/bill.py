@@ -14,7 +14,7 @@ from core.prices.calculator import RANGE, CostBreakdown, CostInputs, CostLine, S
 from core.records import Basis
 from core.tables import schema
 from core.views import text, theme
-from core.views.cost.words import BUYS, buying, moved, share_of, swung
+from core.views.cost.words import BUYS, alike, buying, moved, share_of, swung
 
 PAPER_BOOK = "clq-paper"
 PAPER_TOKENS = 500  # Tokens per candidate and per chunk in the paper's tables
@@ -163,6 +163,7 @@ class SwingView:
     """The section's content."""
 
     answer: str  # what moves the monthly bill most, and by how much; why there is nothing where it is unknown
+    alike: bool  # whether all inputs move it by as much
     figure: go.Figure  # A bar for each input from the bill at its lower end to the bill at its higher end
     # input, value, low, high, usd_low, usd, usd_high ($ a month) and width, the widest first
     rows: pl.DataFrame
@@ -178,7 +179,9 @@ def swings(inputs: CostInputs, book: PriceBook, *, share: float = RANGE) -> Swin
         InputError: If the share or an amount is out of range.
     """
     by_input = tornado(inputs, book, share=share)
-    return SwingView(moved(by_input, share), _tornado(by_input[:SHOWN], share), _rows(by_input))
+    return SwingView(
+        moved(by_input, share), alike(by_input), _tornado(by_input[:SHOWN], share), _rows(by_input)
+    )
 
 
 def _rows(by_input: Sequence[Swing]) -> pl.DataFrame:

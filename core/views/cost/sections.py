@@ -190,7 +190,8 @@ def swings(priced: Priced, share: float) -> Blocks:
     moved = bill.swings(priced.inputs, priced.book, share=share)
     yield Text(moved.answer)
     if not moved.rows.is_empty():
-        yield Chart(moved.figure, "tornado", moved.answer)
+        if not moved.alike:
+            yield Chart(moved.figure, "tornado", moved.answer)
         yield Table(moved.rows, "sensitivity_of_the_bill", SWINGS, SWINGS_MORE)
 
 

@@ -183,10 +183,15 @@ def moved(swings: Sequence[Swing], share: float) -> str:
     equal = [swung(swing) for swing in swings if swing.width >= _ALIKE * first.width]
     more = f" and {len(equal) - _NAMED} more" if len(equal) > _NAMED else ""
     now, low, high = usd_apart(first.usd, *sorted((first.low_usd, first.high_usd)))
-    return (
-        f"What moves the monthly bill most: {', '.join(equal[:_NAMED])}{more}. {change} takes it "
-        f"from {now} to {low} or {high}."
-    )
+    who = f"{', '.join(equal[:_NAMED])}{more}"
+    how = "alike" if alike(swings) else "most"
+    return f"What moves the monthly bill {how}: {who}. {change} takes it from {now} to {low} or {high}."
+
+
+def alike(swings: Sequence[Swing]) -> bool:
+    """Tell whether several inputs all move the bill by as much, so that a chart of them says nothing."""
+    widths = [swing.width for swing in swings]
+    return len(widths) > 1 and min(widths) >= _ALIKE * max(widths)
 
 
 def swung(swing: Swing) -> str:

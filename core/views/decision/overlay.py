@@ -275,7 +275,7 @@ def lines(
     """Draw the limits as lines, and the band of latencies that are not told apart; named by `labels`."""
     limit = {"type": "line", "line": {"color": theme.ACCENT, "width": 1.5, "dash": "dash"}}
     most, floor = limits.of(across), limits.floor
-    if across == LATENCY and (band := _band(table, decision, plot)):
+    if across == LATENCY and (band := _band(table, decision, plot, most)):
         layout["shapes"].append(band)
     if most is not None and (most > 0 or not plot.log):
         layout["shapes"].append({**limit, "x0": most, "x1": most, **_UP})
@@ -288,11 +288,17 @@ def lines(
 _UP = {"y0": 0, "y1": 1, "yref": "y domain"}
 _DEPTHS = {"bottom": 0.94, "top": 0.06, "middle": 0.5}
 """Where the name of a band may stand, as shares of the plot's height."""
+STACK = "stack"
+"""Names the labels of stacks, which a phone has no room for."""
 _NEAR, _HALF = 0.1, 45  # Of the height, and pixels: how near a mark lies on it
 
 
-def _band(table: pl.DataFrame, decision: Decision, plot: Plot) -> theme.Spec | None:
-    """Return a strip over the latencies that are not told apart from that of the chosen stack."""
+def _band(table: pl.DataFrame, decision: Decision, plot: Plot, most: float | None) -> theme.Spec | None:
+    """Return a strip over the latencies that are not told apart from that of the chosen stack.
+
+    Args:
+        most: The limit of the latency, whose line may not run through the name of the strip.
+    """
     latency = None if decision.chosen is None else table["latency_ms"][decision.chosen]
     if latency is None or not decision.jitter_ms:
         return None
@@ -301,11 +307,16 @@ def _band(table: pl.DataFrame, decision: Decision, plot: Plot) -> theme.Spec | N
     low, high = ends.clip(*np.nanquantile(LATENCY.read(table), [0, 1]))
     if np.ptp(plot.across(np.array([low, high]))) > _WIDEST * plot.width:
         return None
+    band: theme.Spec = {"type": "rect", "fillcolor": theme.SOFT, "line": {"width": 0}, "layer": "below"}
+    band |= {"x0": low, "x1": high, **_UP}
+    middle = float(plot.across(np.array([low, high])).mean())
+    if most is not None and most > 0 and abs(float(plot.across(np.array([most]))[0]) - middle) < _HALF:
+        return band  # the note above the chart says what it is
+    free = _freest(table, plot, middle)
+    depth = _DEPTHS[free] * plot.height
+    plot.taken.append(np.array([[middle - _HALF, depth - _LINE, middle + _HALF, depth + _LINE]]))
     words = f"jitter<br>± {text.ms(decision.jitter_ms)}"
-    free = _freest(table, plot, float(plot.across(np.array([low, high])).mean()))
-    label = {"text": words, "textposition": f"{free} center", "font": {"size": 11}}
-    band = {"type": "rect", "fillcolor": theme.SOFT, "line": {"width": 0}, "layer": "below", "label": label}
-    return {**band, "x0": low, "x1": high, **_UP}
+    return {**band, "label": {"text": words, "textposition": f"{free} center", "font": {"size": 11}}}
 
 
 def _freest(table: pl.DataFrame, plot: Plot, column: float) -> str:
@@ -343,7 +354,7 @@ def labels(
         at = plot.place(words, *place)
         if at is not None:
             said = f"<b>{text.escape(words)}</b>" if row_of[row] == decision.chosen else text.escape(words)
-            layout["annotations"].append(_label(plot, said, *place, at))
+            layout["annotations"].append(_label(plot, said, *place, at) | {"name": STACK})
 
 
 def _label(plot: Plot, words: str, x: float, y: float, shift: Sequence[float]) -> theme.Spec:

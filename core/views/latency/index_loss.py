@@ -361,6 +361,7 @@ def answer(by_kind: pl.DataFrame, quality: str, bearable: float) -> str:
 def chart(marked: pl.DataFrame, bearable: float, cutoff: int) -> go.Figure:
     """Draw percent of flat with its interval, a colour and symbol per kind of index."""
     ordered = marked.sort("index", "percent").with_row_index("place")
+    timed = not ordered["latency_ms"].null_count()
     traces = []
     for number, (kind,) in enumerate(ordered.select("index").unique(maintain_order=True).iter_rows()):
         part = ordered.filter(pl.col("index") == kind)
@@ -375,12 +376,18 @@ def chart(marked: pl.DataFrame, bearable: float, cutoff: int) -> go.Figure:
         bars = theme.whiskers(low, at, high, color=colour, thickness=1)
         traces.append(
             theme.scatter(
-                text.escape(kind), part["place"].to_numpy(), at, hover=hover, marker=marker, error_y=bars
+                text.escape(kind),
+                part["latency_ms" if timed else "place"].to_numpy(),
+                at,
+                hover=hover,
+                marker=marker,
+                error_y=bars,
             )
         )
-    drawn = theme.figure(traces, y="% of flat", height=340)
+    across = "latency (ms)" if timed else "stacks, by index and % of flat"
+    drawn = theme.figure(traces, x=across, y="% of flat", height=340)
     drawn.add_hline(y=100 - bearable, line={"dash": "dot", "width": 1, "color": theme.NEUTRAL})
-    return drawn.update_xaxes(showticklabels=False)
+    return drawn.update_xaxes(showticklabels=timed)
 
 
 def ends(row: Mapping[str, Any], at: str = "") -> str:

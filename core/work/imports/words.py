@@ -316,6 +316,17 @@ def words(meaning: str) -> str:
     return _ONE.get(meaning, meaning.replace("_", " ")) if value is None else _of_numbers(value)
 
 
+def meant(typed: str, options: Sequence[str]) -> str:
+    """Return the option that a typed text means, by its words or a part of them; else the text itself."""
+    asked = typed.strip().casefold()
+    said = {option: (option.casefold(), words(option).casefold()) for option in options}
+    same = [option for option, of in said.items() if asked in of]
+    near = [option for option, of in said.items() if any(asked in each for each in of)]
+    if typed in same or (not same and named(typed, typed) is not None):
+        return typed
+    return next(iter([*same, *near]), typed)
+
+
 def _of_numbers(value: Value) -> str:
     stage = "" if value.stage in (None, "total") else f"{value.stage} "
     if value.measure == "ms" or value.measure.startswith("latency_"):

@@ -198,6 +198,22 @@ def test_what_moves_the_bill_in_words_and_rows():
     )
 
 
+@pytest.mark.parametrize(
+    ("inputs", "alike"),
+    [
+        (PLAIN, False),  # among them some that move less
+        (asked(embedder=None), True),
+        (asked(reranker="my-ranker"), False),  # nothing to vary
+    ],
+)
+def test_inputs_that_all_move_the_bill_alike_need_no_chart(inputs: CostInputs, alike: bool):
+    found = swings(inputs, LIST)
+    assert found.alike == alike
+    widths = found.rows["width"].to_list()
+    assert alike == (len(widths) > 1 and min(widths) >= 0.99 * max(widths))
+    assert ("alike" in found.answer) == alike
+
+
 def test_an_unknown_bill_has_no_sensitivity():
     found = swings(asked(reranker="my-ranker"), LIST)
     assert found.answer == "There is no monthly bill to vary: it is unknown, or nothing is billed."

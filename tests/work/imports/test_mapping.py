@@ -80,3 +80,21 @@ def test_what_was_assumed_is_said_once():
 )
 def test_a_grey_button_says_which_question_waits(files, changed, said):
     assert words.waits(files, changed=changed) == said
+
+
+@pytest.mark.parametrize(
+    ("typed", "meaning"),
+    [
+        ("ndcg@10", "nDCG@10"),
+        ("latency p95, ms", "latency_p95_ms"),
+        ("p95", "p95"),  # means something by itself
+        ("judg", "judge"),
+        ("stack", "run"),
+        ("Left out", words.LEFT_OUT),
+        ("MRR@5", "MRR@5"),
+        ("RR@1", "RR@1"),
+        ("no such thing", "no such thing"),
+    ],
+)
+def test_a_typed_text_means_the_option_of_its_words(typed: str, meaning: str):
+    assert words.meant(typed, words.choices(None, {}, "c")) == meaning
