@@ -18,9 +18,19 @@ _USUAL_FUSION = {"method": "rrf", "constant": 60, "depth": 100}
 
 
 def settings(table: Spec, *shown: str) -> str:
-    """Return a method with its settings, or with some of them: ``sentence size 200 overlap 70``."""
+    """Return a method with its settings, or some of them: ``rrf 1 : 1.3 constant 10``."""
     keys = [key for key in table if key != "method" and (not shown or key in shown)]
-    return " ".join([str(table["method"]), *(f"{key} {table[key]}" for key in keys)])
+    return " ".join([str(table["method"]), *(_setting(key, table[key]) for key in sorted(keys, key=_behind))])
+
+
+def _behind(key: str) -> bool:
+    return key != "weights"
+
+
+def _setting(key: str, value: object) -> str:
+    if isinstance(value, list | tuple):  # one number per ranking
+        return " : ".join(f"{one:g}" for one in value)
+    return f"{key} {value}"
 
 
 def params_words(spec: Spec) -> str:

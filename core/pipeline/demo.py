@@ -89,9 +89,9 @@ def passages() -> pl.DataFrame:
     return frame("passages", rows.select(list(TABLES["passages"])).to_dict())
 
 
-def queries() -> pl.DataFrame:
-    """Return frame of `TABLES["queries"]`."""
-    rows = pl.read_ndjson(QUERIES).with_columns(collection_id=pl.lit(COLLECTION_ID))
+def queries(path: Path = QUERIES) -> pl.DataFrame:
+    """Return frame of `TABLES["queries"]`: those of a file of the demo."""
+    rows = pl.read_ndjson(path).with_columns(collection_id=pl.lit(COLLECTION_ID))
     return frame("queries", rows.select(list(TABLES["queries"])).to_dict())
 
 

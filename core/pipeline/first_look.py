@@ -18,8 +18,12 @@ from core.tables import TABLES, frame
 COLLECTION_ID = "docs-search"
 GOLDEN_SET_ID, SECOND_SET_ID = "docs-search-graded", "docs-search-second"
 RESULTS = DEMO / "measured"
-LATER = DEMO / "judgements-later.tsv"
-LATER_JUDGE = "a language model, 27 November 2026: what only the encoders and the reranker bring"
+MORE = DEMO / "queries-more.jsonl"
+LATER = {
+    DEMO / "judgements-later.tsv": "a language model, 27 November 2026: what encoders and a reranker bring",
+    DEMO / "judgements-whole.tsv": "language models, 28 November 2026: blind, first ten of every stack",
+}
+"""Files of grades outside the demo's pools, with their judge."""
 
 
 def collection() -> Collection:
@@ -42,9 +46,8 @@ def golden_sets() -> tuple[GoldenSet, GoldenSet]:
             golden_set_id=GOLDEN_SET_ID,
             collection_id=COLLECTION_ID,
             name="Search in Python documentation, graded",
-            notes="The grades of python-docs-graded, and for the first five of stacks that its pools had not"
-            f" seen those of another judge ({LATER_JUDGE}). The rest is unjudged and counts as not relevant."
-            " See data/demo/README.md.",
+            notes="The first ten of every stack, and the pools of python-docs-graded. Language models"
+            " graded, blind to ranks, stacks and other grades; no person checked. See data/demo/README.md.",
         ),
         replace(
             demo.second_set(),
@@ -55,11 +58,18 @@ def golden_sets() -> tuple[GoldenSet, GoldenSet]:
     )
 
 
+def queries() -> pl.DataFrame:
+    """Return frame of `TABLES["queries"]`: the demo's questions, then those of this workspace alone."""
+    rows = pl.concat([demo.queries(), demo.queries(MORE)]).with_columns(collection_id=pl.lit(COLLECTION_ID))
+    return frame("queries", rows.to_dict())
+
+
 def later() -> pl.DataFrame:
     """Return frame of `TABLES["judgements"]`: grades of passages outside the demo's pools."""
-    rows = pl.read_csv(LATER, separator="\t", quote_char=None).with_columns(
-        golden_set_id=pl.lit(GOLDEN_SET_ID), raw=pl.col("grade"), judge=pl.lit(LATER_JUDGE)
-    )
+    rows = pl.concat(
+        pl.read_csv(file, separator="\t", quote_char=None).with_columns(judge=pl.lit(judge))
+        for file, judge in LATER.items()
+    ).with_columns(golden_set_id=pl.lit(GOLDEN_SET_ID), raw=pl.col("grade"))
     return frame("judgements", rows.select(list(TABLES["judgements"])).to_dict())
 
 
@@ -70,7 +80,7 @@ def texts() -> Batch:
     given = [rows.with_columns(golden_set_id=pl.lit(name)) for name, rows in graded.items()]
     frames = {
         "passages": demo.passages().with_columns(collection_id=here),
-        "queries": demo.queries().with_columns(collection_id=here),
+        "queries": queries(),
         "gold_answers": demo.gold_answers().with_columns(collection_id=here),
         "judgements": pl.concat([*given, later()]),
     }

@@ -88,7 +88,9 @@ class Dense:
 def fused(legs: list[Ranking], k: int, told: dict[str, Any]) -> Ranking:
     """Rankings fused by reciprocal ranks."""
     ranked = [passages[: told["depth"]] for passages, _ in legs]
-    weights = np.concatenate([1.0 / (told["constant"] + 1.0 + np.arange(len(leg))) for leg in ranked])
+    factors = told.get("weights") or [1.0] * len(ranked)
+    parts = zip(factors, ranked, strict=True)
+    weights = np.concatenate([one / (told["constant"] + 1.0 + np.arange(len(leg))) for one, leg in parts])
     passages, positions = np.unique(np.concatenate(ranked), return_inverse=True)
     scores = np.zeros(len(passages))
     np.add.at(scores, positions, weights)

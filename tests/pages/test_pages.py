@@ -83,10 +83,13 @@ def test_the_shipped_demo_is_what_opens_first(open_page: OpenPage, tmp_path: Pat
     app = open_page(store, first=True)
     assert_sound(app, "Decision")
     assert {key: app.session_state[key] for key in ("ws", "sla", "budget")} == {
-        "ws": "docs-search", "sla": 5.0, "budget": None,
+        "ws": "docs-search", "sla": 10.0, "budget": None,
     }  # fmt: skip
-    assert answer(app).startswith("Ship BM25")
-    assert any(button.label == "Set SLA 9.1 ms" for button in app.button), "a better stack is in reach"
+    assert answer(app).startswith("Ship BM25 ⊕ MiniLM")
+    assert any(button.label == "Take it" for button in app.button), "faster ones are offered"
+    app.number_input(key="sla").set_value(5.0).run()
+    assert answer(app).startswith("Ship BM25 ⊕ wordllama")
+    assert any(button.label.startswith("Set SLA ") for button in app.button), "a better stack is named"
     for page in ("readers", "queries", "golden", "diagnostics", "diagnostics/noise"):
         shown = open_page(store, page, ws="docs-search")
         assert_sound(shown)

@@ -1,11 +1,13 @@
 """Makes the sheets on which the demo's candidates are judged.
 
-    python -m tools.demo.pool FOLDER [--unjudged]
+    python -m tools.demo.pool FOLDER [--unjudged | --first-look]
 
 writes one Markdown sheet per question with its pool: the top 15 of BM25, the top 15 of exact dense retrieval
 and the answers that the author of the question expected, in an order that does not tell who found what. The
 grades go into data/demo/judgements.tsv. With --unjudged only candidates without a grade are written: what is
-left to judge after a package was updated or a question was added.
+left to judge after a package was updated or a question was added. With --first-look the sheets are tables of
+what has no grade yet among the first ten of every stack of `docs-search`, noisy questions aside, and of what
+the authors of its questions expected; grades go into data/demo/judgements-whole.tsv.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from random import Random
 
 import polars as pl
 
-from core.pipeline import demo
+from core.importers import load
+from core.pipeline import demo, first_look
 from core.pipeline.demo import COLLECTION_ID
 from core.pipeline.evaluate import Job, Protocol, corpus_of, merged, run_job
 from core.pipeline.evaluate.session import Site
@@ -27,6 +30,7 @@ from core.records import Batch, JsonMap, Stack
 
 DEPTH = 15
 SHOWN_CHARACTERS = 1100
+FIRST, SHOWN_IN_TABLE, PER_TABLE = 10, 500, 700
 SYSTEMS: tuple[JsonMap, ...] = (
     {"mode": "sparse", "sparse": "bm25"},
     {"mode": "dense", "embedder": "wordllama", "dim": 256, "index": "flat"},
@@ -130,13 +134,59 @@ def write_sheets(folder: Path, *, unjudged: bool = False) -> int:
     return sum(map(len, pooled.values()))
 
 
+def write_tables(folder: Path, results: Path = first_look.RESULTS) -> int:
+    """Write tables of what is left to judge of the first look: question, passage, title and first characters.
+
+    Args:
+        folder: Made if it does not exist; tables of the same name are replaced.
+        results: Where the measured stacks are.
+
+    Returns:
+        How many pairs of question and passage were written.
+    """
+    asked = first_look.queries().select("query_id", "text").with_row_index("place")
+    found = _first(load([results])).join(_hoped(), on=["query_id", "passage_id"], how="full", coalesce=True)
+    graded = pl.concat([demo.judgements(), first_look.later()]).select("query_id", "passage_id")
+    rows = (
+        found.join(graded, on=["query_id", "passage_id"], how="anti")
+        .join(demo.passages().select("passage_id", "title", body="text"), on="passage_id")
+        .join(asked, on="query_id")
+        .with_columns(order=pl.struct("query_id", "passage_id").hash(seed=1))  # tells no judge who found what
+        .sort("place", "order")
+        .select("query_id", "passage_id", "text", "title", pl.col("body").str.slice(0, SHOWN_IN_TABLE))
+        .with_columns(pl.col("text", "title", "body").str.replace_all(r"\s+", " "))
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, part in enumerate(rows.iter_slices(PER_TABLE), start=1):
+        part.write_csv(folder / f"{number:02}.tsv", separator="\t", quote_style="never")
+    return rows.height
+
+
+def _first(batch: Batch) -> pl.DataFrame:
+    """Return the first passages of every stack on offer, each once per question."""
+    offered = [run.run_id for run in batch.runs if "perturb" not in run.stack.spec]
+    final = pl.col("stage") == "final"
+    kept = pl.col("run_id").is_in(offered) & final & (pl.col("rank") <= FIRST)
+    return batch.frames["rankings"].lazy().filter(kept).select("query_id", "passage_id").unique().collect()
+
+
+def _hoped() -> pl.DataFrame:
+    rows = pl.read_ndjson(first_look.MORE).select("query_id", passage_id="answers").explode("passage_id")
+    return rows.cast(pl.String)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(prog="python -m tools.demo.pool", description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--unjudged", action="store_true", help="only candidates without a grade")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--unjudged", action="store_true", help="only candidates without a grade")
+    which.add_argument("--first-look", action="store_true", help="what docs-search has no grade of yet")
     chosen = parser.parse_args(arguments)
-    pairs = write_sheets(chosen.folder, unjudged=chosen.unjudged)
+    if chosen.first_look:
+        pairs = write_tables(chosen.folder)
+    else:
+        pairs = write_sheets(chosen.folder, unjudged=chosen.unjudged)
     sys.stdout.write(f"{pairs} pairs to judge in {chosen.folder}\n")
 
 

