@@ -69,7 +69,7 @@ def test_words_are_counted_as_they_are_read(heading: str, words: int):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("place", DRAWN)
-@pytest.mark.parametrize("kind", ["demo_store", "published_store", "answered_store"])
+@pytest.mark.parametrize("kind", ["shipped_store", "demo_store", "answered_store"])
 def test_a_heading_is_one_short_sentence_with_its_number(
     request: pytest.FixtureRequest, kind: str, place: str
 ):

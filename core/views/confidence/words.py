@@ -355,7 +355,7 @@ def unknown_answer(table: pl.DataFrame, decision: Decision, quality: Quality) ->
         return "Nothing is chosen, so there is no decision that more evaluation could change."
     row = table.row(decision.chosen, named=True)
     figures = f"{quality.name} {text.score(row['quality'])}, {text.sample(row)}"
-    return f"What more queries would do is unknown: only averages are known ({figures})."
+    return f"What more queries would do is unknown: averages only ({figures})."
 
 
 def tag_words(rows: pl.DataFrame, queries: pl.DataFrame, one: str, other: str) -> str:

@@ -162,16 +162,13 @@ def answer(rows: pl.DataFrame, quality: str, *, higher_is_better: bool = True) -
     made, equal = of[TUNED], of[EQUAL]
     sign = 1 if higher_is_better else -1
     low, high = made["gain_low"], made["gain_high"]
-    kept = f", no reranking {score(of[RETRIEVED]['quality'])}" if RETRIEVED in of else ""
     if low is None or low <= 0 <= high:
-        verdict = "are not measurably better than"
+        verdict = "do not measurably beat"
     else:
-        verdict = "are better than" if sign * low > 0 else "are worse than"
+        verdict = "beat" if sign * low > 0 else "lose to"
     return (
-        f"Weights tuned on other queries {verdict} equal ones: {quality} {score(made['quality'])}"
-        f"{text.interval(made['low'], made['high'])} instead of {score(equal['quality'])} "
-        f"({text.signed(made['gain'])}{text.interval(made['gain_low'], made['gain_high'])}, "
-        f"{text.sample(made['n'])}); relevance alone has {score(of[ALONE]['quality'])}{kept}."
+        f"Tuned weights {verdict} equal ones: {quality} {score(made['quality'])} to "
+        f"{score(equal['quality'])} ({text.sample(made['n'])})."
     )
 
 

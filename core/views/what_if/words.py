@@ -35,11 +35,11 @@ def sentence(routable: Routable, rows: pl.DataFrame, quality: Quality) -> str:
     if routed["deeper"] < _NOBODY:
         return f"Not worth it: the learnt rule keeps 100 % of queries at {labels[0]}."
     share = f"{100 * routed['deeper']:.0f} % of queries"
-    target = labels[-1] if len(labels) == 2 and len(labels[-1]) <= _SHORT else "the slower stack"
+    target = f"to {labels[-1]}" if len(labels) == 2 and len(labels[-1]) <= _SHORT else "deeper"
     if routed["beyond"]:
-        return f"{BEYOND}: sending {share} to {target} is {routed['beyond']}."
+        return f"{BEYOND}: sending {share} {target} is {routed['beyond']}."
     verdict, why = _verdict(routed, top)
-    return f"{verdict}: sending {share} to {target} {why}."
+    return f"{verdict}: sending {share} {target} {why}."
 
 
 def cards(rows: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
@@ -86,14 +86,14 @@ def _verdict(routed: Mapping[str, Any], top: Mapping[str, Any]) -> tuple[str, st
         worse = (routed["gain_high"] or 0) < 0
         return (
             "Not worth it",
-            f"{'does worse than' if worse else 'does not beat'} picking at random",
+            f"{'does worse than' if worse else 'does not beat'} chance",
         )
     if routed["over_low"] > 0:
         return WORTH, f"is better than {top['way']}"
     saved = _saved(routed, top)
     if routed["over_high"] >= 0 and saved:
         return f"{WORTH} for what it saves, {saved}", "shows no loss"
-    return "Not worth it", f"is better than picking at random, but {top['way']} is as good or better"
+    return "Not worth it", f"is no better than {top['way']}"
 
 
 def _span(routed: Mapping[str, Any], stem: str, over: str) -> tuple[str, str]:

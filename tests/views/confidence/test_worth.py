@@ -133,7 +133,7 @@ def test_the_price_of_a_query_says_what_is_not_in_it():
 def test_without_results_per_query_the_page_says_so():
     said = words.unknown_answer(TABLE, decide(TABLE, FREE), AT_10)
     assert "n = 40" in said
-    assert "only averages are known" in said
+    assert "averages only" in said
     assert "Nothing is chosen" in words.unknown_answer(TABLE, decide(TABLE, Constraints(floor=1.0)), AT_10)
 
 

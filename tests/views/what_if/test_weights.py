@@ -160,7 +160,7 @@ def test_stacks_without_ratings_are_said_to_have_none(view: View):
 
 
 @pytest.mark.parametrize(("low", "high", "higher", "says"), [
-    (0.01, 0.05, True, "are better"), (-0.05, -0.01, True, "are worse"), (-0.05, -0.01, False, "are better"),
+    (0.01, 0.05, True, "s beat"), (-0.05, -0.01, True, "lose to"), (-0.05, -0.01, False, "s beat"),
     (-0.01, 0.02, True, "not measurably"), (None, None, True, "not measurably"),
 ])  # fmt: skip
 def test_the_verdict_goes_by_the_interval_and_the_direction(low, high, higher, says):
