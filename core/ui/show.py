@@ -165,8 +165,9 @@ def table(
     shown = rows.head(ROWS_SHOWN).select(
         pl.col(name) * scales[name] if name in scales else pl.col(name) for name in columns
     )
-    if len(columns) > _NARROW and (first := next(iter(columns.items())))[1]:
-        columns |= {first[0]: {**first[1], "pinned": True}}  # whose row it is stays in sight
+    if len(columns) > _NARROW:  # whose row it is stays in sight
+        first = next(iter(columns))
+        columns |= {first: _pinned(columns[first])}
     if st.session_state.get(PHONE):
         columns = {name: _narrowed(about) for name, about in columns.items()}
     data, columns = _signed(upright(shown), columns, cells)
@@ -211,6 +212,11 @@ def _in_unit(
         for name, label in labels.items()
     }
     return {**columns, **told}, scales | shares
+
+
+def _pinned(about: Any) -> Any:
+    """Return the settings of a column that stays where the others are moved past it; its label may be all."""
+    return {**(about if isinstance(about, Mapping) else {"label": about}), "pinned": True}
 
 
 def _narrowed(about: Any) -> Any:
