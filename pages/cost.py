@@ -1,6 +1,7 @@
 import streamlit as st
 
 from core.choices import declared
+from core.number_format import cost_unit
 from core.prices.calculator import CostInputs, calculator
 from core.ui import cache, prices
 from core.ui.ask import Visitor
@@ -55,7 +56,7 @@ with priced.expander("Prices of what it uses", expanded=True):
     if view:
         prices.say_choice(view, tried)
 recorded = recorded_cost(view, run_id, own) if view and run_id else None
-asked = Priced(form.inputs, tried, start, recorded)
+asked = Priced(form.inputs, tried, start, recorded, cost_unit(view.table) if view else None)
 draw(asked.said, visitor, cards)
 with result:
     draw(costs(asked), visitor, cards)

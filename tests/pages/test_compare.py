@@ -261,10 +261,10 @@ def test_a_difference_that_judging_more_could_turn_says_so(open_page: OpenPage, 
     assert_sound(app)
     assert comparisons(app)["if_judged"].round(3).to_list() == [-0.333, 1.0]
     warned = unescaped(everything(app))
-    assert "Judging more passages could overturn 1 of 2 comparisons" in warned
+    assert "Judging more could overturn 1 of 2 comparisons" in warned
     app = open_page(tmp_path / "store", "queries", stack="found", vs="unjudged")
     assert [button for button in app.button if button.label == MEANS], "Compare says it"
-    assert "Judging more passages could overturn" not in unescaped(everything(app))
+    assert "Judging more could overturn" not in unescaped(everything(app))
 
 
 SCORES = "stack,query_id,nDCG@10,latency_ms\n" + "".join(

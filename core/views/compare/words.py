@@ -171,13 +171,10 @@ def doubt(rows: pl.DataFrame, quality: Quality) -> str:
     if turned.is_empty():
         return ""
     row = turned.row(0, named=True)
-    behind, ahead = (row["first"], row["second"]) if row["difference"] > 0 else (row["second"], row["first"])
+    behind = row["first"] if row["difference"] > 0 else row["second"]
     others = "" if rows.height == 1 else f" {turned.height} of {text.count(rows.height, 'comparison')}"
-    return (
-        f"Judging more passages could overturn{others or ' this'}: were every unjudged passage that only "
-        f"{behind} has in its Top-{quality.k} of grade 5, and every one that only {ahead} has of grade 1, "
-        f"{behind} would lead by {text.score(abs(row['if_judged']))} {quality.name}."
-    )
+    lead = f"{text.score(abs(row['if_judged']))} {quality.name}"
+    return f"Judging more could overturn{others or ' this'}: at worst {behind} would lead by {lead}."
 
 
 def flips(queries: int, quality: Quality, name: str) -> str:
