@@ -20,7 +20,7 @@ from core.importers.own_ids import without_own
 from core.importers.ranged import as_declared
 from core.importers.read.jsons import broken
 from core.importers.read.markdown import as_tables, is_page
-from core.importers.read.member import Archive, Member, Progress, watched
+from core.importers.read.member import HEAD_BYTES, Archive, Member, Progress, first_is_cut, watched
 from core.importers.read.source import Offered, opened
 from core.importers.read.tabular import PARQUET, READ_ERRORS, beside_rows, kind_of
 from core.importers.read.text import SAVE_AS, UTF16, shown
@@ -233,6 +233,9 @@ def _unknown(archive: Archive, nearest: Format, score: float) -> InputError:
         return InputError("The file is empty.", where=archive.name)
     if member.head.startswith(UTF16):
         return InputError("The file is UTF-16, not UTF-8.", where=archive.name, do=SAVE_AS)
+    if first_is_cut(member):
+        found = f"{_UNKNOWN} by its first {HEAD_BYTES:,} bytes, in which its first line does not end."
+        return InputError(found, where=archive.name, do="Name the format (--as table, for example).")
     if error := broken(member):
         return error
     if score <= 0:

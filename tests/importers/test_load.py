@@ -63,6 +63,10 @@ NEAREST = {
     ),
     "broken JSON line": ('{"q1": 1}\n{"q2": 2}\n{"q3": \n', "x:3: This is not valid JSON: Expecting value"),
     "sound JSON of no format": ('{"a": {"b": "hello"}}', "of no format known here"),
+    "a first line that goes on": (
+        f'{{"query_id": "q", "passage_id": "p", "rank": 1, "note": "{"x" * 70_000}"}}\n{{"query_id": "q"}}\n',
+        "by its first 65,536 bytes, in which its first line does not end. Name the format (--as table,",
+    ),
     "pickle": (b"\x80\x04\x95\x10\x00\x00\x00\x00\x00\x00\x00", "looks like a Python pickle"),
     "half a Parquet file": (b"PAR1\x15\x00\x15", "was cut off"),
     "blank": (" \n\n", "The file is empty."),
@@ -288,3 +292,30 @@ def test_one_bad_file_of_many_names_the_way_to_the_others(bad):
 def test_a_long_name_of_a_file_is_the_name_of_its_run():
     name = "a-stack-of-many-parts-" * 8
     assert read(up(f"{name}.csv", TABLE)).runs[0].label == name
+
+
+WIDE = "x" * 10_000_000
+TEN_MEGABYTES = {
+    "r.trec": f"q1 Q0 p1 1 2.0 {WIDE}\nq1 Q0 p2 2 1.0 mine\n",
+    "q.qrels": f"q1 0 {WIDE} 1\nq1 0 p2 1\n",
+    "t.csv": f"query_id,passage_id,rank,note\nq1,p1,1,{WIDE}\nq1,p2,2,b\n",
+    "t.tsv": f"query_id\tpassage_id\trank\nq1\t{WIDE}\t1\nq1\tp2\t2\n",
+    "t.jsonl": f'{{"query_id": "q1", "passage_id": "p1", "rank": 1, "note": "{WIDE}"}}\n{{"query_id": "q1"}}\n',
+    "t.json": f'[{{"query_id": "q1", "passage_id": "p1", "rank": 1, "note": "{WIDE}"}}]',
+    "corpus.jsonl": f'{{"_id": "p1", "title": "t", "text": "{WIDE}"}}\n',
+    "t.md": f"| stack | nDCG@10 |\n| --- | --- |\n| {WIDE} | 0.5 |\n",
+    "header.csv": ",".join(f"c{at}" for at in range(1_000_000)) + "\n1,2\n",
+    "deep.json": "[" * 5_000_000,
+    "key.jsonl": f'{{"{WIDE}": 1}}\n',
+    "plain.txt": WIDE,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TEN_MEGABYTES)
+def test_a_line_of_ten_megabytes_is_read_or_refused_in_a_short_message(name):
+    try:
+        assert sum(read(up(name, TEN_MEGABYTES[name]), collection_id="c").taken.values())
+    except ClqError as error:
+        assert name in str(error)
+        assert len(str(error)) < 800

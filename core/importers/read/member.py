@@ -216,6 +216,12 @@ def head_lines(member: Member, most: int = 200) -> list[str]:
     return _lines(member)[:most]
 
 
+def first_is_cut(member: Member) -> bool:
+    """Tell whether a first line of JSON goes on beyond what a format is judged by."""
+    begins = member.head.lstrip()[:1] in (b"{", b"[")
+    return begins and len(member.head) >= HEAD_BYTES and b"\n" not in member.head.strip()
+
+
 @per_member
 def _lines(member: Member) -> list[str]:
     if b"\0" in member.head:
