@@ -101,7 +101,7 @@ def how_sure(view: View, row: Mapping[str, Any], final: float | None) -> pl.Data
         (
             "Is it still chosen after unlimited queries?",
             final,
-            "The true means are known then",
+            f"Then a lead below {band:.3g} decides, too" if band else "The true means are known then",
         ),
         (
             "Is it good, were the unjudged graded like the judged?",
