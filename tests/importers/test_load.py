@@ -300,7 +300,7 @@ TEN_MEGABYTES = {
     "q.qrels": f"q1 0 {WIDE} 1\nq1 0 p2 1\n",
     "t.csv": f"query_id,passage_id,rank,note\nq1,p1,1,{WIDE}\nq1,p2,2,b\n",
     "t.tsv": f"query_id\tpassage_id\trank\nq1\t{WIDE}\t1\nq1\tp2\t2\n",
-    "t.jsonl": f'{{"query_id": "q1", "passage_id": "p1", "rank": 1, "note": "{WIDE}"}}\n{{"query_id": "q1"}}\n',
+    "t.jsonl": f'{{"query_id": "q1", "passage_id": "p1", "rank": 1, "note": "{WIDE}"}}\n',
     "t.json": f'[{{"query_id": "q1", "passage_id": "p1", "rank": 1, "note": "{WIDE}"}}]',
     "corpus.jsonl": f'{{"_id": "p1", "title": "t", "text": "{WIDE}"}}\n',
     "t.md": f"| stack | nDCG@10 |\n| --- | --- |\n| {WIDE} | 0.5 |\n",
@@ -314,8 +314,10 @@ TEN_MEGABYTES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TEN_MEGABYTES)
 def test_a_line_of_ten_megabytes_is_read_or_refused_in_a_short_message(name):
+    said = ""
     try:
-        assert sum(read(up(name, TEN_MEGABYTES[name]), collection_id="c").taken.values())
+        made = read(up(name, TEN_MEGABYTES[name]), collection_id="c")
     except ClqError as error:
-        assert name in str(error)
-        assert len(str(error)) < 800
+        said = str(error)
+    assert sum(made.taken.values()) if not said else name in said
+    assert len(said) < 800
