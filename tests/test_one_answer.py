@@ -79,7 +79,7 @@ def surfaces(store: Path, collection: str, asked: dict[str, object], folder: Pat
     ties = hold.tables.get("ties")
     count = len(view.decision.tied) if ties is None else ties.height - 1
     said = stack if stack in hold.sentence else hold.sentence
-    yield "confidence", said, count, cards(hold).get("Confidence (PGS)")
+    yield "confidence", said, count, cards(hold).get("Confidence")
     shares = hold.tables["chances"].select("p_best", "p_feasible", "p_frontier").unpivot()["value"]
     assert shares.drop_nulls().is_between(0, 1).all()
 
