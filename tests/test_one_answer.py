@@ -53,8 +53,7 @@ Told = tuple[str, object, object, object]
 def surfaces(store: Path, collection: str, asked: dict[str, object], folder: Path) -> Iterator[Told]:
     """Yield what each surface says: stack, number of ties, PGS as a percentage (None: it does not say)."""
     results = clq.open(store)
-    given = {("floor" if name == "min_quality" else name): value for name, value in asked.items()}
-    decision: Decision = results.workspace(collection).decide(**given)
+    decision: Decision = results.workspace(collection).decide(**asked)
     view, chosen = decision.view, decision.chosen
     stack = chosen and chosen.name
     sure = decision.confidence
@@ -86,7 +85,7 @@ def surfaces(store: Path, collection: str, asked: dict[str, object], folder: Pat
     yours = decision.page("what_if", "scenarios").tables["scenarios"].filter(scenario=YOURS)
     yield "what if", yours["name"][0], None, None
 
-    said = Answers(results, folder).decide(collection, given)
+    said = Answers(results, folder).decide(collection, asked)
     assert said["ship"] is not None
     pgs = said["sure"] and said["sure"]["pgs"]
     assert (pgs is None) == (sure is None or sure.pgs is None)
