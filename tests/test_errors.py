@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import sqlite3
 
 import polars as pl
 import pytest
@@ -78,6 +79,19 @@ def test_a_full_disk_is_told_behind_an_error_of_the_library_that_writes():
     with pytest.raises((OSError, pl.exceptions.PolarsError)) as raised:
         pl.DataFrame({"x": range(1_000)}).lazy().sink_parquet("/dev/full")
     assert str(told(raised.value, InputError("Wrong."))) == FULL
+
+
+def test_a_damaged_file_of_an_evaluation_is_said(tmp_path, monkeypatch):
+    def damaged(*_: object) -> None:
+        raise sqlite3.DatabaseError("file is not a database")
+
+    monkeypatch.setattr("core.cli.base.Context.store", damaged)
+    said = CliRunner().invoke(app, ["--store", str(tmp_path), "list", "runs"])
+    assert (said.exit_code, said.output) == (
+        1,
+        "error: A file of an evaluation beside the store is damaged: file is not a database. "
+        "Move its folder aside, and begin it again.\n",
+    )
 
 
 ARGUMENTS = (

@@ -20,7 +20,7 @@ from typer.main import get_command, get_group
 
 from core import __version__
 from core.cli.base import Context, complain
-from core.errors import ClqError, NothingKnownError, cut, refusal
+from core.errors import ClqError, DiskError, NothingKnownError, cut, refusal
 
 # One line per command: its name, and the module of this package and the function that do it.
 COMMANDS: tuple[tuple[str, str], ...] = (
@@ -111,6 +111,14 @@ def _brief() -> Iterator[None]:
         raise
 
 
+def _damaged(error: Exception) -> ClqError | None:
+    """Say that a file of what was begun beside the store is damaged; None where that is not it."""
+    if isinstance(error, sqlite3.DatabaseError | IsADirectoryError):
+        found = f"A file of an evaluation beside the store is damaged: {error}."
+        return DiskError(found, do="Move its folder aside, and begin it again.")
+    return None
+
+
 class _Group(TyperGroup):
     """Turns the errors that a user can meet into a line on standard error and exit code 1."""
 
@@ -133,7 +141,7 @@ class _Group(TyperGroup):
             complain(f"error: {error}")
             raise typer.Exit(NOTHING_KNOWN if isinstance(error, NothingKnownError) else 1) from None
         except (OSError, sqlite3.Error) as error:
-            said = refusal(error)
+            said = refusal(error) or _damaged(error)
             if said is None:
                 raise
             complain(f"error: {said}")
