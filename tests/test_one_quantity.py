@@ -40,6 +40,7 @@ OTHER = {
     ("ranges", "quality"),  # of RA-nWG, whose weights are moved, whatever measure is asked for
     ("latency", "n"),  # queries timed
     ("run", "n"),  # queries of the run
+    ("graded_samples", "n"),  # answers of a reader
     *(("kinds", column) for column in ("quality", "quality_low", "quality_high", "n")),  # of one kind
 }
 """Columns, by their table, that are of something else by what they are named."""
