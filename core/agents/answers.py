@@ -16,8 +16,8 @@ from core.api.decision import Decision
 from core.api.store import Results
 from core.api.workspace import Workspace, loading
 from core.errors import InputError, UnknownNameError
-from core.views.decision.near import kind, sentence, way_in
 from core.views.pages import PAGES
+from core.views.words.near import kind, sentence, way_in
 
 _NEAR = 3  # Near misses beside a decision
 _WORST = 20  # Queries of a list at most

@@ -11,25 +11,35 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from core.analysis.cache import keep
 from core.analysis.workspace.query_sets import among, asked_in
 from core.analysis.workspace.reported import QueryScores, computed, query_scores
 from core.analysis.workspace.scope import Quality, Scope
 from core.analysis.workspace.scores import Evidence, at_cutoff, evidence
 from core.analysis.workspace.unanswerable import with_slice
+from core.analysis.workspace.view import View
 from core.metrics import Measure, na_reason, to_depth
 from core.store import Snapshot
 from core.tables import schema
 
 WEAK = 0.5  # A query is weak when the ranking reaches less than this share of what its candidate pool holds
+
 UNJUDGED = "No passage of this query is judged."
+
 FOUND_NOTHING = "The stack was asked this query and ranks nothing, so it scores 0."
+
 NOT_RANKED = "Not ranked: nothing says that the stack was asked this query, so its score is unknown."
+
 OTHER_NOT_RANKED = "The second stack does not rank this query, so its score is unknown."
+
 AS_ZERO = "Not ranked; counts as 0 in this comparison."
+
 NOT_REPORTED = "The import has no score of this query."
+
 OUTSIDE = "Left out: outside the queries that the stacks of the workspace are compared on."
 
 _SCORES = schema("query_id score:float other:float best:float holes:int32 judged:int32 counts:bool note")
+
 _TIES = ("best", "query_id")
 
 SORTS: Mapping[str, tuple[str, bool]] = {
@@ -39,6 +49,7 @@ SORTS: Mapping[str, tuple[str, bool]] = {
     "id": ("query_id", False),
 }
 """How the table can be ordered: column, and whether the largest comes first."""
+
 SORTS_AGAINST: Mapping[str, tuple[str, bool]] = {
     "largest loss": ("delta", False),
     "largest gain": ("delta", True),
@@ -240,3 +251,9 @@ def ordered(table: pl.DataFrame, sort: str, *, higher_is_better: bool = True) ->
         largest_first = largest_first == higher_is_better
     descending = {column: largest_first, **{name: name == "best" for name in _TIES if name != column}}
     return table.sort(list(descending), descending=list(descending.values()), nulls_last=True)
+
+
+@keep("Scoring every query…", entries=64)
+def queries(view: View, run_id: str, other: str | None = None) -> pl.DataFrame:
+    """Return the query table of one stack, or of two."""
+    return query_table(view.snapshot, view.scope, view.quality.by_query, run_id, other)

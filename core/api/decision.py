@@ -27,7 +27,7 @@ _NEAR = schema(
     "stack run_id limit value:float over:float unit gain:float set_to:float edge:bool then near:bool "
     "quality:float latency_ms:float cost:float cost_least:float cost_missing cost_per"
 )
-"""Columns of the near misses; see `core.views.decision.near.near_rows`."""
+"""Columns of the near misses; see `core.views.words.near.near_rows`."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Decision(Shown):
     @property
     def near_misses(self) -> pl.DataFrame:
         """What is out by little: stack, limit, over, set_to (what lets it in), then (what ships), numbers."""
-        from core.views.decision.near import near_rows  # noqa: PLC0415
+        from core.views.words.near import near_rows  # noqa: PLC0415
 
         view, verdict = self.view, self.verdict
         rows = near_rows(verdict.table, verdict.decision, view.constraints, view.rule, paired=verdict.paired)

@@ -100,9 +100,9 @@ def _print(view: View, outcome: Verdict) -> None:
     from core.report.plain import pieces  # noqa: PLC0415
     from core.report.words import noise_words  # noqa: PLC0415
     from core.views.confidence.sections import every_stack  # noqa: PLC0415
-    from core.views.decision.facts import warnings  # noqa: PLC0415
-    from core.views.decision.near import HEADING, near_rows, sentence, way_in  # noqa: PLC0415
     from core.views.decision.words import answer  # noqa: PLC0415
+    from core.views.words.facts import warnings  # noqa: PLC0415
+    from core.views.words.near import HEADING, near_rows, sentence, way_in  # noqa: PLC0415
 
     asked = view
     said = answer(asked)

@@ -131,9 +131,10 @@ def proposed(
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Say which unjudged passages to judge next: those whose grades could change the choice."""
+    from core.analysis.judging import what_next  # noqa: PLC0415
     from core.golden.book import Book  # noqa: PLC0415
     from core.views.golden.judging import book_path, propose  # noqa: PLC0415
-    from core.views.golden.value import next_words, what_next  # noqa: PLC0415
+    from core.views.words.judging import next_words  # noqa: PLC0415
 
     view = question.on_page(ctx.obj)
     quality, scope = view.quality, view.scope

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import polars as pl
 import typer
 
+from core.analysis.readers import NO_SCORES, Need
 from core.analysis.workspace.asked import golden_set_of
 from core.analysis.workspace.scope import Scope, resolve_runs
 from core.cli.base import Context, complain
@@ -14,7 +15,6 @@ from core.cli.context import CollectionOption, Format, FormatOption, RunsOption,
 from core.cli.runs.paid import add_commands
 from core.errors import InputError, UnknownNameError
 from core.store import Snapshot
-from core.views.readers.data import NO_SCORES, Need
 from core.views.readers.scores import published, scored
 from core.work import readers as landing
 

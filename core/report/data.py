@@ -28,12 +28,12 @@ from core.report.words import question
 from core.store import Snapshot
 from core.views.confidence.hold import shares
 from core.views.decision import words as decision_words
-from core.views.decision.advice import advice
-from core.views.decision.facts import if_judged, nearest_rival, record, soundness
-from core.views.decision.late import slow
 from core.views.decision.ship import handed
 from core.views.headroom import limiting
 from core.views.link import elsewhere
+from core.views.words.advice import advice
+from core.views.words.facts import if_judged, nearest_rival, record, soundness
+from core.views.words.late import slow
 
 FORMAT = "clq-explorer/decision-record"
 VERSION = 1

@@ -17,9 +17,9 @@ from core.analysis.workspace.sure import good_enough
 from core.decide.axes import LIMITS
 from core.report.tables import WORDS, Data, costs, counted, said_in, waits, written_as
 from core.views import text
-from core.views.decision.advice import JUDGE, NOTHING
-from core.views.decision.facts import SURE
-from core.views.decision.near import way_in
+from core.views.words.advice import JUDGE, NOTHING
+from core.views.words.facts import SURE
+from core.views.words.near import way_in
 
 if TYPE_CHECKING:
     from core.analysis.workspace.view import View

@@ -12,7 +12,7 @@ from core.decide.selection import SHOWN
 from core.number_format import PER_1K, CostUnit
 from core.records import Basis
 from core.views import text
-from core.views.decision.words import COSTED
+from core.views.words.choice import COSTED
 
 FINALISTS = 30
 STACKS = 300  # Rows of the record's tables at most; the JSON has all

@@ -33,7 +33,7 @@ from core.report.tables import (
     waits,
 )
 from core.views import text
-from core.views.decision.near import HEADING, PROMISING, lacking_table, near_table
+from core.views.words.near import HEADING, PROMISING, lacking_table, near_table
 
 if TYPE_CHECKING:
     from core.analysis.workspace.view import View

@@ -19,8 +19,8 @@ from core.views import text, theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Table, section
 from core.views.columns import COLUMNS
-from core.views.decision.words import meaning
 from core.views.levers import to_try
+from core.views.words.choice import meaning
 
 POOL = (
     "What the final order could choose from. dense@50: the first 50 of a dense search. A ceiling means "

@@ -8,13 +8,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.analysis.readers import answered, curve_table
 from core.analysis.workspace.scope import Answering, Latency, Quality, Scope
 from core.analysis.workspace.stacks import stack_table
 from core.pipeline.evaluate import Protocol, corpus_of
 from core.pipeline.own.config import OwnStack
 from core.records import Batch, Stack
 from core.store import Store
-from core.views.readers.data import answered, curve_table
 from core.views.readers.scores import scored
 from core.work import readers as landing
 from tests.pipeline.evaluate.helpers import job, run

@@ -18,7 +18,7 @@ from core.report.data import Verdict, record_data, verdict
 from core.report.files import record_file
 from core.report.summary import CHANGES, MEASURED, changes, measured, summary, terms
 from core.report.tables import LETTERS
-from core.views.decision.advice import NOTHING
+from core.views.words.advice import NOTHING
 from tests.report.test_record import NOW, case_of, spaced
 from tests.views.made import AT_10, DEMO, PAPER
 

@@ -19,15 +19,15 @@ from core.stats.significance import Setup, compare
 from core.ui.pick import listed
 from core.views.confidence.hold import front
 from core.views.curves import page as curves
+from core.views.curves.deeper import step_rows
 from core.views.decision.chart import pareto
-from core.views.decision.facts import frontier_rows
 from core.views.decision.marks import density, grid
-from core.views.decision.near import overturned
 from core.views.golden.data import with_bounds
 from core.views.latency import data as latency
 from core.views.what_if import scenarios
-from core.views.what_if.deeper import step_rows
 from core.views.what_if.scenarios import Scenario
+from core.views.words.facts import frontier_rows
+from core.views.words.near import overturned
 from tests.views.made import stacks
 
 BOTH = pytest.mark.parametrize("higher", [True, False])

@@ -18,9 +18,9 @@ from core.views import text
 from core.views.blocks import Table
 from core.views.decision import limits as ranges
 from core.views.decision import words
-from core.views.decision.near import broken, kind, way_in
 from core.views.decision.sections import OFFERED, PRICES, STEPS, alternative_rows, price_rows
 from core.views.text import count, plain
+from core.views.words.near import broken, kind, way_in
 
 NEAR_SHOWN = 1
 ALTERNATIVES_SHOWN = 1

@@ -10,6 +10,7 @@ import polars as pl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from core.analysis.judging import what_next
 from core.analysis.workspace.view import View
 from core.errors import InputError
 from core.golden.book import Mode, Queue
@@ -21,7 +22,6 @@ from core.ui.sections.judge_cards import LEAVING, NEXT, book, cards, land, one_b
 from core.ui.view import current_frame
 from core.views.golden import judging
 from core.views.golden.sheet import sheet, to_excel
-from core.views.golden.value import what_next
 from core.views.pages import PAGES
 from core.views.text import label, plain, to_csv
 

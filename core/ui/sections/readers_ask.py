@@ -9,13 +9,13 @@ import polars as pl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from core.analysis.readers import SENT
 from core.pipeline.sweep.fields import JUDGED_USUALLY, JudgeScorer
 from core.readers.prompts import PROMPTS
 from core.ui import cache, door, show, work
 from core.ui.links import go
 from core.ui.view import Empty, find_place
 from core.ui.workspace import go_to_workspace
-from core.views.readers.data import SENT
 from core.views.text import plain
 from core.work import readers as words
 from core.work.golden_set import models

@@ -33,11 +33,11 @@ from core.views.blocks import (
     Way,
     section,
 )
+from core.views.charts.queries import bars
 from core.views.columns import COLUMNS
 from core.views.compare import changes, charts, words
-from core.views.decision.words import costed
-from core.views.queries.charts import bars
 from core.views.text import cost_unit, count, shorten
+from core.views.words.choice import costed
 
 Row = Mapping[str, Any]
 LETTERS = "ABCDE"

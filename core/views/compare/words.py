@@ -15,7 +15,7 @@ from core.decide.axes import COST, LATENCY, QUALITY, Axis
 from core.stats.intervals import CLUSTERS
 from core.stats.significance import TESTS, Setup
 from core.views import text
-from core.views.queries.charts import BARS
+from core.views.charts.queries import BARS
 
 Row = Mapping[str, Any]
 _WORDS = {LATENCY.key: ("faster", "slower", "as fast"), COST.key: ("cheaper", "dearer", "same cost")}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import polars as pl
 
 from core.analysis.cache import keep
+from core.analysis.judging import before_and_after
 from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.query_sets import among
 from core.analysis.workspace.scores import evidence
@@ -18,10 +19,9 @@ from core.decide.rules import Constraints, Decision, Rule, decide
 from core.metrics import Measure
 from core.views.confidence import weights, worth
 from core.views.confidence.hold import shares, turn_rows
+from core.views.confidence.noisy import choice_under_noise
 from core.views.confidence.weights import Grid
 from core.views.confidence.worth import Plan
-from core.views.diagnostics.noise_costs import choice_under_noise
-from core.views.golden.value import before_and_after
 
 JUDGEMENTS = 30.0  # Judgements per query where the golden set does not tell
 

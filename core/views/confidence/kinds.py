@@ -7,12 +7,11 @@ import plotly.graph_objects as go
 import polars as pl
 
 from core.analysis.cache import keep
+from core.analysis.kinds import tagged
 from core.analysis.workspace.sure import sample
-from core.analysis.workspace.unanswerable import with_slice
 from core.analysis.workspace.view import View
 from core.decide.axes import Floats
 from core.decide.rules import Constraints, Mask
-from core.records import is_group
 from core.stats.intervals import LEAST, SEED, Labels, columns_of, quotient
 from core.stats.means import mean_interval
 from core.stats.significance import ALPHA, holm
@@ -23,9 +22,13 @@ from core.views.columns import COLUMNS, Columns
 from core.views.confidence import data
 
 DRAWS = 2000  # Sets of queries that a kind is held against
+
 STAYS, OPEN, OTHER = "no gain by another", "no significant gain", "another is better"
+
 FOLDS = 5
+
 _EQUAL = 1e-12
+
 ROWS = pl.Schema(
     {
         "tag": pl.String,
@@ -37,12 +40,14 @@ ROWS = pl.Schema(
     }
 )
 """Columns of `kinds`: the best stack there, how today's choice stands to it, and the gain over it."""
+
 _LOOKS = {
     STAYS: (theme.OKABE_ITO[4], "circle"),
     OPEN: (theme.NEUTRAL, "circle-open"),
     OTHER: (theme.ACCENT, "diamond"),
 }
 """Colour and mark of what becomes of today's choice."""
+
 _HOW = (
     "The best stack is that of the highest quality within the limits on the queries of the kind alone; "
     "latency, cost and harm are over all queries. The gain is measured on queries that the stack was not "
@@ -50,6 +55,7 @@ _HOW = (
     f"{LEAST} queries are left out. Another is better where the kind gains more by its best stack "
     f"than {DRAWS:,} random sets of as many queries do by theirs (p < 0.05, Holm-adjusted over the kinds)."
 )
+
 TABLE: Columns = (
     COLUMNS["tag"].but("questions with", width=220),
     COLUMNS["n"].but(about="Queries with the tag that have a score."),
@@ -69,26 +75,6 @@ TABLE: Columns = (
     COLUMNS["quality"].but("today's", "Quality of today's choice on these queries.", name="today"),
     COLUMNS["p_holm"].but(about="Against random sets of as many queries, Holm-adjusted over the kinds."),
 )
-
-
-def tagged(view: View, query_ids: tuple[str, ...]) -> dict[str, Mask]:
-    """Return which queries are of each kind, a mask over the given ones: by tag, and by their length.
-
-    Kinds that hold all queries, or fewer than `LEAST`, are left out.
-    """
-    asked = with_slice(view.snapshot.queries(view.scope.collection_id), view.snapshot, view.scope)
-    here = pl.DataFrame({"query_id": query_ids}).join(asked, on="query_id", how="left", maintain_order="left")
-    words = here["text"].str.split(" ").list.len()
-    known = words.drop_nulls().to_numpy()
-    middle = int(np.median(known)) if len(known) else 0
-    masks = {
-        tag: here["tags"].list.contains(tag).fill_null(value=False).to_numpy()
-        for tag in sorted(here["tags"].explode().drop_nulls().unique())
-        if not is_group(tag)
-    }
-    masks[f"length: up to {text.count(middle, 'word')}"] = (words <= middle).fill_null(value=False).to_numpy()
-    masks[f"length: over {text.count(middle, 'word')}"] = (words > middle).fill_null(value=False).to_numpy()
-    return {kind: mask for kind, mask in masks.items() if LEAST <= mask.sum() < len(query_ids)}
 
 
 @keep("Looking at each kind of question…", entries=32)

@@ -9,6 +9,8 @@ import numpy as np
 import polars as pl
 
 from core.analysis.identical import identical, kept, merged
+from core.analysis.judging import USUAL, Next, to_judge
+from core.analysis.per_query import queries
 from core.analysis.status import CHANCES as SHARES
 from core.analysis.status import marked, ordered
 from core.analysis.workspace.noise import Noise, noise_words, noisy_rows, refusal
@@ -36,13 +38,12 @@ from core.views.confidence import charts, data, weights, words, worth
 from core.views.confidence.hold import BEST, excluded_rows, front, share_rows, tie_rows
 from core.views.confidence.kinds import kinds_of_question
 from core.views.confidence.weights import Grid
-from core.views.decision.advice import advice
-from core.views.decision.facts import warnings, worth_judging
-from core.views.decision.sections import stack_columns
-from core.views.decision.words import listed
-from core.views.golden.value import USUAL, Next, next_words, to_judge
 from core.views.link import RULES
-from core.views.queries.sections import queries
+from core.views.words.advice import advice
+from core.views.words.choice import listed
+from core.views.words.facts import warnings, worth_judging
+from core.views.words.judging import next_words
+from core.views.words.stacks import stack_columns
 
 ABOUT_RULES = (
     "Among the stacks within the limits: the highest quality; the best within 1 % of the cheapest; or the "

@@ -22,8 +22,8 @@ from core.views import text
 from core.views.confidence.hold import SLIGHT, Front
 from core.views.confidence.weights import Grid, letters
 from core.views.confidence.worth import REPEATS, Plan
-from core.views.decision.facts import if_judged
-from core.views.decision.words import limits
+from core.views.words.choice import limits
+from core.views.words.facts import if_judged
 
 Card = tuple[str, str, str]  # A number of the answer: label, value and what it is of
 UNLIKELY, LIKELY = (

@@ -19,10 +19,9 @@ from core.views import theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, section
 from core.views.columns import COLUMNS
-from core.views.curves import cuts, page
+from core.views.curves import cuts, deeper, page
 from core.views.curves.cut_grid import cut_off_table
 from core.views.text import cost_unit
-from core.views.what_if import deeper
 from core.views.within import CHIP, beyond, told, with_limits
 
 NO_GENERATOR = "no generator"

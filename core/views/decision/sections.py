@@ -19,14 +19,18 @@ from core.analysis.workspace.view import View
 from core.decide.axes import BESIDE, COST, HARM, LATENCY, Axis
 from core.views.ask import Ask
 from core.views.blocks import Answer, Block, Blocks, Cards, Chart, Control, Fold, Table, Text, Way, section
-from core.views.columns import COLUMNS, Column, Columns
+from core.views.columns import COLUMNS, Columns
 from core.views.decision import words
-from core.views.decision.advice import NOTHING, advice
 from core.views.decision.chart import ParetoView, pareto
-from core.views.decision.facts import caveats
-from core.views.decision.late import slow, slow_words
 from core.views.decision.marks import COLOURS, SIZES
-from core.views.decision.near import (
+from core.views.decision.parallel import parallel
+from core.views.decision.ship import handed
+from core.views.text import count, dollars_of
+from core.views.words import choice as choice_of
+from core.views.words.advice import NOTHING, advice
+from core.views.words.facts import caveats
+from core.views.words.late import slow, slow_words
+from core.views.words.near import (
     HEADING,
     PROMISING,
     lacking_table,
@@ -35,21 +39,25 @@ from core.views.decision.near import (
     own_scope,
     promising_rows,
 )
-from core.views.decision.parallel import parallel
-from core.views.decision.ship import handed
-from core.views.text import count, dollars_of
+from core.views.words.stacks import stack_columns
 
 Row = Mapping[str, Any]
+
 ALTERNATIVES = "Cheaper or faster"
+
 PRICES = "What more quality costs"
+
 OFFERED = ("stack", "difference", "low", "high", "p_within_delta", "saves")
+
 STEPS = ("paid", "stack", "than", "step_gain", "step_more", "per_step")
+
 VIEWS = {"latency × quality": LATENCY, "cost × quality": COST, "harm × quality": HARM, "parallel axes": None}
+
 PARALLEL = (
     "Each line is a stack. Drag along an axis to keep those that cross it there; the bar on “limits” keeps "
     "what meets them."
 )
-PER_1K = COLUMNS["cost"]
+
 MORE = (
     COLUMNS["quality_low"].but(about="Lower end of the 95 % interval over queries."),
     COLUMNS["quality_high"].but(about="Upper end of the 95 % interval over queries."),
@@ -58,6 +66,7 @@ MORE = (
 )
 
 LACKS = ("lacks", "lacks_low", "lacks_high")
+
 STANDING = tuple(axis.column + end for axis in BESIDE for end in ("", *ENDS))
 """Columns of what stands beside the quality, as far as it is known; shown at once where it is limited."""
 
@@ -95,7 +104,7 @@ def answered(view: View) -> Blocks:
         words.why(view),
         "" if first == NOTHING else first,
     )
-    if words.undecided(view.table):
+    if choice_of.undecided(view.table):
         yield Way("golden", "Judge by hand", "judge")
         yield Way("golden", "Generate with an LLM", "build")
         yield Way("add", "Import qrels")
@@ -299,7 +308,7 @@ def lines(view: View, marked: ParetoView, selected: str | None) -> Chart | Text:
 def every_stack(view: View, marked: ParetoView) -> Control:
     """Return the stacks as a table, to be ticked for a comparison."""
     alike = identical(view.table)[marked.rows["row"]]
-    rows = words.listed(merged(marked.rows, kept(view.decision.chosen), alike))
+    rows = choice_of.listed(merged(marked.rows, kept(view.decision.chosen), alike))
     asked = [axis.column for axis in BESIDE if view.constraints.of(axis) is not None]
     limited = {*asked, *(f"{name}_n" for name in asked)}
     shown = [name for name in STANDING if name in rows.columns]
@@ -308,18 +317,6 @@ def every_stack(view: View, marked: ParetoView) -> Control:
     more: Columns = (*MORE, *(name for name in shown if name not in limited))
     table = Table(rows, "stacks", columns, more, whole=marked.rows)
     return Control("stacks", {"table": table}, lambda: iter([table]))
-
-
-def stack_columns(view: View) -> tuple[Column, ...]:
-    """Return the columns of a list of stacks."""
-    return (
-        COLUMNS["stack"].but(width=360),
-        COLUMNS["quality"].but(view.quality.name),
-        COLUMNS["latency_ms"].but(f"{view.latency.percentile} ms", view.latency.name),
-        PER_1K.but("$ / 1,000", f"Per 1,000 {words.costed(view.table)}."),
-        COLUMNS["n"].but(about="Queries that the mean rests on."),
-        COLUMNS["outcome"].but("status", width=260),
-    )
 
 
 SECTIONS = (which_to_ship,)

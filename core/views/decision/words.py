@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,25 +13,28 @@ from core.analysis.stack_cost import idle
 from core.analysis.workspace.beside import limit_words
 from core.analysis.workspace.comparable import clock
 from core.analysis.workspace.scope import MEAN, Latency, Quality
-from core.analysis.workspace.stacks import UNPROVEN
 from core.analysis.workspace.sure import good_enough
 from core.analysis.workspace.view import View
-from core.decide.axes import BESIDE, COST, QUALITY, Axis
-from core.decide.rules import Constraints, Decision
+from core.decide.axes import QUALITY, Axis
+from core.decide.rules import Decision
 from core.decide.selection import ALONE, SHOWN, Alternative, Assessment
 from core.records import Basis
 from core.stats.intervals import CLUSTERS
 from core.views import text
-from core.views.decision.advice import NOTHING, advice
+from core.views.words.advice import NOTHING, advice
+from core.views.words.choice import ALL_AXES, COSTED, all_unknown, limits, meaning, quality_notes, undecided
 
 SHORT = 34
 """Letters of a name where several stand in one line."""
+
 FORMS = ("usual", "weak (the paper's)")
 """Forms of the frontier; see `core.decide.pareto.undominated`."""
+
 FORMS_HELP = (
     "usual: a stack is off the frontier if another is at least as good in cost, latency and quality, and "
     "better in one. weak: only if another is better in all three (CLQ paper §3.3)."
 )
+
 _NO_QUALITY = (
     "It is computed from rankings and judgements, or was reported at this cutoff: import what is missing, or "
     "choose another measure or cutoff."
@@ -48,25 +50,6 @@ class Answer:
     # What of the evidence could overturn it, what a harm cap is about, and what the choice could not look at;
     # empty when there is nothing to say
     warning: str = ""
-
-
-def limits(constraints: Constraints, latency: Latency) -> str:
-    """Return the constraints in words: ``within 500 ms (p50) and $2.50 / 1k``; empty without any."""
-    inside = []
-    if constraints.sla_ms is not None:
-        inside.append(f"{text.ms(constraints.sla_ms)} ({latency.percentile})")
-    if constraints.budget is not None:
-        cost = next(axis for axis in constraints.axes if axis.key == COST.key)
-        inside.append(cost.written(constraints.budget))
-    words = f" within {' and '.join(inside)}" if inside else ""
-    if constraints.floor is not None:
-        side = "above a quality of" if constraints.higher_is_better else "with a quality of at most"
-        words += f" {side} {constraints.floor:.2f}"
-    asked = [(axis, limit) for axis in BESIDE if (limit := constraints.of(axis)) is not None]
-    for place, (axis, limit) in enumerate(asked):
-        also = " and" if place or constraints.floor is not None else ""
-        words += f"{also} with {axis.article}{axis.word} of at {axis.side} {limit:.2f}"
-    return words
 
 
 def numbers(row: Mapping[str, Any], quality: Quality, latency: Latency) -> str:
@@ -168,28 +151,10 @@ def _lacked(decision: Decision, axis: Axis) -> str:
 
 def _unscored(table: pl.DataFrame) -> str:
     """Say why no stack has a quality; empty where some have."""
-    if not _unknown_all(table):
+    if not all_unknown(table):
         return ""
-    notes = _notes(table)
+    notes = quality_notes(table)
     return f"It {notes[0]}." if len(notes) else _NO_QUALITY
-
-
-def _unknown_all(table: pl.DataFrame) -> bool:
-    """Tell whether no stack has a quality."""
-    return table["quality"].null_count() == table.height
-
-
-def _notes(table: pl.DataFrame) -> pl.Series:
-    return table.get_column("quality_note", default=pl.Series(dtype=pl.String)).drop_nulls()
-
-
-def undecided(table: pl.DataFrame) -> str:
-    """Say why evidence is what keeps a workspace from a decision; empty where it is not."""
-    if not _unknown_all(table):
-        return ""
-    notes = _notes(table)
-    proofless = notes.filter(notes.str.starts_with(UNPROVEN)).str.strip_prefix(UNPROVEN)
-    return "" if proofless.is_empty() else f"{proofless[0][:1].upper()}{proofless[0][1:]}."
 
 
 def title(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
@@ -203,7 +168,7 @@ def title(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
         return f"Nothing to compare {name} with" if table.height == 1 else f"Ship {name}"
     if undecided(table):
         return "No decision yet"
-    if _unknown_all(table):
+    if all_unknown(table):
         return f"No stack here has a known {quality.name}"
     return "No stack meets these limits"
 
@@ -267,18 +232,6 @@ def _best_of(decision: Decision, quality: Quality, *, ahead: bool) -> str:
         how, by = decision.note.partition(": ")[2].rstrip(".").split(". Chosen by ")
         return f"One of {len(decision.ties):,} {how}; chosen by {by}."
     return f"The best {quality.name} of {left}{', surely ahead of each' if ahead else ''}."
-
-
-def meaning(quality: Quality) -> str:
-    """Say what the measure counts: ``share of the best possible evidence in ten passages``.
-
-    Empty of one that is not computed here.
-    """
-    measure = quality.measure
-    if measure is None:
-        return ""
-    said = measure.info.text.removeprefix(f"{measure.name}: ").partition("; ")[0].rstrip(".")
-    return re.sub(r"\bK\b", "ten" if measure.k == 10 else str(measure.k), f"{said[:1].lower()}{said[1:]}")
 
 
 def cards(
@@ -346,16 +299,6 @@ def _spent(bill: pl.DataFrame) -> str:
 _LATENCIES = {"path": "Latency {}", "rerank": "Reranker latency {}", "end-to-end": "Latency {}, end to end"}
 
 
-COSTED: Mapping[str, str] = {"answered query": "answered queries", "correct answer": "correct answers"}
-"""Units that costs are counted in other than queries, by the table's `cost_per`."""
-
-
-def costed(table: pl.DataFrame) -> str:
-    """Name what the costs of a stack table are counted in: ``queries``."""
-    per = table["cost_per"].first() if "cost_per" in table.columns and table.height else None
-    return COSTED.get(str(per), "queries")
-
-
 def gaining(row: Mapping[str, Any]) -> str:
     """Return a stack with what it would gain; takes a row of `promising_rows`, or of `near_rows`."""
     return f"{text.shorten(str(row['stack']), SHORT)}: {_gained(row)}"
@@ -369,16 +312,6 @@ def to_measure(row: Mapping[str, Any]) -> str:
     """Say what a stack lacks, and what to do; takes a row of `promising_rows`."""
     noted = f" ({row['why']})" if row["why"] else ""
     return f"{_gained(row)}, {row['missing']}: {row['measure']}{noted}."
-
-
-ALL_AXES = "cost, latency and quality"
-"""Axes of the table's frontier; that of the chart is of its two axes."""
-
-
-def listed(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return rows of `marked`, merged, with outcome (status, or why out)."""
-    status = pl.col("status").cast(pl.String).replace("frontier", f"frontier of {ALL_AXES}")
-    return rows.with_columns(outcome=pl.coalesce("reason", status))
 
 
 def note(rows: pl.DataFrame, across: Axis, selected: str | None) -> str:

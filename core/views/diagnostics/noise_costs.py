@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import plotly.graph_objects as go
 import polars as pl
 
-from core.analysis.workspace.robust import robust_quality
 from core.analysis.workspace.scope import Quality
-from core.analysis.workspace.stacks import stack_table
-from core.analysis.workspace.view import View
-from core.decide.rules import decide
 from core.diagnostics.noise import CLEAN, NONE, orders
 from core.views import text, theme
 
@@ -21,14 +16,20 @@ HOW = (
     "Change: quality minus that of the same stack and rewrite with the queries as they are. Won back: minus "
     "that without a rewrite. Both are paired over queries; intervals are of 95 %."
 )
+
 NO_RUNS = "No stack of this workspace was asked perturbed queries."
+
 WAY_OUT = (
     'Run a sweep with `noise = [0, 2, 4]` and `rewrite = ["none", "rules"]` on it; the demo has one on '
     "python-docs."
 )
+
 ASKED_CLEAN = "as they are"
+
 _PANELS, _DASHES, _SYMBOLS = 6, ("solid", "dash", "dot", "dashdot"), ("circle", "square", "diamond", "cross")
+
 _HALF = 0.5
+
 _TYPED = ~pl.col("perturb").str.contains("names ", literal=True)
 
 Row = Mapping[str, Any]
@@ -156,29 +157,3 @@ def _line(rows: pl.DataFrame, rewrite: str, number: int, quality: Quality) -> th
 def names(perturbs: Sequence[str]) -> list[str]:
     """Return perturbations as people read them."""
     return [perturb or ASKED_CLEAN for perturb in perturbs]
-
-
-def choice_under_noise(view: View) -> str:
-    """Say what the choice would be under the worst of clean and noisy queries, among stacks asked both.
-
-    A quality floor is left out, as it is one of clean queries.
-
-    Returns:
-        A sentence; empty where the measure has no Robust form or no stack was asked noisy queries.
-    """
-    robust = robust_quality(view.snapshot, view.scope, view.quality)
-    if robust is None:
-        return ""
-    noisy = stack_table(view.snapshot, view.scope, robust, view.latency, view.book)
-    noisy = noisy.filter(pl.col("quality").is_not_null())
-    clean = noisy.select("run_id").join(view.table, on="run_id", how="inner", maintain_order="left")
-    limits = replace(view.constraints, floor=None, min_robust=None)
-    places = [(rows, decide(rows, limits, view.rule).chosen) for rows in (clean, noisy)]
-    chosen = [rows["name"][place] for rows, place in places if place is not None]
-    if len(chosen) < len(places):
-        return ""
-    first, then = chosen
-    of = f"Of the {text.count(noisy.height, 'stack')} asked noisy queries too"
-    if first == then:
-        return f"{of}, {first} would be chosen by {robust.name} as well."
-    return f"{of}, {then} would be chosen by {robust.name}, {first} by {view.quality.name}."

@@ -31,8 +31,8 @@ from core.stats.significance import holm
 from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, Way, section
+from core.views.charts.corrected import MARKS, drawn
 from core.views.columns import COLUMNS, Column, Columns
-from core.views.readers.judges import MARKS, drawn
 
 GUIDE = (
     "Golden sets → judge → whole questions: all that the stacks have in their Top-K, of about 30 questions "

@@ -16,13 +16,13 @@ from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Tabs, Text, Way, section
 from core.views.columns import COLUMNS, Column, Columns
-from core.views.decision.near import overturned
-from core.views.decision.words import undecided
 from core.views.golden import charts, data, judges, soundness
 from core.views.golden.data import Judged, Part
 from core.views.golden.judging import TWO_JUDGES
 from core.views.golden.people import do_people_agree
 from core.views.golden.unseen import is_unseen
+from core.views.words.choice import undecided
+from core.views.words.near import overturned
 
 NOTHING = ("No judgements yet.", "Generate them with an LLM, judge by hand, or import qrels.")
 PART = (

@@ -10,6 +10,7 @@ import polars as pl
 
 from core.analysis import per_query as data
 from core.analysis.cache import keep
+from core.analysis.per_query import queries
 from core.analysis.sides import by_tag
 from core.analysis.workspace.choices import lacking
 from core.analysis.workspace.clusters import Groups, groups
@@ -35,16 +36,23 @@ from core.views.blocks import (
     Way,
     section,
 )
+from core.views.charts import queries as charts
 from core.views.columns import COLUMNS, Column, columns
-from core.views.queries import charts, one_query, words
+from core.views.queries import one_query, words
 from core.views.queries.one_query import ROWS, OneQuery, Side
 
 Row = Mapping[str, Any]
+
 LISTED = 100  # Queries that a list offers; a click or an address chooses any
+
 TAGS = "Tags of one name add up (package=numpy or package=polars); those of two names must both fit."
+
 FIND = "words of the question, an id or a tag"
+
 SECOND = (COLUMNS["delta"].but(about="Score minus the score of the second stack."), "other")
+
 JUDGED = COLUMNS["judged"].but(about="Passages judged for this query.")
+
 TYPED = (
     "perturb",
     "score",
@@ -52,6 +60,7 @@ TYPED = (
     COLUMNS["overlap"].but("Top-K that stays", "", form="share"),
     "typed",
 )
+
 SHOWN = columns(
     (
         COLUMNS["rank"].but("#", "Rank."),
@@ -66,16 +75,12 @@ SHOWN = columns(
         COLUMNS["reason"].but("why", "Why the reranker rated it so, in its words."),
     )
 )
+
 BEST = COLUMNS["best"].but(
     "best reachable", "PROC: the best ordering of the pool that the card names.", form="score"
 )
+
 DEPTHS = ("first 3", "Top-K", "all")
-
-
-@keep("Scoring every query…", entries=64)
-def queries(view: View, run_id: str, other: str | None = None) -> pl.DataFrame:
-    """Return the query table of one stack, or of two."""
-    return data.query_table(view.snapshot, view.scope, view.quality.by_query, run_id, other)
 
 
 @keep("Scoring every query…", entries=8)

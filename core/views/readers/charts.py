@@ -8,9 +8,9 @@ from typing import Any
 import plotly.graph_objects as go
 import polars as pl
 
+from core.analysis.readers import SENT
 from core.number_format import PER_1K, CostUnit
 from core.views import text, theme
-from core.views.readers.data import SENT
 from core.views.text import MINUS, known
 
 _LOOKS: Mapping[str, tuple[str, str]] = {
@@ -48,8 +48,8 @@ def by_depth(
     """Draw the score of every reader on every stack, its closed book dotted and its k* ringed.
 
     Args:
-        table: Of `core.views.readers.data.curve_table`.
-        depths: Of `core.views.readers.data.depth_table`.
+        table: Of `core.analysis.readers.curve_table`.
+        depths: Of `core.analysis.readers.depth_table`.
         colours: Colour by the names in column `line`.
         panel: Column that has a panel per name: "name" (stacks) or "label" (readers).
         x: One of `X_AXES`.
@@ -134,7 +134,7 @@ def by_part(table: pl.DataFrame, parts: Sequence[str]) -> go.Figure:
     """Draw one reader's score by what was sent, a panel per part of the questions.
 
     Args:
-        table: Of `core.views.readers.data.slice_table`, one reader's.
+        table: Of `core.analysis.readers.slice_table`, one reader's.
         parts: The panels, in order.
     """
     curves = table.filter(pl.col("k") > 0).with_columns(x=pl.col("k"))
@@ -155,7 +155,7 @@ def matrix(depths: pl.DataFrame, figure: str) -> go.Figure:
     """Draw a figure of every reader (columns) on every stack (rows).
 
     Args:
-        depths: Of `core.views.readers.data.depth_table`.
+        depths: Of `core.analysis.readers.depth_table`.
         figure: The column that is drawn.
     """
     names = depths["name"].unique().sort().to_list()

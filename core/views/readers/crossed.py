@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from core.analysis import readers as data
 from core.analysis.cache import keep
 from core.analysis.workspace.scores import evidence
 from core.analysis.workspace.view import View
@@ -15,7 +16,6 @@ from core.readers.crossed import EFFECTS, crossed, per_recall
 from core.views import text
 from core.views.blocks import Blocks, Table, Text
 from core.views.columns import COLUMNS, Column, Columns
-from core.views.readers import data
 from core.views.readers.charts import points
 
 RECALL = Measure("R")

@@ -8,6 +8,7 @@ from typing import Any
 import plotly.graph_objects as go
 import polars as pl
 
+from core.analysis import readers as data
 from core.analysis.cache import keep
 from core.analysis.workspace.answers import TRIAL
 from core.analysis.workspace.clusters import groups
@@ -31,7 +32,7 @@ from core.views import text, theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, Way, section
 from core.views.columns import Column, Columns
-from core.views.readers import data, joint
+from core.views.readers import joint
 from core.views.readers.charts import points
 
 NOTHING = "No answers here come from rankings with grades."

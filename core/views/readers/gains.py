@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from core.analysis import readers as data
 from core.analysis.cache import keep
 from core.analysis.workspace.scope import Scope
 from core.analysis.workspace.stacks import runs_in
@@ -20,7 +21,7 @@ from core.views import text, theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Chart, Fold, Table, Text, Way, section
 from core.views.columns import COLUMNS, Column, Columns
-from core.views.readers import charts, data
+from core.views.readers import charts
 from core.views.readers.charts import points
 from core.views.readers.crossed import beside
 from core.views.readers.reading import Curves, found_in, read
@@ -71,8 +72,8 @@ def gain_table(table: pl.DataFrame, depths: pl.DataFrame, over_k: pl.DataFrame) 
     """Say of every curve at which k it beats the closed book, and by how much; see `GAINS`.
 
     Args:
-        table: Of `core.views.readers.data.curve_table`.
-        depths: Of `core.views.readers.data.depth_table`.
+        table: Of `core.analysis.readers.curve_table`.
+        depths: Of `core.analysis.readers.depth_table`.
         over_k: Of `core.readers.curves.gains_over_k`.
     """
     top = table.filter(pl.col("mode") == TOP_K, pl.col("k") > 0, pl.col("gain").is_not_null()).sort("k")
@@ -100,7 +101,7 @@ def difference_table(
     """Subtract a stack's scores from another's, a row per reader, the largest first; see `LESS`.
 
     Args:
-        table: Of `core.views.readers.data.curve_table`, for the readers' labels.
+        table: Of `core.analysis.readers.curve_table`, for the readers' labels.
         answered: By both.
         of: A run_id, like `base`, which is subtracted.
     """

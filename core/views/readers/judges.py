@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-import plotly.graph_objects as go
 import polars as pl
 
 from core.analysis.cache import keep
@@ -16,29 +15,33 @@ from core.analysis.workspace.telling import graded_answers
 from core.analysis.workspace.view import View
 from core.stats.corrected import FEW
 from core.stats.intervals import CLUSTERS
-from core.views import text, theme
+from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, Way, section
+from core.views.charts.corrected import MARKS, drawn
 from core.views.columns import COLUMNS, Column, Columns
 from core.views.readers import corrected
 from core.views.readers.charts import points
 from core.views.readers.corrected import PANEL, Graded, Judge
 from core.views.readers.generators import COMPUTED
-from core.views.text import NOT_APPLICABLE
 
 NO_GRADES = "Nobody has graded answers by hand here."
+
 NO_JUDGE = "No judge scored the answers that people graded."
+
 TO_GRADE = (
     "Grade about 40 answers of each stack: Golden sets → judge → grade answers. They are drawn at random and "
     "blind; the judge's mean over all questions is then set right by them."
 )
+
 HOW = (
     "Corrected: people's mean, moved by how far the judge's mean over all questions lies from that over the "
     "graded ones, times the weight that makes the interval least (PPI++). It holds where the graded answers "
     "were drawn at random."
 )
-MARKS = "Dot: corrected, with its 95 % interval. Diamond: judge. Cross: people alone."
+
 STACK: Columns = ("name", COLUMNS["label"].but("reader"))
+
 _POINTS, _GAP = (COLUMNS["difference"].but("", "", form=form, digits=1) for form in ("number", "signed"))
 
 
@@ -54,16 +57,19 @@ SCORES: Columns = (
     *(*STACK, "corrected", *_ends(""), "judged_score", "moved", "alone", "graded"),
     *(COLUMNS["queries"].but("judged", "Questions whose answers the judge scored."), "effective"),
 )
+
 MORE_SCORES: Columns = (
     COLUMNS["n"].but("groups", "Groups of questions that the grades come from.", name="units"),
     *_ends("alone", "alone"),
     "by_errors",
     *_ends("by_errors", "by errors"),
 )
+
 AGREEMENT: Columns = (
     *(*STACK, "judge_bias", *_ends("judge_bias", like=_GAP)),
     *("agree", "sensitivity", "specificity", "graded"),
 )
+
 GAPS: Columns = (
     *(*STACK, _GAP.but("corrected", "Points, to the compared stack."), *_ends("difference", like=_GAP)),
     _GAP.but("judge's", "Points.", name="judged_difference"),
@@ -72,7 +78,9 @@ GAPS: Columns = (
     *("graded", COLUMNS["graded"].but("both", "Questions of which people graded both answers.", name="both")),
     "effective",
 )
+
 NEXT: Columns = (*STACK, "graded", "width", "width_then", "minutes", "narrower")
+
 PANEL_COLUMNS: Columns = (
     *("judge", COLUMNS["n"].but("answers", "That it judged.", name="answers"), "told"),
     *("agree", "sensitivity", "specificity", "graded"),
@@ -277,43 +285,3 @@ def _askers(sets: pl.DataFrame) -> Iterator[str]:
         asked = about.get("questions")
         if isinstance(asked, dict):
             yield from (str(name) for name in (asked.get("model"), *(about.get("models") or {})) if name)
-
-
-def drawn(
-    rows: pl.DataFrame, names: Sequence[str], axis: str, said: Callable[[float | None], str]
-) -> go.Figure:
-    """Draw corrected scores with their intervals, beside the judge's and people's own.
-
-    Args:
-        rows: corrected, low, high, judged_score, alone and graded.
-        names: Of the rows.
-        axis: What is scored.
-        said: How a score is written.
-    """
-    places = list(range(len(names)))
-    hover = [
-        f"{text.escape(name)}: {said(value)} [{said(low)}, {said(high)}], {text.sample(n)} graded"
-        for name, (value, low, high, n) in zip(
-            names, rows.select("corrected", "low", "high", "graded").rows(), strict=True
-        )
-    ]
-    bars = theme.whiskers(
-        *(rows[name].to_numpy() for name in ("low", "corrected", "high")),
-        thickness=2,
-        color=theme.OKABE_ITO[0],
-    )
-    look = {"color": theme.OKABE_ITO[0], "size": 10}
-    traces = [
-        theme.scatter(
-            "corrected", rows["corrected"].to_list(), places, hover=hover, marker=look, error_x=bars
-        )
-    ]
-    for column, name, symbol, colour in (
-        ("judged_score", "judge", "diamond-open", theme.OKABE_ITO[1]),
-        ("alone", "people alone", "x-thin-open", theme.NEUTRAL),
-    ):
-        told = [f"{name}: {said(value) or NOT_APPLICABLE}" for value in rows[column]]
-        style = {"symbol": symbol, "size": 11, "color": colour, "line": {"width": 2}}
-        traces.append(theme.scatter(name, rows[column].to_list(), places, hover=told, marker=style))
-    figure = theme.figure(traces, x=axis, height=110 + 38 * max(len(names), 2))
-    return theme.name_rows(figure, names)

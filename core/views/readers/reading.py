@@ -7,15 +7,15 @@ from typing import NamedTuple
 
 import polars as pl
 
+from core.analysis import readers as data
 from core.analysis.cache import keep
+from core.analysis.readers import NO_SCORES, Answered, Rules
 from core.analysis.workspace.answers import TRIAL
 from core.analysis.workspace.view import View
 from core.importers.formats.published.readers import RAGGED
 from core.views.ask import Ask
 from core.views.blocks import Answer, Block, Blocks, Fold, Table, Text, Way
 from core.views.columns import COLUMNS, Columns
-from core.views.readers import data
-from core.views.readers.data import NO_SCORES, Answered, Rules
 
 NO_CURVE = "No answer here says from how many passages it comes."
 MADE_UP = "No real answers yet: those below are made up."
@@ -52,7 +52,7 @@ def found_in(view: View) -> Answered:
 
 @keep("Scoring the answers…", entries=16)
 def curves(view: View, scorer: str, voice: str) -> pl.DataFrame:
-    """Return the curves of a scorer, by one of `core.views.readers.data.voices`, with what was sent."""
+    """Return the curves of a scorer, by one of `core.analysis.readers.voices`, with what was sent."""
     answers = data.of_voice(found_in(view), scorer, voice)
     return data.with_sent(data.curve_table(answers, scorer), view.snapshot, answers, view.book)
 

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from core.analysis.cache import keep
+from core.analysis.readers import GOLD_FROM
 from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.stacks import runs_in
 from core.analysis.workspace.telling import unanswerable
@@ -23,7 +24,6 @@ from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Fold, Table, Text, Way, section
 from core.views.columns import COLUMNS, Column, Columns
-from core.views.readers.data import GOLD_FROM
 
 NONE_THERE = "No question here is known to have no answer."
 TO_HAVE = (

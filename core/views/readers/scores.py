@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from core.analysis.readers import WITH, WITHOUT, Answered, Need, answered, curve_table, of_voice, slice_table
 from core.analysis.workspace.scope import Scope
 from core.answers import CLOSED_BOOK, TOP_K
 from core.errors import InputError
@@ -12,16 +13,6 @@ from core.paths import PUBLISHED
 from core.prices import PriceBook
 from core.readers.curves import CURVE, POINT, depths, gains, points
 from core.store import Snapshot
-from core.views.readers.data import (
-    WITH,
-    WITHOUT,
-    Answered,
-    Need,
-    answered,
-    curve_table,
-    of_voice,
-    slice_table,
-)
 
 READING = "k_last: last gain anywhere"
 """How `rsc` reads k_last; `rsc_before_stop` reads it as the last k before the first gain below epsilon."""

@@ -7,7 +7,9 @@ from typing import Any
 
 import polars as pl
 
+from core.analysis import readers as data
 from core.analysis.cache import keep
+from core.analysis.readers import EVERY, WITH, WITHOUT, Need
 from core.analysis.workspace.answers import TRIAL
 from core.analysis.workspace.telling import answers_by_depth, real_answers, scored_by
 from core.analysis.workspace.view import View
@@ -17,20 +19,8 @@ from core.views import text, theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, Way, section
 from core.views.columns import COLUMNS, Column, Columns, columns
-from core.views.readers import (
-    charts,
-    data,
-    gains,
-    generators,
-    joint,
-    judges,
-    refusing,
-    rerankers,
-    scores,
-    sources,
-)
+from core.views.readers import charts, gains, generators, joint, judges, refusing, rerankers, scores, sources
 from core.views.readers.charts import points
-from core.views.readers.data import EVERY, WITH, WITHOUT, Need
 from core.views.readers.dose import dose_of_distractors
 from core.views.readers.reading import (
     MORE_POINTS,
@@ -455,7 +445,7 @@ def of_parts(rows: pl.DataFrame) -> tuple[str, str]:
     """Say what gold passages are worth to a reader, and what it does without any.
 
     Args:
-        rows: One reader's rows of `core.views.readers.data.slice_table`. Questions with gold in Top(k) grow
+        rows: One reader's rows of `core.analysis.readers.slice_table`. Questions with gold in Top(k) grow
             with k, so a best k is said only where all k are over as many; else both parts are said at the
             largest k that both have.
     """

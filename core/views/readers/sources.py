@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from core.analysis.cache import keep
+from core.analysis.readers import GOLD_FROM, label_of
 from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.scope import Scope
 from core.analysis.workspace.stacks import runs_in
@@ -28,7 +29,6 @@ from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Fold, Table, Text, Way, section
 from core.views.columns import COLUMNS, Column, Columns
-from core.views.readers.data import GOLD_FROM, label_of
 
 if TYPE_CHECKING:  # the engines take a second to load
     from core.providers.embed.base import Embedder

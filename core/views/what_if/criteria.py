@@ -12,13 +12,13 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
+from core.analysis.kinds import tagged
 from core.analysis.workspace.view import View
 from core.decide.weighing import FOLDS, Floats, tuned
 from core.stats.means import mean_interval
 from core.views import text
 from core.views.blocks import Blocks, Fold, Table, Text
 from core.views.columns import COLUMNS, Column, Columns
-from core.views.confidence.kinds import tagged
 from core.views.what_if.weighable import Weighable
 
 LEAST = 4 * FOLDS

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from core.analysis.families import Family, Option, Sent
+from core.analysis.readers import Answered, answered, label_of
 from core.analysis.workspace.answers import TRIAL, as_name, as_word
 from core.analysis.workspace.scope import Answering, Quality
 from core.analysis.workspace.view import View
@@ -16,7 +17,6 @@ from core.decide.routing import Depths
 from core.metrics.rates import ANY
 from core.readers.curves import CURVE, POINT, by_query
 from core.records import Basis
-from core.views.readers.data import Answered, answered, label_of
 from core.views.what_if.routing import Routable
 
 COSTLESS = "The signal is known before the reader is asked, so looking at it costs nothing."

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as arrays
 from core.analysis.workspace.scores import Evidence, bounds
 from core.decide.rules import Constraints, decide
 from core.metrics import Measure, score_at
-from core.views.decision.near import overturned
+from core.views.words.near import overturned
 from tests.stores import Lab
 from tests.views.made import AT_10, LAB, stacks, table
 

@@ -14,7 +14,7 @@ from core.analysis.workspace.view import View
 from core.cli.app import app
 from core.importers import Options, Upload, load
 from core.store import Store
-from core.views.decision.near import scores_missing
+from core.views.words.near import scores_missing
 from core.work.imports.imports import bring
 from tests.views.made import BOOK
 

@@ -16,7 +16,7 @@ from core.cli.app import app
 from core.golden.questions.folder import QUERIES, QUOTES
 from core.store import Snapshot, Store
 from core.views.curves.page import BESIDE, curve_table
-from core.views.decision.facts import ONE_KNOWN, warnings
+from core.views.words.facts import ONE_KNOWN, warnings
 from tests.golden.questions import texts
 from tests.views.made import BOOK, DEMO
 

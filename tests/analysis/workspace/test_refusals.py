@@ -19,11 +19,11 @@ from core.decide.rules import Constraints, decide
 from core.records import Batch
 from core.store import Snapshot
 from core.tables import frame
-from core.views.decision.facts import record
 from core.views.decision.limits import limits
 from core.views.decision.words import why
 from core.views.link import settings
 from core.views.what_if.scenarios import Scenario, choose, parse, written
+from core.views.words.facts import record
 from tests.stores import Lab
 from tests.views.made import BOOK, LAB, table
 

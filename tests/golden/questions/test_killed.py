@@ -13,7 +13,7 @@ import pytest
 
 from core.golden.questions.folder import EVALUATION, QUERIES, QUOTES, QuestionSet, read
 from core.jobs import State
-from core.views.decision.facts import ONE_KNOWN
+from core.views.words.facts import ONE_KNOWN
 from tests.golden import hidden
 from tests.golden.questions import texts
 from tests.golden.questions.writers import writer

@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from core.analysis.judging import NEAR, TARGET, waiting
 from core.analysis.workspace.view import View
 from core.api.workspace import Workspace
 from core.decide.joint import JointSample
 from core.decide.rules import Constraints
 from core.store import Store
-from core.views.decision.advice import JUDGE, NOTHING, advice
-from core.views.decision.facts import if_judged
-from core.views.golden.value import NEAR, TARGET, waiting
+from core.views.words.advice import JUDGE, NOTHING, advice
+from core.views.words.facts import if_judged
 from tests.views.golden.test_value import lab
 from tests.views.made import asking, stacks
 

@@ -13,8 +13,8 @@ from core.errors import UnknownNameError
 from core.report.data import verdict
 from core.stats.intervals import SEED
 from core.views.confidence.hold import CHANCES, shares
-from core.views.decision import facts
-from core.views.decision.facts import frontier_rows, record, unanswerable, warnings
+from core.views.words import facts
+from core.views.words.facts import frontier_rows, record, unanswerable, warnings
 from tests.stores import Lab
 from tests.views.made import AT_10, BOOK, LAB, asking, stacks
 

@@ -9,7 +9,7 @@ from core.cli.app import app
 from core.decide.rules import Constraints, decide
 from core.report.page import for_people
 from core.store import Store
-from core.views.decision.near import broken, kind, near_rows, near_table, own_scope, sentence, way_in
+from core.views.words.near import broken, kind, near_rows, near_table, own_scope, sentence, way_in
 from tests.views.made import AT_10, DEMO, PAPER, stacks
 from tests.views.made import table as table_of
 

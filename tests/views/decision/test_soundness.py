@@ -6,8 +6,8 @@ import pytest
 from core.analysis.workspace.comparable import environment
 from core.decide.rules import Constraints, decide
 from core.decide.ties import Paired
-from core.views.decision.facts import nearest_rival, soundness
 from core.views.headroom import limiting
+from core.views.words.facts import nearest_rival, soundness
 from tests.views.made import AT_10, stacks
 
 

@@ -7,20 +7,10 @@ from core.analysis.workspace.scope import Latency, Quality
 from core.decide.axes import COST, LATENCY
 from core.decide.joint import JointSample
 from core.decide.rules import Constraints, decide
-from core.views.decision.advice import NOTHING
-from core.views.decision.late import may_break, slow_words
-from core.views.decision.words import (
-    answer,
-    cards,
-    firmness,
-    lacking,
-    limits,
-    meaning,
-    note,
-    numbers,
-    sure_words,
-    why,
-)
+from core.views.decision.words import answer, cards, firmness, lacking, note, numbers, sure_words, why
+from core.views.words.advice import NOTHING
+from core.views.words.choice import limits, meaning
+from core.views.words.late import may_break, slow_words
 from tests.views.made import AT_10, asking, stacks
 
 TABLE = stacks(

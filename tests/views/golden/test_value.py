@@ -8,11 +8,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.analysis.judging import Next, to_judge, what_next
 from core.analysis.workspace.scope import Latency
 from core.analysis.workspace.view import View
 from core.api.workspace import Workspace
 from core.store import Store
-from core.views.golden.value import Next, next_words, to_judge, what_next
+from core.views.words.judging import next_words
 from tests.stores import Lab
 from tests.views.made import AT_10, BOOK, LAB
 

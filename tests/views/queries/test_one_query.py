@@ -13,8 +13,8 @@ from core.analysis.workspace.scope import Quality, Scope
 from core.records import Batch, Collection, GoldenSet
 from core.store import Snapshot, Store
 from core.tables import frame
+from core.views.charts.queries import BARS, bars
 from core.views.queries import words
-from core.views.queries.charts import BARS, bars
 from core.views.queries.one_query import LONGEST, one_query, shown_text
 from tests.stores import Lab
 from tests.views.queries.conftest import AT_2, HOSTILE, SCOPE, judged, ranked, run

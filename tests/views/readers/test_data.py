@@ -5,11 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from core.analysis.workspace.scope import Scope
-from core.readers.depth import depth_of
-from core.store import Snapshot, Store
-from core.views.readers import charts, sections
-from core.views.readers.data import (
+from core.analysis.readers import (
     EVERY,
     MEASURED,
     WITH,
@@ -21,6 +17,10 @@ from core.views.readers.data import (
     slice_table,
     with_sent,
 )
+from core.analysis.workspace.scope import Scope
+from core.readers.depth import depth_of
+from core.store import Snapshot, Store
+from core.views.readers import charts, sections
 from tests.stores import Lab
 from tests.views.made import BOOK, LAB
 

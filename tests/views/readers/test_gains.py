@@ -7,15 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from core.analysis.workspace.scope import Scope
-from core.answers import BY_PEOPLE
-from core.importers.formats.published.readers import published_readers
-from core.paths import PUBLISHED
-from core.readers.curves import gains_over_k, points, stack_differences
-from core.readers.depth import which
-from core.store import Snapshot, Store
-from core.views.readers import sections
-from core.views.readers.data import (
+from core.analysis.readers import (
     JUDGES,
     PEOPLE,
     Answered,
@@ -26,6 +18,14 @@ from core.views.readers.data import (
     of_voice,
     voices,
 )
+from core.analysis.workspace.scope import Scope
+from core.answers import BY_PEOPLE
+from core.importers.formats.published.readers import published_readers
+from core.paths import PUBLISHED
+from core.readers.curves import gains_over_k, points, stack_differences
+from core.readers.depth import which
+from core.store import Snapshot, Store
+from core.views.readers import sections
 from core.views.readers.gains import answer, by_k, difference_table, facts, gain_table, of_stacks
 from tests.stores import Lab
 from tests.views.made import BOOK

@@ -6,7 +6,7 @@ import pytest
 from core.analysis.depth import latency_by_depth
 from core.analysis.workspace.scope import Latency, Quality
 from core.store import Store
-from core.views.what_if.deeper import steps
+from core.views.curves.deeper import steps
 from tests.stores import Lab
 from tests.views.made import LAB, PAPER, table
 

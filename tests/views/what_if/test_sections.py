@@ -10,8 +10,9 @@ from core.decide.rules import Constraints
 from core.decide.ties import Paired
 from core.errors import InputError
 from core.store import Store
-from core.views.what_if import deeper, scenarios, targets, words
-from core.views.what_if.deeper import steps
+from core.views.curves import deeper
+from core.views.curves.deeper import steps
+from core.views.what_if import scenarios, targets, words
 from core.views.what_if.scenarios import Scenario
 from tests.stores import HOSTILE
 from tests.views.made import AT_10, BOOK, DEMO, every_k, stacks, table

@@ -21,11 +21,13 @@ from core.decide.selection import assess
 from core.golden.value import Contest, Floats, Scoring, Worth, contest, overlaid, worth
 from core.store import Snapshot
 from core.tables import schema
-from core.views import text
 
 TARGET = 0.9  # Probability of good selection from which nothing more needs judging
+
 USUAL = 20
+
 NEAR = 0.05  # Chances that are no further apart than this are told once
+
 LEADING = 30  # Stacks that may be chosen of which is looked at
 
 
@@ -207,27 +209,3 @@ def _read(
 
     field = contest(snapshot.rankings(ids, stage="final"), judged, run_ids, quality.k)
     return replace(field, clusters=groups(snapshot, scope).labels(field.queries)), scoring
-
-
-def next_words(unjudged: Next, quality: Quality, target: float = TARGET) -> str:
-    """Tell whether more judging is worth it, and what the first passages would bring."""
-    rows, filled = unjudged.worth.rows, unjudged.filled
-    if unjudged.stack is None:
-        said = "No stack ships."
-    elif unjudged.pgs is None:
-        said = f"How sure {unjudged.stack} is, is unknown."
-    else:
-        said = f"{unjudged.stack} is {unjudged.good} in {text.percent(unjudged.pgs)} of simulated repeats."
-    if rows.is_empty():
-        return f"{said} Everything in the Top-{quality.k} of the leading stacks is judged."
-    enough = filled is not None and filled >= target
-    if filled is not None:
-        side = "past" if enough else "below"
-        said += (
-            f" Were the unjudged passages graded like the judged ones at their ranks, it would be in "
-            f"{text.percent(filled)}, {side} the target of {text.percent(target)}."
-        )
-    if enough:
-        return f"{said} No more judging is needed."
-    first = rows.head(USUAL).height
-    return f"{said} Of {rows.height:,} unjudged passages these {first} could change that first."

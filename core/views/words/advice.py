@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from core.analysis.judging import TARGET, waiting
 from core.analysis.workspace.view import View
 from core.views import text
-from core.views.golden.value import TARGET, waiting
 
 JUDGE = "Judge"
 """How the sentence begins where judging could take the confidence away."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from core.analysis.judging import waiting
 from core.analysis.status import CHANCES
 from core.analysis.workspace.beside import ENDS, limit_words, measure_of
 from core.analysis.workspace.clusters import one_known
@@ -29,14 +30,8 @@ from core.metrics.rates import CORRECTED
 from core.stats.intervals import CLUSTERS
 from core.stats.latency import P95_MIN_QUERIES
 from core.views import text
-from core.views.decision.late import may_break, slow
-from core.views.decision.near import (
-    near_rows,
-    promising_rows,
-    promising_words,
-    scores_missing,
-)
-from core.views.golden.value import waiting
+from core.views.words.late import may_break, slow
+from core.views.words.near import near_rows, promising_rows, promising_words, scores_missing
 
 FEW_QUERIES = 30
 """Below this a difference between stacks of the usual size cannot be shown; said as a warning."""
@@ -284,7 +279,7 @@ def record(table: pl.DataFrame, asked: View, *, chances: pl.DataFrame | None = N
         asked, chosen and runner_up (each a stack or null; the chosen one with its pgs and expected_quality),
         delta, ties (the other stacks that tie), alternatives, price_of_quality, taken, decided_by, note,
         near_misses (see `near.near_rows`), frontier (stacks), excluded (run_id, stack, constraint, by, unit,
-        reason), promising (see `core.views.decision.near`), would_turn (what would have to be true) and
+        reason), promising (see `core.views.words.near`), would_turn (what would have to be true) and
         warnings.
     """
     decision, sure, paired = asked.decision, asked.sure, asked.paired

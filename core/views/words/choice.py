@@ -1,0 +1,84 @@
+"""What several pages say of a choice: its limits, its measure, its cost, and what became of each stack."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import polars as pl
+
+from core.analysis.workspace.scope import Latency, Quality
+from core.analysis.workspace.stacks import UNPROVEN
+from core.decide.axes import BESIDE, COST
+from core.decide.rules import Constraints
+from core.views import text
+
+
+def limits(constraints: Constraints, latency: Latency) -> str:
+    """Return the constraints in words: ``within 500 ms (p50) and $2.50 / 1k``; empty without any."""
+    inside = []
+    if constraints.sla_ms is not None:
+        inside.append(f"{text.ms(constraints.sla_ms)} ({latency.percentile})")
+    if constraints.budget is not None:
+        cost = next(axis for axis in constraints.axes if axis.key == COST.key)
+        inside.append(cost.written(constraints.budget))
+    words = f" within {' and '.join(inside)}" if inside else ""
+    if constraints.floor is not None:
+        side = "above a quality of" if constraints.higher_is_better else "with a quality of at most"
+        words += f" {side} {constraints.floor:.2f}"
+    asked = [(axis, limit) for axis in BESIDE if (limit := constraints.of(axis)) is not None]
+    for place, (axis, limit) in enumerate(asked):
+        also = " and" if place or constraints.floor is not None else ""
+        words += f"{also} with {axis.article}{axis.word} of at {axis.side} {limit:.2f}"
+    return words
+
+
+def all_unknown(table: pl.DataFrame) -> bool:
+    """Tell whether no stack has a quality."""
+    return table["quality"].null_count() == table.height
+
+
+def quality_notes(table: pl.DataFrame) -> pl.Series:
+    """Return why stacks have no quality, of those that have none."""
+    return table.get_column("quality_note", default=pl.Series(dtype=pl.String)).drop_nulls()
+
+
+def undecided(table: pl.DataFrame) -> str:
+    """Say why evidence is what keeps a workspace from a decision; empty where it is not."""
+    if not all_unknown(table):
+        return ""
+    notes = quality_notes(table)
+    proofless = notes.filter(notes.str.starts_with(UNPROVEN)).str.strip_prefix(UNPROVEN)
+    return "" if proofless.is_empty() else f"{proofless[0][:1].upper()}{proofless[0][1:]}."
+
+
+def meaning(quality: Quality) -> str:
+    """Say what the measure counts: ``share of the best possible evidence in ten passages``.
+
+    Empty of one that is not computed here.
+    """
+    measure = quality.measure
+    if measure is None:
+        return ""
+    said = measure.info.text.removeprefix(f"{measure.name}: ").partition("; ")[0].rstrip(".")
+    return re.sub(r"\bK\b", "ten" if measure.k == 10 else str(measure.k), f"{said[:1].lower()}{said[1:]}")
+
+
+COSTED: Mapping[str, str] = {"answered query": "answered queries", "correct answer": "correct answers"}
+"""Units that costs are counted in other than queries, by the table's `cost_per`."""
+
+
+def costed(table: pl.DataFrame) -> str:
+    """Name what the costs of a stack table are counted in: ``queries``."""
+    per = table["cost_per"].first() if "cost_per" in table.columns and table.height else None
+    return COSTED.get(str(per), "queries")
+
+
+ALL_AXES = "cost, latency and quality"
+"""Axes of the table's frontier; that of the chart is of its two axes."""
+
+
+def listed(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return rows of `marked`, merged, with outcome (status, or why out)."""
+    status = pl.col("status").cast(pl.String).replace("frontier", f"frontier of {ALL_AXES}")
+    return rows.with_columns(outcome=pl.coalesce("reason", status))
