@@ -190,7 +190,9 @@ def kinds_of_question(view: View, ask: Ask) -> Blocks:
         return
     yield Answer(answer(rows, view.quality.name), caveats={"how it is measured": _HOW})
     counts = dict(rows["is"].value_counts().iter_rows())
-    among = f"of {text.count(rows.height, 'kind')} of question"
+    known = sample(view)
+    n = "" if known is None else f", {text.sample(known.quality.shape[1])}"
+    among = f"of {text.count(rows.height, 'kind')} of question{n}"
     yield Cards([(word.capitalize(), f"{counts.get(word, 0)}", among) for word in _LOOKS])
     drawn = figure(rows, f"Δ {view.quality.name} over today's choice")
     yield Chart(drawn, "kinds", "What each kind of question would gain by its own choice")

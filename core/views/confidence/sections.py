@@ -19,6 +19,7 @@ from core.analysis.workspace.telling import seldom
 from core.analysis.workspace.view import View
 from core.decide.planner import Bill, bill
 from core.decide.rules import Decision, Rule
+from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import (
     Answer,
@@ -232,12 +233,13 @@ def worth_measuring_more(view: View, ask: Ask) -> Blocks:
     """Show what more queries, judgements, timings and stacks would do to the choice, and what they cost."""
     counted = data.chances(view, view.constraints, view.rule)
     rows = worth.leading(view.table, view.decision, counted)
-    if sample(view) is None or not rows:
+    if (known := sample(view)) is None or not rows:
         yield Answer(words.unknown_answer(view.table, view.decision, view.quality))
     else:
         unjudged = to_judge(view, view.constraints, view.rule)
         if unjudged is not None and unjudged.matters:
-            yield Answer(advice(view), NOT_BY_QUERIES)
+            asked = f"By {view.quality.name}, {text.sample(known.quality.shape[1])}."
+            yield Answer(advice(view), f"{NOT_BY_QUERIES} {asked}")
             yield from _passages(view, ask, unjudged)
             yield Text("More queries", "heading")
             yield from _queries(view, ask, rows, heads=False)

@@ -224,7 +224,7 @@ def weighed_cards(grid: Grid, chosen: Sequence[str | None], turned: pl.DataFrame
         (
             "Same choice",
             f"{cells - others} of {cells}",
-            "other weights tried: of rarity (alpha) and of grades 4 and 3 (cap4, cap3)",
+            f"other weights of {grid.measure} tried: of rarity (alpha) and of grades 4 and 3 (cap4, cap3)",
         ),
         (
             "Same order",

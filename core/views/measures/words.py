@@ -141,7 +141,7 @@ def headline(measure: Measure) -> tuple[str, str, str]:
     says, more = (*re.split("[;:] ", info.text.rstrip("."), maxsplit=1), "")[:2]
     needed = f" Needs {needs(info)}." if info.needs else ""
     return (
-        f"{measure}: {says[:1].lower()}{says[1:]}.",
+        f"{measure}: {says[:1].lower() if says[1:2].islower() else says[:1]}{says[1:]}.",
         f"{more[:1].upper()}{more[1:]}." if more else "",
         f"From {info.range}, {better(info)} is better. Defined in {info.section}.{needed}",
     )

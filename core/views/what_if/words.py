@@ -215,7 +215,8 @@ def target_words(rows: pl.DataFrame, quality: Quality, gap: Callable[[str, str],
     first, last = left.row(0, named=True), left.row(-1, named=True)
     span = f"from {text.ms(first['sla_ms'])} to {text.ms(last['sla_ms'])}"
     if first["chosen"] == last["chosen"]:
-        return f"{first['chosen']} is the choice {span}.", ""
+        known = f"{quality.name} {text.score(first['quality'])} ({text.sample(first['n'])})."
+        return f"{first['chosen']} is the choice {span}.", known
     changes = int((left["chosen"] != left["chosen"].shift()).sum())
     gain = f"{text.score(first['quality'])} → {text.score(last['quality'])}"
     often = "once" if changes == 1 else f"{changes} times"
