@@ -34,8 +34,10 @@ class ClqError(Exception):
         do: What the user can do about it.
     """
 
+    most = _MOST  # Characters of what was found; more where the product made all of the text
+
     def __init__(self, found: str, *, where: str = "", do: str = "") -> None:
-        self.found, self.where, self.do = cut(found), cut(where), cut(do, 2 * _MOST)
+        self.found, self.where, self.do = cut(found, self.most), cut(where), cut(do, 2 * self.most)
         super().__init__(_joined(self.found, self.where, self.do))
 
     def brief(self, most: int = _MOST) -> str:

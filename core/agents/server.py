@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
 from importlib import import_module
+from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Annotated, Any, ParamSpec
 
@@ -43,12 +45,19 @@ def _asks(name: str) -> Any:  # noqa: ANN401 - what pydantic says of a field
 
 Sla = Annotated[float | None, _asks("sla_ms")]
 Budget = Annotated[float | None, _asks("budget")]
-MinQuality = Annotated[float | None, _asks("min_quality")]
-MaxHarm = Annotated[float | None, _asks("max_harm")]
-MinRobust = Annotated[float | None, _asks("min_robust")]
-MinRefusals = Annotated[float | None, _asks("min_refusal_rate")]
-MinAnswers = Annotated[float | None, _asks("min_answer_rate")]
 On = Annotated[Percentile | None, Field(description=declared(Question)["on"].choice.about)]
+LIMITS: Mapping[str, Any] = {
+    "measure": Measure,
+    "sla_ms": Sla,
+    "budget": Budget,
+    "on": On,
+    **{
+        name: Annotated[float | None, _asks(name)]
+        for name in declared(Question)
+        if name.startswith(("min_", "max_"))
+    },
+}
+"""Arguments of the tools that decide, each with what it may be."""
 Spec = Annotated[str, Field(description="A file of the working folder, or the text of a specification.")]
 Choices = Annotated[
     dict[str, str | float | list[str]] | None,
@@ -98,49 +107,47 @@ def _told(tool: Callable[P, Small]) -> Callable[P, Small]:
     return run
 
 
+def limited(tool: Callable[..., Small]) -> Callable[..., Small]:
+    """Give a tool the arguments of `LIMITS`, each None unless it is said, behind its own."""
+    own = [
+        each
+        for each in inspect.signature(tool, eval_str=True).parameters.values()
+        if each.kind is not Parameter.VAR_KEYWORD
+    ]
+    more = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        for name, kind in LIMITS.items()
+    ]
+
+    def run(*args: Any, **given: Any) -> Small:  # noqa: ANN401
+        return tool(*args, **(dict.fromkeys(LIMITS) | given))
+
+    functools.update_wrapper(run, tool)
+    del run.__wrapped__  # type: ignore[attr-defined]  # whose arguments would be read in place of these
+    run.__signature__ = Signature([*own, *more])  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in (*own, *more)} | {"return": Small}
+    return run
+
+
 def _deciding(answers: Answers) -> tuple[Callable[..., Small], ...]:
     def workspaces() -> Small:
         """List the workspaces of the store: runs, golden sets, queries, passages. Begin here."""
         return answers.workspaces()
 
+    @limited
     def decide(
         workspace: Workspace = None,
-        measure: Measure = None,
-        sla_ms: Sla = None,
-        budget: Budget = None,
-        min_quality: MinQuality = None,
-        max_harm: MaxHarm = None,
-        on: On = None,
-        min_robust: MinRobust = None,
-        min_refusal_rate: MinRefusals = None,
-        min_answer_rate: MinAnswers = None,
+        **limits: Any,  # noqa: ANN401 - those of `LIMITS`
     ) -> Small:
         """Say which stack to ship within limits, the runner-up, how sure that is, and what is nearly in."""
-        limits = {
-            "measure": measure, "sla_ms": sla_ms, "budget": budget, "min_quality": min_quality,
-            "max_harm": max_harm, "on": on, "min_robust": min_robust,
-            "min_refusal_rate": min_refusal_rate, "min_answer_rate": min_answer_rate,
-        }  # fmt: skip
         return answers.decide(workspace, limits)
 
+    @limited
     def near_misses(
         workspace: Workspace = None,
-        measure: Measure = None,
-        sla_ms: Sla = None,
-        budget: Budget = None,
-        min_quality: MinQuality = None,
-        max_harm: MaxHarm = None,
-        on: On = None,
-        min_robust: MinRobust = None,
-        min_refusal_rate: MinRefusals = None,
-        min_answer_rate: MinAnswers = None,
+        **limits: Any,  # noqa: ANN401 - those of `LIMITS`
     ) -> Small:
         """List the stacks that limits keep out by little, and the limit that would let each in."""
-        limits = {
-            "measure": measure, "sla_ms": sla_ms, "budget": budget, "min_quality": min_quality,
-            "max_harm": max_harm, "on": on, "min_robust": min_robust,
-            "min_refusal_rate": min_refusal_rate, "min_answer_rate": min_answer_rate,
-        }  # fmt: skip
         return answers.near_misses(workspace, limits)
 
     def headroom(
@@ -182,6 +189,7 @@ def _explaining(answers: Answers) -> tuple[Callable[..., Small], ...]:
         """Show what a stack ranks first for one query, with grades, and the best order of its pool."""
         return answers.query(workspace, query_id, stack, {"measure": measure})
 
+    @limited
     def page(
         name: Annotated[
             str,
@@ -191,24 +199,11 @@ def _explaining(answers: Answers) -> tuple[Callable[..., Small], ...]:
             str | None, Field(description="One of its sections; by default the first.")
         ] = None,
         workspace: Workspace = None,
-        measure: Measure = None,
-        sla_ms: Sla = None,
-        budget: Budget = None,
-        min_quality: MinQuality = None,
-        max_harm: MaxHarm = None,
         choices: Choices = None,
         rows: Rows = ROWS,
-        on: On = None,
-        min_robust: MinRobust = None,
-        min_refusal_rate: MinRefusals = None,
-        min_answer_rate: MinAnswers = None,
+        **limits: Any,  # noqa: ANN401
     ) -> Small:
         """Say what any section of any page of the dashboard says: answer, numbers, first rows of tables."""
-        limits = {
-            "measure": measure, "sla_ms": sla_ms, "budget": budget, "min_quality": min_quality,
-            "max_harm": max_harm, "on": on, "min_robust": min_robust,
-            "min_refusal_rate": min_refusal_rate, "min_answer_rate": min_answer_rate,
-        }  # fmt: skip
         return answers.page(name, section, workspace, limits, choices=choices or {}, rows=rows)
 
     def plan(spec: Spec) -> Small:

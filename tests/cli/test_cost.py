@@ -47,7 +47,7 @@ def test_a_bill_with_every_stage(cli):
         "embed", "rerank", "generate-input", "generate-output", "machine", "embed-corpus", "index", "storage",
     ]  # fmt: skip
     shown = cli(*models, *local).stdout
-    assert "total" in shown
+    assert "Cost per month" in shown
     assert "rerank-2.5-lite" in shown
     assert "25,000" in shown
     assert "Prices: book list, looked up " in shown

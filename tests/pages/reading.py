@@ -72,9 +72,10 @@ def details(app: AppTest) -> str:
 
 
 def opening(app: AppTest) -> str:
-    """The first sentence of a page, and its cards with what stands below their numbers."""
+    """The first sentence of a page, the line below it, and its cards with what stands below their numbers."""
     cards = [f"{each.label} {each.value}" for each in app.main.metric]
-    return unescaped("\n".join([answer(app), *cards, *(each.value for each in app.main.caption)]))
+    below = [details(app)] if app.main.markdown else []
+    return unescaped("\n".join([answer(app), *below, *cards, *(each.value for each in app.main.caption)]))
 
 
 def everything(app: AppTest) -> str:

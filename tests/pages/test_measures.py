@@ -21,7 +21,7 @@ def unbolded(app: AppTest) -> list[str]:
 def test_it_opens_with_the_measure_of_the_workspace(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, "measures", m="AP")
     assert_sound(app, "Measures")
-    assert answer(app).startswith("AP: Average precision")
+    assert answer(app).startswith("AP: average precision")
 
 
 @pytest.mark.parametrize("name", ["RA-nWG", "Acc|Hit", "%PROC[nDCG]", "T", "Novelty-RA-nWG"])
@@ -29,7 +29,9 @@ def test_a_measure_can_be_chosen(open_page: OpenPage, empty_store: Path, name: s
     app = open_page(empty_store, "measures")
     app.main.selectbox(key="ref").set_value(name).run()
     assert_sound(app, "Measures")
-    assert answer(app) == f"{name}: {REGISTRY[name].text}"
+    says = answer(app).removeprefix(f"{name}: ").removesuffix(".")
+    assert REGISTRY[name].text[1:].startswith(says[1:])
+    assert says
     assert f"Together: {result(Measure(name))}" in unbolded(app)
 
 

@@ -110,6 +110,8 @@ class UnmatchedError(InputError):
         matches: Those of which this is so.
     """
 
+    most = 1_000  # ids of both sides stand in it, each of them short
+
     def __init__(self, matched: Sequence[Match], more: Sequence[str] = ()) -> None:
         who = ", ".join(map(shown, matched[0].strangers[:_FEW]))
         said = f"{'; '.join(map(str, matched))}: nothing of {who}."
