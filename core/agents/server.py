@@ -124,7 +124,7 @@ def limited(tool: Callable[..., Small]) -> Callable[..., Small]:
 
     functools.update_wrapper(run, tool)
     del run.__wrapped__  # type: ignore[attr-defined]  # whose arguments would be read in place of these
-    run.__signature__ = Signature([*own, *more])  # type: ignore[attr-defined]
+    run.__signature__ = Signature([*own, *more], return_annotation=Small)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in (*own, *more)} | {"return": Small}
     return run
 
