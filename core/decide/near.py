@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from core.decide.axes import BESIDE, COST, LATENCY, QUALITY, Axis, Floats, floats
 from core.decide.pareto import frontier_2d
 from core.decide.rules import Constraints, Decision, Rule, best, decide, feasible
-from core.decide.ties import ROUNDING, Paired
+from core.decide.ties import CHEAPER, ROUNDING, Paired
 
 _SEARCHED = 32
 _HALVINGS = 50
@@ -166,7 +166,8 @@ def near_misses(
 ) -> list[NearMiss]:
     """Return for each limit what would ship were it just wide enough for the best stack it alone excludes.
 
-    Where that one is beyond the edge of the SLA, the best at the edge is named besides; where nothing is
+    Also what would ship were it loosened the least that gains quality, by δ or more where any does. Where the
+    best is beyond the edge of the SLA, the best at the edge is named besides; where nothing is
     chosen, the closest one too.
 
     Args:
@@ -174,9 +175,9 @@ def near_misses(
         paired: Quality per query, where it is known.
 
     Returns:
-        The largest gain over the chosen stack first. Left out is what would not ship, and what has no gain;
-        under a rule for cost or latency, a gain is also to have less of that. Where nothing is chosen, the
-        best quality first.
+        What gains at least δ over the chosen stack first, by the least loosening of its limit. Left out is
+        what would not ship, and what has no gain; under a rule for cost or latency, a gain is also to have
+        less of that, and the best quality stands first. So it does where nothing is chosen.
     """
     merit = decision.quality.merit(decision.quality.read(table))
     chosen = decision.chosen
@@ -186,6 +187,7 @@ def near_misses(
     if rule != "quality":
         aim = -(COST if rule == "cost" else LATENCY).read(table)
         better |= np.zeros_like(better) if chosen is None else aim > aim[chosen]
+    by_gain = chosen is not None and rule == "quality"
     misses: dict[tuple[int, str], NearMiss] = {}
     for axis in decision.axes:
         bound = constraints.of(axis)
@@ -204,7 +206,11 @@ def near_misses(
             }
             return replace(constraints, **enough)
 
-        for first in _best(aim, over, rows, at_edge, closest=chosen is None):
+        firsts = _best(aim, over, rows, at_edge, closest=chosen is None)
+        if by_gain:
+            same = decision.band if axis == LATENCY else CHEAPER * np.abs(values)
+            firsts += _least_loosening(merit - here, over, rows, same, decision.delta)
+        for first in firsts:
             row = _ships(first, set(rows.tolist()), lambda row: best(table, wide(row), rule, paired=paired))
             if row is None:
                 continue
@@ -212,7 +218,32 @@ def near_misses(
             set_to = float(getattr(wide(row), axis.field))
             value, beyond = float(values[row]), float(over[row])
             misses[row, axis.key] = NearMiss(row, axis, value, beyond, gain, set_to, bool(at_edge[row]))
-    return sorted(misses.values(), key=lambda miss: (-merit[miss.row], miss.over))
+    if not by_gain:
+        return sorted(misses.values(), key=lambda miss: (-merit[miss.row], miss.over))
+    return sorted(misses.values(), key=lambda miss: (*_far(miss, decision.delta), -merit[miss.row]))
+
+
+def _far(miss: NearMiss, delta: float) -> tuple[bool, float]:
+    """Return whether a stack gains less than δ, and by what share its limit must be loosened."""
+    limit = miss.value + (miss.over if miss.axis.higher_is_better else -miss.over)
+    return (miss.gain or 0.0) < delta - ROUNDING, miss.over / (abs(limit) or 1.0)
+
+
+def _least_loosening(
+    gain: Floats, over: Floats, rows: NDArray[np.intp], same: Floats, delta: float
+) -> list[int]:
+    """Return the best of the rows that the least loosening lets in; of those that gain δ, where any does.
+
+    Args:
+        same: What a limit is not told apart by [n].
+    """
+    worth = rows[gain[rows] >= delta - ROUNDING]
+    among = worth if len(worth) else rows
+    if not len(among):
+        return []
+    closest = among[over[among].argmin()]
+    alike = among[over[among] <= over[closest] + same[closest]]
+    return [int(alike[gain[alike].argmax()])]
 
 
 def _ships(row: int, among: Collection[int], chosen_with: Callable[[int], int | None]) -> int | None:

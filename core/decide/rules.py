@@ -21,7 +21,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from core.decide.axes import BESIDE, QUALITY, Axis, Beside, Floats, axes
-from core.decide.ties import JITTER_MS, PROMPT, Numbers, Paired, Rows, best_within, tied
+from core.decide.ties import JITTER_MS, PROMPT, Numbers, Paired, Rows, best_within, same_results, tied
 from core.errors import UnknownNameError
 from core.number_format import PER_1K, CostUnit
 
@@ -77,7 +77,8 @@ class Decision:
 
     run_ids: pl.Series  # names of the table's rows
     chosen: int | None  # row of the table, or None when nothing is feasible
-    runner_up: int | None  # row that the rule would choose were the chosen one absent, or None
+    # Row that the rule would choose were the chosen one, and what has its very results, absent; or None
+    runner_up: int | None
     feasible: Mask  # mask [n]
     # Position in the list of reasons of the first one that excludes a row [n], −1 = none
     violated: NDArray[np.int8]
@@ -258,6 +259,8 @@ def decide(
     runner_up = None
     if chosen is not None:
         others = np.flatnonzero(feasible & (np.arange(len(feasible)) != chosen))
+        twins = same_results(numbers, chosen, others)  # no rivals: cost and time alone decide between them
+        others = others if twins.all() else others[~twins]
         second, _ = _preferred(numbers, others, rule)
         runner_up = int(second[0]) if len(second) else None
     unknown = {axis.key: np.isnan(values[axis.key]) for axis in constraints.axes}

@@ -18,11 +18,12 @@ from core.decide.axes import COST, LATENCY, QUALITY, Axis, Floats
 from core.decide.beliefs import Beliefs
 from core.decide.pareto import frontier_2d, undominated
 from core.decide.rules import Constraints, Decision, Mask
-from core.decide.ties import CHEAPER, LEVEL, ROUNDING, Numbers, Paired, Rows
+from core.decide.ties import CHEAPER, LEVEL, ROUNDING, Numbers, Paired, Rows, lightest, ordered
 from core.stats.intervals import CLUSTERS
 
 SHOWN = 3  # Alternatives in a card and in a record; all are in the table
 STEP = 0.01  # Quality that a price is told for
+MUCH = 0.5  # Share of the cost, or of the latency, from which a saving is told first
 _SINGLE = 1e-6  # What draws of single precision can differ by
 DECIDED_BY = 2
 """Version of the rule: 1 was ties by significance, until 0.2."""
@@ -40,6 +41,7 @@ class Alternative:
     saves_usd: float | None  # $ per 1,000 queries, below 0 where it is dearer; None = unknown
     saves_ms: float | None
     told_apart: bool  # whether the latencies differ by more than the jitter band
+    much: bool  # whether it saves at least half of the cost, or of the latency
     p_within_delta: float | None  # chance that it is no more than the indifference zone worse
 
 
@@ -65,7 +67,8 @@ class Assessment:
     expected_low: float | None  # the 95 % interval of that: it holds although the stack was selected
     expected_high: float | None
     ahead: bool  # whether the shipped stack is surely better than every other feasible one
-    rival: int | None  # row that is the best most often where the shipped stack is no good selection
+    # Row that is the best most often where the shipped stack is no good selection; the cheapest of equal ones
+    rival: int | None
     alternatives: tuple[Alternative, ...]
     prices: Mapping[str, tuple[Price, ...]]  # by the key of the axis that is paid: cost, latency
     decided_by: int = DECIDED_BY
@@ -98,6 +101,9 @@ def assess(
     good = within = rival = None
     if chosen is not None and believed is not None:
         good, within, rival = _good(believed, decision, limits, chosen)
+        if rival is not None:
+            rows = np.flatnonzero(decision.feasible)
+            rival = lightest(numbers, rival, rows[rows != chosen])
     alone = chosen is not None and _alone(numbers, decision)
     known = good is not None and not alone
     expected, low, high = _expected(believed, chosen)
@@ -230,7 +236,7 @@ def _fits(believed: Beliefs, limits: Constraints, required: Sequence[Axis], rows
 
 
 def _alternatives(decision: Decision, numbers: Numbers, believed: Beliefs | None) -> tuple[Alternative, ...]:
-    """Return what is cheaper or faster than the chosen row, the likeliest as good first."""
+    """Return what is cheaper or faster than the chosen row: the one to tell first, then the likeliest."""
     chosen = decision.chosen
     if chosen is None:
         return ()
@@ -240,6 +246,9 @@ def _alternatives(decision: Decision, numbers: Numbers, believed: Beliefs | None
         numbers.cost[chosen] - numbers.cost[rows],
         numbers.latency[chosen] - numbers.latency[rows],
     )
+    apart_ms = np.abs(saves_ms) > np.maximum(numbers.band[rows], numbers.band[chosen])
+    much = (saves_usd >= MUCH * numbers.cost[chosen]) & (saves_usd > 0)
+    much |= (saves_ms >= MUCH * numbers.latency[chosen]) & apart_ms
     within = np.full(len(rows), np.nan)
     if believed is not None:
         apart = numbers.sign * (believed.quality[rows] - believed.quality[chosen])
@@ -254,13 +263,25 @@ def _alternatives(decision: Decision, numbers: Numbers, believed: Beliefs | None
             high=_number(high[at]),
             saves_usd=_number(saves_usd[at]),
             saves_ms=_number(saves_ms[at]),
-            told_apart=bool(abs(saves_ms[at]) > max(numbers.band[row], numbers.band[chosen])),
+            told_apart=bool(apart_ms[at]),
+            much=bool(much[at]),
             p_within_delta=_number(within[at]),
         )
         for at, row in enumerate(rows)
     ]
-    order = np.lexsort((-gaps, -np.nan_to_num(within, nan=-1.0)))
+    first = _told_first(numbers, rows[much], gaps[much])
+    order = np.lexsort((-gaps, -np.nan_to_num(within, nan=-1.0), rows != first))
     return tuple(offered[at] for at in order)
+
+
+def _told_first(numbers: Numbers, rows: Rows, gaps: Floats) -> int | None:
+    """Return of rows that save much the one that costs the least quality; None without any.
+
+    Of those that differ in that by no more than does not matter, the cheapest, then the fastest.
+    """
+    if not len(rows):
+        return None
+    return int(ordered(numbers, rows[gaps >= gaps.max() - numbers.delta - ROUNDING])[0])
 
 
 def _lighter(numbers: Numbers, decision: Decision, chosen: int) -> Rows:

@@ -265,6 +265,24 @@ def highest(values: Numbers, rows: Rows) -> int:
     return int(ordered(values, top)[0])
 
 
+def same_results(values: Numbers, row: int, rows: Rows) -> Mask:
+    """Return which rows have the results of one, query by query [m]; averages tell of none."""
+    same = np.asarray(rows == row)
+    singly = values.singly(rows)
+    if values.paired is None or values.places[row] < 0 or not singly.any():
+        return same
+    of = rows[singly]
+    equal = values.paired.equal(int(values.places[row]), values.places[of])
+    same[singly] |= equal & (np.abs(values.merit[of] - values.merit[row]) <= ROUNDING)
+    return same
+
+
+def lightest(values: Numbers, row: int, rows: Rows) -> int:
+    """Return of some rows with the results of one the preferred: the cheapest, then the fastest."""
+    same = rows[same_results(values, row, rows)]
+    return int(ordered(values, same)[0]) if len(same) else row
+
+
 def best_within(values: Numbers, rows: Rows, rule: str) -> Rows:
     """Return the row that rule "cost" or "latency" takes of some [1].
 

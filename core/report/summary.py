@@ -17,7 +17,7 @@ from core.analysis.workspace.sure import good_enough
 from core.decide.axes import LIMITS
 from core.report.tables import WORDS, Data, costs, counted, said_in, waits, written_as
 from core.views import text
-from core.views.words.advice import JUDGE, NOTHING
+from core.views.words.advice import FINE, JUDGE
 from core.views.words.facts import SURE
 from core.views.words.near import way_in
 
@@ -141,7 +141,7 @@ def _sure(data: Data) -> str:
     if chance is None:
         return f"How sure this is, is unknown; {first.what if first else 'nothing close by'} could change it."
     sure = f"It is a good choice with {_chance(chance)} probability"
-    if data["advice"] not in (None, NOTHING):
+    if data["advice"] not in (None, *FINE):
         return f"{sure}. {data['advice']}"
     return f"{sure}; {first.what if first else 'nothing close by'} could change it."
 

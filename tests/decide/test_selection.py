@@ -190,6 +190,36 @@ def test_alternatives_stand_on_the_frontier_and_the_likeliest_as_good_comes_firs
     assert steps[0].per_step == pytest.approx(4.0 / 0.2 * 0.01)
 
 
+def test_what_saves_half_at_the_least_loss_comes_first_and_of_losses_that_do_not_matter_the_cheapest():
+    random = np.random.default_rng(4)
+    lost = np.array([[0.0], [0.004], [0.005], [0.05]])
+    values = random.normal(0.6, [[0.02], [0.1], [0.2], [0.02]], (4, 60))
+    values += 0.6 - lost - values.mean(axis=1, keepdims=True)
+    latency = np.tile(np.array([[1100.0], [430.0], [7.0], [6.0]]), (1, 60))
+    made = world(values, latency, [15.0, 6.0, 0.12, 0.11])
+    _, sure = judged(made, Constraints(jitter_ms=1.0, delta=0.01))
+    assert [other.row for other in sure.alternatives] == [2, 1, 3]
+    assert all(other.much for other in sure.alternatives)
+    assert sure.alternatives[0].p_within_delta < sure.alternatives[1].p_within_delta
+    _, sure = judged(made, Constraints(jitter_ms=1.0, delta=0.0005))
+    assert sure.alternatives[0].row == 1, "where .001 matters, the least loss comes first"
+
+
+def test_of_stacks_with_the_same_results_the_cheapest_is_named():
+    random = np.random.default_rng(2)
+    base = random.normal(0.5, 0.2, 40)
+    close = base - 0.005 + random.normal(0, 0.1, 40)
+    close += base.mean() - 0.005 - close.mean()
+    values = np.stack([base, close, close, close, base])
+    made = world(values, np.tile([[50.0], [90.0], [8.0], [7.0], [60.0]], (1, 40)), [3.0, 2.8, 1.0, 1.5, 3.5])
+    decision, sure = judged(made, Constraints(delta=0.001, jitter_ms=5.0))
+    assert decision.chosen == 0
+    assert sure.rival == 2
+    assert decision.runner_up == 2, "what has the results of the chosen one is no rival"
+    twins, _ = judged(world(np.stack([base, base]), None, [1.0, 2.0]), Constraints(delta=0.01))
+    assert (twins.chosen, twins.runner_up) == (0, 1), "unless nothing else is left"
+
+
 def test_what_cannot_be_told_apart_in_latency_or_cost_is_no_step_in_its_price():
     base = np.random.default_rng(6).random(50) * 0.4
     values = np.stack([base + 0.5, base + 0.3, base + 0.1])

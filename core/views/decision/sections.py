@@ -27,7 +27,7 @@ from core.views.decision.parallel import parallel
 from core.views.decision.ship import handed
 from core.views.text import count, dollars_of
 from core.views.words import choice as choice_of
-from core.views.words.advice import NOTHING, advice
+from core.views.words.advice import FINE, advice
 from core.views.words.facts import caveats
 from core.views.words.late import slow, slow_words
 from core.views.words.near import (
@@ -102,7 +102,7 @@ def answered(view: View) -> Blocks:
     yield Answer(
         words.title(view.table, view.decision, view.quality),
         words.why(view),
-        "" if first == NOTHING else first,
+        "" if first in FINE else first,
     )
     if choice_of.undecided(view.table):
         yield Way("golden", "Judge by hand", "judge")

@@ -21,8 +21,9 @@ from core.decide.selection import ALONE, SHOWN, Alternative, Assessment
 from core.records import Basis
 from core.stats.intervals import CLUSTERS
 from core.views import text
-from core.views.words.advice import NOTHING, advice
+from core.views.words.advice import FINE, advice
 from core.views.words.choice import ALL_AXES, COSTED, all_unknown, limits, meaning, quality_notes, undecided
+from core.views.words.near import gain_words
 
 SHORT = 34
 """Letters of a name where several stand in one line."""
@@ -73,7 +74,7 @@ def answer(asked: View) -> Answer:
     if decision.chosen is None and (unscored := undecided(table) or _unscored(table)):
         return Answer(f"{heading}.", unscored)
     doubts = [advice(asked), *limit_words(table, asked.constraints, decision.chosen).values()]
-    warning = " ".join(said for said in doubts if said not in ("", NOTHING))
+    warning = " ".join(said for said in doubts if said not in ("", *FINE))
     if decision.chosen is None:
         return Answer(f"No stack{within} is left.", _nearest(table, decision), warning)
     row = table.row(decision.chosen, named=True)
@@ -208,9 +209,18 @@ def why(asked: View) -> str:
     said = [took(table, decision) or _best_of(decision, quality, ahead=asked.sure.ahead)]
     if asked.dropped is not None:
         said.append(f"{asked.dropped} was taken, but does not meet these limits.")
-    if advice(asked) == NOTHING:
-        said.append(NOTHING)
-    return " ".join(said)
+    first = advice(asked)
+    said += [rivalled(asked), *([first] if first in FINE else [])]
+    return " ".join(filter(None, said))
+
+
+def rivalled(asked: View) -> str:
+    """Say that the choice is not surely better than a stack that saves much; empty where it is."""
+    other = next(iter(asked.sure.alternatives), None)
+    if other is None or not other.much or other.high is None or other.high < 0:
+        return ""
+    name = asked.table["name"][other.row]
+    return f"Not surely better than {name}, which {savings(other, text.dollars_of(asked.table))}."
 
 
 def _best_of(decision: Decision, quality: Quality, *, ahead: bool) -> str:
@@ -305,7 +315,8 @@ def gaining(row: Mapping[str, Any]) -> str:
 
 
 def _gained(row: Mapping[str, Any]) -> str:
-    return text.score(row["quality"]) + ("" if row["gain"] is None else f" ({text.signed(row['gain'])})")
+    gained = gain_words(row)
+    return text.score(row["quality"]) + (gained and f" ({gained})")
 
 
 def to_measure(row: Mapping[str, Any]) -> str:

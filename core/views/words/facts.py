@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from core.decide.near import Turn, turns
 from core.decide.pareto import frontier_rows
 from core.decide.rules import Decision
 from core.decide.selection import Alternative, Assessment, Price
-from core.decide.ties import Paired
+from core.decide.ties import Numbers, Paired, lightest
 from core.metrics import Measure
 from core.metrics.rates import CORRECTED
 from core.stats.intervals import CLUSTERS
@@ -127,7 +127,8 @@ def _no_interval(row: dict[str, Any]) -> str:
 def nearest_rival(table: pl.DataFrame, decision: Decision, paired: Paired | None) -> dict[str, Any] | None:
     """Return the feasible stack that the chosen one is least surely ahead of; None where nobody can tell.
 
-    Stacks of the very same results are none: which of them ships is decided by cost and time.
+    Stacks of the very same results as its are none: which of them ships is decided by cost and time. Of
+    rivals with equal results it is the cheapest, then the fastest.
     """
     if decision.chosen is None or paired is None:
         return None
@@ -140,7 +141,11 @@ def nearest_rival(table: pl.DataFrame, decision: Decision, paired: Paired | None
     ahead, *ends = paired.differences(places[others], int(places[decision.chosen]))
     closest = np.max([sign * end for end in ends], axis=0)
     closest = np.where((ahead == 0) & ~(closest > 0) | np.isnan(closest), -np.inf, closest)
-    return table.row(int(others[closest.argmax()]), named=True) if np.isfinite(closest).any() else None
+    if not np.isfinite(closest).any():
+        return None
+    numbers = Numbers.of(table, decision.quality, None, paired, delta=decision.delta)
+    first = lightest(replace(numbers, band=decision.band), int(others[closest.argmax()]), others)
+    return table.row(first, named=True)
 
 
 def _lead(

@@ -53,7 +53,8 @@ def near_rows(
 
     Returns:
         For each stack, run_id, limit (of `core.decide.axes.LIMITS`), value, over, unit, gain (of quality over
-        the chosen stack; null where none is chosen), set_to (the limit with which it ships), then (what ships
+        the chosen stack; null where none is chosen), gain_low and gain_high (the 95 % interval of that by
+        query, null where only averages are known), set_to (the limit with which it ships), then (what ships
         then: it), edge (whether it is at the edge of the SLA), near (whether it is within a tenth of the
         limit, or at the edge), quality, latency_ms and cost with least and missing.
     """
@@ -65,6 +66,7 @@ def near_rows(
             "stack": table["name"][miss.row],
             "run_id": table["run_id"][miss.row],
             **{name: getattr(miss, name) for name in _OF_A_MISS},
+            **_gain_ends(table, decision, paired, miss),
             "then": table["name"][miss.row],
             "near": miss.edge or miss.over <= NEAR * _limit(miss),
             **{name: table[name][miss.row] for name in _SHOWN},
@@ -73,6 +75,20 @@ def near_rows(
         }
         for miss in misses
     ]
+
+
+def _gain_ends(
+    table: pl.DataFrame, decision: Decision, paired: Paired | None, miss: NearMiss
+) -> dict[str, float | None]:
+    """Return the interval of what a stack gains over the chosen one."""
+    low = high = None
+    if paired is not None and decision.chosen is not None:
+        other, chosen = paired.places(table["run_id"])[[miss.row, decision.chosen]].tolist()
+        if min(other, chosen) >= 0:
+            _, *ends = paired.differences(np.array([other]), chosen)
+            turned = [float(decision.quality.merit(end)[0]) for end in ends]
+            low, high = (None, None) if np.isnan(turned).any() else (min(turned), max(turned))
+    return {"gain_low": low, "gain_high": high}
 
 
 def _limit(miss: NearMiss) -> float:
@@ -89,9 +105,19 @@ def kind(row: Data) -> str:
 
 def sentence(row: Data, quality: str) -> str:
     """Say what a near miss gives and by how little it is out; takes a row of `near_rows`."""
-    gain = "" if row["gain"] is None else f" ({text.signed(row['gain'])})"
+    gained = gain_words(row)
+    gain = gained and f" ({gained})"
     numbers = f"{quality} {text.score(row['quality'])}{gain}; {text.ms(row['latency_ms'])}"
     return f"{row['stack']}: {numbers}; {text.cost_of(row)}; {broken(row)}."
+
+
+def gain_words(row: Data) -> str:
+    """Say what a stack gains over the chosen one: ``+0.200 [+0.100, +0.300]``; empty without a chosen one."""
+    if row["gain"] is None:
+        return ""
+    low, high = row.get("gain_low"), row.get("gain_high")
+    ends = "" if low is None or high is None else f" [{text.signed(low)}, {text.signed(high)}]"
+    return f"{text.signed(row['gain'])}{ends}"
 
 
 def _axis(row: Data) -> Axis:
@@ -138,6 +164,9 @@ def near_table(misses: Sequence[Data]) -> Table:
         {"cost": text.cost_of(miss, bare=True)} if miss["cost"] is None and miss["cost_least"] else {}
         for miss in misses
     ]
+    for cells, miss in zip(least, misses, strict=True):
+        if miss.get("gain_low") is not None:
+            cells["gain_of"] = gain_words(miss)
     return Table(
         pl.DataFrame(said, infer_schema_length=None), "near_misses", _NEAR, cells=least if any(least) else ()
     )

@@ -12,7 +12,7 @@ from core.api.workspace import Workspace
 from core.decide.joint import JointSample
 from core.decide.rules import Constraints
 from core.store import Store
-from core.views.words.advice import JUDGE, NOTHING, advice
+from core.views.words.advice import HARDLY, JUDGE, MEETS, NOTHING, advice
 from core.views.words.facts import if_judged
 from tests.views.golden.test_value import lab
 from tests.views.made import asking, stacks
@@ -33,6 +33,7 @@ def of_queries(values: np.ndarray) -> View:
 
 RANDOM = np.random.default_rng(3)
 ALIKE = RANDOM.normal(0.5, 0.2, (2, 20))
+EQUAL = np.stack([ALIKE[0], ALIKE[0] + RANDOM.normal(0, 0.001, 20)])
 APART = np.stack([RANDOM.normal(0.8, 0.05, 40), RANDOM.normal(0.3, 0.05, 40)])
 
 
@@ -40,17 +41,42 @@ APART = np.stack([RANDOM.normal(0.8, 0.05, 40), RANDOM.normal(0.3, 0.05, 40)])
     ("view", "said"),
     [
         (of_queries(APART), NOTHING),
+        (of_queries(EQUAL), HARDLY),
         (of_queries(ALIKE), "Ask more questions first: {rival} may be better."),
         (of_queries(ALIKE[:, :4]), ""),
         (asking(stacks(name=["a", "b"], quality=[0.5, 0.6])), ""),
         (asking(stacks(quality=[0.5]), Constraints(floor=0.9)), ""),
     ],
-    ids=["surely good", "not sure", "too few queries", "averages", "nothing chosen"],
+    ids=[
+        "surely the best",
+        "surely good enough",
+        "not sure",
+        "too few queries",
+        "averages",
+        "nothing chosen",
+    ],
 )
 def test_without_holes_the_confidence_says_what_to_do(view: View, said: str):
     rival = view.sure.rival
     assert advice(view) == said.format(rival=None if rival is None else view.table["name"][rival])
     assert (rival is None) == (("rival" not in said and view.sure.pgs != 1.0) or view.sure.pgs in (None, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("above", "high", "again"), [(0.02, 11.0, True), (2.0, 11.0, False), (0.02, 9.0, False)]
+)
+def test_where_the_latency_is_in_doubt_it_is_timed_again_first(above: float, high: float, again: bool):
+    took = np.random.default_rng(5).normal(10.0, 1.0, (2, 60))
+    values = np.random.default_rng(6).normal([[0.8], [0.3]], 0.05, (2, 60))
+    middle = np.median(took, axis=1).tolist()
+    table = stacks(
+        name=["a", "b"], quality=values.mean(axis=1).tolist(), latency_ms=middle, latency_high=[high, high]
+    )
+    none = np.full(2, np.nan)
+    sample = JointSample(values, took, none, none, none)
+    view = asking(table, Constraints(sla_ms=middle[0] + above, delta=0.01), sample=sample)
+    assert advice(view).startswith("Time it again first: it meets the limits in ") == again
+    assert (view.sure.p_feasible < MEETS) == (above < 1)
 
 
 @pytest.mark.parametrize("holes", [False, True])

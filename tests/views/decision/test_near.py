@@ -1,15 +1,17 @@
 import json
 import re
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from core.analysis.workspace.scope import Latency
 from core.cli.app import app
 from core.decide.rules import Constraints, decide
+from core.decide.ties import Paired
 from core.report.page import for_people
 from core.store import Store
-from core.views.words.near import broken, kind, near_rows, near_table, own_scope, sentence, way_in
+from core.views.words.near import broken, gain_words, kind, near_rows, near_table, own_scope, sentence, way_in
 from tests.views.made import AT_10, DEMO, PAPER, stacks
 from tests.views.made import table as table_of
 
@@ -36,6 +38,18 @@ def test_near_misses_as_data_and_in_words():
     assert sentence(dear, AT_10.name) == (
         "dear: RA-nWG@10 0.700 (+0.200); 300 ms; $2.25 / 1k; $0.25 / 1k over the budget (12.5 % beyond)."
     )
+
+
+def test_a_gain_has_the_interval_of_the_queries_of_both():
+    values = np.random.default_rng(3).normal([[0.5], [0.7]], 0.1, (2, 30))
+    table = stacks(quality=values.mean(axis=1).tolist(), latency_ms=[10.0, 300.0], cost=[1.0, 1.0])
+    paired = Paired(table["run_id"].to_list(), values)
+    limits = Constraints(sla_ms=100)
+    (row,) = near_rows(table, decide(table, limits, paired=paired), limits, paired=paired)
+    assert row["gain_low"] < row["gain"] < row["gain_high"]
+    assert re.fullmatch(r"\+0\.1\d\d \[\+0\.1\d\d, \+0\.2\d\d\]", gain_words(row)), gain_words(row)
+    assert gain_words(row) in sentence(row, AT_10.name)
+    assert gain_words(row) in str(near_table([row]).cells)
 
 
 def test_without_a_choice_there_is_no_gain():

@@ -130,3 +130,13 @@ def test_the_nearest_rival_is_the_one_the_choice_is_least_surely_ahead_of():
     assert decision.chosen in (0, 3)
     assert rival is not None
     assert rival["name"] == table["name"][2]  # Further behind on average, less surely; the last is the same.
+
+
+def test_of_rivals_with_equal_results_the_nearest_is_the_cheapest():
+    table = stacks(quality=[0.5, 0.4, 0.4], n=[12] * 3, cost=[5.0, 3.0, 1.0], latency_ms=[9.0, 1.0, 8.0])
+    even = np.full(12, 0.5)
+    values = np.array([even, even - np.tile([0.4, -0.2], 6), even - np.tile([0.4, -0.2], 6)])
+    paired = Paired(table["run_id"].to_list(), values)
+    rival = nearest_rival(table, decide(table, Constraints(), "quality", paired=paired), paired)
+    assert rival is not None
+    assert rival["name"] == table["name"][2]

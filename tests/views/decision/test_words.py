@@ -7,8 +7,18 @@ from core.analysis.workspace.scope import Latency, Quality
 from core.decide.axes import COST, LATENCY
 from core.decide.joint import JointSample
 from core.decide.rules import Constraints, decide
-from core.views.decision.words import answer, cards, firmness, lacking, note, numbers, sure_words, why
-from core.views.words.advice import NOTHING
+from core.views.decision.words import (
+    answer,
+    cards,
+    firmness,
+    lacking,
+    note,
+    numbers,
+    rivalled,
+    sure_words,
+    why,
+)
+from core.views.words.advice import HARDLY, NOTHING
 from core.views.words.choice import limits, meaning
 from core.views.words.late import may_break, slow_words
 from tests.views.made import AT_10, asking, stacks
@@ -117,7 +127,7 @@ def test_a_tie_says_within_what_it_is_one_and_how_it_was_broken():
         in found.reason
     )
     said = "One of 2 surely within 0.01 of the highest estimate; chosen by lower cost."
-    assert why(view) == f"{said} {NOTHING}"
+    assert why(view) == f"{said} {HARDLY}", "deep is surely the better one, by what does not matter"
     assert firmness(TWO, view.decision, view.sure) == ("100.0 %", "chance to be within 0.01 of the best")
 
 
@@ -131,6 +141,28 @@ def test_what_is_not_surely_as_good_never_ties_but_is_offered_with_its_price():
     noisy = QUERIES + np.random.default_rng(1).normal(0, 0.2, QUERIES.shape)
     table = TWO.with_columns(quality=pl.Series(noisy.mean(axis=1)))
     assert "urely" not in answer(asking(table, sample=of_queries(table, noisy))).reason
+
+
+@pytest.mark.parametrize(
+    ("loss", "cost", "said"),
+    [
+        (0.005, 0.4, "Not surely better than light, which saves $1.60 / 1k."),
+        (0.005, 1.2, ""),  # less than half is saved
+        (0.3, 0.4, ""),  # surely better
+    ],
+)
+def test_a_choice_that_is_not_surely_better_than_a_much_lighter_stack_says_so(loss, cost, said):
+    random = np.random.default_rng(8)
+    values = np.stack([random.normal(0.8, 0.1, 40), random.normal(0.8, 0.1, 40)])
+    values += np.array([[0.8], [0.8 - loss]]) - values.mean(axis=1, keepdims=True)
+    table = stacks(
+        name=["heavy", "light"], quality=values.mean(axis=1).tolist(), latency_ms=[90.0, 90.0],
+        cost=[2.0, cost], n=[40, 40],
+    )  # fmt: skip
+    view = asking(table, Constraints(delta=0.001), sample=of_queries(table, values))
+    assert why(view).startswith(f"The best RA-nWG@10 of both stacks{'' if loss < 0.1 else ', surely'}")
+    assert rivalled(view) == said
+    assert said in why(view)
 
 
 def test_a_stack_that_a_person_takes_says_in_whose_place_and_is_dropped_aloud():
