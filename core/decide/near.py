@@ -175,9 +175,9 @@ def near_misses(
         paired: Quality per query, where it is known.
 
     Returns:
-        What gains at least δ over the chosen stack first, by the least loosening of its limit. Left out is
-        what would not ship, and what has no gain; under a rule for cost or latency, a gain is also to have
-        less of that, and the best quality stands first. So it does where nothing is chosen.
+        The largest gain over the chosen stack first. Left out is what would not ship, and what has no gain;
+        under a rule for cost or latency, a gain is also to have less of that. Where nothing is chosen, the
+        best quality first.
     """
     merit = decision.quality.merit(decision.quality.read(table))
     chosen = decision.chosen
@@ -218,15 +218,7 @@ def near_misses(
             set_to = float(getattr(wide(row), axis.field))
             value, beyond = float(values[row]), float(over[row])
             misses[row, axis.key] = NearMiss(row, axis, value, beyond, gain, set_to, bool(at_edge[row]))
-    if not by_gain:
-        return sorted(misses.values(), key=lambda miss: (-merit[miss.row], miss.over))
-    return sorted(misses.values(), key=lambda miss: (*_far(miss, decision.delta), -merit[miss.row]))
-
-
-def _far(miss: NearMiss, delta: float) -> tuple[bool, float]:
-    """Return whether a stack gains less than δ, and by what share its limit must be loosened."""
-    limit = miss.value + (miss.over if miss.axis.higher_is_better else -miss.over)
-    return (miss.gain or 0.0) < delta - ROUNDING, miss.over / (abs(limit) or 1.0)
+    return sorted(misses.values(), key=lambda miss: (-merit[miss.row], miss.over))
 
 
 def _least_loosening(

@@ -269,19 +269,15 @@ def _alternatives(decision: Decision, numbers: Numbers, believed: Beliefs | None
         )
         for at, row in enumerate(rows)
     ]
-    first = _told_first(numbers, rows[much], gaps[much])
+    first = _told_first(numbers, rows, gaps)
     order = np.lexsort((-gaps, -np.nan_to_num(within, nan=-1.0), rows != first))
     return tuple(offered[at] for at in order)
 
 
 def _told_first(numbers: Numbers, rows: Rows, gaps: Floats) -> int | None:
-    """Return of rows that save much the one that costs the least quality; None without any.
-
-    Of those that differ in that by no more than does not matter, the cheapest, then the fastest.
-    """
-    if not len(rows):
-        return None
-    return int(ordered(numbers, rows[gaps >= gaps.max() - numbers.delta - ROUNDING])[0])
+    """Return the cheapest, then the fastest, of rows within δ of the chosen one; None without any."""
+    within = rows[gaps >= -numbers.delta - ROUNDING]
+    return int(ordered(numbers, within)[0]) if len(within) else None
 
 
 def _lighter(numbers: Numbers, decision: Decision, chosen: int) -> Rows:

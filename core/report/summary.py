@@ -19,7 +19,7 @@ from core.report.tables import WORDS, Data, costs, counted, said_in, waits, writ
 from core.views import text
 from core.views.words.advice import FINE, JUDGE
 from core.views.words.facts import SURE
-from core.views.words.near import way_in
+from core.views.words.near import least_first, way_in
 
 if TYPE_CHECKING:
     from core.analysis.workspace.view import View
@@ -167,10 +167,10 @@ def changes(data: Data) -> list[str]:
 
 
 def _changes(data: Data) -> Iterator[_Change]:
-    near = [miss for miss in data["near_misses"] if miss["near"]]
-    yield from map(_looser, near)
+    misses = least_first(data["near_misses"], data["delta"] or 0.0)
+    yield from map(_looser, (miss for miss in misses if miss["near"]))
     yield from _more_known(data)
-    yield from map(_looser, (miss for miss in data["near_misses"] if not miss["near"]))
+    yield from map(_looser, (miss for miss in misses if not miss["near"]))
     yield from _numbers(data)
     yield from _tighter(data)
 

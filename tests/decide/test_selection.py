@@ -190,7 +190,7 @@ def test_alternatives_stand_on_the_frontier_and_the_likeliest_as_good_comes_firs
     assert steps[0].per_step == pytest.approx(4.0 / 0.2 * 0.01)
 
 
-def test_what_saves_half_at_the_least_loss_comes_first_and_of_losses_that_do_not_matter_the_cheapest():
+def test_the_cheapest_within_the_zone_by_estimate_comes_first():
     random = np.random.default_rng(4)
     lost = np.array([[0.0], [0.004], [0.005], [0.05]])
     values = random.normal(0.6, [[0.02], [0.1], [0.2], [0.02]], (4, 60))
@@ -202,7 +202,8 @@ def test_what_saves_half_at_the_least_loss_comes_first_and_of_losses_that_do_not
     assert all(other.much for other in sure.alternatives)
     assert sure.alternatives[0].p_within_delta < sure.alternatives[1].p_within_delta
     _, sure = judged(made, Constraints(jitter_ms=1.0, delta=0.0005))
-    assert sure.alternatives[0].row == 1, "where .001 matters, the least loss comes first"
+    chances = [other.p_within_delta for other in sure.alternatives]
+    assert chances == sorted(chances, reverse=True), "none is within it: the likeliest as good first"
 
 
 def test_of_stacks_with_the_same_results_the_cheapest_is_named():

@@ -59,7 +59,7 @@ def assert_close(found, expected, within=1e-6):
 
 
 def assert_offers(found, expected, names):
-    chances = [row["p_within_delta"] for row in found[1:]]  # the first may be what saves much
+    chances = [row["p_within_delta"] for row in found[1:]]  # what is within δ by estimate stands first
     assert None in chances or chances == sorted(chances, reverse=True)
     rows = {row["stack"]: row for row in found}
     assert rows.keys() == {names[each.place] for each in expected}

@@ -34,6 +34,7 @@ from core.views.words.near import (
     HEADING,
     PROMISING,
     lacking_table,
+    least_first,
     near_rows,
     near_table,
     own_scope,
@@ -230,7 +231,8 @@ def price_rows(view: View) -> pl.DataFrame:
 
 def outside(view: View) -> Blocks:
     """Yield what stands just outside the limits, and what lacks a number."""
-    misses = near_rows(view.table, view.decision, view.constraints, view.rule, paired=view.paired)
+    ranked = near_rows(view.table, view.decision, view.constraints, view.rule, paired=view.paired)
+    misses = least_first(ranked, view.decision.delta)
     lacking = promising_rows(view.table, view.decision)
     own = reranker_only(view)
 

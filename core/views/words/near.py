@@ -91,6 +91,17 @@ def _gain_ends(
     return {"gain_low": low, "gain_high": high}
 
 
+def least_first(rows: Sequence[Data], delta: float) -> list[Data]:
+    """Return rows of `near_rows` for people: what gains at least δ first, by how far its limit must move."""
+
+    def far(row: Data) -> tuple[bool, float]:
+        over = row["over"] if _axis(row).higher_is_better else -row["over"]
+        limit = row["value"] + over
+        return (row["gain"] or 0.0) < delta, abs(row["over"]) / (abs(limit) or 1.0)
+
+    return sorted(rows, key=far)
+
+
 def _limit(miss: NearMiss) -> float:
     """Return the limit that a stack breaks."""
     return miss.value + miss.over if miss.axis.higher_is_better else miss.value - miss.over
