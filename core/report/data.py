@@ -154,7 +154,9 @@ def record_data(
         "remarks": list(view.compared.remarks),
         "limiting": None
         if chosen is None
-        else limiting(chosen, view.quality, verdict.table, verdict.decision.feasible.tolist()),
+        else limiting(
+            chosen, view.quality, verdict.table, verdict.decision.feasible.tolist(), verdict.paired
+        ),
         "soundness": []
         if chosen is None
         else [

@@ -15,6 +15,7 @@ import polars as pl
 from core.analysis.workspace.pools import BALANCED, NOT_STATED, ORDERING, RETRIEVAL, lost, split, stack_of
 from core.analysis.workspace.scope import Quality
 from core.analysis.workspace.view import View
+from core.decide.ties import Paired
 from core.views import text, theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Table, section
@@ -36,9 +37,9 @@ DEEPER = (
 )
 MIXED_POOLS = "These bars stand on several pool conventions: compare ceilings only within one of them."
 _ANSWERS = {
-    RETRIEVAL: "{0} loses most to missed passages: {2}, and {1} to bad ranking.",
-    ORDERING: "{0} loses most to bad ranking: {1}, and {2} to missed passages.",
-    BALANCED: "{0} loses {1} to bad ranking and {2} to missed passages.",
+    RETRIEVAL: "{0} loses most to missed passages: {2}, and {1} to bad ranking ({3}).",
+    ORDERING: "{0} loses most to bad ranking: {1}, and {2} to missed passages ({3}).",
+    BALANCED: "{0} loses {1} to bad ranking and {2} to missed passages ({3}).",
 }
 
 
@@ -54,19 +55,32 @@ def no_ceiling(quality: Quality) -> Answer:
 def answer(row: Mapping[str, Any]) -> str:
     """Tell whether retrieval or ordering limits a stack; a row of `HeadroomView.table`."""
     said = _ANSWERS[row["reading"]]
-    return said.format(row["name"], text.score(row["ordering"]), text.score(row["retrieval"]))
+    return said.format(row["name"], *written(row), text.sample(row))
+
+
+def written(row: Mapping[str, Any]) -> tuple[str, str]:
+    """Write what ordering and retrieval lose; as printed, the parts add up to the ceiling and to 1."""
+    actual, best = (round(value, 3) for value in (row["quality"], max(row["quality"], row["proc"])))
+    return text.score(best - actual), text.score(1 - best)
 
 
 def numbers(row: Mapping[str, Any], quality: Quality) -> str:
     """Return the three parts of a stack in one sentence, for files that have no cards."""
+    ordering, retrieval = written(row)
     return (
         f"{row['name']} reaches {text.score(row['quality'])} of a possible 1 ({quality.name}, "
-        f"{text.sample(row)}, pool {row['pool']}): {text.score(row['ordering'])} is lost in ordering "
-        f"and {text.score(row['retrieval'])} in retrieval."
+        f"{text.sample(row)}, pool {row['pool']}): {ordering} is lost in ordering "
+        f"and {retrieval} in retrieval."
     )
 
 
-def limiting(row: Mapping[str, Any], quality: Quality, table: pl.DataFrame, feasible: Sequence[bool]) -> str:
+def limiting(
+    row: Mapping[str, Any],
+    quality: Quality,
+    table: pl.DataFrame,
+    feasible: Sequence[bool],
+    paired: Paired | None = None,
+) -> str:
     """Say what limits a stack and what to try, or why that is not known; takes a row of the stack table."""
     if row["quality"] is None or row["proc"] is None:
         return f"Not known: no ceiling (PROC) for {quality.name} on record."
@@ -74,10 +88,11 @@ def limiting(row: Mapping[str, Any], quality: Quality, table: pl.DataFrame, feas
     parts = lost(row["quality"], proc)
     first = {RETRIEVAL: "The pool limits first", ORDERING: "The order within the pool limits first"}
     share = text.percent(row["quality"] / proc if proc else None)
+    ordering, retrieval = written(row)
     return (
-        f"{first.get(parts['reading'], 'Both limit about equally')}: {parts['retrieval']:.3f} is lost in "
-        f"retrieval and {parts['ordering']:.3f} in ordering (pool {row['proc_pool'] or NOT_STATED}, %PROC "
-        f"{share}). {to_try(row, parts['reading'], table, feasible)}"
+        f"{first.get(parts['reading'], 'Both limit about equally')}: {retrieval} is lost in "
+        f"retrieval and {ordering} in ordering (pool {row['proc_pool'] or NOT_STATED}, %PROC "
+        f"{share}, {text.sample(row)}). {to_try(row, parts['reading'], table, feasible, paired)}"
     )
 
 
@@ -91,7 +106,7 @@ def caveats(row: Mapping[str, Any], view: View, *, mixed: bool) -> dict[str, str
     own = view.table.row(by_predicate=pl.col("name") == row["name"], named=True)
     deeper = DEEPER.format(pool=row["pool"]) if own["pool"] != own["proc_pool"] else ""
     return {
-        "what to try": to_try(own, row["reading"], view.table, view.decision.feasible.tolist()),
+        "what to try": to_try(own, row["reading"], view.table, view.decision.feasible.tolist(), view.paired),
         "which ceiling": deeper,
         "several pools": MIXED_POOLS if mixed else "",
         "how to read": HOW,
@@ -101,10 +116,11 @@ def caveats(row: Mapping[str, Any], view: View, *, mixed: bool) -> dict[str, str
 def cards(row: Mapping[str, Any], quality: Quality) -> tuple[tuple[str, str, str], ...]:
     """Return the four numbers of a stack: label, number, what it rests on."""
     interval = text.interval(row["quality_low"], row["quality_high"]).strip()
+    ordering, retrieval = written(row)
     return (
         (quality.name, text.score(row["quality"]), f"{interval} {text.sample(row)}".strip()),
-        ("Ordering headroom", text.score(row["ordering"]), "in the pool, ranked too low"),
-        ("Retrieval headroom", text.score(row["retrieval"]), "not in the pool"),
+        ("Ordering headroom", ordering, f"in the pool, ranked too low, {text.sample(row)}"),
+        ("Retrieval headroom", retrieval, f"not in the pool, {text.sample(row)}"),
         ("%PROC", text.percent(row["pct_proc"]), f"of the best order of its candidates, {row['pool']}"),
     )
 
@@ -227,6 +243,10 @@ def limit(view: View, ask: Ask) -> Blocks:
         "headroom",
         ("name", "pool", actual[0], "ordering", "retrieval", "pct_proc", "reading"),
         (*actual[1:], COLUMNS["proc"].but("PROC of that pool"), "n", "quality_basis"),
+        cells=[
+            dict(zip(("ordering", "retrieval"), written(row), strict=True))
+            for row in parted.table.iter_rows(named=True)
+        ],
     )
 
 

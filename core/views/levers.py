@@ -1,7 +1,7 @@
 """What to try where retrieval or ordering limits a stack (CLQ paper §6), and what was tried already.
 
 Nothing is proposed that the stack already is, that cannot change it, or that the workspace has measured on
-it: that is named with its number instead.
+it: that is named with its difference instead, and is no advice where it gained nothing.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from core.analysis.workspace.pools import BALANCED, ORDERING, RETRIEVAL
 from core.axes import NEAR_COPIES, Spec, as_read
+from core.decide.ties import Paired
 from core.views import text
 
 NONE = "none"
@@ -114,41 +116,96 @@ LEVERS: Mapping[str, tuple[Lever, ...]] = {
 """Suggestions of the paper (§6) by what limits."""
 
 
-def to_try(row: Mapping[str, Any], reading: str, table: pl.DataFrame, feasible: Sequence[bool]) -> str:
-    """Say what to try on a stack, and what of it the workspace has measured already.
+def to_try(
+    row: Mapping[str, Any],
+    reading: str,
+    table: pl.DataFrame,
+    feasible: Sequence[bool],
+    paired: Paired | None = None,
+) -> str:
+    """Say what to try on a stack, and what of it the workspace has measured already, with its gain.
 
     Args:
         row: Of the stack table.
         reading: What limits it: a key of `LEVERS`.
         table: The stack table.
         feasible: Which of its rows are within the limits.
+        paired: The quality of its stacks query by query; without it any higher quality is a gain.
     """
     spec = as_read(json.loads(row["spec"]))
     others = [
-        (as_read(json.loads(other["spec"])), other["name"], other["quality"], bool(within))
+        (as_read(json.loads(other["spec"])), other, bool(within))
         for other, within in zip(table.iter_rows(named=True), feasible, strict=True)
     ]
-    open_, measured = [], []
+    open_, gained, idle = [], [], []
     for lever in LEVERS[reading]:
         if not lever.fits(spec):
             continue
-        same = [other for other in others if _pulled(lever, spec, other[0])]
+        same = [
+            _Other(found, other, within, *_gain(row, other, paired))
+            for found, other, within in others
+            if _pulled(lever, spec, found)
+        ]
         if not same:
-            alike = [within for found, _, _, within in others if lever.like(found)]
+            alike = [within for found, _, within in others if lever.like(found)]
             beyond = f" (all {len(alike)} here that do are beyond your limits)"
             open_.append(lever.words + beyond * (bool(alike) and not any(alike)))
             continue
-        # An equal score tells nothing: ten candidates in another order are the same ten.
-        moved = [other for other in same if text.score(other[2]) != text.score(row["quality"])]
-        _, name, quality, within = max(moved or same, key=lambda other: (other[3], other[2] or 0.0))
-        seen = "" if within else ", beyond your limits"
-        measured.append(
-            f"{lever.words}: {name}, {text.score(quality)}{seen if moved else ', which changes nothing'}"
-        )
-    said = f"The CLQ paper (§6) suggests: {'; '.join(open_)}." if open_ else NOTHING_LEFT
-    return f"{said} Measured here already: {'; '.join(measured)}." if measured else said
+        best = max(same, key=lambda other: other.rank)
+        if best.surely:
+            gained.append(f"{lever.words}: {best.written}")
+        else:
+            idle += _by_reranker(same)
+    said = (
+        f"The CLQ paper (§6) suggests: {'; '.join(open_)}." if open_ else NOTHING_LEFT,
+        f"Measured here with a gain: {'; '.join(gained)}." if gained else "",
+        f"Measured here without a sure gain: {'; '.join(dict.fromkeys(idle))}." if idle else "",
+    )
+    return " ".join(filter(None, said if gained or not idle else (said[2], *said[:2])))
 
 
+def _by_reranker(same: Sequence[_Other]) -> list[str]:
+    """Write the stack that says most of each reranker, the best first."""
+    ways = {str(other.spec.get("reranker")): other for other in sorted(same, key=lambda other: other.rank)}
+    return [other.written for other in sorted(ways.values(), key=lambda other: other.rank, reverse=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Other:
+    """Another stack beside the one that is asked about."""
+
+    spec: Spec
+    row: Mapping[str, Any]
+    within: bool  # whether it is within the limits
+    surely: bool  # whether it is better
+    change: str  # by how much, with the interval where there is one
+
+    @property
+    def rank(self) -> tuple[bool, bool, bool, float]:
+        """How much it says, the most last; an equal score tells least."""
+        return self.surely, self.within, self.change != SAME_RESULT, self.row["quality"] or 0.0
+
+    @property
+    def written(self) -> str:
+        """Name it with its gain."""
+        return f"{self.row['name']}, {self.change}{'' if self.within else ', beyond your limits'}"
+
+
+def _gain(row: Mapping[str, Any], other: Mapping[str, Any], paired: Paired | None) -> tuple[bool, str]:
+    """Tell whether another stack is surely better, and by how much."""
+    if row["quality"] is None or other["quality"] is None:
+        return False, "not scored"
+    if text.score(row["quality"]) == text.score(other["quality"]):
+        return False, SAME_RESULT
+    apart = text.signed(other["quality"] - row["quality"])
+    ids = pl.Series([row["run_id"], other["run_id"]], dtype=pl.String) if paired else None
+    if paired is None or ids is None or min(places := paired.places(ids).tolist()) < 0:
+        return other["quality"] > row["quality"], apart
+    gain, low, high = (float(each[0]) for each in paired.differences(np.array(places[1:]), places[0]))
+    return low > 0, f"{text.signed(gain)} [{text.signed(low)}, {text.signed(high)}]"
+
+
+SAME_RESULT = "which changes nothing"
 NOTHING_LEFT = "None of the CLQ paper's levers (§6) is left to try."
 
 

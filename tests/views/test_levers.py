@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
+import polars as pl
 import pytest
 
 from core.analysis.workspace.pools import BALANCED, ORDERING, RETRIEVAL
+from core.decide.ties import Paired
 from core.views.levers import NOTHING_LEFT, to_try
 from tests.views.made import stacks
 
@@ -50,9 +53,9 @@ def test_what_is_left_to_try(reading, own, others, open_, measured):
         spec=list(map(json.dumps, specs)), quality=[0.4 + place / 10 for place in range(len(specs))]
     )
     said = to_try(rows.row(0, named=True), reading, rows, [True] * len(specs))
-    tried, _, known = said.partition(" Measured here already: ")
+    tried, _, known = said.partition(" Measured here with a gain: ")
     assert tried == (f"The CLQ paper (§6) suggests: {'; '.join(open_)}." if open_ else NOTHING_LEFT)
-    assert known == ("; ".join(f"{words}: stack 1, 0.500" for words in measured) + "." if measured else "")
+    assert known == ("; ".join(f"{words}: stack 1, +0.100" for words in measured) + "." if measured else "")
 
 
 @pytest.mark.parametrize(
@@ -74,9 +77,9 @@ def test_of_what_was_measured_the_best_within_the_limits_is_named():
     specs = [{**spec, "rewrite": "none"} for spec in specs]
     rows = stacks(spec=list(map(json.dumps, specs)), quality=[0.4, 0.5, 0.6])
     for feasible, words in (
-        ([True, True, True], "stack 2, 0.600."),
-        ([True, True, False], "stack 1, 0.500."),
-        ([True, False, False], "stack 2, 0.600, beyond your limits."),
+        ([True, True, True], "stack 2, +0.200."),
+        ([True, True, False], "stack 1, +0.100."),
+        ([True, False, False], "stack 2, +0.200, beyond your limits."),
     ):
         assert to_try(rows.row(0, named=True), RETRIEVAL, rows, feasible).endswith(words)
 
@@ -85,4 +88,29 @@ def test_a_lever_that_moved_nothing_is_no_advice():
     specs = [DENSE, DENSE | {"reranker": "r"}]
     rows = stacks(spec=list(map(json.dumps, specs)), quality=[0.6191, 0.6194])
     said = to_try(rows.row(0, named=True), ORDERING, rows, [True, False])
-    assert said.endswith("Measured here already: add a reranker: stack 1, 0.619, which changes nothing.")
+    assert said.startswith(
+        "Measured here without a sure gain: stack 1, which changes nothing, beyond your limits."
+    )
+    assert RERANK not in said
+
+
+def test_rerankers_that_gained_nothing_are_named_with_their_differences_and_never_advised():
+    names = ["stack 0", "r at 10", "r at 50", "s at 50"]
+    specs = [
+        DENSE,
+        *(DENSE | {"reranker": each, "candidates": k} for each, k in (("r", 10), ("r", 50), ("s", 50))),
+    ]
+    values = np.tile(np.linspace(0.1, 0.9, 40), (4, 1))
+    values[2] += np.where(np.arange(40) % 2, 0.3, -0.29)
+    values[3] -= 0.05
+    rows = stacks(spec=list(map(json.dumps, specs)), quality=values.mean(axis=1).tolist(), name=names)
+    paired = Paired(rows["run_id"].to_list(), values)
+    said = to_try(rows.row(0, named=True), ORDERING, rows, [True] * 4, paired)
+    assert said.startswith("Measured here without a sure gain: r at 50, +0.005 [−0.0")
+    assert "s at 50, −0.050 [" in said
+    assert not any(words in said for words in (RERANK, "stronger reranker", "r at 10", "with a gain"))
+    values[2] = values[0] + 0.1 + np.arange(40) % 2 / 100
+    rows = rows.with_columns(quality=pl.Series(values.mean(axis=1)))
+    said = to_try(rows.row(0, named=True), ORDERING, rows, [True] * 4, Paired(paired.run_ids, values))
+    assert "Measured here with a gain: add a reranker: r at 50, +0.105 [" in said
+    assert "s at 50" not in said

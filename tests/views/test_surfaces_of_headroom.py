@@ -28,8 +28,9 @@ def test_record_queries_and_headroom_say_the_same_of_every_stack(shipped_store: 
     seen = set()
     for row in view.table.iter_rows(named=True):
         parts = lost(row["quality"], row["proc"])
-        pool, ordering, retrieval = row["proc_pool"], f"{parts['ordering']:.3f}", f"{parts['retrieval']:.3f}"
-        said = limiting(row, view.quality, view.table, feasible)
+        actual, ceiling = round(row["quality"], 3), round(max(row["quality"], row["proc"]), 3)
+        pool, ordering, retrieval = row["proc_pool"], f"{ceiling - actual:.3f}", f"{1 - ceiling:.3f}"
+        said = limiting(row, view.quality, view.table, feasible, view.paired)
         assert f"{retrieval} is lost in retrieval and {ordering} in ordering (pool {pool}," in said
         queries = decided.page("queries", None, {"stack": row["name"]})
         cards = {card[0]: card[1:] for block in queries.blocks for card in getattr(block, "cards", ())}

@@ -318,10 +318,15 @@ def _siblings(
     return {name: (way, perturb) for way, (name, perturb) in newest.items()}
 
 
+AT_ZERO = "This query scores 0 as it is: no perturbation can lower it."
+
+
 def answer(rows: pl.DataFrame, quality: Quality) -> str:
     """Say which perturbation of the query hurts most."""
     worst = rows.drop_nulls("change").head(1).to_dicts()
     sign = 1 if quality.higher_is_better else -1
+    if worst and sign > 0 and worst[0]["score"] == worst[0]["change"]:
+        return AT_ZERO
     if not worst or sign * worst[0]["change"] >= 0:
         return f"None of {text.count(rows.height, 'perturbation')} that were run makes this query worse."
     of = f"{text.signed(worst[0]['change'])} {quality.name}"

@@ -69,11 +69,16 @@ def _weakness(scored: pl.DataFrame, among: str, name: str) -> tuple[str, str]:
     if scored["best"].is_null().all():
         least, most = (text.score(end) for end in scored["score"].sort().gather([0, -1]))
         return f"{name} scores between {least} and {most} on {among}", ""
-    weak = scored.filter(pl.col("share") < WEAK).height
-    hopeless = int((scored["best"] == 0).sum())
-    if hopeless:
-        least = f"On {weak:,} others it scores below half of its ceiling."
-        return f"{name} finds nothing useful on {hopeless:,} of {among}", least if weak else ""
+    weak = scored.filter(pl.col("share") < WEAK, pl.col("score") != 0).height
+    useless = scored.filter(pl.col("score") == 0)
+    if useless.height:
+        empty = useless.filter(pl.col("best") == 0).height
+        details = [
+            f"In {empty:,} of these the pool holds nothing useful either.",
+            f"On {weak:,} others it scores below half of its ceiling." * bool(weak),
+        ]
+        said = f"{name} finds nothing useful on {useless.height:,} of {among}"
+        return said, " ".join(filter(None, details))
     on = f"{weak:,}" if weak else "none"
     return f"{name} scores below half of its ceiling on {on} of {among}", ""
 

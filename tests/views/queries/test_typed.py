@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from core.analysis.workspace.scope import Quality
-from core.views.queries.one_query import answer, mark, one_query, typed
+from core.views.queries.one_query import AT_ZERO, answer, mark, one_query, typed
 from tests.stores import Lab
 from tests.views.made import LAB
 
@@ -46,6 +47,9 @@ def test_what_hurts_most_stands_first(snapshot):
     assert said["names"] is None
     assert answer(rows, AT_2).startswith("Noise 4 hurts")
     assert "worse" in answer(rows.filter(perturb="typo 1"), AT_2)
+    at_zero = rows.with_columns(score=pl.col("score") * 0, change=pl.lit(0.0))
+    assert answer(at_zero, AT_2) == AT_ZERO
+    assert answer(at_zero.with_columns(score=0.5, change=0.5), AT_2) == AT_ZERO, "it can only gain"
     asked = typed(snapshot, LAB, AT_2, "clean", "q2")
     assert dict(asked.select("run_id", "score").iter_rows()) == {"noise": 1.0, "names": None, "typo": None}
 
