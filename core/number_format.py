@@ -71,7 +71,8 @@ def usd_apart(*amounts: float | None) -> list[str]:
 
 
 _MOST_DIGITS = 6
-_SHARED_DIGITS = 4  # At most for all costs of a workspace; those beside one another may take more
+SHARED_DIGITS = 4
+"""Significant digits at most of costs of a workspace, or a column; those of a sentence may take more."""
 TINY = 0.001
 """Dollars per 1,000 below which most costs of a workspace are too small to read, and said per million."""
 _MILLION = 1_000_000
@@ -101,7 +102,7 @@ class CostUnit:
         middle = math.sqrt(costs[(len(costs) - 1) // 2] * costs[len(costs) // 2])
         million = middle < TINY
         factor = cls(million).factor
-        return cls(million, min(_SHARED_DIGITS, digits_apart(factor * cost for cost in costs)))
+        return cls(million, min(SHARED_DIGITS, digits_apart(factor * cost for cost in costs)))
 
     @property
     def said(self) -> tuple[int, int]:

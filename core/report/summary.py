@@ -252,7 +252,7 @@ def terms(data: Data, view: View) -> dict[str, str]:
         **_measure(view.quality),
         "n": "how many questions the figure is a mean of",
         "95 % interval": "95 of 100 such intervals hold the figure of all such questions",
-        "expected": "what new questions should give, and its interval; the best of many looks too good",
+        "expected": "what new questions should give, and its interval; a winner was partly lucky",
         on: _TYPICAL[on],
         "PGS": f"probability of good selection (a good choice): {good} in so many simulated repeats",
         "judging": "grading how useful a result is; what nobody graded counts as useless",

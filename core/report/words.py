@@ -33,6 +33,7 @@ from core.report.tables import (
     waits,
 )
 from core.views import text
+from core.views.words.judging import graded
 from core.views.words.near import HEADING, PROMISING, lacking_table, near_table
 
 if TYPE_CHECKING:
@@ -142,7 +143,9 @@ def _ground(data: Data) -> str:
     stacks = data["stacks"]
     left = sum(row["status"] != "excluded" for row in stacks)
     space = data["workspace"]["name"] or data["collection"]
-    return f"{space}: {text.count(len(stacks), 'stack')} compared, {left:,} within the limits."
+    golden = data["workspace"]["golden_set"]
+    said = f"{space}: {text.count(len(stacks), 'stack')} compared, {left:,} within the limits."
+    return f"{said} {graded(golden)}" if golden else said
 
 
 def _share(value: float | None) -> str:

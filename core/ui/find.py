@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import streamlit as st
 
+from core.analysis.workspace.choices import Has
 from core.analysis.workspace.view import Place, View
 from core.ui.links import go
-from core.views.finding import Found, document, found_in, sent
+from core.views.finding import Found, document, found_in, sent, silent
+from core.views.pages import PAGES
 
 _HERE = Path(__file__).parent / "live"
 _KEY, _CHOSEN = "finder", "_found"
@@ -25,8 +28,12 @@ _component = st.components.v2.component(
 )
 
 
-def search(place: Place | None) -> None:
-    """Draw the search, and open what was chosen in it."""
+def search(place: Place | None, has: Collection[Has]) -> None:
+    """Draw the search, and open what was chosen in it.
+
+    Args:
+        has: What the workspace can fill pages with.
+    """
     table = place.table if isinstance(place, View) else _NOWHERE
 
     def chosen() -> None:
@@ -36,9 +43,15 @@ def search(place: Place | None) -> None:
         if isinstance(at, int) and 0 <= at < len(found):  # anybody can send anything
             st.session_state[_CHOSEN] = found[at]
 
-    _component(key=_KEY, data=sent(table), on_chosen_change=chosen)
+    _component(key=_KEY, data=sent(table, _below(place, has)), on_chosen_change=chosen)
     if (found := st.session_state.pop(_CHOSEN, None)) is not None:
         _open(found)
+
+
+def _below(place: Place | None, has: Collection[Has]) -> frozenset[str]:
+    """Return the pages and sections that the workspace has nothing for."""
+    pages = frozenset(page.name for page in PAGES.values() if page.needs and page.needs not in has)
+    return pages if place is None else pages | silent(place.snapshot, place.scope.collection_id)
 
 
 def _open(found: Found) -> None:

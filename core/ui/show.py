@@ -17,7 +17,7 @@ import streamlit as st
 from core.analysis.workspace.comparable import MANY_HOLES, unjudged_words
 from core.analysis.workspace.scope import Quality
 from core.analysis.workspace.view import View
-from core.number_format import CostUnit
+from core.number_format import SHARED_DIGITS, CostUnit
 from core.ui import prices
 from core.ui.state import PHONE
 from core.ui.view import current_frame, current_page, find_view
@@ -26,8 +26,10 @@ from core.views.columns import Column, Columns, scale_of, unit_of
 from core.views.columns import columns as looked_up
 from core.views.text import plain, to_csv, to_parquet, upright
 from core.views.theme import chart_config
+from core.views.words.judging import provenance
 
 UNJUDGED_ON = "confidence"  # The page that says what is unjudged
+GRADED_ON = "decision"  # The page that says who graded what its answer rests on
 _PERCENT, _USD, _CHANGE = "%.1f %%", "%.3g", "%+.3g"
 _DOLLARS = (_USD, _CHANGE)
 _DECIMALS = re.compile(r"%\+?,?\.\df")
@@ -37,7 +39,7 @@ _INK = "#000037"
 """Stands for the stronger of Streamlit's two greys of text, which the browser puts in for light and dark; the
 other, which axes have by default, has a contrast of 3.7:1 on white."""
 _CENTS = 0.1  # Dollars below which two decimals say too little
-_SAME, _FINEST = 6, 9  # Digits in which equal dollars agree, and decimals of a column at most
+_FINEST = 9  # Decimals of a column at most
 ROWS_SHOWN = 100
 """Rows that a page sends to the browser; every one of them slows the repaint after a slider move."""
 _FILES = (("CSV", "text/csv", to_csv), ("Parquet", "application/vnd.apache.parquet", to_parquet))
@@ -58,8 +60,10 @@ def head(
         if frame.question:
             st.caption(frame.question)
         st.title(plain(answer), anchor=False)
-        line = st.container(horizontal=True, gap="small", vertical_alignment="center")
         view = find_view()
+        if view is not None and current_page().name == GRADED_ON:
+            st.caption(plain(provenance(view.snapshot, view.scope)))
+        line = st.container(horizontal=True, gap="small", vertical_alignment="center")
         with line:
             if details:
                 st.markdown(plain(details), width="content")
@@ -295,7 +299,7 @@ def _same_digits(about: Any, values: pl.Series) -> Any:
     """Give settings of a column; dollars get as many decimals as show the least and tell all apart."""
     if _format(about) != _USD:
         return about
-    each = values.cast(pl.Float64).drop_nulls().round_sig_figs(_SAME).unique()
+    each = values.cast(pl.Float64).drop_nulls().round_sig_figs(SHARED_DIGITS).unique()
     least = each.filter(each > 0).min()
     digits = 1 - math.floor(math.log10(least)) if isinstance(least, float) and least < _CENTS else 2
     while digits < _FINEST and each.round(digits).n_unique() < len(each):

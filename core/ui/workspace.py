@@ -51,7 +51,7 @@ def open_workspace(frame: Frame) -> Place | None:
         with rooms:
             links(frame.has)
         with sought:
-            search(place)
+            search(place, frame.has)
     return place
 
 

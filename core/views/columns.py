@@ -14,7 +14,7 @@ from typing import Any, Literal
 import polars as pl
 
 from core.decide.axes import BESIDE, HARM
-from core.number_format import UNIT, CostUnit, digits_apart
+from core.number_format import SHARED_DIGITS, UNIT, CostUnit, digits_apart
 
 Form = Literal["text", "score", "signed", "change", "share", "usd", "number", "exact", "list", "date", "time"]
 """How values are written. score: 0..1, three decimals. signed: with its sign and `digits` decimals. change:
@@ -573,7 +573,7 @@ def for_people(
         said: How the page says costs; None = as the rows say, or as suits those of the table.
 
     Returns:
-        Costs in that unit, and columns of dollars with as many digits as tell their values apart.
+        Costs in that unit, and columns of dollars with as many digits as tell them apart, four at most.
     """
     dollars = {column.name: column.label for column in shown if column.form in _DOLLARS}
     said = said or unit_of(rows, dollars)
@@ -586,7 +586,8 @@ def for_people(
         digits = column.digits
         if column.form == "usd":
             counted = said.digits if _of_many(column.label) else 0
-            digits = max(counted, digits_apart(written[column.name]))
+            each = written[column.name].cast(pl.Float64).round_sig_figs(SHARED_DIGITS)
+            digits = max(counted, digits_apart(each))
         return column.but(said.label(column.label), said.label(column.help), digits=digits)
 
     return written, tuple(map(told, shown))

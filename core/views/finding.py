@@ -10,14 +10,17 @@ from functools import cache
 
 import polars as pl
 
+from core.analysis.cache import keep
 from core.analysis.workspace.question import Question
 from core.choices import declared
 from core.decide.axes import LIMITS
 from core.metrics import REGISTRY
 from core.paths import DOCS
+from core.store import Snapshot
 from core.tables import remembered
 from core.views.pages import PAGES, SECTION
 
+_PLACES = ("page", "section")
 MOST_STACKS = 1000
 """Stacks that are offered, the first of the table: a browser looks through them with every key."""
 WORDS: Mapping[str, str] = {
@@ -29,15 +32,15 @@ WORDS: Mapping[str, str] = {
     "confidence/worth measuring more": "sample size power",
     "what_if/routing": "adaptive K difficulty hard queries",
     "what_if/criteria weights": "REBEL reranker",
-    "headroom": "PROC ceiling oracle recall ordering",
+    "headroom": "reranker PROC ceiling oracle recall ordering",
     "curves": "cutoff Top-K recall precision nDCG",
-    "curves/by candidate depth": "reranker K pool",
+    "curves/by candidate depth": "pool reranker K",
     "curves/cut-off methods": "dynamic Top-K threshold adaptive",
     "readers": "RAG generation answers LLM accuracy",
     "readers/judges": "LLM as a judge correction people",
     "readers/refusing": "abstain unanswerable",
     "readers/sources": "citations attribution grounding faithfulness",
-    "latency": "p50 p95 p99 percentiles SLA tail stages ms",
+    "latency": "tail p50 p95 p99 percentiles SLA stages ms",
     "latency/index loss": "ANN HNSW IVF flat int8 quantisation recall",
     "latency/indexes": "ANN HNSW IVF recall queries per second",
     "compare": "A/B paired test significance difference",
@@ -47,17 +50,18 @@ WORDS: Mapping[str, str] = {
     "golden/judge": "annotate label by hand grades",
     "golden/judges": "kappa agreement Krippendorff LLM judge",
     "golden/questions": "synthetic queries generate",
-    "golden/unseen": "recall estimate Chapman pool",
+    "golden/unseen": "Chapman recall estimate pool",
     "measures": "metrics recall precision MRR MAP nDCG",
     "measures/predicting answers": "correlation downstream",
-    "diagnostics": "embedder names entities",
+    "diagnostics": "names entities embedder",
     "diagnostics/drift": "monitoring production traffic traces",
     "diagnostics/noise": "typos robustness perturbed",
     "add": "import upload TREC BEIR csv",
     "run": "evaluate sweep experiment reranker embedder",
     "library": "store delete export history revisions",
 }
-"""Further words of the field that find a place."""
+"""Further words of the field that find a place; the first is as good as its name."""
+_OF_SETTINGS = {"on": "p50 p95 tail"}
 _OF_MEASURES = {
     "RR": "MRR", "AP": "MAP", "P": "precision", "R": "recall", "Success": "hit rate", "Hole": "unjudged",
 }  # fmt: skip
@@ -100,9 +104,10 @@ def settings() -> Iterator[Found]:
     for each in declared(Question).values():
         choice = each.choice
         if choice.rare or (choice.key and choice.key in LIMITS):
-            yield Found(
-                "setting", choice.label, choice.about.partition(". ")[0], choice.word, name=choice.key
-            )
+            longer = choice.word.startswith(choice.label.lower())
+            title = choice.label[:1] + choice.word[1:] if longer else choice.label
+            words = f"{_OF_SETTINGS.get(choice.key or '', '')} {choice.word}".strip()
+            yield Found("setting", title, choice.about.partition(". ")[0], words, name=choice.key)
 
 
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
@@ -132,12 +137,39 @@ def everywhere() -> tuple[Found, ...]:
 @remembered
 def found_in(table: pl.DataFrame) -> tuple[Found, ...]:
     """Return what is found in a workspace, by its stack table."""
-    names = table["name"].head(MOST_STACKS) if "name" in table.columns else ()
-    return (*everywhere(), *(Found("stack", name, asked={"stack": name}) for name in names))
+    if "name" not in table.columns:
+        return everywhere()
+    parts = [name for name in ("reranker", "embedder") if name in table.columns]
+    stacks = table.head(MOST_STACKS).select("name", *parts).iter_rows(named=True)
+    return (*everywhere(), *(_stack(**row) for row in stacks))
+
+
+def _stack(name: str, **parts: str | None) -> Found:
+    """Return a stack, found by what it has and by which, too."""
+    words = " ".join(f"{part} {which}" for part, which in parts.items() if which and which != "none")
+    return Found("stack", name, words=words, asked={"stack": name})
+
+
+@keep(entries=64)
+def silent(snapshot: Snapshot, collection_id: str) -> frozenset[str]:
+    """Return the sections that no data of a workspace bring forward, as ``page/section``."""
+    return frozenset(
+        f"{page.name}/{section}"
+        for page in PAGES.values()
+        for section in page.behind(snapshot, collection_id)
+    )
 
 
 @remembered
-def sent(table: pl.DataFrame) -> bytes:
-    """Return the same as the browser looks through it: kind, title, about, words and setting of each."""
-    rows = [(each.kind, each.title, each.about, each.words, each.name) for each in found_in(table)]
+def sent(table: pl.DataFrame, below: frozenset[str] = frozenset()) -> bytes:
+    """Return the same as the browser looks through it: kind, title, about, words and setting of each.
+
+    Args:
+        below: Pages, and sections as of `silent`, that have nothing to say; marked, to come after all others.
+    """
+    rows = [
+        (each.kind, each.title, each.about, each.words, each.name,
+         each.kind in _PLACES and not below.isdisjoint((each.page, f"{each.page}/{each.asked.get(SECTION)}")))
+        for each in found_in(table)
+    ]  # fmt: skip
     return json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from core.analysis.workspace.view import View
 from core.api import open as open_store
 from core.cli.app import app
+from core.number_format import SHARED_DIGITS
 from core.report.page import Said, flat, for_people, say, written
 from core.report.plain import pieces
 from core.views.blocks import Chart, Fold, Table, Text
@@ -102,7 +103,13 @@ def test_different_costs_of_a_table_read_differently(views: dict[str, View], nam
         ):
             laid, shown = for_people(table)
             for column in (column for column in shown if column.form == "usd"):
-                each = laid.rows[column.name].cast(pl.Float64).drop_nulls().round_sig_figs(6).unique()
+                each = (
+                    laid.rows[column.name]
+                    .cast(pl.Float64)
+                    .drop_nulls()
+                    .round_sig_figs(SHARED_DIGITS)
+                    .unique()
+                )
                 told = {written(value, column) for value in each}
                 assert len(told) == len(each), (place, table.name, column.label)
                 looked_at += len(each) > 1

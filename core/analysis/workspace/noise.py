@@ -29,7 +29,6 @@ MOST_STACKS = 200
 RESAMPLES = 500  # Resamples with grades drawn in; fewer than without, since each scores every stack again
 OFF = "off"
 _FAIR = {"at random", "stratified"}  # by the judge's grade, which the rows of the confusion are of
-WEIGHED = ", weighed by grade and rank: nothing says they were drawn at random"
 PAIR = ("query_id", "passage_id")
 _ENDS = ("quality", "quality_low", "quality_high")
 
@@ -274,5 +273,5 @@ def noise_words(table: pl.DataFrame, decision: Decision, noisy: Noise, quality: 
     both = count(noisy.passages, "passage")
     return (
         f"With grades as by {noisy.golden_set_id}, {quality.name} is {as_written(held)}. "
-        f"Drawn from {both} that both graded{'' if noisy.fair else WEIGHED}."
+        f"Estimated from {both} that two judges graded{'' if noisy.fair else '; these may not be typical'}."
     )

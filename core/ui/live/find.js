@@ -3,16 +3,19 @@
 
 const SHOWN = 12;
 const KINDS = ["page", "section", "setting", "measure", "stack", "document"];
+const BELOW = 1000; // what the workspace has nothing for comes after all that it has
 
 /** How well an entry meets all words that were typed: the lower the better, undefined where it lacks one. */
-function rank({ kind, title, alias, rest }, words, whole) {
-  if (whole === title || whole === alias) return -1;
+function rank({ kind, title, alias, called, rest, below }, words, whole) {
+  const sunk = below ? BELOW : 0;
+  if (whole === title || whole === alias) return sunk - 1;
   let worst = 0;
   for (const word of words) {
     const at = title.indexOf(word);
     const begins = (text, place) => place === 0 || (place > 0 && /[^a-z0-9]/.test(text[place - 1]));
     let own;
     if (at >= 0) own = title === word ? 0 : begins(title, at) ? 1 : 3;
+    else if (called.some((name) => name.startsWith(word))) own = 1;
     else {
       const there = rest.indexOf(word);
       if (there < 0) return undefined;
@@ -20,7 +23,7 @@ function rank({ kind, title, alias, rest }, words, whole) {
     }
     worst += own;
   }
-  return worst * KINDS.length + KINDS.indexOf(kind);
+  return sunk + worst * KINDS.length + KINDS.indexOf(kind);
 }
 
 export function find(entries, text) {
@@ -90,8 +93,9 @@ class Search {
   open() {
     if (this.read !== this.data) {
       const rows = JSON.parse(new TextDecoder().decode(this.data));
-      this.entries = rows.map(([kind, title, about, words, name], at) => ({
-        at, kind, name, about, shown: title, title: title.toLowerCase(), alias: words.toLowerCase(),
+      this.entries = rows.map(([kind, title, about, words, name, below], at) => ({
+        at, kind, name, about, below, shown: title, title: title.toLowerCase(), alias: words.toLowerCase(),
+        called: words.toLowerCase().split(" ").filter((word, place) => word && (kind === "setting" || !place)),
         rest: `${words} ${about}`.toLowerCase(),
       }));
       this.read = this.data;

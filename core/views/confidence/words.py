@@ -31,6 +31,7 @@ UNLIKELY, LIKELY = (
     0.5,
 )  # Chances of another choice from which on judging more is perhaps, and surely, worth it
 CALM = 0.05  # A chance below this is called small
+LUCK = " lower, because the winner was partly lucky"
 MOVED = 1.15  # From this ratio of the best share to today's a tag is named
 
 
@@ -69,10 +70,11 @@ def held_cards(view: View, chances: pl.DataFrame, drawn: tuple[int, Noise | None
         of += ", with judge noise"
     good = text.NOT_APPLICABLE if sure.pgs is None else text.percent(sure.pgs)
     ends = text.interval(sure.expected_low, sure.expected_high).strip()
+    lower = sure.expected is not None and sure.expected < choice["quality"]
     return [
         ("Confidence", good, f"{good_enough(decision)}; {of}"),
         quality,
-        ("Expected on new queries", text.score(sure.expected), f"{ends} the best of many looks too good"),
+        ("Expected on new queries", text.score(sure.expected), f"{ends}{LUCK if lower else ''}"),
     ]
 
 
@@ -298,9 +300,10 @@ def plan_answer(
     calm = rows.filter(pl.col("left") < CALM)
     if calm.is_empty():
         last = rows.row(-1, named=True)
-        doubt = f"{last['more']:,} more leave a doubt of {text.percent(last['left'])}"
-        return sentence, f"{stays}; {doubt}: choose by cost or latency."
-    return sentence, f"{stays}; {calm['more'][0]:,} more leave a doubt below {text.percent(CALM)}."
+        doubt = f"After {last['more']:,} more, further queries change it in {text.percent(last['left'])}"
+        return sentence, f"{stays}. {doubt}: choose by cost or latency."
+    few = f"After {calm['more'][0]:,} more, further queries change it in less than {text.percent(CALM)}."
+    return sentence, f"{stays}. {few}"
 
 
 ABOUT_WORLDS = (

@@ -29,6 +29,7 @@ from core.views.text import count, dollars_of
 from core.views.words import choice as choice_of
 from core.views.words.advice import FINE, advice
 from core.views.words.facts import caveats
+from core.views.words.judging import provenance
 from core.views.words.late import slow, slow_words
 from core.views.words.near import (
     HEADING,
@@ -122,8 +123,9 @@ def choice(view: View) -> Blocks:
     )  # fmt: skip
     firm, chance = words.firmness(view.table, view.decision, view.sure)
     doubts = caveats(view.table, view.decision, view)
-    notes = [note for note in (row["latency_note"], row["cost_note"], environment(view.table)) if note]
-    notes += graded_by(view)
+    given_by = provenance(view.snapshot, view.scope)
+    notes = [row["latency_note"], row["cost_note"], environment(view.table), given_by]
+    notes = [note for note in notes if note]
     if said := assumed(view.table, view.decision, view.constraints):
         notes.append(said)
     sentences = [words.sure_words(view.decision, view.sure), *doubts.values()]
@@ -143,15 +145,6 @@ def choice(view: View) -> Blocks:
     }
     given |= {"label": next(iter(doubts), "what it rests on"), "several": len(doubts)}
     yield Control("choice", given, written)
-
-
-def graded_by(view: View) -> list[str]:
-    """Say who gave the grades, where that is on record."""
-    scope = view.scope
-    sets = view.snapshot.golden_sets(scope.collection_id)
-    judges = dict(zip(sets["golden_set_id"], sets["judge"], strict=True))
-    judge = judges.get(scope.golden_set_id)
-    return [f"Grades by {judge}."] if judge else []
 
 
 def ship_it(view: View) -> Blocks:

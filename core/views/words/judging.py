@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from core.analysis.cache import keep
 from core.analysis.judging import TARGET, USUAL, Next
-from core.analysis.workspace.scope import Quality
+from core.analysis.workspace.scope import Quality, Scope
+from core.store import Snapshot
 from core.views import text
+
+_OF_JUDGE = 10  # Words of a judge's description at most, which a sentence has room for
 
 
 def next_words(unjudged: Next, quality: Quality, target: float = TARGET) -> str:
@@ -29,3 +38,21 @@ def next_words(unjudged: Next, quality: Quality, target: float = TARGET) -> str:
         return f"{said} No more judging is needed."
     first = rows.head(USUAL).height
     return f"{said} Of {rows.height:,} unjudged passages these {first} could change that first."
+
+
+def graded(golden: Mapping[str, Any]) -> str:
+    """Say what a golden set rests on: ``150 questions; graded by Ann.``."""
+    asked, words = text.count(golden["queries"], "question"), (golden["judge"] or "").rstrip(".").split()
+    if not words:
+        return f"{asked}; who graded is not on record."
+    judge = text.shorten(" ".join(words[:_OF_JUDGE]) + "…" * (len(words) > _OF_JUDGE), 90)
+    return f"{asked}; graded by {judge}."
+
+
+@keep(entries=64)
+def provenance(snapshot: Snapshot, scope: Scope) -> str:
+    """Say what the qualities of a workspace rest on; empty where they are as reported."""
+    if scope.golden_set_id is None:
+        return ""
+    sets = snapshot.golden_sets(scope.collection_id)
+    return graded(sets.row(by_predicate=pl.col("golden_set_id") == scope.golden_set_id, named=True))

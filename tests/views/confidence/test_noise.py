@@ -118,7 +118,7 @@ def test_the_record_says_whose_grades_are_drawn(case, noisy, off, on):
     assert chosen["noisy_low"] < chosen["noisy"] < chosen["noisy_high"]
     words = noise_words(on.table, on.decision, on.noise, AT_10)
     assert words.startswith(f"With grades as by {SECOND}, RA-nWG@10 is {chosen['noisy']:.3f} [")
-    assert "Drawn from 240 passages that both graded" in words
+    assert "Estimated from 240 passages that two judges graded" in words
 
 
 def test_judge_noise_never_narrows_an_interval(on):

@@ -72,9 +72,10 @@ def test_the_rows_begin_with_today_and_carry_n_and_money():
     ("flip", "left", "affordable", "sentence", "details"),
     [
         ([0.0, 0.1, 0.3], [0.4, 0.2, 0.04], 10, "10 more queries would change the choice in 10.0 %",
-         "They cost $2.00. Unlimited queries would keep it in 60.0 %; 20 more leave a doubt below 5.0 %."),
+         "They cost $2.00. Unlimited queries would keep it in 60.0 %. "
+         "After 20 more, further queries change it in less than 5.0 %."),
         ([0.0, 0.1, 0.3], [0.4, 0.3, 0.2], None, "20 more queries would change the choice in 30.0 %",
-         "20 more leave a doubt of 20.0 %: choose by cost or latency."),
+         "After 20 more, further queries change it in 20.0 %: choose by cost or latency."),
         ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0], 0, "No: your budget pays for 0 more", "keep it in 100.0 %"),
         ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0], 7, "No: your budget pays for 7 more", "keep it in 100.0 %"),
     ],
