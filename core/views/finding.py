@@ -139,14 +139,14 @@ def found_in(table: pl.DataFrame) -> tuple[Found, ...]:
     """Return what is found in a workspace, by its stack table."""
     if "name" not in table.columns:
         return everywhere()
-    parts = [name for name in ("reranker", "embedder") if name in table.columns]
-    stacks = table.head(MOST_STACKS).select("name", *parts).iter_rows(named=True)
-    return (*everywhere(), *(_stack(**row) for row in stacks))
+    parts = [name for name in ("name", "reranker") if name in table.columns]
+    stacks = table.head(MOST_STACKS).select(parts).iter_rows()
+    return (*everywhere(), *(_stack(*row) for row in stacks))
 
 
-def _stack(name: str, **parts: str | None) -> Found:
-    """Return a stack, found by what it has and by which, too."""
-    words = " ".join(f"{part} {which}" for part, which in parts.items() if which and which != "none")
+def _stack(name: str, reranker: str | None = None) -> Found:
+    """Return a stack, found by its reranker too."""
+    words = f"reranker {reranker}" if reranker and reranker != "none" else ""
     return Found("stack", name, words=words, asked={"stack": name})
 
 

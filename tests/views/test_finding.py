@@ -46,8 +46,9 @@ def test_measures_settings_and_documents_lead_to_what_is_there() -> None:
     [
         ("recall", "R"),
         ("recall", "Headroom"),
-        ("p95", "Latency"),
+        ("p95", "Latency percentile"),
         ("percentile", "Latency"),
+        ("reranker", "Headroom"),
         ("reranker", "K curves → by candidate depth"),
         ("MRR", "RR"),
         ("judge", "Golden sets → judges"),
@@ -83,3 +84,13 @@ def test_a_document_is_read_without_remarks_and_ways_to_files(name: str) -> None
     text = document(name)
     assert "<!--" not in text
     assert not re.findall(r"\]\((?!https?:)[\w./#-]+\)", text)
+
+
+def test_a_reranker_finds_its_stacks_and_what_has_nothing_to_say_is_marked() -> None:
+    table = pl.DataFrame({"name": ["one", "two"], "reranker": ["cross", "none"]})
+    assert [each.words for each in found_in(table)[-2:]] == ["reranker cross", ""]
+    rows = json.loads(sent(table, frozenset({"readers", "latency/generator"})))
+    marked = {(kind, title) for kind, title, *_, below in rows if below}
+    assert {("page", "Readers"), ("section", "Latency → generator")} <= marked
+    assert all(title.startswith(("Readers", "Latency → generator")) for _, title in marked)
+    assert not any(row[-1] for row in json.loads(sent(table)))

@@ -1,0 +1,22 @@
+"""What the grades behind an answer are, in one line."""
+
+import pytest
+
+from core.pipeline.first_look import golden_sets
+from core.views.words.judging import graded
+
+
+@pytest.mark.parametrize(
+    ("judge", "said"),
+    [
+        (golden_sets()[0].judge, "150 questions; graded by language models, checked by nobody."),
+        ("Ann.", "150 questions; graded by Ann."),
+        ("", "150 questions; who graded is not on record."),
+        ("w " * 40, "150 questions; graded by w w w w w w w w w w…."),
+        ("w" * 400, f"150 questions; graded by {'w' * 89}…."),
+    ],
+)
+def test_the_line_says_what_the_store_knows_and_stays_short(judge: str, said: str) -> None:
+    words = graded({"queries": 150, "judge": judge})
+    assert words == said
+    assert len(words.split()) <= 14
