@@ -8,8 +8,18 @@ from core.ui.ask import Visitor
 from core.ui.draw import draw
 from core.ui.pick import ASKED
 from core.ui.state import linked
-from core.ui.view import find_view
-from core.views.cost.sections import Form, Priced, ask_start, costs, moving, recorded_cost, started, tables
+from core.ui.view import current_frame, find_view
+from core.views.cost.sections import (
+    Form,
+    Priced,
+    ask_start,
+    bill_of,
+    costs,
+    moving,
+    recorded_cost,
+    started,
+    tables,
+)
 
 PER_QUERY = (
     ("embedder", "query_tokens", "cpu_ms"),
@@ -30,6 +40,7 @@ def ask_columns(form: Form, columns: tuple[tuple[str, ...], ...]) -> None:
                 form.ask(name)
 
 
+current_frame().question = bill_of.question
 view, visitor, books = find_view(), Visitor(), cache.books()
 start = run_id = None
 top = st.columns([3, 1])

@@ -152,7 +152,7 @@ SIDES = schema(
 )
 """Columns of `sides`."""
 AVERAGES = "no interval: averages only"
-_SAME_COST = 1e-9
+_SAME_COST = 0.01  # Share by which two costs may differ and are the same
 
 
 def unpaired(rows: pl.DataFrame, scope: Scope, quality: Quality, reports: Sequence[str] = ()) -> str:
@@ -283,8 +283,12 @@ def _cost(one: Row, other: Row) -> dict[str, Any]:
     if gap["difference"] is None:
         unknown = _why(one, other, COST.column, "cost_missing") or _why(one, other, COST.column, "cost_note")
         return {**gap, "note": unknown or COST.missing}
-    if np.isclose(one["cost"], other["cost"], rtol=_SAME_COST, atol=0):
-        return {**gap, "difference": 0.0, "verdict": SAME}
+    if abs(gap["difference"]) < _SAME_COST * max(one["cost"], other["cost"]) or not gap["difference"]:
+        return {
+            **gap,
+            "verdict": SAME,
+            "note": f"less than {100 * _SAME_COST:g} % apart" if gap["difference"] else None,
+        }
     return {**gap, "verdict": LOSSES if gap["difference"] > 0 else WINS}
 
 

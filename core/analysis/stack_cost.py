@@ -195,6 +195,11 @@ def price_basis(confirmed: Iterable[bool]) -> str:
     return LIST_PRICE if all(confirmed) else ASSUMED_PRICE
 
 
+def cost_basis(basis: str | None, paid: str) -> str:
+    """Say how a cost was come by: by its price, from `priced_by`, where its usage was measured."""
+    return paid if basis == Basis.MEASURED.value else basis or ""
+
+
 @keep(entries=64)
 def priced_by(view: View) -> str:
     """Name the prices that the costs of a workspace rest on; see `price_basis`."""

@@ -88,7 +88,7 @@ class CostInputs:
     ] = 0.0
     embedder: Annotated[str | None, Choice("emb", "embedder", _MODEL)] = None
     query_tokens: Annotated[float, _amount("tokq", "query tokens", "Sent to the embedder.", "embedder")] = 20
-    cpu_ms: Annotated[float, _amount("cpu", "local machine ms", "CPU time per query, all stages.")] = 0
+    cpu_ms: Annotated[float, _amount("cpu", "mean machine ms", "Mean CPU time per query, all stages.")] = 0
     reranker: Annotated[str | None, Choice("rer", "reranker", _MODEL)] = None
     candidates: Annotated[
         float, _amount("cand", "K candidates", "K, as the reranker sees them.", "reranker", whole=True)

@@ -10,6 +10,7 @@ import polars as pl
 from core.analysis import paired as data
 from core.analysis.cache import keep
 from core.analysis.sides import SIDES, Closer, look_closer, sides, unpaired, usual
+from core.analysis.stack_cost import priced_by
 from core.analysis.workspace.choices import lacking
 from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.reported import computed, with_queries
@@ -223,7 +224,7 @@ def numbers(
     rows = {row["name"]: row for row in view.table.filter(pl.col("name").is_in(letters)).to_dicts()}
     boxes = []
     for axis, title in titles.items():
-        own = [(letter, *words.shown(axis, rows[name])) for name, letter in letters.items()]
+        own = [(letter, *words.shown(axis, rows[name], priced_by(view))) for name, letter in letters.items()]
         apart = [(f"A − {letters[row['against']]}", *words.apart(row, axis))
                  for row in gaps.filter(axis=axis.key).to_dicts()]  # fmt: skip
         boxes.append((title, own, apart))

@@ -10,6 +10,7 @@ import polars as pl
 
 from core.analysis.paired import LEVEL, LOSSES, OPEN, UNDECIDED, WINS, alike_means
 from core.analysis.sides import AVERAGES, SAME, Closer
+from core.analysis.stack_cost import cost_basis
 from core.analysis.workspace.scope import Quality
 from core.decide.axes import COST, LATENCY, QUALITY, Axis
 from core.stats.intervals import CLUSTERS
@@ -91,11 +92,11 @@ def _beside(row: Row, axis: Axis) -> str:
     return f"{axis.written(abs(row['difference']))} {better if row['difference'] < 0 else worse}"
 
 
-def shown(axis: Axis, row: Row) -> tuple[str, str]:
-    """Return the number of a stack on an axis, and what stands small below it."""
+def shown(axis: Axis, row: Row, paid: str) -> tuple[str, str]:
+    """Return the number of a stack on an axis, and what stands small below it; `paid` is from `priced_by`."""
     if axis.key == COST.key:
         written = text.cost(row["cost"], row["cost_least"], row["cost_missing"], axis.written)
-        return written, " · ".join(filter(None, (row["cost_basis"], row["cost_note"])))
+        return written, " · ".join(filter(None, (cost_basis(row["cost_basis"], paid), row["cost_note"])))
     name = axis.column.removesuffix("_ms")
     low, high = row[f"{name}_low"], row[f"{name}_high"]
     bounds = "" if low is None else f"[{axis.written(low)}, {axis.written(high)}]"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import plotly.graph_objects as go
 import polars as pl
@@ -23,6 +25,7 @@ from core.views.confidence import data
 
 DRAWS = 2000  # Sets of queries that a kind is held against
 
+SAME = "same stack"
 STAYS, OPEN, OTHER = "no gain by another", "no significant gain", "another is better"
 
 FOLDS = 5
@@ -118,6 +121,11 @@ def kinds(view: View, constraints: Constraints) -> pl.DataFrame:
     return found.sort(order)
 
 
+def gained_nothing(row: dict[str, Any]) -> bool:
+    """Tell whether a row of `ROWS` is today's choice again: it gains 0, surely."""
+    return all(row[name] == 0 for name in ("difference", "low", "high"))
+
+
 def _best(values: Floats, today: int, sign: float) -> int:
     """Return the best row by its mean; today's choice where that is as good."""
     known = ~np.isnan(values).all(axis=1)
@@ -196,7 +204,8 @@ def kinds_of_question(view: View, ask: Ask) -> Blocks:
     yield Cards([(word.capitalize(), f"{counts.get(word, 0)}", among) for word in _LOOKS])
     drawn = figure(rows, f"Δ {view.quality.name} over today's choice")
     yield Chart(drawn, "kinds", "What each kind of question would gain by its own choice")
-    yield Table(rows, "kinds", TABLE)
+    cells = [{"is": SAME} if gained_nothing(row) else {} for row in rows.iter_rows(named=True)]
+    yield Table(rows, "kinds", TABLE, cells=cells)
 
 
 def figure(rows: pl.DataFrame, title: str) -> go.Figure:

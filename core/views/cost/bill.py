@@ -76,7 +76,7 @@ def readable(rows: pl.DataFrame) -> pl.DataFrame:
     amount = pl.col("units_per_query")
     return rows.with_columns(
         pl.when(hours).then(amount * MS_PER_HOUR).otherwise(amount).alias("units_per_query"),
-        pl.when(hours).then(kind.str.replace("hours", "ms")).otherwise(kind).alias("unit"),
+        pl.when(hours).then("mean " + kind.str.replace("hours", "ms")).otherwise(kind).alias("unit"),
     )
 
 

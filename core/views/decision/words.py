@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from core.analysis.stack_cost import idle
+from core.analysis.stack_cost import cost_basis, idle
 from core.analysis.workspace.beside import limit_words
 from core.analysis.workspace.comparable import clock
 from core.analysis.workspace.scope import MEAN, Latency, Quality
@@ -18,7 +18,6 @@ from core.analysis.workspace.view import View
 from core.decide.axes import QUALITY, Axis
 from core.decide.rules import Decision
 from core.decide.selection import ALONE, SHOWN, Alternative, Assessment
-from core.records import Basis
 from core.stats.intervals import CLUSTERS
 from core.views import text
 from core.views.words.advice import FINE, advice
@@ -286,13 +285,8 @@ def cards(
             ", ".join(filter(None, (spread, timed, late))),
             row["latency_basis"] or "",
         ),
-        (costed, f"{modelled}{cost}", spent_on, _priced(row["cost_basis"], paid)),
+        (costed, f"{modelled}{cost}", spent_on, cost_basis(row["cost_basis"], paid)),
     ]
-
-
-def _priced(basis: str | None, paid: str) -> str:
-    """Say how a cost was come by: by its price where its usage was measured."""
-    return paid if basis == Basis.MEASURED.value else basis or ""
 
 
 def _spent(bill: pl.DataFrame) -> str:

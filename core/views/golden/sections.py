@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from core.analysis.cache import keep
+from core.analysis.workspace.noise import auditors
 from core.analysis.workspace.scope import Quality
 from core.analysis.workspace.telling import several_judges
 from core.analysis.workspace.view import View
@@ -66,7 +67,8 @@ def is_sound(view: View, ask: Ask) -> Blocks:
         yield Way("add", "Import judgements")
         return
     doubt = overturned(view.table, view.decision, view.quality)
-    yield Answer(answer(content, doubt, view.table, view.quality), caveats=caveats(content))
+    audited = bool(auditors(view.snapshot, view.scope))
+    yield Answer(answer(content, doubt, view.table, view.quality, audited=audited), caveats=caveats(content))
     yield Cards(cards(content))
     yield Tabs((
         Fold("Label mix", label_mix(content)),
@@ -201,14 +203,22 @@ MORE_PAIRS: Columns = (
 )
 
 
-def answer(judged: Judged, overturned: str | None, table: pl.DataFrame, quality: Quality) -> str:
-    """Tell whether judging more passages could change the decision; takes what `scores.overturned` says."""
+def answer(
+    judged: Judged, overturned: str | None, table: pl.DataFrame, quality: Quality, *, audited: bool = False
+) -> str:
+    """Tell whether judging more passages could change the decision; takes what `scores.overturned` says.
+
+    Args:
+        audited: Whether another judge graded some of the passages too.
+    """
     if reason := undecided(table):
         return f"{_judgements(judged)}: {reason[:1].lower()}{reason[1:]}"
     if overturned or table["hole_high"].count():
-        does = f"{'could' if overturned else 'cannot'} overturn the choice by {quality.name}"
-        share = text.percent(table.select(pl.median("hole")).item())
-        return f"Judging more {does}: {share} of Top-{quality.k} is unjudged."
+        does = f"{'could' if overturned else 'cannot'} overturn the choice"
+        open_ = f"{text.percent(table.select(pl.median('hole')).item())} of Top-{quality.k} is unjudged"
+        if audited and not overturned:
+            return f"Filling gaps {does}; another judge might. {open_} ({quality.name})."
+        return f"{'Judging more' if overturned else 'Filling gaps'} {does} by {quality.name}: {open_}."
     return f"{_judgements(judged)} carry the scores here."
 
 

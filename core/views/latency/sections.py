@@ -13,7 +13,7 @@ from core.analysis.workspace.latencies import modelled_ms
 from core.analysis.workspace.scope import Latency
 from core.analysis.workspace.telling import seldom, timed_reader
 from core.analysis.workspace.view import View
-from core.stats.latency import Fit
+from core.stats.latency import LEAST, Fit
 from core.store import Snapshot
 from core.views import text, theme
 from core.views.ask import Ask
@@ -242,9 +242,11 @@ def cards(row: Mapping[str, Any], latency: Latency) -> tuple[tuple[str, str, str
     for percentile in PERCENTILES:
         value, note, low, high = (row[f"{percentile}{end}"] for end in ("", "_note", "_low", "_high"))
         label = latency.name.replace(latency.percentile, percentile).removesuffix(" (ms)")
-        number = "withheld" if value is None and "too few" in (note or "") else text.ms(value)
+        if value is None and "too few" in (note or ""):
+            cards.append((label, "withheld", f"needs {LEAST[percentile]} queries, {text.sample(row['n'])}"))
+            continue
         span = "" if low is None or high is None else f"[{text.ms(low)}, {text.ms(high)}] "
-        cards.append((label, number, f"{span}{text.sample(row['n'])} · {row['basis']}"))
+        cards.append((label, text.ms(value), f"{span}{text.sample(row['n'])} · {row['basis']}"))
     return tuple(cards)
 
 

@@ -30,7 +30,7 @@ from core.metrics.rates import CORRECTED
 from core.stats.intervals import CLUSTERS
 from core.stats.latency import P95_MIN_QUERIES
 from core.views import text
-from core.views.words.late import may_break, slow
+from core.views.words.late import late_chip, slow
 from core.views.words.near import near_rows, promising_rows, promising_words, scores_missing
 
 FEW_QUERIES = 30
@@ -177,7 +177,7 @@ def caveats(table: pl.DataFrame, decision: Decision, asked: View) -> dict[str, s
     chips = worth_judging(asked)
     if decision.chosen is not None:
         row, sla = table.row(decision.chosen, named=True), asked.constraints.sla_ms
-        chips |= {"p95 near the SLA": may_break(slow(asked, row["run_id"]), sla), **_about_chosen(row, sla)}
+        chips |= {**late_chip(slow(asked, row["run_id"]), sla), **_about_chosen(row, sla)}
     chips["scores missing"] = scores_missing(table, decision, asked.quality)
     unscored = int((decision.violated == 0).sum())  # an unknown quality is the first reason
     chips |= {

@@ -37,6 +37,12 @@ def slow_words(late: Mapping[str, Any] | None) -> str:
     return f"p95 {text.ms(late['ms'])}{spread}"
 
 
+def late_chip(late: Mapping[str, Any] | None, sla_ms: float | None) -> dict[str, str]:
+    """Return `may_break` by its chip: p95 beyond the SLA or near it; empty where it is within."""
+    said = may_break(late, sla_ms)
+    return {f"p95 {'beyond' if 'is beyond' in said else 'near'} the SLA": said} if said else {}
+
+
 def may_break(late: Mapping[str, Any] | None, sla_ms: float | None) -> str:
     """Say that slow searches may take longer than an SLA on the p50; empty where they do not."""
     if late is None or sla_ms is None or late["ms"] is None:

@@ -209,6 +209,11 @@ def reported(quality: float | None, ms: float | None, usd: float | None) -> list
             "same cost.",
         ),
         (
+            (0.8, 500.0, 1.25), (0.75, 380.0, 1.26), [0.05, 120.0, -0.01], [None, compare.LOSSES, SAME],
+            "A averages 0.050 more RA-nWG@2 than B (no interval: averages only), 120 ms slower, "
+            "same cost.",
+        ),
+        (
             (0.8, 500.0, 1.25), (0.8, 510.0, 2.5), [0.0, -10.0, -1.25], [None, SAME, compare.WINS],
             "A scores the same RA-nWG@2 as B (no interval: averages only), as fast, $1.25 / 1k "
             "cheaper.",

@@ -58,6 +58,9 @@ def test_the_section_on_real_runs(demo_store: Path):
     assert (rows["n"] >= kinds.LEAST).all()
     stays = (rows["difference"] <= 0) | (rows["quality"] == rows["today"])
     assert (rows["is"] == kinds.STAYS).to_list() == stays.to_list(), "no gain by another, or none is better"
+    cells = next(block for block in blocks if isinstance(block, Table)).cells
+    nothing = (rows["difference"] == 0) & (rows["low"] == 0) & (rows["high"] == 0)
+    assert [cell.get("is") == kinds.SAME for cell in cells] == nothing.to_list()
     fitting = kinds.kinds(view, Constraints(sla_ms=0.0001))
     assert fitting.is_empty()
 

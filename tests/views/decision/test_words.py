@@ -20,7 +20,7 @@ from core.views.decision.words import (
 )
 from core.views.words.advice import HARDLY, NOTHING
 from core.views.words.choice import limits, meaning
-from core.views.words.late import may_break, slow_words
+from core.views.words.late import late_chip, may_break, slow_words
 from tests.views.made import AT_10, asking, stacks
 
 TABLE = stacks(
@@ -220,6 +220,8 @@ def test_the_card_of_a_latency_says_the_p95_beside_the_p50_and_that_of_quality_w
         "The p95 17.7 ms [16.1 ms, 24.0 ms] may be beyond the SLA of 20.0"
     )
     assert "is beyond" in may_break(late, 10.0)
+    chips = {sla: list(late_chip(late, sla)) for sla in (10.0, 20.0, 30.0)}
+    assert chips == {10.0: ["p95 beyond the SLA"], 20.0: ["p95 near the SLA"], 30.0: []}
     assert may_break(late, 30.0) == may_break(None, 1.0) == may_break({**late, "ms": None}, 1.0) == ""
 
 

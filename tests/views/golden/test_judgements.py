@@ -138,7 +138,10 @@ def test_the_demo_page(demo_store: Path):
     assert list(charts.bounds_figure(bounds, AT_10, bounds["name"][3]).layout.yaxis.ticktext)[3][0] == "▸"
     could, cannot = (sections.answer(found, doubt, rows, AT_10) for doubt in ("2 stacks", None))
     assert could.startswith("Judging more could overturn the choice by RA-nWG@10: ")
-    assert cannot.startswith("Judging more cannot overturn the choice by RA-nWG@10: ")
+    assert cannot.startswith("Filling gaps cannot overturn the choice by RA-nWG@10: ")
+    audited = sections.answer(found, None, rows, AT_10, audited=True)
+    assert audited.startswith("Filling gaps cannot overturn the choice; another judge might. ")
+    assert sections.answer(found, "2 stacks", rows, AT_10, audited=True) == could
     assert could.endswith(f"{text.percent(rows['hole'].median())} of Top-10 is unjudged.")
     assert sections.answer(found, None, rows.clear(), AT_10).startswith("1")
     cards = sections.cards(found)

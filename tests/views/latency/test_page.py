@@ -99,8 +99,8 @@ def test_the_answer_is_about_the_stack_to_ship(lab: Snapshot):
     assert page.answer(fast, stages).endswith("spends 96 % of its time in stage retrieve.")
     assert page.cards(slow, Latency()) == (
         ("Retrieval latency p50", "110 ms", "[106 ms, 115 ms] n = 20 · measured"),
-        ("Retrieval latency p95", "withheld", "n = 20 · measured"),
-        ("Retrieval latency p99", "withheld", "n = 20 · measured"),
+        ("Retrieval latency p95", "withheld", "needs 60 queries, n = 20"),
+        ("Retrieval latency p99", "withheld", "needs 299 queries, n = 20"),
     )
     more = page.caveats(rows, latency_by_depth(lab, LAB))
     assert "p95 is unknown for 2 of 3 stacks" in more["high percentiles"]
