@@ -57,12 +57,12 @@ def head(
     frame = current_frame()
     frame.headed = True
     with frame.head.container(gap="xsmall"):
-        if frame.question:
-            st.caption(frame.question)
-        st.title(plain(answer), anchor=False)
         view = find_view()
-        if view is not None and current_page().name == GRADED_ON:
-            st.caption(plain(provenance(view.snapshot, view.scope)))
+        graded = view is not None and current_page().name == GRADED_ON
+        given_by = provenance(view.snapshot, view.scope) if view is not None and graded else ""
+        if above := " ".join(filter(None, (frame.question, plain(given_by)))):
+            st.caption(above)
+        st.title(plain(answer), anchor=False)
         line = st.container(horizontal=True, gap="small", vertical_alignment="center")
         with line:
             if details:

@@ -22,6 +22,7 @@ from core.analysis.stack_cost import (
 )
 from core.analysis.workspace.view import View
 from core.choices import declared
+from core.decide.ties import CHEAPER
 from core.number_format import CostUnit
 from core.prices import PriceBook, load_books
 from core.prices.calculator import INDEX_KINDS, NO_INDEX, USUAL, CostInputs
@@ -164,7 +165,8 @@ def cards(view: bill.CostView, priced: Priced) -> Sequence[tuple[str, str, str]]
         view.found.per_1k,
         float(known["usd_per_1k"].sum()) if known is not None and whole else None,
     )
-    cost, usd = view.said.apart(billed, used)
+    same = billed is not None and used is not None and abs(billed - used) <= CHEAPER * used
+    cost, usd = view.said.apart(billed, billed if same else used)
     basis = price_basis(price.confirmed or price.was is not None for price in view.prices)
     waits = IDLE if any(line.stage in ("machine", "gpu") for line in view.found.lines) else ""
     month = f"{view.found.queries_per_month:,.0f} queries"

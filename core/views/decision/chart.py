@@ -44,7 +44,7 @@ from core.views.decision.marks import (
     shapes,
 )
 
-HEIGHT = 360
+HEIGHT = 320
 
 _DRAWN = (
     *("row", "name", "line", "frontier", "feasible", "reason", "reranker", "n"),

@@ -181,10 +181,12 @@ def _limit(row: Mapping[str, Any], tolerance: float, k: int) -> dict[str, str]:
 def answer(row: Mapping[str, Any], scorer: str) -> str:
     """Say what one more harmful passage does."""
     low, high = row["low"], row["high"]
-    does = "takes" if high < 0 else "adds" if low > 0 else "does not measurably change"
-    moved = f"{does} points of {scorer}" if low > 0 or high < 0 else f"{does} {scorer}"
-    by = text.signed(row["value"], points)
-    return f"One more harmful passage {moved}: {by}{points(low, high)} ({text.sample(row['queries'])})."
+    ends = f"{points(low, high)} ({text.sample(row['queries'])})"
+    if low <= 0 <= high:
+        by = text.signed(row["value"], points)
+        return f"One more harmful passage does not measurably change {scorer}: {by}{ends}."
+    does = "takes" if high < 0 else "adds"
+    return f"One more harmful passage {does} {points(abs(row['value']))} points of {scorer}{ends}."
 
 
 def prices(view: View, row: Mapping[str, Any], rows: pl.DataFrame) -> dict[str, Any] | None:

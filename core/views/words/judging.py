@@ -42,7 +42,10 @@ def next_words(unjudged: Next, quality: Quality, target: float = TARGET) -> str:
 
 def graded(golden: Mapping[str, Any]) -> str:
     """Say what a golden set rests on: ``150 questions; graded by Ann.``."""
-    asked, words = text.count(golden["queries"], "question"), (golden["judge"] or "").rstrip(".").split()
+    asked, words = (
+        text.count(golden["queries"], "question"),
+        (golden["judge"] or "").partition(";")[0].rstrip(".").split(),
+    )
     if not words:
         return f"{asked}; who graded is not on record."
     judge = text.shorten(" ".join(words[:_OF_JUDGE]) + "…" * (len(words) > _OF_JUDGE), 90)

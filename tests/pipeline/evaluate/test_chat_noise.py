@@ -107,7 +107,7 @@ def test_rewrites_of_noisy_questions_are_paid_once_and_decided_on(tmp_path: Path
     assert plain["change"] < 0
     assert (rewritten["change"], rewritten["won"]) == (0, pytest.approx(-plain["change"]))
     rows = {row["stack"]: row for row in (decided["chosen"], decided["runner_up"])}
-    asked_chat, asked_none = rows["BM25, K = 2 · chat:writer"], rows["BM25, K = 2"]
+    asked_chat, asked_none = rows["BM25 · chat:writer"], rows["BM25"]
     assert asked_chat["cost"] > asked_none["cost"]
     assert asked_chat["latency_ms"] >= stacks["chat:writer", ""]["rewrite_ms"] > asked_none["latency_ms"]
     print(

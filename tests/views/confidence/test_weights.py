@@ -215,7 +215,7 @@ def test_a_choice_that_moves_in_words(snapshot: Snapshot):
     choice, order, pairs = words.weighed_cards(grid, chosen, flips(grid, NAMES, QUICK))
     assert choice[1:] == (
         "17 of 24",
-        "other weights tried: of rarity (alpha) and of grades 4 and 3 (cap4, cap3)",
+        "other weights of RA-nWG@1 tried: of rarity (alpha) and of grades 4 and 3 (cap4, cap3)",
     )
     assert order[1] == f"≥ {grid.taus.min():.2f}"
     assert "4 stacks" in order[2]
