@@ -44,7 +44,7 @@ from core.views.decision.marks import (
     shapes,
 )
 
-HEIGHT = 320
+HEIGHT = 300
 
 _DRAWN = (
     *("row", "name", "line", "frontier", "feasible", "reason", "reranker", "n"),
