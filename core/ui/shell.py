@@ -158,7 +158,8 @@ def _notice(spot: DeltaGenerator, *, lacks: bool) -> None:
         lacks: Whether the page has nothing to show, and so has not asked what it asks.
     """
     asked, shown = dict(st.session_state[_ASKED]), st.session_state.pop(_SAID, "")
-    asked.pop("cmp", None)  # page Compare hands it on to others, and says what is gone
+    if current_page().name == "compare":
+        asked.pop("cmp", None)  # the page hands it on to other settings, and says what is gone
     if st.session_state.pop(UNMOVED, False) and shown:
         _warn(spot, shown)
     if not asked:

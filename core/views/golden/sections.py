@@ -217,7 +217,7 @@ def answer(
         does = f"{'could' if overturned else 'cannot'} overturn the choice"
         open_ = f"{text.percent(table.select(pl.median('hole')).item())} of Top-{quality.k} is unjudged"
         if audited and not overturned:
-            return f"Filling gaps {does}; another judge might. {open_} ({quality.name})."
+            return f"Filling gaps {does}, another judge can: {open_} ({quality.name})."
         return f"{'Judging more' if overturned else 'Filling gaps'} {does} by {quality.name}: {open_}."
     return f"{_judgements(judged)} carry the scores here."
 

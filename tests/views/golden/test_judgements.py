@@ -140,7 +140,7 @@ def test_the_demo_page(demo_store: Path):
     assert could.startswith("Judging more could overturn the choice by RA-nWG@10: ")
     assert cannot.startswith("Filling gaps cannot overturn the choice by RA-nWG@10: ")
     audited = sections.answer(found, None, rows, AT_10, audited=True)
-    assert audited.startswith("Filling gaps cannot overturn the choice; another judge might. ")
+    assert audited.startswith("Filling gaps cannot overturn the choice, another judge can: ")
     assert sections.answer(found, "2 stacks", rows, AT_10, audited=True) == could
     assert could.endswith(f"{text.percent(rows['hole'].median())} of Top-10 is unjudged.")
     assert sections.answer(found, None, rows.clear(), AT_10).startswith("1")
