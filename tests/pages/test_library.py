@@ -105,7 +105,7 @@ def test_links_to_what_was_deleted_say_so(open_page: OpenPage, tmp_path: Path):
     with Store.open(tmp_path / "store").write("delete") as writer:
         writer.remove("golden_set", ["second"])
     assert_sound(app.run(), "Decision")
-    said = "golden set “second” was deleted, and page Library can restore it"
+    said = "deleted, page Library can restore it"
     app = open_page(tmp_path / "store", "decision", ws="lab", gs="second")
     assert_sound(app, "Decision")
     assert said in everything(app)

@@ -215,9 +215,10 @@ def answer(
         return f"{_judgements(judged)}: {reason[:1].lower()}{reason[1:]}"
     if overturned or table["hole_high"].count():
         does = f"{'could' if overturned else 'cannot'} overturn the choice"
-        open_ = f"{text.percent(table.select(pl.median('hole')).item())} of Top-{quality.k} is unjudged"
+        share = text.percent(table.select(pl.median("hole")).item())
+        open_ = f"{share} of Top-{quality.k} is unjudged"
         if audited and not overturned:
-            return f"Filling gaps {does}, another judge can: {open_} ({quality.name})."
+            return f"Filling gaps {does}, another judge can: {share} unjudged ({quality.name})."
         return f"{'Judging more' if overturned else 'Filling gaps'} {does} by {quality.name}: {open_}."
     return f"{_judgements(judged)} carry the scores here."
 
