@@ -131,10 +131,10 @@ def test_a_stop_is_a_stop_and_goes_on_later(server: Vendor, tmp_path: Path, key:
 
     def progress(told: Status) -> None:
         seen.append(told.stage)
-        if how == "file" and told.stage.startswith("measure"):
+        if how == "file" and told.stage.startswith("Timing"):
             place.stop.touch()
 
-    stop = {"cancelled": lambda: how == "asked" and any(each.startswith("measure") for each in seen)}
+    stop = {"cancelled": lambda: how == "asked" and any(each.startswith("Timing") for each in seen)}
     outcome = paid.work(tmp_path, server.url, key, job, progress=progress, **stop)
     assert outcome.status.state is State.CANCELLED
     assert status(tmp_path).state is State.CANCELLED
