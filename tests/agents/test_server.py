@@ -7,7 +7,7 @@ import importlib
 import json
 import shutil
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,12 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "store"
 
 
+def awaited(begin: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    """What a coroutine returns, in a thread of its own: browser tests leave a loop in this one."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(lambda: asyncio.run(begin())).result()
+
+
 def served(store: Path, words: tuple[str, ...], ask: Callable[[Any], Awaitable[None]]) -> None:
     """Start the server on a store as agents do, and ask it."""
     command = ["-m", "core", "--store", str(store), "mcp", "--folder", str(store.parent), *words]
@@ -72,9 +78,7 @@ def served(store: Path, words: tuple[str, ...], ask: Callable[[Any], Awaitable[N
         async with mcp.Client(at) as client:
             await ask(client)
 
-    # A thread of its own: where a browser's tests ran before, this one has a loop already.
-    with ThreadPoolExecutor(1) as thread:
-        thread.submit(lambda: asyncio.run(session())).result()
+    awaited(session)
 
 
 def told(result: Any) -> dict[str, Any]:
@@ -238,7 +242,7 @@ def test_names_of_the_last_release_are_understood_with_a_note(
 def test_a_schema_takes_what_it_names_and_calls_limits_as_the_answers_do(store: Path):
     answers = Answers(Results(Store.open(store)), store.parent)
     server = make(answers, Writes(answers, 1))
-    tools = {tool.name: tool.input_schema for tool in asyncio.run(server.list_tools())}
+    tools = {tool.name: tool.input_schema for tool in awaited(server.list_tools)}
     assert set(tools) == READING | {"import_results", "run"}
     assert all(schema["additionalProperties"] is False for schema in tools.values())
     limits = {"sla_ms", "budget", "on", "min_quality", *Question().beside}
@@ -253,7 +257,7 @@ def asked(store: Path) -> Callable[[str, dict[str, Any]], Any]:
 
     def ask(tool: str, given: dict[str, Any]) -> Any:
         params = types.CallToolRequestParams(name=tool, arguments=given)
-        return asyncio.run(server._handle_call_tool(None, params))
+        return awaited(lambda: server._handle_call_tool(None, params))
 
     return ask
 
