@@ -1,6 +1,7 @@
 import streamlit as st
 
 from core.ui.draw import draw_page
+from core.ui.state import HANDED_ON
 from core.ui.view import current_view
 from core.views.ask import as_offered
 from core.views.text import plain
@@ -9,6 +10,7 @@ if asked := st.query_params.get_all("cmp"):  # on another page, or in a link of 
     here = current_view().table["name"]
     ticked = [as_offered(name, here) for name in asked]
     del st.query_params["cmp"]
+    st.session_state[HANDED_ON] = ("cmp",)
     chosen = {**dict(zip(("stack", "vs"), ticked, strict=False)), "also": ticked[2:]}
     st.session_state.update(chosen)
     st.query_params.update({key: value for key, value in chosen.items() if value})

@@ -234,14 +234,15 @@ def restore(
             if newest > done.revision and not back:
                 return replace(done, revision=newest)
             final = layout.finish(working, done.revision)
-            layout.close_journal()
         finally:
             remove(working)
         revision = done.revision
         if layout.newest() > revision:
+            layout.close_journal()
             revision = go_on(layout, final, "restore", f"went back to revision {revision}").revision
         else:
             layout.publish(final)
+            layout.close_journal()  # until then it is a leftover, which no doctor takes for a revision
         used = (final, layout.current())
         old = [path for path in layout.published() if layout.revision_of(path.name) >= done.revision]
         gone = set_aside(layout, [path for path in old if path not in used])

@@ -25,6 +25,7 @@ from core.ui.serving import GARBAGE, TURNS, bound_handles
 from core.ui.share import offer, share
 from core.ui.state import (
     CARRIED,
+    HANDED_ON,
     LATEST,
     SETTINGS,
     TAKE,
@@ -158,8 +159,8 @@ def _notice(spot: DeltaGenerator, *, lacks: bool) -> None:
         lacks: Whether the page has nothing to show, and so has not asked what it asks.
     """
     asked, shown = dict(st.session_state[_ASKED]), st.session_state.pop(_SAID, "")
-    if current_page().name == "compare":
-        asked.pop("cmp", None)  # the page hands it on to other settings, and says what is gone
+    for key in st.session_state.pop(HANDED_ON, ()):
+        asked.pop(key, None)
     if st.session_state.pop(UNMOVED, False) and shown:
         _warn(spot, shown)
     if not asked:

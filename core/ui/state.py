@@ -25,6 +25,7 @@ from core.views.link import RULES, written
 LATEST = "latest"
 TAKE = "take"
 PHONE = "_phone"  # Slot of the session: whether the window is as narrow as a phone's
+HANDED_ON = "_handed_on"  # Slot of the session: settings that the page's script turned into others
 UNMOVED = "_unmoved"  # Slot of the session: whether this run follows nothing that the visitor did
 _DEFAULTS = "_defaults"
 

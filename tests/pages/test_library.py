@@ -116,7 +116,8 @@ def test_links_to_what_was_deleted_say_so(open_page: OpenPage, tmp_path: Path):
         writer.remove("collection", ["lab"])
     app = open_page(tmp_path / "store", "decision", ws="lab", gs="gold")
     assert_sound(app, "Decision")
-    assert "workspace “lab” was deleted, and page Library can restore it" in everything(app)
+    assert "Not followed: workspace “lab”" in everything(app)
+    assert said in everything(app)
     assert app.selectbox(key="ws").value == "other"
 
 
