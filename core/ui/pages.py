@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from copy import copy
 from typing import Any
 
 import streamlit as st
@@ -75,6 +76,9 @@ def open_page(sections: Callable[[], None]) -> tuple[Page, Any]:
 
     Args:
         sections: What draws a page that has no script of its own in pages/.
+
+    Returns:
+        The page, and what draws it once: of this run alone, for the run before it may not have ended yet.
     """
     if SCRIPTS not in st.session_state:
         st.session_state[SCRIPTS], st.session_state[_OLD] = _scripts(sections)
@@ -86,7 +90,7 @@ def open_page(sections: Callable[[], None]) -> tuple[Page, Any]:
         asked = {key: st.query_params.get_all(key) for key in kept}
         st.switch_page(scripts[page.name], query_params=asked | ({SECTION: [section]} if section else {}))
     name = opened.url_path or next(iter(PAGES))
-    return PAGES[name], scripts[name]
+    return PAGES[name], copy(scripts[name])
 
 
 def _scripts(sections: Callable[[], None]) -> tuple[dict[str, Any], list[Any]]:
