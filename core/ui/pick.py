@@ -15,6 +15,7 @@ from core.choices import Choice, declared
 from core.decide.axes import QUALITY, Axis
 from core.decide.rules import Decision
 from core.tables import remembered
+from core.ui.address import put
 from core.ui.state import bound, linked
 from core.ui.view import just_arrived
 from core.views.ask import BESIDE, BY_RULE, RUNNER_UP, as_offered, run_of, usual_stacks
@@ -184,6 +185,7 @@ def carry_over(key: str) -> None:
 
 def still_offered(key: str, options: Sequence[object]) -> None:
     """Let a choice that a list no longer offers become its first, in the address too; before it is drawn."""
+    _renewed(key, options)
     if options and (held := st.session_state.get(key, options[0])) not in options:
         now = as_offered(held, options)
         st.session_state[key] = now if now in options else options[0]
@@ -191,9 +193,18 @@ def still_offered(key: str, options: Sequence[object]) -> None:
 
 def still_offered_all(key: str, options: Container[str]) -> None:
     """Drop choices that a list of several no longer offers, before it is drawn."""
+    _renewed(key, options)
     if key in st.session_state:
         held = [as_offered(name, options) for name in st.session_state[key]]
         st.session_state[key] = list(dict.fromkeys(name for name in held if name in options))
+
+
+def _renewed(key: str, options: Container[object]) -> None:
+    """Let the address that a widget will begin with name stacks as its list does."""
+    said = [] if key in st.session_state else st.query_params.get_all(key)
+    now = [as_offered(name, options) for name in said]
+    if now != said:
+        put({key: now})
 
 
 def listed(table: pl.DataFrame, key: str, quality: Axis = QUALITY) -> list[str]:

@@ -1,10 +1,12 @@
+from collections.abc import Callable
 from typing import Any
 
 import polars as pl
 import pytest
 import streamlit as st
 
-from core.ui.pick import listed, pick_from_chart
+from core.ui import pick
+from core.ui.pick import listed, pick_from_chart, still_offered, still_offered_all
 from tests.views.made import stacks
 
 
@@ -53,6 +55,31 @@ def test_what_is_chosen_stays_in_a_long_list(session: Session):
 
 def test_many_unknown_qualities_leave_a_list(session: Session):
     assert len(listed(stacks(1000), "stack")) == 300
+
+
+@pytest.mark.parametrize(
+    ("said", "renewed"),
+    [
+        (["BM25, K = 20"], ["BM25"]),
+        (["a + b, K = 20"], ["a + b, K = 20"]),
+        (["BM25"], ["BM25"]),
+        (["gone, K = 20"], ["gone, K = 20"]),
+        ([], []),
+    ],
+)
+@pytest.mark.parametrize("offer", [still_offered, still_offered_all])
+def test_an_address_of_before_names_stacks_as_they_are_offered(
+    session: Session,
+    monkeypatch: pytest.MonkeyPatch,
+    offer: Callable[[str, list[str]], None],
+    said: list[str],
+    renewed: list[str],
+):
+    monkeypatch.setattr(pick, "put", st.query_params.update)
+    st.query_params["stack"] = said
+    offer("stack", ["recommended stack", "BM25", "a + b, K = 20"])
+    assert st.query_params["stack"] == renewed
+    assert "stack" not in session, "the widget begins with the address"
 
 
 @pytest.mark.parametrize(
