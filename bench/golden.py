@@ -23,8 +23,8 @@ from scipy.stats import kendalltau
 
 from core.pipeline.evaluate import corpus_of
 from core.store import Store
-from tests.golden import hidden
 from tests.pipeline import cranfield
+from tests.work.golden import hidden
 
 RAG_GS = cranfield.FOLDER.parents[1] / "peer_outputs" / "rag_gs"
 STACKS = """

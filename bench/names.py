@@ -12,12 +12,12 @@ from pathlib import Path
 import polars as pl
 import wordllama
 
-from core.diagnostics.names.job import NamesSpec, figures, read_job
 from core.diagnostics.names.margins import summary
 from core.paths import PRICES
 from core.prices import load_books
 from core.providers.embed import make_embedder
 from core.views.diagnostics.names import ORDER, published
+from core.work.names.job import NamesSpec, figures, read_job
 
 LANGUAGES, DIMS = ("en", "fr"), (64, 256)
 

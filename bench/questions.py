@@ -21,12 +21,6 @@ import numpy as np
 import polars as pl
 from scipy.stats import kendalltau
 
-from core.golden.questions.folder import QUERIES, QUOTES, QuestionSet, numbered, read, write
-from core.golden.questions.job import read_job
-from core.golden.questions.known import HEADINGS, KNOWN_ITEM
-from core.golden.questions.overlap import mean_overlap
-from core.golden.questions.run import drawn
-from core.golden.questions.spec import QuestionsSpec
 from core.pipeline.evaluate import run_job
 from core.pipeline.evaluate.session import Site
 from core.pipeline.index.terms import Analyzer
@@ -34,6 +28,12 @@ from core.pipeline.sweep import parse
 from core.pipeline.sweep.read import read_job as read_sweep
 from core.prices import load_books
 from core.records import Batch
+from core.work.questions.folder import QUERIES, QUOTES, QuestionSet, numbered, read, write
+from core.work.questions.job import read_job
+from core.work.questions.known import HEADINGS, KNOWN_ITEM
+from core.work.questions.overlap import mean_overlap
+from core.work.questions.run import drawn
+from core.work.questions.spec import QuestionsSpec
 
 COUNT, K, GOOD, DRAWN = 300, 10, 4, 1000
 SPEC = """

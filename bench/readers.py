@@ -14,8 +14,8 @@ from pathlib import Path
 
 from bench.golden import tell
 from core.store.doctor import examine
-from tests.golden import hidden
-from tests.readers import killed
+from tests.work.golden import hidden
+from tests.work.readers import killed
 
 
 def report(name: str, told: killed.Told, place: hidden.Place) -> None:

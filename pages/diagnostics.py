@@ -8,8 +8,8 @@ from core.ui.draw import draw_page
 from core.views.diagnostics.names import spoken
 from core.views.diagnostics.sections import figures
 from core.views.text import plain
-from core.work import names as landing
-from core.work.kinds import NAMES
+from core.work.names import form, words
+from core.work.names.kind import NAMES
 from core.work.paid import embedders
 
 
@@ -27,7 +27,7 @@ def measuring(view: View) -> None:
 
 def _new(snapshot: Snapshot) -> None:
     first, second = st.columns([3, 2, 2]), st.columns([3, 1, 1, 2])
-    filled = landing.Form(
+    filled = form.Form(
         embedders=first[0].multiselect(
             "Embedders", embedders(), ["wordllama"], accept_new_options=True, key="names_embedders"
         ),
@@ -39,7 +39,7 @@ def _new(snapshot: Snapshot) -> None:
             format_func=spoken,
         ),
         source=second[0].selectbox(
-            "Names from", landing.sources(snapshot), key="names_source",
+            "Names from", form.sources(snapshot), key="names_source",
             help="Of a collection its sources are the names and its titles the topics.",
         ),
         runs=second[1].number_input(
@@ -49,9 +49,9 @@ def _new(snapshot: Snapshot) -> None:
         budget=work.budget(second[3], "names_budget", "embedded"),
     )  # fmt: skip
     if not (filled.embedders and filled.languages):
-        st.caption(landing.NO_EMBEDDER)
+        st.caption(words.NO_EMBEDDER)
         return
-    work.offer(NAMES, landing.specification(filled), key="names")
+    work.offer(NAMES, form.specification(filled), key="names")
 
 
 draw_page({"names": measuring})

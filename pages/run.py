@@ -25,12 +25,12 @@ from core.ui.view import chosen_here, find_place, here
 from core.ui.workspace import go_to_workspace
 from core.views.pages import PAGES
 from core.views.text import count, plain
-from core.work.kinds import EVALUATION
 from core.work.paid import line_rows
 from core.work.sweep import form as asked
-from core.work.sweep import plan as plan_words
+from core.work.sweep import words as plan_words
 from core.work.sweep.form import AXES, LEVELS, Form, Ran
-from core.work.sweep.plan import (
+from core.work.sweep.kind import EVALUATION
+from core.work.sweep.words import (
     dollars,
     scale_rows,
     search_rows,

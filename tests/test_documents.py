@@ -17,8 +17,6 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from core.cli.app import app
-from core.diagnostics.names.job import NamesSpec
-from core.golden.spec import GoldenSpec
 from core.importers import FORMATS
 from core.importers.formats.published import published_batch
 from core.importers.formats.published.readers import published_readers
@@ -29,8 +27,10 @@ from core.pipeline.sweep.expand import expand
 from core.pipeline.sweep.known import Known
 from core.pipeline.sweep.problems import Severity
 from core.providers.calls import Keys
-from core.readers.run import ReaderSpec
 from core.views.pages import PAGES as PAGES_OF_THE_DASHBOARD
+from core.work.golden.spec import GoldenSpec
+from core.work.names.job import NamesSpec
+from core.work.readers.run import ReaderSpec
 from tests.documents import GUIDE, PAGES, Block, anchors, blocks, commands, links, mentioned, name, of_core
 from tests.test_adding import CHOICES
 from tools.reference.pages import DECLARING, PAGES_OF, PICTURED, page, pictured, stale

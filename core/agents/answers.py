@@ -163,7 +163,7 @@ class Answers:
         """Return what a specification would run, call and cost; spends and writes nothing."""
         with loading():
             from core.work.paid import bill  # noqa: PLC0415
-            from core.work.sweep.plan import dollars, size_of, time_and_memory  # noqa: PLC0415
+            from core.work.sweep.words import dollars, size_of, time_and_memory  # noqa: PLC0415
 
         _, planned = self.planned(spec)
         own = bill(planned)
@@ -186,7 +186,7 @@ class Answers:
             from core.pipeline.own.version import refuse_code  # noqa: PLC0415
             from core.pipeline.sweep import load  # noqa: PLC0415
             from core.pipeline.sweep.plan import plan  # noqa: PLC0415
-            from core.readers.plan import with_readers  # noqa: PLC0415
+            from core.work.readers.plan import with_readers  # noqa: PLC0415
             from core.work.sweep import into  # noqa: PLC0415
 
         if len(spec) > _LONGEST:

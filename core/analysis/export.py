@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import polars as pl
 
@@ -16,15 +16,13 @@ from core.analysis.workspace.scope import Latency, Scope
 from core.analysis.workspace.stacks import runs_in
 from core.errors import InputError, UnknownNameError
 from core.exporters.mlflow import Tracked
+from core.golden.pool import Kind, Ranked
 from core.metrics import Measure
 from core.prices import PriceBook
 from core.records import Batch, Collection, GoldenSet, Origin, Run, Stack
 from core.store import Snapshot
 from core.store.rules import RULES
 from core.tables import frame
-
-if TYPE_CHECKING:  # the engines take a second to load, which reading a plan does not need
-    from core.golden.job import Kind, Ranked
 
 Record = TypeVar("Record", Collection, GoldenSet)
 
@@ -177,8 +175,6 @@ class StoreShelf:
         Raises:
             UnknownNameError: If a named run is none of these.
         """
-        from core.golden.job import Ranked  # noqa: PLC0415 - loads the engines
-
         runs = self._snapshot.runs(collection_id).filter(
             pl.col("has_rankings") & pl.col("chunking").is_null()
         )

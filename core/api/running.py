@@ -26,11 +26,11 @@ from core.pipeline.sweep import load, parse
 from core.pipeline.sweep.model import SweepSpec
 from core.pipeline.sweep.plan import plan
 from core.prices import load_books, own_folder
-from core.readers.plan import with_readers
 from core.store import Store
 from core.work.bar import progressing
-from core.work.kinds import EVALUATION
+from core.work.readers.plan import with_readers
 from core.work.sweep import into
+from core.work.sweep.kind import EVALUATION
 from core.work.sweep.own import OwnForm, specification
 
 _PLAIN = re.compile(r"[A-Za-z_]\w*")

@@ -23,13 +23,13 @@ from core.cli.runs.paid import add_resume, execute
 from core.errors import InputError
 from core.prices import DEFAULT_BOOK, PriceBook
 from core.records import JsonMap
-from core.work import names as landing
+from core.work.names import landing, words
 from core.work.paid import line_rows
 
 if TYPE_CHECKING:
-    from core.diagnostics.names.job import NamesJob, NamesPlan
     from core.diagnostics.names.margins import Question
     from core.pipeline.evaluate.session import Result
+    from core.work.names.job import NamesJob, NamesPlan
     from core.work.work import Work
 
 
@@ -65,8 +65,8 @@ def run(
 ) -> None:
     """Measure how embedders tell names apart; the same command goes on where it was stopped."""
     # Here because the engines take a second to load, which no other command should wait for.
-    from core.diagnostics.names.job import NamesSpec  # noqa: PLC0415
     from core.pipeline.sweep import load_as  # noqa: PLC0415
+    from core.work.names.job import NamesSpec  # noqa: PLC0415
 
     context: Context = ctx.obj
     if spec is None:
@@ -107,18 +107,18 @@ def _show_plan(plan: NamesPlan, form: Format) -> None:
         return
     if plan.lines:
         emit(line_rows(plan), form)
-    complain(landing.size_of(plan))
+    complain(words.size_of(plan))
 
 
 def _work() -> Work[NamesJob, NamesPlan, Result]:
-    from core.work.kinds import NAMES  # noqa: PLC0415
+    from core.work.names.kind import NAMES  # noqa: PLC0415
 
     return NAMES
 
 
 def _measured(context: Context, job: NamesJob, _: Result, form: Format) -> None:
-    from core.diagnostics.names.job import collection_id  # noqa: PLC0415
     from core.views.diagnostics.names import as_json  # noqa: PLC0415
+    from core.work.names.job import collection_id  # noqa: PLC0415
 
     names = [
         collection_id(one.model, one.dim, language, job.spec)
@@ -200,11 +200,11 @@ def _asked_plan(
     asked: Sequence[Question], wanted: Mapping[tuple[str, int], Mapping[str, JsonMap]], book: PriceBook
 ) -> NamesPlan:
     """Plan the embedding of the questions in all forms, and of the passages."""
-    from core.diagnostics.names.job import NamesPlan  # noqa: PLC0415
     from core.diagnostics.names.margins import texts_of  # noqa: PLC0415
     from core.pipeline.sweep.known import Known  # noqa: PLC0415
     from core.pipeline.sweep.plan import Line, embedded_lines  # noqa: PLC0415
     from core.providers.base import Purpose  # noqa: PLC0415
+    from core.work.names.job import NamesPlan  # noqa: PLC0415
 
     lines: list[Line] = []
     count, known = 0, Known()

@@ -29,9 +29,9 @@ from core.views.golden import judges
 from core.views.golden.judges import POLICIES
 
 if TYPE_CHECKING:  # the engines take a second to load, which no other command should wait for
-    from core.golden.job import GoldenJob
-    from core.golden.plan import GoldenPlan
     from core.pipeline.evaluate.session import Result
+    from core.work.golden.job import GoldenJob
+    from core.work.golden.plan import GoldenPlan
     from core.work.work import Work
 
 
@@ -96,7 +96,7 @@ _SHOWN = ("golden_set_id", "collection_id", "name", "judge", "queries", "judgeme
 
 
 def _work() -> Work[GoldenJob, GoldenPlan, Result]:
-    from core.work.kinds import GOLDEN  # noqa: PLC0415
+    from core.work.golden.kind import GOLDEN  # noqa: PLC0415
 
     return GOLDEN
 

@@ -15,14 +15,14 @@ from core.cli.context import BudgetOption, DryRunOption, Format, FormatOption, Y
 from core.cli.runs import agreed, coded, warn
 from core.cli.runs.paid import execute
 from core.importers.read.text import shown
-from core.work import questions as asking
 from core.work.paid import bill, line_rows
+from core.work.questions import words as asking
 
 if TYPE_CHECKING:  # the engines take a second to load, which no other command should wait for
-    from core.golden.questions.job import QuestionsJob
-    from core.golden.questions.planned import QuestionsPlan
-    from core.golden.questions.spec import QuestionsSpec
     from core.pipeline.evaluate.session import Result
+    from core.work.questions.job import QuestionsJob
+    from core.work.questions.plan import QuestionsPlan
+    from core.work.questions.spec import QuestionsSpec
     from core.work.work import Work
 
 RESUME = "Go on with a set of questions where it stopped; nothing is paid twice."
@@ -32,7 +32,7 @@ _CELL = 300
 
 def work() -> Work[QuestionsJob, QuestionsPlan, Result]:
     """Load the engines."""
-    from core.work.kinds import QUESTIONS  # noqa: PLC0415
+    from core.work.questions.kind import QUESTIONS  # noqa: PLC0415
 
     return QUESTIONS
 
@@ -124,8 +124,8 @@ def run(
 
 
 def _asked(texts: str | None, spec: Path | None, given: dict[str, Any]) -> QuestionsSpec:
-    from core.golden.questions.spec import QuestionsSpec  # noqa: PLC0415
     from core.pipeline.sweep import load_as, parse_as  # noqa: PLC0415
+    from core.work.questions.spec import QuestionsSpec  # noqa: PLC0415
 
     if spec is not None:
         if texts is not None:
@@ -163,7 +163,7 @@ def _show_plan(
 def made(context: Context, job: QuestionsJob, result: Result, form: Format) -> None:
     """Print what is asked, and what to do with it."""
     del context
-    from core.golden.questions.folder import EVALUATION, read  # noqa: PLC0415
+    from core.work.questions.folder import EVALUATION, read  # noqa: PLC0415
 
     folder = Path(result.landed)
     rows = asking.rows(read(folder))

@@ -16,12 +16,12 @@ from core.cli.runs.paid import add_commands
 from core.errors import InputError, UnknownNameError
 from core.store import Snapshot
 from core.views.readers.scores import published, scored
-from core.work import readers as landing
+from core.work.readers import words
 
 if TYPE_CHECKING:  # the engines take a second to load, which no other command should wait for
     from core.pipeline.evaluate.session import Result
-    from core.readers.job import ReaderJob
-    from core.readers.plan import ReaderPlan
+    from core.work.readers.job import ReaderJob
+    from core.work.readers.plan import ReaderPlan
     from core.work.work import Work
 
 
@@ -111,14 +111,14 @@ def _judged(snapshot: Snapshot, collection: str, asked: str | None) -> str | Non
 
 
 def _work() -> Work[ReaderJob, ReaderPlan, Result]:
-    from core.work.kinds import READERS  # noqa: PLC0415
+    from core.work.readers.kind import READERS  # noqa: PLC0415
 
     return READERS
 
 
 def _answered(context: Context, job: ReaderJob, _: Result, form: Format) -> None:
     runs = [replay.run_id for replay in job.material.replays]
-    emit(landing.answered(context.store().read().answers(runs)), form)
+    emit(words.answered(context.store().read().answers(runs)), form)
 
 
 _HELPS = {

@@ -13,11 +13,11 @@ from core.prices import PRICE_IT
 from core.tables import schema
 
 if TYPE_CHECKING:  # the engines take a second to load
-    from core.golden.plan import GoldenPlan
-    from core.golden.questions.planned import QuestionsPlan
     from core.pipeline.evaluate import Status
     from core.pipeline.sweep.plan import Bill
-    from core.readers.plan import ReaderPlan
+    from core.work.golden.plan import GoldenPlan
+    from core.work.questions.plan import QuestionsPlan
+    from core.work.readers.plan import ReaderPlan
 
 RUNNING = "running"
 _OWN_STAGE = "pipeline"  # Of pipelines of one's own
@@ -165,3 +165,10 @@ def listed(
         "message": pl.String(),
     }
     return pl.DataFrame(rows, schema=columns, orient="row")
+
+
+def models() -> list[str]:
+    """Return chat models that are known by name."""
+    from core.providers.chat import CHATS  # noqa: PLC0415 - with the engines, a second
+
+    return sorted(CHATS, key=lambda name: (name == "fake", name))

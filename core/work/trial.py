@@ -14,11 +14,11 @@ from core.pipeline import by_name
 from core.pipeline.evaluate import merged
 from core.pipeline.evaluate.session import Site
 from core.prices import PriceBook
-from core.readers.job import ReaderJob
-from core.readers.run import Left, ReaderSpec, run_job
 from core.records import Batch
 from core.store import Store
-from core.work.readers import read
+from core.work.readers.job import ReaderJob
+from core.work.readers.landing import read
+from core.work.readers.run import Left, ReaderSpec, run_job
 
 _READER = {
     "runs": ["BM25, K = 50"],

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.analysis.spread import spread_of
-from core.golden.questions.spread import MEASURED, Spread
+from core.analysis.spread import MEASURED, Spread, spread_of
 from tests.stores import Lab
 
 QUESTIONS = 12

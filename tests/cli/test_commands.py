@@ -284,7 +284,7 @@ def small_demo(sink, progress):
 @pytest.mark.slow
 def test_demo_fills_the_store_once(cli, monkeypatch):
     monkeypatch.setattr("core.pipeline.demo.run_demo", small_demo)
-    monkeypatch.setattr("core.diagnostics.names.job.DEMO_RUNS", 1)
+    monkeypatch.setattr("core.work.names.job.DEMO_RUNS", 1)
     made = cli.rows("demo", "--if-empty", "--measure")
     assert {row["origin"] for row in made} == {"published", "run"}
     assert cli.store.revision() == 1

@@ -13,8 +13,8 @@ from playwright.sync_api import Locator, expect
 from core.paths import DEMO
 from core.store import Store
 from tests.e2e.watch import Visit
-from tests.golden.questions import texts
 from tests.server import Server, serve
+from tests.work.questions import texts
 
 pytestmark = pytest.mark.e2e
 DOCUMENTS, QUESTIONS, MOST_CLICKS = 30, 10, 10

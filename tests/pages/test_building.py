@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from core.golden.spec import GoldenSpec
 from core.pipeline.sweep import parse_as
 from core.store import Store
-from core.work.golden_set import lacks
-from tests.golden import built
+from core.work.golden.form import lacks
+from core.work.golden.spec import GoldenSpec
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything
+from tests.work.golden import built
 
 
 @pytest.mark.slow

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from core.diagnostics.names.job import NamesSpec
 from core.pipeline.sweep import load_as
 from core.store import Store
 from core.views.diagnostics import names
 from core.views.text import plain
-from core.work import names as landing
+from core.work.names import landing
+from core.work.names.job import NamesSpec
 from core.work.work import Work
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, figures, rows

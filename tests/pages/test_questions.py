@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 from core.cli.app import app as command
 from core.work.sweep.form import ASKED_OF, MADE, MAKE
-from tests.golden.questions import texts
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import answer, assert_sound, everything, go, page_of
 from tests.stores import Lab
+from tests.work.questions import texts
 
 TEXT = "Parcels can be returned within thirty days of delivery, in their original box, with a receipt."
 HEAD = "No questions made yet: documents alone are enough."

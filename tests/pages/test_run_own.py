@@ -7,7 +7,7 @@ import pytest
 from core.errors import InputError
 from core.records import Batch, Collection, GoldenSet
 from core.tables import frame
-from core.work.kinds import EVALUATION
+from core.work.sweep.kind import EVALUATION
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import assert_sound, everything
 from tests.stores import add

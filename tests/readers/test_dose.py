@@ -20,7 +20,7 @@ from core.readers.dose import (
     response,
     sent_passages,
 )
-from core.readers.job import Material, ReaderJob, Replay
+from core.work.readers.job import Material, ReaderJob, Replay
 
 
 def counts(grades: list[int | None]) -> dict[str, float]:

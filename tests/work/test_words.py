@@ -12,7 +12,8 @@ from core.pipeline.sweep.problems import Problem
 from core.prices import PRICE_IT
 from core.views.text import duration
 from core.work import paid
-from core.work.sweep import form, plan
+from core.work.sweep import form
+from core.work.sweep import words as plan
 
 BEGAN = datetime(2026, 11, 22, tzinfo=UTC)
 

@@ -11,7 +11,7 @@ from core.jobs import Tracker
 from core.pipeline.evaluate import State
 from core.pipeline.evaluate.folder import Folder, Status
 from core.store import Store
-from core.work.kinds import EVALUATION
+from core.work.sweep.kind import EVALUATION
 from core.work.work import Known
 from tests.stores import Lab
 

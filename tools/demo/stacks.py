@@ -28,7 +28,6 @@ if hasattr(os, "sched_setaffinity"):  # one core, so that engines begin one thre
 import polars as pl
 
 from core.cli.app import app
-from core.diagnostics.names.job import demo_batch
 from core.exporters import write
 from core.files import replacing
 from core.importers import load
@@ -44,6 +43,7 @@ from core.providers import base
 from core.providers.config import ModelConfig
 from core.records import Batch, Stack
 from core.store import Store
+from core.work.names.job import demo_batch
 from tools.demo import minilm
 
 ENCODER, RERANKER = "all-MiniLM-L6-v2", "MiniLM late interaction"

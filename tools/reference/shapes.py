@@ -23,16 +23,16 @@ from pydantic_core import PydanticUndefined
 from core.analysis.workspace.scope import Latency, Quality, Scope
 from core.analysis.workspace.view import View
 from core.decide.rules import Constraints
-from core.diagnostics.names.job import NamesSpec
-from core.golden.spec import GoldenSpec
 from core.importers.formats.published import published_batch
 from core.paths import ROOT
 from core.pipeline.sweep.model import SweepSpec
 from core.prices import load_books
-from core.readers.run import ReaderSpec
 from core.report.data import record_data, verdict
 from core.store import Store
 from core.tables import TABLES
+from core.work.golden.spec import GoldenSpec
+from core.work.names.job import NamesSpec
+from core.work.readers.run import ReaderSpec
 from tools.reference.markdown import code, table
 
 SPECS: Mapping[str, tuple[type[BaseModel], str, str]] = {

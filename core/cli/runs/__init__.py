@@ -52,7 +52,7 @@ def warn(problems: Sequence[Problem]) -> None:
 
 def execute(context: Context, job: Job, form: Format, on: str) -> Outcome:
     """Run an evaluation, or what is left of it, into the store, print its runs and return what it came to."""
-    from core.work.kinds import EVALUATION as WORK  # noqa: PLC0415 - with the engines, a second
+    from core.work.sweep.kind import EVALUATION as WORK  # noqa: PLC0415 - with the engines, a second
 
     outcome = carried_out(context, WORK.folder, WORK.kept, partial(WORK.run, context.store(), job), on)
     _report(outcome, job, form)

@@ -23,7 +23,7 @@ from core.errors import InputError
 from core.importers.read.text import shown
 from core.records import Batch, Collection, JsonMap, Stack, canonical_json, now
 from core.views.latency.indexes import dollars, figures, measured
-from core.work.sweep.plan import size_of
+from core.work.sweep.words import size_of
 
 if TYPE_CHECKING:
     from core.analysis.workspace.view import View
@@ -219,8 +219,8 @@ def _sweep(
     from core.pipeline.sweep import parse  # noqa: PLC0415 - as above
     from core.pipeline.sweep.plan import plan  # noqa: PLC0415
     from core.views.run import tuning  # noqa: PLC0415
-    from core.work.kinds import EVALUATION as WORK  # noqa: PLC0415
     from core.work.sweep import into  # noqa: PLC0415
+    from core.work.sweep.kind import EVALUATION as WORK  # noqa: PLC0415
 
     base = tuning.around(view, stack)
     tried = tuning.settings(base, kinds, efforts, tuning.passages(base, view))

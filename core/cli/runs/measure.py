@@ -22,7 +22,7 @@ from core.pipeline.own.config import Match
 from core.store import Snapshot
 from core.views.text import count
 from core.work.sweep.own import OwnForm, read_params, specification
-from core.work.sweep.plan import size_of
+from core.work.sweep.words import size_of
 
 
 @runs.coded

@@ -16,10 +16,10 @@ from core.cli.runs import CODES, agreed, carried_out, leave_if_cancelled, warn
 from core.work.paid import as_json, line_rows
 
 if TYPE_CHECKING:  # the engines take a second to load, which no other command should wait for
-    from core.golden.plan import GoldenPlan
     from core.pipeline.evaluate.session import Result
     from core.pipeline.sweep.problems import Problem
-    from core.readers.plan import ReaderPlan
+    from core.work.golden.plan import GoldenPlan
+    from core.work.readers.plan import ReaderPlan
     from core.work.work import Work
 
 J = TypeVar("J")

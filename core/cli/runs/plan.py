@@ -22,7 +22,7 @@ from core.cli.runs import warn, work_of
 from core.errors import InputError, UnknownNameError
 from core.records import JsonMap, Stack, now
 from core.work.paid import bill, line_rows
-from core.work.sweep.plan import dollars, scale_rows, services, size_of, stack_rows, time_and_memory
+from core.work.sweep.words import dollars, scale_rows, services, size_of, stack_rows, time_and_memory
 
 if TYPE_CHECKING:
     from core.pipeline.evaluate import Job
@@ -69,7 +69,7 @@ def run(
     from core.pipeline.sweep import json_schema, load  # noqa: PLC0415
     from core.pipeline.sweep.plan import plan  # noqa: PLC0415
     from core.pipeline.sweep.resources import Rates, measured, probe  # noqa: PLC0415
-    from core.readers.plan import with_readers  # noqa: PLC0415
+    from core.work.readers.plan import with_readers  # noqa: PLC0415
 
     if schema:
         typer.echo(json.dumps(json_schema(), ensure_ascii=False, indent=2))

@@ -23,8 +23,8 @@ from core.files import read_json
 from core.jobs import State, Status, Tracker
 from core.prices import PriceBook
 from core.records import Batch
-from core.work import names as landing
-from core.work.sweep.plan import search_rows, search_words
+from core.work.names import landing
+from core.work.sweep.words import search_rows, search_words
 
 OnOption = Annotated[
     str,
@@ -73,7 +73,7 @@ def run(
     from core.pipeline.evaluate.folder import ARTIFACTS  # noqa: PLC0415
     from core.pipeline.sweep import load  # noqa: PLC0415
     from core.pipeline.sweep.plan import plan  # noqa: PLC0415
-    from core.readers.plan import with_readers  # noqa: PLC0415
+    from core.work.readers.plan import with_readers  # noqa: PLC0415
     from core.work.sweep.into import with_budget  # noqa: PLC0415
 
     if (spec is None) == (from_manifest is None):
@@ -198,9 +198,9 @@ def demo(
 
 def _measured(book: PriceBook, tracker: Tracker[Status]) -> tuple[list[Batch], Batch, str]:
     """Run the stacks of both workspaces here; returns them, figures of names, and all in a line."""
-    from core.diagnostics.names.job import demo_batch  # noqa: PLC0415 - the engines take a second to load
     from core.pipeline import by_name  # noqa: PLC0415
     from core.pipeline.demo import run_demo  # noqa: PLC0415
+    from core.work.names.job import demo_batch  # noqa: PLC0415 - the engines take a second to load
     from core.work.trial import answered  # noqa: PLC0415
 
     batches: list[Batch] = []

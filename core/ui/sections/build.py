@@ -9,12 +9,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.analysis.workspace.view import View
-from core.golden.build import refinements
-from core.golden.job import GoldenJob, Pool
-from core.golden.plan import GoldenPlan, candidates, plan
-from core.golden.prompts import KINDS, prompt
+from core.golden.pool import Pool
 from core.golden.refine.methods import restore
-from core.golden.spec import GoldenSpec
 from core.pipeline.sweep import load_as
 from core.store import Snapshot
 from core.ui import cache, door, show, work
@@ -22,9 +18,15 @@ from core.ui.links import link
 from core.views.golden import refined
 from core.views.pages import SECTION
 from core.views.text import plain
-from core.work import golden_set as form
-from core.work.golden_set import Form
-from core.work.kinds import GOLDEN
+from core.work import paid
+from core.work.golden import form, landing, words
+from core.work.golden.form import Form
+from core.work.golden.job import GoldenJob
+from core.work.golden.kind import GOLDEN
+from core.work.golden.plan import GoldenPlan, candidates, plan
+from core.work.golden.prompts import KINDS, prompt
+from core.work.golden.run import refinements
+from core.work.golden.spec import GoldenSpec
 from core.work.work import Known
 
 _CURVES = {
@@ -54,7 +56,7 @@ def build(view: View) -> None:
     forbidden = door.forbidden()
     finish = partial(_finish, view.scope.collection_id)
     begun = work.known(GOLDEN)
-    show.head(form.headline([one.status for one in begun]), forbidden or form.WHAT)
+    show.head(words.headline([one.status for one in begun]), forbidden or words.WHAT)
     work.underway(GOLDEN, may_start=not forbidden, finish=finish)
     if not forbidden:
         _new(view)
@@ -78,10 +80,10 @@ def _refined(view: View, begun: Sequence[Known]) -> None:
     """Draw whether refining pays, and how the latest build that refines put each question's best in order."""
     here = [one for one in begun if one.status.collection_id == view.scope.collection_id]
     names = (str(one.status.facts.get("golden_set_id") or "") for one in here)
-    ways = next((rows for name in names if (rows := form.ways(view.snapshot, name)).height), None)
+    ways = next((rows for name in names if (rows := landing.ways(view.snapshot, name)).height), None)
     if ways is not None:
         with st.expander("Whether it pays to put the best in order"):
-            st.caption(plain(form.pays(ways)))
+            st.caption(plain(words.pays(ways)))
             show.table(ways, "ways", _WAYS)
     folders = (one.folder.path for one in here if one.folder is not None)
     states = next((by_question for folder in folders if (by_question := refinements(folder))), {})
@@ -90,7 +92,7 @@ def _refined(view: View, begun: Sequence[Known]) -> None:
     with st.expander("How the best were put in order"):
         query = st.selectbox("Question", sorted(states), key="golden_refined")
         state = {query: restore(states[query])}
-        st.caption(plain(form.came_to_rest(state[query])))
+        st.caption(plain(words.came_to_rest(state[query])))
         show.chart(refined.convergence(state), "convergence", alt="How the Top-20 came to rest")
         show.table(refined.curves(state), "convergence", _CURVES)
         if state[query].locks:
@@ -120,7 +122,7 @@ def _new(view: View) -> None:
     if text != written:
         st.caption("The text was edited, and counts; a change in the form writes it anew.")
     elif not (filled.judges or filled.grades):
-        st.caption(form.NO_JUDGE)
+        st.caption(words.NO_JUDGE)
         return
     work.offer(GOLDEN, text, key="build", plan_of=partial(_plan_of, view.snapshot))
 
@@ -141,8 +143,8 @@ def _fill_in(view: View, collection: str) -> Form:
         )),
         depth=first[2].number_input("How many of each", 1, 1000, begun.depth, key="golden_depth"),
         judges=tuple(second[0].multiselect(
-            "Judges (chat models)", form.models(), key="golden_judges", accept_new_options=True,
-            placeholder="choose a model", help=form.JUDGES,
+            "Judges (chat models)", paid.models(), key="golden_judges", accept_new_options=True,
+            placeholder="choose a model", help=words.JUDGES,
         )),
         grades=second[1].selectbox(
             "Take over the grades of", form.judged(view.snapshot, collection), index=None,
@@ -162,16 +164,16 @@ def _fill_in(view: View, collection: str) -> Form:
 
 
 def _prompts(language: str) -> None:
-    st.caption(form.RISK)
+    st.caption(words.RISK)
     for kind in KINDS:
-        st.markdown(f"**{form.PROMPTS[kind]}**")
+        st.markdown(f"**{words.PROMPTS[kind]}**")
         st.code(prompt(kind, "fr" if language == "fr" else "en"), language=None, wrap_lines=True)
 
 
 @cache.cached("Counting…", entries=8)
 def _plan_of(snapshot: Snapshot, text: str) -> GoldenPlan:
     """Plan what would be judged, once per specification and revision."""
-    job, problems = form.read(snapshot, load_as(GoldenSpec, text), cache.books(), to_run=False)
+    job, problems = GOLDEN.read(snapshot, load_as(GoldenSpec, text), cache.books(), to_run=False)
     sources = [source.model_dump_json() for source in (job.spec.queries, *job.spec.golden.pool)]
     held = job.spec.golden.judge.grades or ""
     pool = _candidates(snapshot, job.collection_id, job.spec.golden.rewrite, *sources, held, _job=job)

@@ -21,9 +21,9 @@ from core.store import Snapshot
 from core.ui import cache, door, show, work
 from core.ui.view import Empty, find_place
 from core.views.text import plain
-from core.work.kinds import EVALUATION
 from core.work.sweep.asked import asked_corpus
 from core.work.sweep.form import stored
+from core.work.sweep.kind import EVALUATION
 from core.work.sweep.own import MATCHES, OwnForm, about_words, read_params, specification
 
 FUNCTION, ENDPOINT = "a Python function", "an HTTP endpoint"

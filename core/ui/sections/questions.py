@@ -8,17 +8,17 @@ from pathlib import Path
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.golden.questions.drafts import KINDS
-from core.golden.questions.folder import read
 from core.ui import cache, door, show, work
 from core.ui.links import go
 from core.ui.sections.review import review
 from core.ui.view import chosen_here, here
 from core.views.text import plain
-from core.work import questions as asking
-from core.work.golden_set import models
-from core.work.kinds import QUESTIONS
-from core.work.questions import Form
+from core.work.paid import models
+from core.work.questions import words as asking
+from core.work.questions.drafts import KINDS
+from core.work.questions.folder import read
+from core.work.questions.form import RULES, Form, specification
+from core.work.questions.kind import QUESTIONS
 from core.work.sweep import form as run_form
 from core.work.work import Known
 
@@ -80,7 +80,7 @@ def _new() -> None:
     with as_form:
         filled = _fill_in()
     with as_text:
-        written = asking.specification(filled)
+        written = specification(filled)
         text = work.draft(written, "questions", "TOML or YAML; docs/questions.md has every key.")
     if text != written:
         st.caption("The text was edited, and counts; a change in the form writes it anew.")
@@ -101,10 +101,10 @@ def _fill_in() -> Form:
     own_first = sorted(stored, key=lambda name: name != workspace)
     first, second = st.columns([3, 3, 1]), st.container()
     documents = work.chosen(first[0], "Documents", begun, own_first, key=f"questions_{workspace}_{begun}")
-    offered = [*asking.RULES, *(name for name in models() if name != "fake")]
+    offered = [*RULES, *(name for name in models() if name != "fake")]
     method = first[1].selectbox(
         "How", offered, key="questions_method", accept_new_options=True, help=asking.METHODS,
-        format_func=lambda name: asking.RULES.get(name, name),
+        format_func=lambda name: RULES.get(name, name),
     )  # fmt: skip
     count = first[2].number_input("How many", 1, 5_000, 64, key="questions_count")
     stem = Path(documents).stem or "questions"
@@ -113,7 +113,7 @@ def _fill_in() -> Form:
     )
     if method == "log":
         return _of_log(form, second, stored)
-    return form if method in asking.RULES else _of_model(form, second)
+    return form if method in RULES else _of_model(form, second)
 
 
 def _of_log(form: Form, place: DeltaGenerator, stored: list[str]) -> Form:

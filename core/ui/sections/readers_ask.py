@@ -11,15 +11,15 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.analysis.readers import SENT
 from core.pipeline.sweep.fields import JUDGED_USUALLY, JudgeScorer
-from core.readers.prompts import PROMPTS
 from core.ui import cache, door, show, work
 from core.ui.links import go
 from core.ui.view import Empty, find_place
 from core.ui.workspace import go_to_workspace
 from core.views.text import plain
-from core.work import readers as words
-from core.work.golden_set import models
-from core.work.kinds import READERS
+from core.work.paid import models
+from core.work.readers import words
+from core.work.readers.kind import READERS
+from core.work.readers.prompts import PROMPTS
 from core.work.sweep import form as asked
 from core.work.sweep.form import Form
 from core.work.work import Known

@@ -9,11 +9,11 @@ from typing import Literal
 import streamlit as st
 
 from core.bidi import upright
-from core.golden.questions.folder import read
 from core.records import short_hash
 from core.ui import door
 from core.views.golden import reviewing
 from core.views.text import plain
+from core.work.questions.folder import read
 
 _SINCE = "_review_since"
 _ACTS = {"accept": ("Accept", "a"), "reject": ("Reject", "x"), "skip": ("Later", "l"), "undo": ("Undo", "u")}

@@ -24,7 +24,7 @@ from core.store import Snapshot
 from core.tables import frame, schema
 from core.views import text, theme
 from core.views.diagnostics.noise import QUICK, Gathered, gather, rewritten
-from core.work.names import diagnosed
+from core.work.names.landing import diagnosed
 
 if TYPE_CHECKING:
     from core.providers.embed import Embedder

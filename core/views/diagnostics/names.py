@@ -24,7 +24,7 @@ from core.store import Snapshot
 from core.tables import schema
 from core.views import theme
 from core.views.text import escape, sample, score, signed
-from core.work.names import diagnosed
+from core.work.names.landing import diagnosed
 
 _PAPER = PUBLISHED / "clq_diagnostics.csv"
 _OF = ("embedder", "dim", "language")

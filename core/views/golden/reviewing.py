@@ -9,9 +9,9 @@ from typing import Literal, get_args
 
 from core.errors import InputError
 from core.files import locked
-from core.golden.questions.folder import REJECTED, Entry, QuestionSet, read, save
 from core.records import JsonMap
 from core.views.text import count
+from core.work.questions.folder import REJECTED, Entry, QuestionSet, read, save
 
 Act = Literal["accept", "edit", "reject", "skip", "undo"]
 _DECIDES = ("accept", "edit", "reject")

@@ -14,7 +14,7 @@ import polars as pl
 from core.records import JsonMap
 from core.store import Snapshot
 from core.views import text, theme
-from core.work.names import diagnosed
+from core.work.names.landing import diagnosed
 
 RECALL, QPS = "recall", "queries_per_second"
 LATENCIES = ("p50_ms", "p95_ms", "p99_ms")

@@ -18,9 +18,9 @@ from core.pipeline.sweep.model import SweepSpec
 from core.pipeline.sweep.problems import Problem
 from core.prices import PriceBook
 from core.store import Store
-from core.work.kinds import EVALUATION
+from core.work.sweep.kind import EVALUATION
 from core.work.sweep.own import about_words, fault_words
-from core.work.sweep.plan import search_words
+from core.work.sweep.words import search_words
 
 
 def work_of(store: Store) -> Path:

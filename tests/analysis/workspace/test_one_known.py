@@ -13,12 +13,12 @@ from core.analysis.workspace.scope import Latency, Scope
 from core.analysis.workspace.stacks import runs_in
 from core.analysis.workspace.view import View
 from core.cli.app import app
-from core.golden.questions.folder import QUERIES, QUOTES
 from core.store import Snapshot, Store
 from core.views.curves.page import BESIDE, curve_table
 from core.views.words.facts import ONE_KNOWN, warnings
-from tests.golden.questions import texts
+from core.work.questions.folder import QUERIES, QUOTES
 from tests.views.made import BOOK, DEMO
+from tests.work.questions import texts
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from core.diagnostics.names.job import NamesSpec, figures, read_job
 from core.diagnostics.names.margins import checks, margins, of_run, summary
 from core.paths import PRICES
 from core.prices import load_books
 from core.providers.embed import make_embedder
+from core.work.names.job import NamesSpec, figures, read_job
 
 
 def test_margins_by_hand():

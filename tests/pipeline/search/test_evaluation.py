@@ -22,7 +22,7 @@ from core.pipeline.sweep.check import check
 from core.pipeline.sweep.plan import plan
 from core.records import Batch, GoldenSet
 from core.tables import frame
-from core.work.sweep.plan import button, search_rows, search_words, size_of
+from core.work.sweep.words import button, search_rows, search_words, size_of
 from tests.pipeline.evaluate.helpers import STACKS, Sunk, job, run
 
 QUESTIONS = [f"sort a frame {word}" for word in "abcdefghijklmnopqrstuvwx"]

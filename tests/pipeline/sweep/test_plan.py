@@ -35,7 +35,7 @@ from core.providers.config import ModelConfig
 from core.providers.embed import EMBEDDERS
 from core.providers.rerank import BY_CHAT, RERANKERS
 from core.records import Basis, Stack
-from core.work.sweep.plan import dollars
+from core.work.sweep.words import dollars
 from tests.pipeline.corpora import passages, queries, random_texts
 from tests.vendors import keys_for, serve
 

@@ -16,7 +16,7 @@ from core.cli.app import app
 from core.store import Store
 from core.views.diagnostics import asked_names
 from core.views.diagnostics.names import figures
-from core.work import names as landing
+from core.work.names import landing
 from tests.stores import Lab
 from tests.views.made import LAB
 

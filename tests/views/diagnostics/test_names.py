@@ -9,14 +9,14 @@ import pytest
 
 from core.analysis import export
 from core.analysis.workspace.choices import workspaces
-from core.diagnostics.names.job import NamesSpec, batch_of, figures, read_job
 from core.diagnostics.names.margins import CHANGE
 from core.paths import PRICES
 from core.prices import load_books
 from core.providers.embed import make_embedder
 from core.store import Store
 from core.views.diagnostics import names
-from core.work import names as landing
+from core.work.names import landing
+from core.work.names.job import NamesSpec, batch_of, figures, read_job
 
 
 def made(queries: int, **more: object):

@@ -20,12 +20,12 @@ from core.errors import InputError, UnknownNameError
 from core.golden.adding import Counts
 from core.golden.book import Book, Queue
 from core.golden.by_hand import Sampling
-from core.golden.questions.folder import QUERIES, QUOTES
 from core.store import Snapshot, Store
 from core.views.golden import adding, judging
 from core.views.golden.adding import write_added
-from tests.golden.questions import texts
+from core.work.questions.folder import QUERIES, QUOTES
 from tests.stores import Lab
+from tests.work.questions import texts
 
 GOLD = {f"q{query}": {f"p{place}": 1 + (query + place) % 5 for place in range(3)} for query in range(4)}
 Grades = Mapping[tuple[str, str], int]

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from core.errors import InputError
-from core.golden.questions.folder import QUERIES, REJECTED, QuestionSet, numbered, read, write
-from core.golden.questions.known import known_items
 from core.views.golden import reviewing
-from tests.golden.questions import texts
+from core.work.questions.folder import QUERIES, REJECTED, QuestionSet, numbered, read, write
+from core.work.questions.known import known_items
+from tests.work.questions import texts
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""Golden sets: what is judged, plan, build, landing and words."""

@@ -1,0 +1,180 @@
+"""The specification of a golden set: what is asked, where candidates come from, who judges, what is refined.
+
+Written in TOML or YAML like a sweep, and read by the same reader: all mistakes at once, each with its line.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import ConfigDict, Field, model_validator
+
+from core.errors import ClqError
+from core.golden.refine.base import METHODS, RefineSettings
+from core.pipeline.sweep.fields import (
+    Bm25,
+    IndexChoice,
+    Many,
+    MethodChoice,
+    Methodic,
+    Named,
+    Positive,
+    Table,
+    Under,
+)
+from core.pipeline.sweep.model import (
+    Budget,
+    CollectionSource,
+    Latency,
+    OwnModels,
+    Point,
+    QuerySource,
+    SweepSpec,
+)
+from core.work.golden.prompts import Language
+
+NONE, AUTO = "none", "auto"
+
+
+class Leg(Table):
+    """An index that candidates come from: sparse, dense, or both fused."""
+
+    sparse: Literal["bm25"] | None = None
+    bm25: Bm25 | None = None  # Its parameters
+    embedder: Named | None = None
+    dim: Positive | None = None  # Its dimension; None = its default
+    index: IndexChoice | None = None  # Kind of vector index; exact search by default
+    fusion: MethodChoice | None = None  # How the two are fused where both are named
+
+    @model_validator(mode="after")
+    def _names_one(self) -> Self:
+        if self.sparse is None and self.embedder is None:
+            raise ValueError('Name sparse = "bm25", an embedder, or both.')
+        return self
+
+    def point(self, depth: int, rewrite: str) -> Point:
+        """Return the stack whose candidates these are, as a sweep names it."""
+        mode: Literal["sparse", "dense", "hybrid"] = "dense" if self.sparse is None else "sparse"
+        fusion = self.fusion
+        if self.sparse is not None and self.embedder is not None:
+            mode, fusion = "hybrid", fusion or Methodic.model_validate({"method": "rrf", "depth": depth})
+        dense = {} if mode == "sparse" else {"embedder": self.embedder, "dim": self.dim, "index": self.index}
+        return Point(
+            mode=mode, bm25=self.bm25, candidates=depth, rewrite=rewrite,
+            fusion=fusion if mode == "hybrid" else None, **dense,  # type: ignore[arg-type]
+        )  # fmt: skip
+
+
+class PoolSource(Table):
+    """Where candidates come from."""
+
+    stack: Leg | None = None  # An index, searched now
+    runs: Many[Named] = ()  # Instead, runs that the store has, by id; "workspace" = all of the collection
+    depth: Positive = 100  # How many of each ranking
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        if (self.stack is None) == (not self.runs):
+            raise ValueError("Give one of stack and runs.")
+        return self
+
+
+class Judges(Table):
+    """Who grades."""
+
+    # Chat models; several are put together by `policy`. None = only grades that exist are taken.
+    models: Many[Named] = ()
+    # "majority" (ties take the lower grade) or "mean" (rounded, halves down)
+    policy: Literal["majority", "mean"] = "majority"
+    # A golden set of the store whose grades are taken, so that only what is missing is judged
+    grades: Named | None = None
+
+
+class Prune(Table):
+    """Passages that are refined."""
+
+    keep: Positive = 35  # Whole grades from 5 down are kept until so many passages of a query are
+
+
+class Refine(Table):
+    """How the best passages are put in order; beside these keys any of `RefineSettings`."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+
+    # "locks", "map", "none", or "auto": the judge's noise is measured first, and what pays is done
+    method: Literal["locks", "map", "none", "auto"] = "none"
+    model: Named | None = None  # The chat model that orders; None = the first that grades
+
+    @model_validator(mode="after")
+    def _readable(self) -> Self:
+        try:
+            self.settings("locks")
+        except ClqError as error:
+            raise ValueError(str(error)) from None
+        return self
+
+    def settings(self, method: str) -> RefineSettings:
+        """Return the settings of one of the two methods."""
+        return RefineSettings.read({"method": method if method in METHODS else METHODS[0], **self.extra})
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        """Settings beyond the defaults."""
+        return dict(self.model_extra or {})
+
+
+class Nuggets(Table):
+    """Facts that good answers hold, listed by a model."""
+
+    model: Named | None = None  # The chat model that lists them; None = nuggets are not asked for
+    passages: Positive = 8  # It is shown so many of a question's best passages
+
+
+class Golden(Table):
+    """Golden set that is built."""
+
+    rewrite: Named = "none"  # What is searched for a question (S1); judges always see the question itself
+    language: Language = "en"  # Of the judges' instructions
+    pool: Many[PoolSource] = ()  # Where candidates come from; none where only grades that exist are refined
+    judge: Judges = Judges()  # Who grades
+    prune: Prune = Prune()  # What is refined
+    refine: Refine = Refine()
+    nuggets: Nuggets = Nuggets()  # Which facts are listed
+
+    @model_validator(mode="after")
+    def _has_passages(self) -> Self:
+        if not self.pool and self.judge.grades is None:
+            raise ValueError("Name where candidates come from ([[golden.pool]]), or judge.grades.")
+        if not self.judge.models and self.judge.grades is None:
+            raise ValueError("Name who judges (judge.models), or judge.grades.")
+        if self.refine.method != NONE and not (self.refine.model or self.judge.models):
+            raise ValueError("Name the model that refines (refine.model).")
+        return self
+
+
+class GoldenSpec(Table):
+    """A whole specification."""
+
+    name: Named = "golden"  # What people read; the golden set's id follows from it
+    # What is judged: of the store, or a path as a sweep has it
+    collection: Annotated[CollectionSource, Under("path")]
+    # What is asked; None = the questions of the collection
+    queries: Annotated[QuerySource, Under("path")] = QuerySource()
+    golden: Golden  # What is built
+    budget_usd: Annotated[float, Field(ge=0)] | None = None  # Hard limit in dollars; None = none
+    prices: Named = "list"  # Name of a price book
+    models: OwnModels = Field(default_factory=dict)  # Models that no catalogue has, by name
+
+    def sweep(self) -> SweepSpec:
+        """Return the sweep that searches the candidates; where no index is, one of BM25 that nobody runs."""
+        legs = [source for source in self.golden.pool if source.stack is not None]
+        points = [leg.stack.point(leg.depth, self.golden.rewrite) for leg in legs if leg.stack is not None]
+        return SweepSpec(
+            name=self.name,
+            collection=self.collection,
+            queries=self.queries,
+            stack=tuple(points) or (Point(mode="sparse", candidates=1),),
+            latency=Latency(repeats=0),
+            budget=Budget(usd=self.budget_usd, prices=self.prices),
+            models=self.models,
+        )

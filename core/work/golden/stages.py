@@ -1,0 +1,257 @@
+"""The stages of a build: search (S1–S3), judge (S4), put together (S5); S6 is in `core.work.golden.run`.
+
+Texts of a corpus are untrusted. They stand between marks that they cannot foresee; an answer that is not the
+bare form asked for, or that repeats a mark, is refused and asked for again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from core.errors import ProviderError
+from core.golden.pool import Pool, Ranked, fused, with_texts
+from core.pipeline.evaluate.asking import Asker
+from core.pipeline.evaluate.budget import paid
+from core.pipeline.evaluate.build import Builder
+from core.pipeline.evaluate.identity import identities
+from core.pipeline.evaluate.measure import Measurer, in_order, words
+from core.pipeline.evaluate.session import Session
+from core.pipeline.evaluate.steps import graph
+from core.pipeline.ranking import Hits
+from core.providers.chat import Chat
+from core.providers.chat.ask import Task, ask, mark_for, marked
+from core.providers.chat.reading import Reading, object_schema, only, whole_number
+from core.records import Stack
+from core.stats.judges import put_together
+from core.tables import TABLES
+from core.work.golden.job import GoldenJob
+from core.work.golden.prompts import Language, prompt, prompt_hash
+
+TRIES = 3  # How often a judge is asked at most until its answer can be used; then it is counted
+GRADE, ORDER = "grade_1_5", "order"
+_ANSWER_TOKENS = 64
+_GRADES = range(1, 6)
+
+
+def grading(question: str, passage: str, language: Language) -> Task[int | None]:
+    """Return the task of grading one passage."""
+    mark = mark_for(question, passage)
+    return Task(
+        prompt("grade", language),
+        f"{marked('question', question, mark)}\n\n{marked('passage', passage, mark)}",
+        lambda answer: read_grade(answer, mark),
+        _ANSWER_TOKENS,
+        object_schema({GRADE: {"type": "integer", "enum": list(_GRADES)}}),
+    )
+
+
+def ordering(question: str, passages: Sequence[str], language: Language) -> Task[list[int]]:
+    """Return the task of putting passages in order; the answer's positions count from 0, the best first."""
+    mark = mark_for(question, *passages)
+    shown = [marked("question", question, mark)]
+    shown += [marked(f"passage {number}", text, mark) for number, text in enumerate(passages, 1)]
+    items = {"type": "array", "items": {"type": "integer", "enum": list(range(1, len(passages) + 1))}}
+    return Task(
+        prompt("order", language),
+        "\n\n".join(shown),
+        lambda answer: read_order(answer, len(passages), mark),
+        _ANSWER_TOKENS,
+        object_schema({ORDER: items}),
+    )
+
+
+def read_grade(answer: str, mark: str = "") -> Reading[int | None]:
+    """Return a grade from an answer; None, with what is wrong, where it cannot be used."""
+    return whole_number(answer, GRADE, _GRADES, mark)
+
+
+def read_order(answer: str, count: int, mark: str = "") -> Reading[list[int]]:
+    """Return an order from an answer; empty, with what is wrong, where it is no permutation."""
+    value, problem = only(answer, ORDER, mark)
+    given = value if isinstance(value, list) else []
+    whole = all(type(number) is int for number in given)
+    if not problem and not (whole and sorted(given) == list(range(1, count + 1))):
+        problem = f'"{ORDER}" does not name each number from 1 to {count} exactly once'
+    return Reading([], problem, 0) if problem else Reading([number - 1 for number in given])
+
+
+_PAIR = ("query_id", "passage_id")
+ACTS = {name: dtype for name, dtype in TABLES["gradings"].items() if name != "golden_set_id"}
+
+
+def ranked_by(job: GoldenJob, stack: Stack, hits: Sequence[Hits]) -> Ranked:
+    """Return hits of every question as a source."""
+    ids, depth = job.search.corpora[None].passage_ids, int(stack.spec["candidates"])
+    parts = [
+        pl.DataFrame({"passage_id": ids.gather(ranking.passages[:depth])}).select(
+            query_id=pl.lit(query), passage_id="passage_id", rank=pl.int_range(1, pl.len() + 1)
+        )
+        for query, ranking in zip(job.search.queries["query_id"], hits, strict=True)
+    ]
+    return Ranked(stack.label, stack.spec["mode"], pl.concat(parts))
+
+
+def pool_of(job: GoldenJob, searched: Sequence[Ranked]) -> Pool:
+    """Return the pool; where there is no source, the passages whose grades are taken, all of one rank."""
+    if job.spec.golden.pool:
+        return with_texts(fused([*searched, *job.stored]), job.texts)
+    held = job.grades.filter(pl.col("query_id").is_in(list(job.questions))).sort(_PAIR)
+    rows = held.select(*_PAIR, rank=pl.lit(0, pl.Int32), rrf=pl.lit(0.0), sources=pl.lit(0, pl.Int32))
+    return with_texts(rows, job.texts)
+
+
+class Search:
+    """Searches the sources of a pool with the engines of an evaluation; nothing is measured."""
+
+    def __init__(self, job: GoldenJob, builder: Builder, session: Session) -> None:
+        self._job, self._builder, self._session = job, builder, session
+        self._graph = graph(job.stacks, identities(job.search))
+        self.rewrites: dict[str, str] = {}  # what was searched for each question, where that is another text
+
+    def __len__(self) -> int:
+        return len(self._graph.builds) + len(self._graph.steps)
+
+    def run(self) -> list[Ranked]:
+        """Build what is searched, and search it."""
+        search, session = self._job.search, self._session
+        measurer = Measurer(
+            search.queries["text"].to_list(),
+            search.protocol,
+            Asker(self._graph, self._builder, session.models, search.corpora),
+            kept=None,
+            tracker=session.tracker,
+            check=session.watch.check,
+            stage=session.budget.begin_stage,
+            pause=lambda: None,
+        )
+
+        def within(done: int, whole: int, unit: str) -> None:
+            session.watch.check()
+            session.tracker.within(done, whole, unit)
+
+        for step in self._graph.builds:
+            session.watch.check()
+            session.tracker.begin("build", f"build: {words(step)}")
+            self._builder.build(step, within)
+            session.tracker.end()
+        results = measurer.results
+        for step in self._graph.steps:
+            measurer.answer(step)
+            if step.kind == "rewrite":
+                self.rewrites = dict(zip(search.queries["query_id"], results[step].values, strict=True))
+        return [ranked_by(self._job, route.stack, results[route.pool].values) for route in self._graph.routes]
+
+
+class Judging:
+    """Has texts graded by one model after the other; calls are kept, so that none is paid twice."""
+
+    def __init__(self, job: GoldenJob, session: Session) -> None:
+        self._job, self._session = job, session
+        self._prompt = prompt_hash("grade", job.spec.golden.language)
+
+    def run(self, wanted: pl.DataFrame) -> pl.DataFrame:
+        """Grade.
+
+        Args:
+            wanted: query_id, passage_id and text, one row per question and text.
+
+        Returns:
+            Columns of `ACTS`, one row per model and text.
+        """
+        rows: list[dict[str, Any]] = []
+        ungraded = 0
+        asked = wanted.select(*_PAIR, "text").rows()
+        for name in self._job.spec.golden.judge.models if asked else ():
+            chat = self._session.models.chat(name)
+            self._session.tracker.begin("judge", f"judge: {name}")
+            self._session.budget.begin_stage(f"judge {name}")
+            graded = in_order(partial(self._one, chat), asked, chat.concurrency)
+            for done, row in enumerate(graded, 1):
+                rows.append({**row, "judge": name})
+                ungraded += row["grade"] is None
+                self._session.tracker.within(done, len(asked), "passages", facts={"ungraded": ungraded})
+            self._session.tracker.end()
+        self._session.tracker.tell(facts={"ungraded": ungraded})
+        return pl.DataFrame(rows, schema=ACTS, orient="row")
+
+    def _one(self, chat: Chat, wanted: tuple[str, str, str]) -> dict[str, Any]:
+        query_id, passage_id, text = wanted
+        self._session.watch.check()
+        task = grading(self._job.questions[query_id], text, self._job.spec.golden.language)
+        about = {"query_id": query_id, "passage_id": passage_id, "prompt": self._prompt}
+        try:
+            reply = ask(chat, task, tries=TRIES)
+        except ProviderError as error:
+            if error.kind != "too large":
+                raise
+            return {**about, "grade": None, "note": "the passage is too long for the model"}
+        reading = reply.value
+        return {
+            **about,
+            "grade": reading.value,
+            "at": reply.details.get("at"),
+            "seconds": reply.ms / 1000,
+            **paid(reply.usage, self._session.budget.price),
+            "note": f"no grade in {TRIES} tries: {reading.problem}" if reading.problem else None,
+        }
+
+
+def missing(job: GoldenJob, pool: Pool) -> pl.DataFrame:
+    """Return the texts that nobody graded: of a question's copies of a text one grade is enough."""
+    graded = job.grades.select(*_PAIR).with_columns(graded=pl.lit(True))
+    rows = pool.rows.join(graded, on=_PAIR, how="left", maintain_order="left")
+    known = pl.col("graded").fill_null(False).any().over("query_id", "first")
+    order = {query: at for at, query in enumerate(job.questions)}
+    left = rows.filter(~known & (pl.col("first") == pl.col("passage_id")))
+    at = pl.col("query_id").replace_strict(order, return_dtype=pl.Int64)
+    return left.sort(at, "rank", "passage_id").select(*_PAIR, "text")
+
+
+def judgements(job: GoldenJob, pool: Pool, acts: pl.DataFrame) -> pl.DataFrame:
+    """Return one grade per question and passage.
+
+    Those that are taken, then those given now, copies included.
+    """
+    given = put_together(acts, job.spec.golden.judge.policy)
+    held = pool.rows.select(*_PAIR, "rank", "first").join(job.grades, on=_PAIR)
+    of_copies = held.sort("rank").group_by("query_id", "first", maintain_order=True).first()
+    texts = pl.concat(
+        [
+            of_copies.select("query_id", "first", "grade", "judge"),
+            given.select("query_id", pl.col("passage_id").alias("first"), "grade", "judge"),
+        ]
+    )
+    pooled = pool.rows.join(texts, on=("query_id", "first")).select(*_PAIR, "grade", "judge")
+    new = pooled.join(job.grades, on=_PAIR, how="anti")
+    whole = pl.concat([job.grades.select(*_PAIR, "grade", "judge"), new])
+    return whole.with_columns(raw=pl.col("grade").cast(pl.Int16)).sort(_PAIR)
+
+
+def pruned(pool: Pool, graded: pl.DataFrame, keep: int) -> pl.DataFrame:
+    """Return what is refined (S5): whole grades from 5 down until `keep` texts of a question are kept."""
+    rows = pool.distinct.join(graded.select(*_PAIR, "grade"), on=_PAIR)
+    sizes = rows.group_by("query_id", "grade").len().sort("query_id", "grade", descending=[False, True])
+    before = sizes.with_columns(above=(pl.col("len").cum_sum() - pl.col("len")).over("query_id"))
+    kept = before.filter(pl.col("above") < keep).select("query_id", "grade")
+    return (
+        rows.join(kept, on=("query_id", "grade"), how="semi")
+        .select(*_PAIR, "text", "grade", "rank")
+        .sort("query_id", "grade", "rank", "passage_id", descending=[False, True, False, False])
+    )
+
+
+def label_mix(graded: pl.DataFrame) -> Mapping[str, float]:
+    """Return median and mean per question of n5, n4 and n4+5, and the median share of grades 4 and 5."""
+    good = pl.col("grade") >= 4
+    counts = graded.group_by("query_id").agg(
+        n5=(pl.col("grade") == 5).sum(), n4=(pl.col("grade") == 4).sum(), n45=good.sum(), share=good.mean()
+    )
+    mix: dict[str, float] = {}
+    for name in ("n5", "n4", "n45", "share"):
+        values = counts[name].cast(pl.Float64)
+        mix |= {f"{name}_median": float(values.median() or 0.0), f"{name}_mean": float(values.mean() or 0.0)}  # type: ignore[arg-type]
+    return mix

@@ -1,0 +1,1 @@
+"""Diagnoses of names: specification, plan, run, landing and words."""

@@ -1,0 +1,30 @@
+"""Diagnoses in the store: what is there, and how figures of one get there."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from core.records import Batch
+from core.store import Snapshot, Store, Writer
+
+
+def land(store: Store, batch: Batch) -> None:
+    """Write figures; those of the same embedder, dimension and language take the place of earlier ones."""
+    names = ", ".join(collection.collection_id for collection in batch.collections)
+    with store.write("diagnose", names[:500]) as writer:
+        add(writer, store.read(), batch)
+
+
+def add(writer: Writer, snapshot: Snapshot, batch: Batch) -> None:
+    """Add figures to a transaction; what was deleted comes back with these, earlier figures make way."""
+    known, deleted = (set(snapshot.collections(removed=gone)["collection_id"]) for gone in (False, True))
+    names = [collection.collection_id for collection in batch.collections]
+    writer.restore("collection", [name for name in names if name in deleted])
+    writer.add(batch, replacing=[name for name in names if name in known | deleted])
+
+
+def diagnosed(snapshot: Snapshot, diagnosis: str) -> pl.DataFrame:
+    """Return the figures of all diagnoses of a kind ("names", "noise")."""
+    there = set(snapshot.collections()["collection_id"])
+    rows = snapshot.diagnostics([name for name in snapshot.sizes("diagnostics")["id"] if name in there])
+    return rows.filter(diagnosis=diagnosis)

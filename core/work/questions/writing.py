@@ -1,0 +1,152 @@
+"""A model writes questions: about which stretches, one call each, and what it knows without any text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from math import ceil
+from typing import Any, TypeVar
+
+from core.errors import ProviderError
+from core.pipeline.evaluate.budget import paid
+from core.pipeline.evaluate.measure import in_order
+from core.pipeline.evaluate.session import Session
+from core.providers.chat import Chat
+from core.providers.chat.ask import Task, ask
+from core.records import short_hash
+from core.work.questions.drafts import Draft, Kind, Quote, sampled
+from core.work.questions.job import QuestionsJob
+from core.work.questions.prompts import UNKNOWN, Written, asking, closed_book, paraphrase, prompt_hash
+from core.work.questions.rules import located
+
+TRIES = 3  # How often the model is asked at most until its answer can be used
+SPARE = 1.25  # So many are written for each that is wanted, as some are thrown out
+DRAFT, KNOWN, TWIN = "write questions", "closed book", "twins"
+_SHOWN: dict[Kind, int] = {"several passages": 3, "comparison": 2}  # Stretches that one call shows; else one
+_WORDS = re.compile(r"\w+")
+_HELD = 0.8  # Share of the right answer's words from which on an answer holds it (ours)
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A question that is to be written."""
+
+    kind: Kind
+    shown: tuple[Quote, ...]  # The stretches that the model sees
+
+    def task(self, language: str) -> Task[Written]:
+        """Return the task of writing it."""
+        return asking(self.kind, [quote.text for quote in self.shown], language)
+
+
+def wanted(job: QuestionsJob) -> list[Wanted]:
+    """Return what is to be written: kinds in turn, stretches evenly over topics and sources."""
+    items, topics = job.material.items, job.topics
+    order = [at for at, _ in sampled(items, job.spec.seed, topics)]
+    number = ceil(job.spec.count * SPARE)
+    found = []
+    for turn in range(number):
+        kind = job.spec.kinds[turn % len(job.spec.kinds)]
+        first = order[turn % len(order)]
+        near = [at for at in order if topics[at] == topics[first] and at != first]
+        elsewhere = [at for at in near if items[at].source != items[first].source]
+        start = int(short_hash(job.spec.seed, str(turn)), 16)
+        more = elsewhere if kind == "comparison" and elsewhere else near
+        others = [more[(start + step) % len(more)] for step in range(min(len(more), _SHOWN.get(kind, 1) - 1))]
+        found.append(Wanted(kind, tuple(items[at] for at in (first, *dict.fromkeys(others)))))
+    return found
+
+
+class Writing:
+    """Has one model write, answer and rephrase; calls are kept, so that none is paid twice."""
+
+    def __init__(self, job: QuestionsJob, session: Session) -> None:
+        self._job, self._session = job, session
+        self._chat: Chat = session.models.chat(job.spec.model)
+        self._language = job.material.language
+
+    def drafts(self) -> list[Draft]:
+        """Return what the model wrote; where no answer could be used, a draft without words."""
+        return list(self._each(DRAFT, wanted(self._job), self._written))
+
+    def known(self, drafts: Sequence[Draft]) -> list[bool]:
+        """Tell which questions the model answers without the text."""
+        return list(self._each(KNOWN, drafts, self._knows))
+
+    def twins(self, drafts: Sequence[tuple[str, Draft]]) -> list[Draft]:
+        """Return the questions in other words; none for those of which no answer could be used."""
+        said = self._each(TWIN, drafts, self._other)
+        return [twin for twin in said if twin is not None]
+
+    def _each(self, stage: str, items: Sequence[T], work: Callable[[T], R]) -> Iterator[R]:
+        tracker = self._session.tracker
+        tracker.begin(stage, f"{stage}: {self._job.spec.model}")
+        self._session.budget.begin_stage(stage)
+        for done, made in enumerate(in_order(partial(self._one, work), items, self._chat.concurrency), 1):
+            yield made
+            tracker.within(done, len(items), "questions")
+        tracker.end()
+
+    def _one(self, work: Callable[[T], R], item: T) -> R:
+        self._session.watch.check()
+        return work(item)
+
+    def _written(self, one: Wanted) -> Draft:
+        empty = Draft(text="", kind=one.kind)
+        told = self._ask(one.task(self._language))
+        if told is None:
+            return empty
+        written, about = told
+        about = {"model": self._job.spec.model, "prompt": prompt_hash(self._language, one.kind), **about}
+        places = [located(text, one.shown[number]) for number, text in written.quotes]
+        held = tuple(place for place in places if place is not None)
+        whole = len(held) == len(places) and len({*held}) >= (2 if one.kind in _SHOWN else 1)
+        quotes = held if whole else ()
+        return Draft(text=written.question, kind=one.kind, quotes=quotes, answer=written.answer, **about)
+
+    def _knows(self, draft: Draft) -> bool:
+        if not draft.answer.strip() or not draft.quotes:
+            return False
+        told = self._ask(closed_book(draft.text, self._language))
+        return told is not None and holds(told[0], draft.answer)
+
+    def _other(self, asked: tuple[str, Draft]) -> Draft | None:
+        query_id, draft = asked
+        told = self._ask(paraphrase(draft.text, self._language))
+        return None if told is None else replace(draft, text=told[0], twin_of=query_id)
+
+    def _ask(self, task: Task[T]) -> tuple[T, dict[str, Any]] | None:
+        """Return what can be used of the answer, with what it cost; None where nothing can."""
+        try:
+            reply = ask(self._chat, task, tries=TRIES)
+        except ProviderError as error:
+            if error.kind != "too large":
+                raise
+            return None
+        if reply.value.problem:
+            return None
+        return reply.value.value, {"usd": paid(reply.usage, self._session.budget.price)["usd"]}
+
+
+def holds(given: str, right: str) -> bool:
+    """Tell whether an answer holds the words of the right one, nearly all of them."""
+    said, wanted_words = (set(_WORDS.findall(text.casefold())) for text in (given, right))
+    if not wanted_words or given.strip().casefold() == UNKNOWN:
+        return False
+    return len(said & wanted_words) / len(wanted_words) >= _HELD
+
+
+def of_each_kind(drafts: Sequence[Draft], count: int) -> tuple[list[Draft], list[Draft]]:
+    """Part drafts into those that are wanted, of each kind in turn, and the spare ones."""
+    by_kind: dict[str, Iterator[Draft]] = {}
+    for kind in dict.fromkeys(draft.kind for draft in drafts):
+        by_kind[kind] = iter([draft for draft in drafts if draft.kind == kind])
+    turns = [drafts_of for _ in drafts for drafts_of in by_kind.values()]
+    taken = list(islice((draft for turn in turns if (draft := next(turn, None)) is not None), count))
+    chosen = set(map(id, taken))
+    return taken, [draft for draft in drafts if id(draft) not in chosen]

@@ -1,0 +1,1 @@
+"""Readers on stored runs: what is answered, plan, run, landing and words."""
