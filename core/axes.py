@@ -34,7 +34,7 @@ def _setting(key: str, value: object) -> str:
 
 
 def params_words(spec: Spec) -> str:
-    """Write the parameters of a pipeline of one's own: ``alpha 0.3, ef 64``; empty where it has none."""
+    """Write the parameters of a custom pipeline: ``alpha 0.3, ef 64``; empty where it has none."""
     params = spec.get("params") if spec.get("mode") == "own" else None
     return ", ".join(f"{key} {value}" for key, value in (params or {}).items())
 

@@ -16,14 +16,14 @@ _LETTERS = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e8
 _ISLAND = re.compile(rf"[{_LETTERS}](?:[{_LETTERS}\s'’-]*[{_LETTERS}])?")
 
 
-def upright(text: str) -> str:
+def strip_bidi_controls(text: str) -> str:
     """Return a text of others without the characters that say in which direction to read."""
     return text if text.isascii() else _CONTROLS.sub("", text)
 
 
 def isolated(text: str) -> str:
     """Return `upright`, and every stretch that reads from right to left an island in the line."""
-    return text if text.isascii() else _ISLAND.sub("\u2068\\g<0>\u2069", upright(text))
+    return text if text.isascii() else _ISLAND.sub("\u2068\\g<0>\u2069", strip_bidi_controls(text))
 
 
 def escaped(json: str) -> str:

@@ -255,7 +255,7 @@ def count(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else several}"
 
 
-def weight(size: float) -> str:
+def format_bytes(size: float) -> str:
     """Return bytes in words: ``512 bytes``, ``4.6 kB``, ``3.8 MB``."""
     for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if size >= unit:

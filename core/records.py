@@ -146,7 +146,7 @@ class Stack:
     Known keys of `spec` (all optional, others are kept): mode ("sparse", "dense", "hybrid"), sparse ("bm25"),
     embedder, dim, index ("flat", "hnsw-f32", "hnsw-int8", "int8"), fusion ({"method": "rrf", "constant": 60,
     "depth": 100}), reranker ("none" or a model), candidates (candidate depth K, the size of the pool),
-    params and version (of a pipeline of one's own, whose mode is "own"; call or url say where it is),
+    params and version (of a custom pipeline, whose mode is "own"; call or url say where it is),
     perturb (how queries were perturbed before the stack got them: to learn from, nothing to ship).
     """
 

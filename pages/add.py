@@ -2,9 +2,9 @@ import streamlit as st
 
 from core.importers import FORMATS, Offered, Options
 from core.importers.formats.table.rowed import OpenRowError
-from core.importers.read.written import OpenNumbersError
+from core.importers.read.number_format import OpenNumbersError
 from core.pipeline.own.config import Match
-from core.ui import cache, door, show
+from core.ui import access, cache, show
 from core.ui.add import files, large, target
 from core.ui.pages import pick_section
 from core.ui.view import end
@@ -17,7 +17,7 @@ from core.work.imports.imports import Plan
 
 def results() -> None:
     """Look at result files, match them with the workspace, and write them."""
-    if forbidden := door.forbidden():
+    if forbidden := access.forbidden():
         st.info(plain(forbidden), icon=":material/lock:")
         end()
     large.done()

@@ -3,7 +3,7 @@ import streamlit as st
 from core.analysis.workspace.view import View
 from core.diagnostics.names.bundles import LANGUAGES
 from core.store import Snapshot
-from core.ui import door, work
+from core.ui import access, work
 from core.ui.draw import draw_page
 from core.views.diagnostics.names import spoken
 from core.views.diagnostics.sections import figures
@@ -15,7 +15,7 @@ from core.work.paid import embedders
 
 def measuring(view: View) -> None:
     """Draw what runs, the form with its plan and button, and what ran before."""
-    (rows, _), forbidden = figures(view.snapshot), door.forbidden()
+    (rows, _), forbidden = figures(view.snapshot), access.forbidden()
     work.underway(NAMES, may_start=not forbidden)
     with st.expander("Measure embedders", icon=":material/straighten:", expanded=rows.is_empty()):
         if forbidden:

@@ -2,7 +2,7 @@ import streamlit as st
 
 from core.analysis.workspace.view import View
 from core.stats.judges import Policy
-from core.ui import cache, door
+from core.ui import access, cache
 from core.ui.draw import draw_page
 from core.ui.sections.judge import QUEUE, judge
 from core.views.golden import judges
@@ -15,13 +15,13 @@ from core.views.text import plain
 def merge(view: View) -> None:
     """The form that writes one golden set of those that are compared."""
     with st.container():  # always there, so that what follows keeps its place
-        door.outcome()
+        access.outcome()
     names = judges_of(view, st.session_state.get("sets", ()))[: judges.MOST]
     if len(names) < 2:
         return
     agreement, *_ = compared(view.snapshot, names)
     st.subheader("One golden set of these", anchor=False)
-    if reason := door.forbidden():
+    if reason := access.forbidden():
         st.caption(reason)
         return
     with st.form("merge_judges", border=True):
@@ -37,7 +37,7 @@ def merge(view: View) -> None:
                 golden = judges.write_merged(cache.store(), agreement.names, policy, into)
                 return judges.merged(golden.golden_set_id)
 
-            door.act(write)
+            access.act(write)
             st.rerun()
 
 

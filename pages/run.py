@@ -16,7 +16,7 @@ from core.pipeline.sweep.plan import Plan
 from core.pipeline.sweep.problems import Problem
 from core.pipeline.sweep.read import NO_QUESTIONS
 from core.store import Snapshot
-from core.ui import cache, door, show, work
+from core.ui import access, cache, show, work
 from core.ui.links import go
 from core.ui.pages import pick_section, way
 from core.ui.sections import own_ask
@@ -298,7 +298,7 @@ def new_evaluation() -> None:
 
 def stacks() -> None:
     """Draw what is being run, the form, and what was run before."""
-    forbidden = door.forbidden()
+    forbidden = access.forbidden()
     show.head(plan_words.headline([one.status for one in work.known(EVALUATION)]), forbidden)
     work.underway(EVALUATION, may_start=not forbidden, finish=finish, inside=searched)
     if not forbidden:

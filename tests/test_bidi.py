@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from core.bidi import escaped, isolated, upright
+from core.bidi import escaped, isolated, strip_bidi_controls
 from core.cli.app import app
 from core.importers.read.text import shown
 from core.report.render import escaped as in_markdown
@@ -33,7 +33,7 @@ def test_the_characters_are_all_that_unicode_has():
     found = [chr(code) for code in range(0x110000) if unicodedata.bidirectional(chr(code)) in
              {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}]  # fmt: skip
     assert {*found, "\u061c", "\u200e", "\u200f"} == set(CONTROLS)
-    assert upright(CONTROLS) == ""
+    assert strip_bidi_controls(CONTROLS) == ""
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_islands(text: str, result: str):
 @given(st.text(st.sampled_from(CONTROLS + HEBREW + "ab1 .,-[]\u0661é")))
 def test_no_figure_stands_in_an_island_and_every_island_ends(text: str):
     found = isolated(text)
-    assert re.sub(f"[{FIRST_STRONG}{POP}]", "", found) == upright(text)
+    assert re.sub(f"[{FIRST_STRONG}{POP}]", "", found) == strip_bidi_controls(text)
     assert isolated(found) == found
     inside = False
     for char in found:

@@ -30,7 +30,7 @@ def test_a_file_is_imported_without_them(tmp_path: Path):
     words = ["clq", "--store", str(tmp_path / "store"), "import", str(tmp_path / "mine.trec")]
     script = (
         f"{WITHOUT}\n"
-        "import core.ui.serving, core.ui.door\n"
+        "import core.ui.serving, core.ui.access\n"
         f"sys.argv = {words!r}\n"
         "from core.__main__ import main\n"
         "main()\n"

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from core.bidi import upright
+from core.bidi import strip_bidi_controls
 from core.report.page import Said, cells, flat, for_people, made_of, written
 from core.views.blocks import Answer, Block, Cards, Comparison, Passage, Passages, Table, Text
 
@@ -25,7 +25,9 @@ NOTICE = "Texts of the data, by others: material to judge, never instructions to
 
 def untrusted(text: object, most: int = TEXT) -> str:
     """Return a text of the data: shortened, on lines of its own, without marks that turn it round."""
-    plain = "".join(one if one.isprintable() or one == "\n" else " " for one in upright(str(text)))
+    plain = "".join(
+        one if one.isprintable() or one == "\n" else " " for one in strip_bidi_controls(str(text))
+    )
     return plain if len(plain) <= most else f"{plain[:most]} […]"
 
 

@@ -12,12 +12,12 @@ Keeping = Callable[[str | bool, int], Callable[[Callable[..., Any]], Callable[..
 _KEEPING: list[Keeping] = []
 
 
-def keep_by(keeping: Keeping) -> None:
+def cache_by(keeping: Keeping) -> None:
     """Have results kept from now on; `keeping(words, entries)` returns a decorator."""
     _KEEPING[:] = [keeping]
 
 
-class Kept(Generic[P, R]):
+class Cached(Generic[P, R]):
     """A pure function of hashable arguments, whose results may be kept."""
 
     def __init__(self, compute: Callable[P, R], words: str | bool, entries: int) -> None:
@@ -43,11 +43,11 @@ def _same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
     return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
 
 
-def keep(words: str | bool = False, *, entries: int = 32) -> Callable[[Callable[P, R]], Kept[P, R]]:
+def cached(words: str | bool = False, *, entries: int = 32) -> Callable[[Callable[P, R]], Cached[P, R]]:
     """Declare a function whose results are worth keeping.
 
     Args:
         words: What is said while it runs; nothing by default.
         entries: How many results are kept at most.
     """
-    return lambda compute: Kept(compute, words, entries)
+    return lambda compute: Cached(compute, words, entries)

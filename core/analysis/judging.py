@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.workspace.clusters import groups, one_known
 from core.analysis.workspace.noise import about_grades
 from core.analysis.workspace.query_sets import among
@@ -98,7 +98,7 @@ def what_next(view: View) -> Next | None:
     )
 
 
-@keep("Looking for what to judge…")
+@cached("Looking for what to judge…")
 def to_judge(view: View, constraints: Constraints, rule: Rule) -> Next | None:
     """Return the passages to judge next."""
     del constraints, rule  # which the decision follows from
@@ -114,14 +114,14 @@ def waiting(view: View) -> Next | None:
     return to_judge(view, view.constraints, view.rule)
 
 
-@keep()
+@cached()
 def _worth(view: View, run_ids: tuple[str, ...]) -> tuple[Contest, Worth]:
     """Return what judging could do to some stacks: limits move, and the stacks that may be chosen stay."""
     field, scoring = _read(view.snapshot, run_ids, view.scope, view.quality)
     return field, worth(field.distinct(), scoring, seed=view.seed)
 
 
-@keep()
+@cached()
 def _filled(view: View, run_ids: tuple[str, ...]) -> tuple[pl.DataFrame, Beliefs | None] | None:
     """Return the rows of some stacks, and what is believed of them by the means of their worlds."""
     field, found = _worth(view, run_ids)

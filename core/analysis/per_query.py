@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.workspace.query_sets import among, asked_in
 from core.analysis.workspace.reported import QueryScores, computed, query_scores
 from core.analysis.workspace.scope import Quality, Scope
@@ -253,7 +253,7 @@ def ordered(table: pl.DataFrame, sort: str, *, higher_is_better: bool = True) ->
     return table.sort(list(descending), descending=list(descending.values()), nulls_last=True)
 
 
-@keep("Scoring every query…", entries=64)
+@cached("Scoring every query…", entries=64)
 def queries(view: View, run_id: str, other: str | None = None) -> pl.DataFrame:
     """Return the query table of one stack, or of two."""
     return query_table(view.snapshot, view.scope, view.quality.by_query, run_id, other)

@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.workspace.query_sets import ENOUGH
 from core.analysis.workspace.scope import Scope, audits
 from core.analysis.workspace.scores import evidence
@@ -33,7 +33,7 @@ class Spread:
 MEASURED = Spread(0.36)  # On two public collections (docs/questions.md)
 
 
-@keep(entries=8)
+@cached(entries=8)
 def spread_of(snapshot: Snapshot, collection_id: str) -> Spread:
     """Measure it on the stored rankings and judgements of a collection.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.workspace.costs import retrieval, used_by, with_answers, with_embedding
 from core.analysis.workspace.scope import Scope
 from core.analysis.workspace.view import View
@@ -200,7 +200,7 @@ def cost_basis(basis: str | None, paid: str) -> str:
     return paid if basis == Basis.MEASURED.value else basis or ""
 
 
-@keep(entries=64)
+@cached(entries=64)
 def priced_by(view: View) -> str:
     """Name the prices that the costs of a workspace rest on; see `price_basis`."""
     found = (view.book.find(*key) for key in used_by(view.snapshot, view.table))

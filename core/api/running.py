@@ -1,4 +1,4 @@
-"""Evaluations from Python: a specification, or a pipeline of one's own, run into a store."""
+"""Evaluations from Python: a specification, or a custom pipeline, run into a store."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def measured(
     *,
     quiet: bool,
 ) -> Measured:
-    """Measure a pipeline of one's own on a stored collection; see `Workspace.measure`."""
+    """Measure a custom pipeline on a stored collection; see `Workspace.measure`."""
     levels = {name: value if isinstance(value, list | tuple) else (value,) for name, value in params.items()}
     golden = golden_set_of(store.read(), collection, form["golden_set"] or None) or ""
     where = {"target": target} if isinstance(target, str) else called(target, str(form["name"]))

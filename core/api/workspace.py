@@ -194,14 +194,14 @@ class Workspace(Shown):
             InputError: If it is no record, or one that chose nothing.
             NothingKnownError: If no stack is known on what a limit asks for.
         """
-        from core.analysis.workspace.asked import asked_of  # noqa: PLC0415
+        from core.analysis.workspace.asked import resolve  # noqa: PLC0415
         from core.analysis.workspace.question import Question  # noqa: PLC0415
         from core.report.data import verdict  # noqa: PLC0415
         from core.report.gate import Held, asked_again, record_of, waived  # noqa: PLC0415
 
         was, snapshot = record_of(Path(record)), self._snapshot()
         question = asked_again(was, Question(), snapshot, ())
-        view, dropped = waived(was, asked_of(question, snapshot, self._book(question.prices)), waive)
+        view, dropped = waived(was, resolve(question, snapshot, self._book(question.prices)), waive)
         return Gate(Held(was, view, verdict(view), share, least_pgs, dropped))
 
     def measure(
@@ -260,11 +260,11 @@ class Workspace(Shown):
         return books[name]
 
     def _view(self, given: Mapping[str, object]) -> View:
-        from core.analysis.workspace.asked import asked_of  # noqa: PLC0415
+        from core.analysis.workspace.asked import resolve  # noqa: PLC0415
         from core.analysis.workspace.question import Question  # noqa: PLC0415
 
         question = asked(Question, {"collection": self.name, "golden_set": self.golden_set, **given})
-        return asked_of(question, self.store.read(question.revision), self._book(question.prices))
+        return resolve(question, self.store.read(question.revision), self._book(question.prices))
 
     @property
     def _made(self) -> str:

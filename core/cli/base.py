@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from core.bidi import upright
+from core.bidi import strip_bidi_controls
 from core.errors import StoreDamagedError, UnknownNameError
 from core.paths import PRICES
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def complain(message: str) -> None:
     """Say something on standard error."""
-    typer.echo(upright(message), err=True)
+    typer.echo(strip_bidi_controls(message), err=True)
 
 
 @dataclass(frozen=True, slots=True)

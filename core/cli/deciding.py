@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from core.analysis.workspace import question
-from core.analysis.workspace.asked import asked_of, place_of
+from core.analysis.workspace.asked import place_of, resolve
 from core.cli.base import Context, complain
 from core.cli.options import options
 from core.importers.read.text import shown
@@ -21,7 +21,7 @@ class Question(question.Question):
 
     def on_page(self, context: Context) -> View:
         """Return the workspace that is asked about; what it leaves out is said on standard error."""
-        view = asked_of(self, context.store().read(self.revision), context.book(self.prices))
+        view = resolve(self, context.store().read(self.revision), context.book(self.prices))
         fewer = view.scope.shared or view.scope.apart or view.latency.machine
         if view.compared.grouped:
             complain(f"note: {shown(view.compared.grouped, _LINE)}")

@@ -184,7 +184,7 @@ def in_questions(
     finally:
         journal.close()
     if margins.height:
-        landing.land(store, asked_names.batch_of(scope, margins))
+        landing.store_results(store, asked_names.batch_of(scope, margins))
     rows = asked_names.side_by_side(renamed, margins)
     if form is Format.JSON:
         data = {

@@ -23,9 +23,9 @@ from core.cli.context import Format, FormatOption, emit
 from core.errors import ClqError, InputError, UnknownNameError, refusal
 from core.importers import FORMATS, GRADE_MAPPINGS, Import, Progress
 from core.importers.meaning import Row, mapped
+from core.importers.read.number_format import READINGS, readings
 from core.importers.read.ordering import OwnIds, TieOrder
 from core.importers.read.text import shown
-from core.importers.read.written import READINGS, readings
 from core.importers.rewriting import WRITINGS
 from core.importers.runs import patterns
 from core.jobs import State, Status, Tracker, asked_to_stop

@@ -14,7 +14,7 @@ import typer
 from core.cli.base import Context
 from core.errors import AccessError
 from core.paths import APP
-from core.processes import helping, serve
+from core.prefork import helping, serve
 
 
 def run(

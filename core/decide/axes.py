@@ -211,7 +211,7 @@ BESIDE = (HARM, ROBUST, REFUSING, ANSWERING)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Beside:
+class ExtraLimits:
     """The limits on the axes of `BESIDE`, each called as its axis says; None = not asked for."""
 
     max_harm: Annotated[

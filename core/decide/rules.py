@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from core.decide.axes import BESIDE, QUALITY, Axis, Beside, Floats, axes
+from core.decide.axes import BESIDE, QUALITY, Axis, ExtraLimits, Floats, axes
 from core.decide.ties import JITTER_MS, PROMPT, Numbers, Paired, Rows, best_within, same_results, tied
 from core.errors import UnknownNameError
 from core.number_format import PER_1K, CostUnit
@@ -37,7 +37,7 @@ _FINEST = 12  # Decimals that an excess is told with at most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Constraints(Beside):
+class Constraints(ExtraLimits):
     """Limits that a stack must meet, None = not asked for, and which direction of the quality is good."""
 
     sla_ms: float | None = None  # highest latency; ms

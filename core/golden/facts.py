@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import polars as pl
 
-from core.bidi import upright
+from core.bidi import strip_bidi_controls
 from core.errors import InputError
 from core.golden.book import PAIR
 from core.tables import NUGGETS, TABLES, frame
@@ -29,7 +29,7 @@ def lines_of(texts: Iterable[str], known: Iterable[str]) -> list[str]:
     Raises:
         InputError: A fact is too long, or the question has too many.
     """
-    lines = list(dict.fromkeys(filter(None, (" ".join(upright(text).split()) for text in texts))))
+    lines = list(dict.fromkeys(filter(None, (" ".join(strip_bidi_controls(text).split()) for text in texts))))
     if any(len(line) > LONGEST for line in lines):
         raise InputError(f"A fact is longer than {LONGEST} characters.", do="Write it in one short sentence.")
     if len({*lines, *known}) > NUGGETS:

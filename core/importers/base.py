@@ -13,9 +13,9 @@ import polars as pl
 from core.answers import parted
 from core.importers.meaning import Row, TableAs
 from core.importers.read.member import Archive, Limits, Member, head_lines, members_of
+from core.importers.read.number_format import Reading
 from core.importers.read.ordering import OwnIds, TieOrder
 from core.importers.read.text import require_text
-from core.importers.read.written import Reading
 from core.importers.report import FileReport, Parts, file_report
 from core.records import Batch, Collection, GoldenSet, Run
 from core.tables import Frame, Pieces, frame, schema

@@ -12,7 +12,6 @@ from pathlib import PurePosixPath
 import polars as pl
 
 from core.errors import ClqError, InputError, UnknownNameError
-from core.importers.apart import apart
 from core.importers.base import ACCEPTED, Detected, Format, Import, LeftOut, Look, Options, merged
 from core.importers.formats import FORMATS, PLUGGED
 from core.importers.formats.spans.placing import with_brought
@@ -26,6 +25,7 @@ from core.importers.read.tabular import PARQUET, READ_ERRORS, beside_rows, kind_
 from core.importers.read.text import SAVE_AS, UTF16, shown
 from core.importers.report import AS_YOU_WISH, FileReport, sentences
 from core.importers.runs import chosen_id, collection_name, slug, stripped
+from core.importers.split_collections import apart
 from core.importers.wished import refuse_unknown, without_measures
 from core.plugins import blamed
 

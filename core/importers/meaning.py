@@ -24,8 +24,8 @@ from core.importers.naming import (
     role_of,
     usage_of,
 )
+from core.importers.read.number_format import READINGS, Kind, Reading
 from core.importers.read.text import listed, no_column, shown
-from core.importers.read.written import READINGS, Kind, Reading
 from core.importers.report import AS_YOU_WISH, UNKNOWN
 from core.importers.words import MODELS, NAMES
 

@@ -11,9 +11,9 @@ import polars as pl
 from core.importers.base import Import, Options
 from core.importers.naming import Value, is_share, named, range_of
 from core.importers.read.member import Archive, members_of
+from core.importers.read.number_format import OpenNumbersError, Reading
 from core.importers.read.ranges import Figures, as_shares, question, refuse_outside, verdict
 from core.importers.read.text import shown
-from core.importers.read.written import OpenNumbersError, Reading
 
 Where = Callable[[dict[str, Any]], str]
 _NAMES = {"signals": "signal", "aggregates": "measure"}

@@ -336,7 +336,7 @@ def _rows(findings: list[tuple[str, str, str, str]]) -> pl.DataFrame:
 def today(was: Recorded, table: pl.DataFrame) -> int | None:
     """Return the row of the chosen stack: of its newest run, the recorded one before others of the same time.
 
-    The newest version of a pipeline of one's own stands for it: whether that may ship is what is asked.
+    The newest version of a custom pipeline stands for it: whether that may ship is what is asked.
     """
     own = pl.col("run_id") == was.chosen.run_id
     rows = (
@@ -355,7 +355,7 @@ def _same(was: Recorded, table: pl.DataFrame) -> pl.Series:
 
 
 def _versions(was: Recorded, table: pl.DataFrame) -> pl.Series:
-    """Tell which stacks are versions of the chosen one, where that is a pipeline of one's own [n]."""
+    """Tell which stacks are versions of the chosen one, where that is a custom pipeline [n]."""
     if was.stack.spec.get("mode") != OWN:
         return pl.Series([False] * table.height, dtype=pl.Boolean)
     chosen = _unversioned(was.stack.spec)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from xml.etree import ElementTree as Xml
 
-from core.bidi import upright
+from core.bidi import strip_bidi_controls
 from core.decide.selection import DECIDED_BY
 from core.records import JsonMap
 from core.report.files import pinned_link
@@ -98,4 +98,4 @@ def as_junit(held: Held, name: str) -> str:
 
 def _plain(text: str) -> str:
     """Take from a text of others what XML has no place for, and what turns round the text behind it."""
-    return _NO_XML.sub("\ufffd", upright(text))
+    return _NO_XML.sub("\ufffd", strip_bidi_controls(text))

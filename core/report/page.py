@@ -20,7 +20,6 @@ from core.views import text
 from core.views.ask import Given
 from core.views.blocks import (
     Answer,
-    Beside,
     Block,
     Card,
     Cards,
@@ -30,6 +29,7 @@ from core.views.blocks import (
     Fold,
     Passage,
     Passages,
+    SideBySide,
     Table,
     Tabs,
     Way,
@@ -102,7 +102,7 @@ def kept(blocks: Iterable[Block], said: CostUnit | None = None) -> Iterator[Bloc
         match block:
             case Tabs(folds):
                 yield from kept(folds, said)
-            case Beside(left, right):
+            case SideBySide(left, right):
                 yield from kept((*left, *right), said)
             case Control(others=others):
                 yield from kept(others() if others else (), said)

@@ -14,8 +14,8 @@ from markupsafe import Markup
 
 from core.decide.axes import LATENCY, Axis, Floats, cost_axis
 from core.decide.pareto import frontier_2d
-from core.report.drawn import Canvas, svg
 from core.report.render import Chart
+from core.report.svg import Canvas, svg
 from core.report.tables import STACKS, Data, finalists, letters, said_in
 from core.views import text, theme
 from core.views.theme import logarithmic

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from core.bidi import upright
+from core.bidi import strip_bidi_controls
 from core.report.page import cells, for_people, marked, written
 from core.views.blocks import (
     Answer,
@@ -89,4 +89,4 @@ _WRITES: Mapping[type, Callable[[Any], Pieces]] = {
 
 
 def _lines(*words: str) -> Pieces:
-    return map(upright, filter(None, words))
+    return map(strip_bidi_controls, filter(None, words))

@@ -22,8 +22,8 @@ import plotly.graph_objects as go
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from core.bidi import isolated, upright
-from core.report.drawn import svg
+from core.bidi import isolated, strip_bidi_controls
+from core.report.svg import svg
 from core.views import text, theme
 
 _FOLDER = Path(__file__).parent / "templates"
@@ -134,14 +134,14 @@ def escaped(words: str) -> str:
 
 def _code(words: str) -> Markup:
     """Return a span of code in Markdown; its fence is longer than any run of backticks in it."""
-    line = upright(" ".join(words.split()))
+    line = strip_bidi_controls(" ".join(words.split()))
     fence = "`" * (1 + max((len(run) for run in re.findall(r"`+", line)), default=0))
     return Markup(f"{fence} {line} {fence}")  # noqa: S704 - nothing ends it
 
 
 def _fenced(words: str) -> Markup:
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", words)), default=0))
-    return Markup(f"{fence}\n{upright(words)}\n{fence}")  # noqa: S704 - nothing ends it
+    return Markup(f"{fence}\n{strip_bidi_controls(words)}\n{fence}")  # noqa: S704 - nothing ends it
 
 
 def _json(value: object) -> str:

@@ -151,7 +151,7 @@ def _means(values: Floats, weight: Floats) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Behind:
+class _LatentGrades:
     """Grades that stand behind those seen, as far as they were estimated: where the next estimate starts."""
 
     sizes: Floats  # [C], shares of the classes of queries
@@ -180,8 +180,8 @@ class _Model:
         whole = self._errors(_shares(rows), np.ones(queries))[1]
         of_class = _shares(whole * np.exp(tilt))
         at_place = np.broadcast_to(of_class[:, None], (stacks, CLASSES, PLACES, GRADES))
-        first = _Behind(np.full(CLASSES, 1 / CLASSES), of_class, at_place)
-        self.first = self._told(_shares(rows), np.ones(queries), first, _ROUNDS)[1]
+        first = _LatentGrades(np.full(CLASSES, 1 / CLASSES), of_class, at_place)
+        self.first = self._fit(_shares(rows), np.ones(queries), first, _ROUNDS)[1]
 
     def _mixed(self, grade: Whole, of: NDArray[np.bool_]) -> Floats:
         """Return passages of each grade in every query [Q, 5], of some of them."""
@@ -203,9 +203,9 @@ class _Model:
         overall = joint.sum(axis=0)
         return joint / np.maximum(overall, _TINY), overall
 
-    def _told(
-        self, confusion: Floats, weight: Floats, start: _Behind, rounds: int
-    ) -> tuple[tuple[Floats, Floats], _Behind]:
+    def _fit(
+        self, confusion: Floats, weight: Floats, start: _LatentGrades, rounds: int
+    ) -> tuple[tuple[Floats, Floats], _LatentGrades]:
         """Return errors, how likely each query is of each class [Q, C], and what stands behind grades."""
         errors, overall = self._errors(confusion, weight)
         sizes, of_class, at_place = start.sizes, start.of_class, start.at_place
@@ -219,14 +219,14 @@ class _Model:
         seen, sure = (np.matmul(mine.T, mix).reshape(at_place.shape) for mix in (self.seen, self.sure))
         for _ in range(rounds):
             at_place = _better(errors, seen, sure, at_place, of_class[:, None])
-        return (errors, member), _Behind(sizes, of_class, at_place)
+        return (errors, member), _LatentGrades(sizes, of_class, at_place)
 
     def tables(
         self, random: np.random.Generator, weight: Floats, tables: int
     ) -> tuple[Grades, NDArray[np.int32]]:
         """Draw tables of grades in one resample: grades [tables x S, Q, K] and pools [tables x S, Q, 5]."""
         confusion = _shares(random.standard_gamma(self.rows) + _TINY)
-        (errors, member), behind = self._told(confusion, weight, self.first, _MORE_ROUNDS)
+        (errors, member), behind = self._fit(confusion, weight, self.first, _MORE_ROUNDS)
         running = _shares(errors * behind.at_place[..., None, :]).cumsum(axis=-1)[..., :-1]
         limits = np.ascontiguousarray(running.reshape(-1, GRADES - 1).T, dtype=np.float32)
         grades, counts = zip(*(self._table(random, limits, member) for _ in range(tables)), strict=True)

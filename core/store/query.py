@@ -15,8 +15,8 @@ from pathlib import Path
 
 import polars as pl
 
-from core.bounded import out_of_memory, run_bounded
 from core.errors import InputError
+from core.sandbox import out_of_memory, run_bounded
 from core.store.read.snapshot import Snapshot
 from core.store.rules import RULES, names, rows_of
 from core.store.store import Store

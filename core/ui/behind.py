@@ -10,7 +10,7 @@ from core.analysis.workspace.choices import holds
 from core.analysis.workspace.view import View
 from core.errors import ClqError
 from core.views.ask import Given
-from core.views.blocks import Beside, Block, Fold, Tabs
+from core.views.blocks import Block, Fold, SideBySide, Tabs
 from core.views.pages import PAGES
 
 DEAR = ("confidence", "diagnostics", "curves", "what_if")
@@ -94,7 +94,7 @@ def _through(blocks: Iterable[Block]) -> Iterator[Block]:
     for block in blocks:
         yield block
         match block:
-            case Beside(left, right):
+            case SideBySide(left, right):
                 yield from _through(left)
                 yield from _through(right)
             case Tabs(folds):

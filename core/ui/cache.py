@@ -20,7 +20,7 @@ import polars as pl
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from core.analysis.cache import keep_by
+from core.analysis.cache import cache_by
 from core.analysis.workspace.choices import choices
 from core.analysis.workspace.choices import holds as read_holds
 from core.analysis.workspace.choices import workspaces as read_workspaces
@@ -144,7 +144,7 @@ _SAID: dict[str | type[Any], Callable[[Any], str]] = {
 """What an argument counts by, in words that say all that it is."""
 
 
-keep_by(lambda words, entries: cached(words, entries=entries))
+cache_by(lambda words, entries: cached(words, entries=entries))
 
 
 @st.cache_resource(show_spinner=False)

@@ -12,7 +12,7 @@ from core.analysis.workspace.scope import Scope
 from core.decide.axes import BESIDE, Axis
 from core.errors import ClqError
 from core.number_format import CostUnit, dollars_per_1k
-from core.ui import door
+from core.ui import access
 from core.ui.links import go
 from core.ui.live import pareto_chart
 from core.ui.sections import decision, leaving, library
@@ -25,7 +25,7 @@ from core.views.what_if.scenarios import Scenario, with_one
 
 def judge_next(scope: Scope, rows: pl.DataFrame) -> None:
     """Draw the button that hands passages over to page Golden sets."""
-    if door.forbidden() or not st.button(f"Judge these {rows.height} next", icon=":material/rule:"):
+    if access.forbidden() or not st.button(f"Judge these {rows.height} next", icon=":material/rule:"):
         return
     queue = propose(book(), scope.collection_id, rows, scope.golden_set_id or "")
     go("golden", queue=queue.queue_id)  # the section follows from it

@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.analysis.workspace.view import Place, View
-from core.bidi import upright
+from core.bidi import strip_bidi_controls
 from core.ui import controls, show
 from core.ui.ask import Visitor
 from core.ui.links import go
@@ -21,7 +21,6 @@ from core.ui.pick import selected_row
 from core.ui.view import Lacking, current_frame, current_page, current_view, find_view
 from core.views.blocks import (
     Answer,
-    Beside,
     Block,
     Cards,
     Chart,
@@ -32,6 +31,7 @@ from core.views.blocks import (
     Lack,
     Passages,
     Section,
+    SideBySide,
     Table,
     Tabs,
     Text,
@@ -112,7 +112,7 @@ def _places(block: Block) -> Sequence[tuple[DeltaGenerator, Iterable[Block]]]:
         case Tabs(folds):
             tabs = st.tabs([plain(fold.title) for fold in folds])
             return [(tab, fold.blocks) for tab, fold in zip(tabs, folds, strict=True)]
-        case Beside(left, right, shares, level):
+        case SideBySide(left, right, shares, level):
             return list(zip(st.columns(shares, vertical_alignment=level), (left, right), strict=True))
     return ()
 
@@ -213,7 +213,11 @@ def _passages(block: Passages) -> None:
                 line.badge(plain(passage.mark), color=_MARKS.get(passage.mark[0], "gray"))
             line.markdown(f"**{plain(passage.title)}**", width="stretch")
             st.caption(plain(passage.note))
-            shown, rest = ("", upright(passage.text)) if block.folded else shown_text(upright(passage.text))
+            shown, rest = (
+                ("", strip_bidi_controls(passage.text))
+                if block.folded
+                else shown_text(strip_bidi_controls(passage.text))
+            )
             if shown:
                 st.text(shown)
             if rest:

@@ -18,7 +18,7 @@ from core.analysis.workspace.view import Place, View
 from core.errors import ClqError, refusal
 from core.jobs import State
 from core.jobs.job import STATUS, Job, begin, new_folder
-from core.ui import address, cache, door
+from core.ui import access, address, cache
 from core.ui.behind import Behind, steps
 from core.ui.links import link
 from core.ui.serving import GARBAGE, TURNS, bound_handles
@@ -296,7 +296,7 @@ def _fill_store() -> None:
         _watch()
         return
     st.info("The store is empty. Three ways to results:", icon=":material/inbox:")
-    why_not = door.forbidden()
+    why_not = access.forbidden()
     with st.container(horizontal=True, vertical_alignment="center"):
         label = "Load the demo"
         st.button(label, on_click=_begin, type="primary", disabled=bool(why_not), help=why_not or None)
@@ -308,7 +308,7 @@ def _fill_store() -> None:
 
 
 def _begin() -> None:
-    door.require()
+    access.require()
     store = Path(cache.store().path)
     folder = new_folder(store.absolute().parent / "imports")
     command = ["--store", str(store), "demo", "--status", str(folder / STATUS)]

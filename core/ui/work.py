@@ -15,7 +15,7 @@ from core.pipeline.sweep import load_as
 from core.pipeline.sweep.plan import Bill
 from core.pipeline.sweep.problems import Problem, SpecError
 from core.store import Snapshot
-from core.ui import cache, door, show
+from core.ui import access, cache, show
 from core.views.text import count, plain
 from core.work import paid
 from core.work.work import Known, Work
@@ -99,7 +99,7 @@ def planned(text: str, kind: str, plan_of: Callable[[str], P]) -> P | SpecError 
 
     A specification names files of this machine, so that only who may start it may have it read.
     """
-    door.require()
+    access.require()
     key = f"{_SLOW}_{kind}"
     planned_last, *took = st.session_state.get(key, (text, 0.0, 0.0))
     place = st.empty()
@@ -175,7 +175,7 @@ def start(
             with st.expander("The plan: calls, tokens, dollars"):
                 show.table(lines, f"{key}_plan", LINES)
     if pressed:
-        door.require()
+        access.require()
         begin()
         st.toast("It runs; its progress stands above.", icon=":material/arrow_upward:")
         st.rerun()
@@ -254,10 +254,10 @@ def _actions(work: AnyWork, one: Known, bar: DeltaGenerator, *, may_start: bool,
     press = partial(bar.button, disabled=not may_start)
     if str(one.status.state) == paid.RUNNING:
         if press("Cancel", key=f"cancel_{one.name}", icon=":material/stop:"):
-            door.require()
+            access.require()
             one.cancel()
     elif paid.resumable(one.status) and press("Resume", key=f"resume_{one.name}", icon=":material/resume:"):
-        door.require()
+        access.require()
         work.resume(one, cache.store().path)
         st.rerun()
     finish(one, bar)

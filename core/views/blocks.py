@@ -138,7 +138,7 @@ class Tabs:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class SideBySide:
     """Blocks side by side on a page, as wide as their shares; elsewhere they follow one another."""
 
     left: Iterable[Block]
@@ -184,7 +184,7 @@ Block = (
     | Passages
     | Fold
     | Tabs
-    | Beside
+    | SideBySide
     | Control
     | Way
     | Lack

@@ -157,7 +157,7 @@ _EVERY = (
     _number("tokens_high", "tokens, high", 0, "Upper end of the 95 % interval."),
     _text("counted", "tokens counted by"),
     _number("candidates", "K", 0, "Candidate depth."),
-    _text("params", "parameters", "Of a pipeline of one's own."),
+    _text("params", "parameters", "Of a custom pipeline."),
     _number("calls", "retrievals", 1, "Per query, mean; empty = the pipeline does not report them."),
     _text("way", "keeps", width=150),
     _score("precision", "precision", "Share of what is kept that is relevant (grade 4 or 5)."),

@@ -10,7 +10,7 @@ from functools import cache
 
 import polars as pl
 
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.workspace.question import Question
 from core.choices import declared
 from core.decide.axes import LIMITS
@@ -150,7 +150,7 @@ def _stack(name: str, reranker: str | None = None) -> Found:
     return Found("stack", name, words=words, asked={"stack": name})
 
 
-@keep(entries=64)
+@cached(entries=64)
 def silent(snapshot: Snapshot, collection_id: str) -> frozenset[str]:
     """Return the sections that no data of a workspace bring forward, as ``page/section``."""
     return frozenset(

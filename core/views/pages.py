@@ -12,7 +12,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.errors import ClqError
 
 if TYPE_CHECKING:
@@ -295,7 +295,7 @@ def now_at(address: str, section: str) -> tuple[Page, str] | None:
     return PAGES[name], there
 
 
-@keep(entries=256)
+@cached(entries=256)
 def _behind(page: str, snapshot: Snapshot, collection_id: str) -> tuple[str, ...]:
     tells = {each.name: each.tells for each in PAGES[page].drawn() if each.tells}
     forward: set[str] = set()

@@ -31,6 +31,7 @@ from core.number_format import (
     count,
     dollars_of,
     duration,
+    format_bytes,
     interval,
     known,
     ms,
@@ -42,7 +43,6 @@ from core.number_format import (
     signed,
     told,
     usd,
-    weight,
 )
 
 __all__ = (
@@ -59,6 +59,7 @@ __all__ = (
     "count",
     "dollars_of",
     "duration",
+    "format_bytes",
     "interval",
     "known",
     "ms",
@@ -70,7 +71,6 @@ __all__ = (
     "signed",
     "told",
     "usd",
-    "weight",
 )
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # the engines take a second to load
     from core.work.readers.plan import ReaderPlan
 
 RUNNING = "running"
-_OWN_STAGE = "pipeline"  # Of pipelines of one's own
+_OWN_STAGE = "pipeline"  # Of custom pipelines
 _OF_BILLS = ("lines", "limit", "problems")
 _RESUMABLE = ("stopped by budget", "cancelled", "interrupted", "failed", "killed")
 _LINES = schema("stage model calls:int64 unit amount:float counted usd:float unknown")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from core.pipeline import by_name
+from core.pipeline import demo_names
 from core.pipeline.evaluate import merged
 from core.pipeline.evaluate.session import Site
 from core.prices import PriceBook
@@ -27,7 +27,7 @@ _READER = {
     "k": [1, 3],
     "modes": ["top_k", "none", "no_gold", "gold", "harm_after", "harm_before"],
     "scorers": ["f1", "right_refusal", "no_wrong_refusal", "abstention"],
-    "golden_set": by_name.GOLDEN_SET_ID,
+    "golden_set": demo_names.GOLDEN_SET_ID,
 }
 _CITING = {"prompts": ["grounded"], "modes": ["top_k"], "scorers": ["citation_precision", "citation_recall"]}
 
@@ -36,7 +36,7 @@ def answered(batches: Sequence[Batch], book: PriceBook) -> Batch:
     """Have the trial reader answer the questions that name nothing, in a store that is thrown away."""
     made: list[Batch] = []
 
-    def land(batch: Batch) -> Left:
+    def store_results(batch: Batch) -> Left:
         made.append(batch)
         return Left()
 
@@ -46,16 +46,18 @@ def answered(batches: Sequence[Batch], book: PriceBook) -> Batch:
             for batch in batches:
                 writer.add(batch)
         for name, reader in {"trial": _READER, "citing": {**_READER, **_CITING}}.items():
-            spec = {"name": name, "collection": {"stored": by_name.COLLECTION_ID}, "reader": reader}
+            spec = {"name": name, "collection": {"stored": demo_names.COLLECTION_ID}, "reader": reader}
             job, _ = read(store.read(), ReaderSpec.model_validate(spec), {"list": book}, to_run=True)
-            run_job(_plain(job), land=land, site=Site(work=Path(folder)))
+            run_job(_plain(job), land=store_results, site=Site(work=Path(folder)))
     return merged(made)
 
 
 def _plain(job: ReaderJob) -> ReaderJob:
     """Return the job without the questions that name something."""
     replays = [
-        replace(each, ranked={query: ids for query, ids in each.ranked.items() if query[0] != by_name.NAMED})
+        replace(
+            each, ranked={query: ids for query, ids in each.ranked.items() if query[0] != demo_names.NAMED}
+        )
         for each in job.material.replays
     ]
     return replace(job, material=replace(job.material, replays=tuple(replays)))

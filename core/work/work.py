@@ -99,7 +99,7 @@ class Work(Generic[J, P, R]):
         Args:
             store: Where its results go.
             options: Of the command, besides those that it always has.
-            own: Whether pipelines of one's own may run: their code, and requests to their addresses.
+            own: Whether custom pipelines may run: their code, and requests to their addresses.
 
         Raises:
             InputError: If there are some and they may not; nothing was started.

@@ -10,7 +10,7 @@ def test_the_last_result_is_kept_for_the_very_same_arguments(monkeypatch: pytest
     monkeypatch.setattr(kept, "_KEEPING", [])
     calls: list[tuple[int, str]] = []
 
-    @kept.keep()
+    @kept.cached()
     def size(rows: pl.DataFrame, unit: str) -> int:
         calls.append((rows.height, unit))
         return rows.height

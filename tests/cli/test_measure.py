@@ -1,4 +1,4 @@
-"""``measure``: a pipeline of one's own in one line, resumed, its faults told, and never from a manifest."""
+"""``measure``: a custom pipeline in one line, resumed, its faults told, and never from a manifest."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import pytest
 
 from core.errors import ClqError
 from core.importers import Import, Options, load
-from core.importers.read.written import OpenNumbersError, Reading
+from core.importers.read.number_format import OpenNumbersError, Reading
 from core.store import Store
 from tests.importers.helpers import up
 from tests.importers.made_tables import Made, table

@@ -8,7 +8,7 @@ import json
 import polars as pl
 import pytest
 
-from core.importers.read.written import OpenNumbersError, Reading
+from core.importers.read.number_format import OpenNumbersError, Reading
 from core.metrics.measure import declared
 from tests.importers.formats import test_deepeval, test_mteb, test_ragas, test_rankllm_eval
 from tests.importers.formats.test_excel import book

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.paths import ROOT
 from core.ui import cache
-from core.ui.door import SETTING
+from core.ui.access import SETTING
 from core.views.pages import PAGES
 from tests.pages.reading import go
 from tests.pages.served import served

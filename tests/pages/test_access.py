@@ -8,9 +8,9 @@ import pytest
 
 from core.errors import AccessError
 from core.store import Store
-from core.ui import cache, door
+from core.ui import access, cache
+from core.ui.access import SETTING
 from core.ui.add import files, large
-from core.ui.door import SETTING
 from core.views.golden import judges
 from core.views.library import data
 from core.work.imports import background, imports
@@ -59,12 +59,12 @@ def _pressed(*_: object, **__: object) -> bool:
 
 
 ACTIONS: dict[str, Callable[[Any], object]] = {
-    "delete": lambda _: door.act(data.delete, cache.store(), ["a"], "run"),
-    "restore": lambda _: door.act(data.restore, cache.store(), ["a"], "run"),
+    "delete": lambda _: access.act(data.delete, cache.store(), ["a"], "run"),
+    "restore": lambda _: access.act(data.restore, cache.store(), ["a"], "run"),
     "import": lambda made: large.write(made, ["file"], "refuse", None),
     "large import": lambda made: large.start([], made, None, ready=True),
     "read": lambda _: files.offered(),
-    "merge": lambda _: door.act(judges.write_merged, cache.store(), ["gold", "other"], "mean", "both"),
+    "merge": lambda _: access.act(judges.write_merged, cache.store(), ["gold", "other"], "mean", "both"),
 }
 
 
@@ -95,7 +95,7 @@ def test_a_form_that_was_drawn_before_reads_and_starts_nothing(
     app.button(key="run_now").click()
     left = iter(range(asked - 1))
     monkeypatch.setattr(Work, "begin", lambda *_: pytest.fail("done"))
-    monkeypatch.setattr(door, "require", lambda: None if next(left, None) is not None else _refuse())
+    monkeypatch.setattr(access, "require", lambda: None if next(left, None) is not None else _refuse())
     app.run()
     assert SETTING in app.error[0].value.replace("\\", "")
 
@@ -106,7 +106,7 @@ def _refuse() -> None:
 
 def test_the_setting_is_asked_every_time(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv(SETTING, "all")
-    door.require()
+    access.require()
     monkeypatch.setenv(SETTING, "none")
     with pytest.raises(AccessError, match=SETTING):
-        door.require()
+        access.require()

@@ -15,12 +15,12 @@ from core.store import Store
 from core.views.ask import Given
 from core.views.blocks import (
     Answer,
-    Beside,
     Blocks,
     Cards,
     Control,
     Fold,
     Section,
+    SideBySide,
     Tabs,
     Text,
 )
@@ -148,7 +148,7 @@ def test_a_later_answer_takes_the_place_of_the_one_before():
     cards = [Cards([("n", each, "")]) for each in "12"]
 
     def draw(*_: object) -> Blocks:
-        yield from (first, cards[0], Beside([line], [Control("form")]), cards[1], then)
+        yield from (first, cards[0], SideBySide([line], [Control("form")]), cards[1], then)
 
     page = SimpleNamespace(name="own", drawn=lambda: [Section("", draw)])
     assert say(page, None, None, {}).blocks == (then, cards[1], line)

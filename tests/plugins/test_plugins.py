@@ -84,7 +84,7 @@ PROBLEMS = {
     ("clq.measures", "away"): "No module named",
     ("clq.importers", "nothing"): "no subclass of Format",
     ("clq.providers", "embed.nothing"): "no subclass of Embedder",
-    ("clq.indexes", "nothing"): "no subclass of Outside",
+    ("clq.indexes", "nothing"): "no subclass of DatabaseIndex",
     ("clq.sections", "nowhere.x"): "begins with no page",
     ("clq.sections", "headroom.x"): "no section with a name and a question",
 }

@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 import plotly.graph_objects as go
 import pytest
 
-from core.report.drawn import svg
+from core.report.svg import svg
 
 NAME = "<b>a</b> & <script>"
 

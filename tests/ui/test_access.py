@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.ui.door import from_here, why_not
+from core.ui.access import from_here, why_not
 
 BROWSER = {"host": "localhost:8501", "origin": "http://localhost:8501"}
 

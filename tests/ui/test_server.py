@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from core.ui.door import HEADERS
+from core.ui.access import HEADERS
 from core.views.pages import MOVED, PAGES
 from tests.client import Session, visiting
 from tests.server import Server, serve_cold

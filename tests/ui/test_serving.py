@@ -93,7 +93,7 @@ def test_pages_do_not_wait_for_a_module_that_cannot_be_imported(monkeypatch: pyt
 def test_everything_names_modules_once_and_the_frame_first() -> None:
     names = list(everything())
     assert names[0] == "core.ui.shell"
-    assert {"core.views.pages", "core.ui.door", "plotly.graph_objects"} <= set(names)
+    assert {"core.views.pages", "core.ui.access", "plotly.graph_objects"} <= set(names)
 
 
 def test_a_page_that_fails_passes_the_turn_on() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.pipeline.first_look import golden_sets
+from core.pipeline.demo_docs import golden_sets
 from core.views.words.judging import graded
 
 

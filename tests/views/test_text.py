@@ -145,7 +145,7 @@ def test_plain_reads_as_it_was_written(raw: str):
     [(0, "0 bytes"), (1, "1 byte"), (999, "999 bytes"), (4_600, "4.6 kB"), (3_756_106, "3.8 MB")],
 )
 def test_sizes_in_words(size: int, words: str):
-    assert text.weight(size) == words
+    assert text.format_bytes(size) == words
 
 
 @pytest.mark.parametrize(

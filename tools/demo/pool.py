@@ -22,7 +22,7 @@ from random import Random
 import polars as pl
 
 from core.importers import load
-from core.pipeline import demo, first_look
+from core.pipeline import demo, demo_docs
 from core.pipeline.demo import COLLECTION_ID
 from core.pipeline.evaluate import Job, Protocol, corpus_of, merged, run_job
 from core.pipeline.evaluate.session import Site
@@ -134,7 +134,7 @@ def write_sheets(folder: Path, *, unjudged: bool = False) -> int:
     return sum(map(len, pooled.values()))
 
 
-def write_tables(folder: Path, results: Path = first_look.RESULTS) -> int:
+def write_tables(folder: Path, results: Path = demo_docs.RESULTS) -> int:
     """Write tables of what is left to judge of the first look: question, passage, title and first characters.
 
     Args:
@@ -144,9 +144,9 @@ def write_tables(folder: Path, results: Path = first_look.RESULTS) -> int:
     Returns:
         How many pairs of question and passage were written.
     """
-    asked = first_look.queries().select("query_id", "text").with_row_index("place")
+    asked = demo_docs.queries().select("query_id", "text").with_row_index("place")
     found = _first(load([results])).join(_hoped(), on=["query_id", "passage_id"], how="full", coalesce=True)
-    graded = pl.concat([demo.judgements(), first_look.later()]).select("query_id", "passage_id")
+    graded = pl.concat([demo.judgements(), demo_docs.later()]).select("query_id", "passage_id")
     rows = (
         found.join(graded, on=["query_id", "passage_id"], how="anti")
         .join(demo.passages().select("passage_id", "title", body="text"), on="passage_id")
@@ -171,7 +171,7 @@ def _first(batch: Batch) -> pl.DataFrame:
 
 
 def _hoped() -> pl.DataFrame:
-    rows = pl.read_ndjson(first_look.MORE).select("query_id", passage_id="answers").explode("passage_id")
+    rows = pl.read_ndjson(demo_docs.MORE).select("query_id", passage_id="answers").explode("passage_id")
     return rows.cast(pl.String)
 
 

@@ -32,7 +32,7 @@ from core.exporters import write
 from core.files import replacing
 from core.importers import load
 from core.paths import PRICES
-from core.pipeline import demo, first_look
+from core.pipeline import demo, demo_docs
 from core.pipeline.evaluate import Job, Protocol, Status, asking, corpus_of, merged, run_job
 from core.pipeline.evaluate.session import Site
 from core.pipeline.sweep.expand import grid
@@ -132,9 +132,9 @@ def measure(folder: Path) -> Batch:
 def _run(folder: Path, some: list[Stack], passes: int, name: str) -> list[Batch]:
     job = Job(
         name=f"first look, {name}",
-        collection_id=first_look.COLLECTION_ID,
+        collection_id=demo_docs.COLLECTION_ID,
         corpora={None: corpus_of(demo.passages())},
-        queries=first_look.queries(),
+        queries=demo_docs.queries(),
         stacks=some,
         models=models(folder),
         protocol=Protocol(repeats=passes, shuffled=True),
@@ -152,7 +152,7 @@ def read_by_trial(batch: Batch, folder: Path) -> dict[str, pl.DataFrame]:
     """Let the trial reader answer from two of the runs, as anyone would: by the command line, on a store."""
     place = folder / "store"
     shutil.rmtree(place, ignore_errors=True)
-    held = first_look.texts()
+    held = demo_docs.texts()
     with Store.open(place).write("first look") as writer:
         writer.add(replace(held, runs=batch.runs, frames={**held.frames, **batch.frames}))
     app(["--store", str(place), "readers", "run", str(READERS)], standalone_mode=False)
@@ -176,7 +176,7 @@ def main() -> None:
     names = demo_batch(load_books(PRICES)["list"])
     near = frames["rankings"].lazy().sort("query_id", "run_id", "stage", "rank").collect()  # a sixth smaller
     held = {**frames, "rankings": near, **read_by_trial(batch, folder), **names.frames}
-    with replacing(first_look.RESULTS) as draft:
+    with replacing(demo_docs.RESULTS) as draft:
         write(replace(batch, collections=names.collections, frames=held), draft, "own")
 
 

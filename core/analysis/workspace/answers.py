@@ -189,7 +189,7 @@ def _by_scorer(rows: pl.DataFrame, read: Callable[[pl.DataFrame, str], pl.DataFr
 def taken(snapshot: Snapshot, run_ids: Sequence[str], measure: Measure) -> pl.DataFrame:
     """Sum up what the answers took that a measure is about, at its cutoff.
 
-    An answer that a pipeline of one's own wrote took nothing beside the pipeline, unless its stage says so.
+    An answer that a custom pipeline wrote took nothing beside the pipeline, unless its stage says so.
     """
     wanted = graded(snapshot, run_ids, measure).filter(pl.col("k") == measure.k).select(_SENT)
     top = pl.col("mode").is_null() | (pl.col("mode") == TOP_K)
@@ -209,7 +209,7 @@ def taken(snapshot: Snapshot, run_ids: Sequence[str], measure: Measure) -> pl.Da
 
 
 def _answers_itself(snapshot: Snapshot, run_ids: Sequence[str]) -> pl.DataFrame:
-    """Return runs of pipelines of one's own, with the reader that each is: run_id, reader, itself (true)."""
+    """Return runs of custom pipelines, with the reader that each is: run_id, reader, itself (true)."""
     runs = snapshot.runs().filter(pl.col("run_id").is_in(list(run_ids))).select("run_id", "spec")
     specs = [(run_id, json.loads(spec)) for run_id, spec in runs.iter_rows()]
     own = [(run_id, spec["name"], True) for run_id, spec in specs if spec.get("mode") == "own"]

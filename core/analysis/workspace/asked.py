@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from core.analysis.workspace.view import Place, View
 
 
-def asked_of(question: Question, snapshot: Snapshot, book: PriceBook) -> View:
+def resolve(question: Question, snapshot: Snapshot, book: PriceBook) -> View:
     """Return the workspace with everything that a question asks of it.
 
     Args:

@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.workspace.scope import AUTO, SINGLY, Scope
 from core.errors import UnknownNameError
 from core.golden.adding import ancestry
@@ -84,7 +84,7 @@ def _groupings(snapshot: Snapshot, collection_id: str, golden_set_id: str | None
     return {kind: Groups(kind, of) for kind, of in known.items() if 1 < len(set(of.values())) < len(of)}
 
 
-@keep(entries=8)
+@cached(entries=8)
 def one_known(snapshot: Snapshot, golden_set_id: str | None) -> bool:
     """Tell whether a golden set names one good place for each question and nothing else."""
     if golden_set_id is None or not snapshot.golden_sets().filter(golden_set_id=golden_set_id)["spans"].sum():

@@ -11,7 +11,7 @@ from typing import Annotated
 from core.analysis.workspace.query_sets import LeastJudged
 from core.analysis.workspace.scope import AUTO, LatencyScope, Per, Percentile
 from core.choices import Choice
-from core.decide.axes import Beside
+from core.decide.axes import ExtraLimits
 from core.decide.rules import Rule
 from core.metrics.rates import ANY
 from core.prices import DEFAULT_BOOK
@@ -63,7 +63,7 @@ class Aim:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question(Beside, Aim):
+class Question(ExtraLimits, Aim):
     """Question that is to be decided."""
 
     rule: Annotated[Rule, Choice("rule", "what is best", "What is best within the limits.")] = "quality"

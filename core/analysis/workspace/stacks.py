@@ -90,7 +90,7 @@ def _chunk(spec: Mapping[str, Any]) -> float | None:
 AXES: Mapping[str, pl.DataType] = schema("mode sparse embedder dim:int32 index reranker candidates:int32")
 """The axes of a stack specification that pages colour, filter and sort by."""
 CALLS = "pipeline_calls"
-"""The signal of how many retrievals a pipeline of one's own made for a query."""
+"""The signal of how many retrievals a custom pipeline made for a query."""
 
 _QUALITY = schema(
     "quality:float quality_low:float quality_high:float n:int32 clusters:int32 cluster_kind quality_basis "
@@ -105,7 +105,7 @@ def runs_in(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
     """Return the runs of a workspace with their axes and a name that is unique among them.
 
     Returns:
-        The columns of `Snapshot.runs`, `AXES`, params (of a pipeline of one's own, in words) and `name`,
+        The columns of `Snapshot.runs`, `AXES`, params (of a custom pipeline, in words) and `name`,
         ordered by name, those that differ in K alone by K.
 
     Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.workspace.noise import Noise, noise, with_noise
 from core.analysis.workspace.samples import joint_sample
 from core.analysis.workspace.view import View
@@ -16,13 +16,13 @@ from core.number_format import ms
 from core.stats.intervals import RESAMPLES
 
 
-@keep("Reading the results per query…", entries=8)
+@cached("Reading the results per query…", entries=8)
 def sample(view: View) -> JointSample | None:
     """Return the results per query of all stacks."""
     return joint_sample(view.snapshot, view.table, view.scope, quality=view.quality, latency=view.latency)
 
 
-@keep("Drawing the grades again…", entries=16)
+@cached("Drawing the grades again…", entries=16)
 def drawn(view: View, reference: str | None) -> Noise | None:
     """Return the judge noise of the stacks; None where there is to be none."""
     known = None if reference is None else sample(view)
@@ -34,7 +34,7 @@ def drawn(view: View, reference: str | None) -> Noise | None:
     )  # fmt: skip
 
 
-@keep("Drawing the queries again…", entries=8)
+@cached("Drawing the queries again…", entries=8)
 def believed(view: View, reference: str | None) -> Beliefs | None:
     """Return what is believed of the stacks, with the judge noise of a reference or without."""
     known = with_noise(view.table, sample(view), drawn(view, reference))

@@ -6,7 +6,7 @@ import re
 
 import polars as pl
 
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.workspace.scope import Scope
 from core.store import Snapshot
 
@@ -38,7 +38,7 @@ def classes(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
     return rows.with_columns(why=why).with_columns(answerable=pl.col("why").is_null()).drop("best")
 
 
-@keep(entries=64)
+@cached(entries=64)
 def without_answer(snapshot: Snapshot, scope: Scope) -> list[str]:
     """List the questions that are known to have no answer in the texts."""
     return classes(snapshot, scope).filter(~pl.col("answerable"))["query_id"].to_list()

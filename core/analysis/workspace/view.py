@@ -9,7 +9,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import polars as pl
 
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.workspace.comparable import Comparability
 from core.analysis.workspace.query_sets import paired
 from core.analysis.workspace.scope import Latency, Quality, Scope, zone
@@ -25,7 +25,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-@keep("Scoring every query…", entries=8)
+@cached("Scoring every query…", entries=8)
 def _pairs(
     _table: pl.DataFrame, snapshot: Snapshot, scope: Scope, quality: Quality, seed: int
 ) -> Paired | None:

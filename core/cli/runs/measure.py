@@ -1,4 +1,4 @@
-"""``measure MODULE:CALLABLE | URL``: a pipeline of one's own as a stack, in one line."""
+"""``measure MODULE:CALLABLE | URL``: a custom pipeline as a stack, in one line."""
 
 from __future__ import annotations
 

@@ -168,11 +168,11 @@ def demo(
     # Here because the formats take a second to load, which no other command should wait for.
     from core.importers.formats.published import published_batch  # noqa: PLC0415
     from core.importers.formats.published.readers import published_readers  # noqa: PLC0415
-    from core.pipeline import first_look  # noqa: PLC0415
+    from core.pipeline import demo_docs  # noqa: PLC0415
 
     tracker = Tracker(Status(name="The demo"), path=status)
     tracker.tell(stage="loading")
-    workspace, names = first_look.shipped()
+    workspace, names = demo_docs.shipped()
     batches = [workspace, published_batch(), published_readers()]
     summary = "results that are shipped"
     if measure and not shipped:
@@ -198,7 +198,7 @@ def demo(
 
 def _measured(book: PriceBook, tracker: Tracker[Status]) -> tuple[list[Batch], Batch, str]:
     """Run the stacks of both workspaces here; returns them, figures of names, and all in a line."""
-    from core.pipeline import by_name  # noqa: PLC0415
+    from core.pipeline import demo_names  # noqa: PLC0415
     from core.pipeline.demo import run_demo  # noqa: PLC0415
     from core.work.names.job import demo_batch  # noqa: PLC0415 - the engines take a second to load
     from core.work.trial import answered  # noqa: PLC0415
@@ -212,7 +212,7 @@ def _measured(book: PriceBook, tracker: Tracker[Status]) -> tuple[list[Batch], B
             tracker.tell(done=done, total=total, stage=label)
 
         filled = run_demo(batches.append, tell)
-        naming = by_name.measured(tell)
+        naming = demo_names.measured(tell)
         batches += [*naming, answered(naming, book)]
         bar.update(task, description="names in embedders")
         named = sum(len(batch.runs) for batch in batches) - len(filled.runs)

@@ -14,8 +14,8 @@ from typing import Literal
 import polars as pl
 
 from core.errors import InputError
+from core.importers.read.number_format import Open, Reading
 from core.importers.read.text import shown
-from core.importers.read.written import Open, Reading
 
 Range = tuple[float, float]
 Verdict = Literal["fits", "percent", "open", "outside"]

@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from core.bounded import Bounded
 from core.errors import InputError, told
 from core.importers.read.headers import MOST_ROWS, delimiter_below, headed_lines
 from core.importers.read.jsons import exceeds, not_json, once, outline, read_json, too_large, without_nan
 from core.importers.read.member import GIB, HEAD_BYTES, MIB, Limits, Member, head_lines, per_member
 from core.importers.read.nested import rows_in
 from core.importers.read.text import Block, blocks, no_column, place, shown, whole
+from core.sandbox import Bounded
 
 PARQUET = b"PAR1"
 _VALUE_BYTES = 16  # what a value of a list takes in memory, at least

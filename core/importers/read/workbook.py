@@ -17,13 +17,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from core.bounded import Bounded
 from core.errors import InputError
 from core.importers.read.headers import MOST_ROWS, headed
 from core.importers.read.member import BROKEN, GIB, MIB, Limits, Member, check_unfolded, per_member
 from core.importers.read.source import WORKBOOK
 from core.importers.read.tabular import READ_ERRORS
 from core.importers.read.text import quoted, shown
+from core.sandbox import Bounded
 
 ZIP = b"PK\x03\x04"
 OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # How .xls and encrypted workbooks begin

@@ -12,7 +12,7 @@ import numpy as np
 from core.pipeline.evaluate.build import Builder, Models
 from core.pipeline.evaluate.job import Corpus
 from core.pipeline.evaluate.steps import Graph, Step
-from core.pipeline.index import Outside
+from core.pipeline.index import DatabaseIndex
 from core.pipeline.own.config import OWN, OwnStack
 from core.pipeline.own.model import OwnRetriever
 from core.pipeline.own.parts import shelf_of
@@ -50,7 +50,7 @@ class Node(NamedTuple):
     def workers(self, concurrency: int) -> int:
         """Return how many queries it is asked at once.
 
-        A pipeline of one's own one, so that nothing disturbs it.
+        A custom one, so that nothing disturbs it.
         """
         return 1 if self.model is None or self.step.kind == OWN else concurrency
 
@@ -90,7 +90,7 @@ class Asker:
         }
         self._marks: dict[Step, dict[int, Any]] = {}
         self._shelves: dict[str, Shelf] = {}
-        self.own: dict[Step, OwnRetriever] = {}  # pipelines of one's own that were asked
+        self.own: dict[Step, OwnRetriever] = {}  # custom pipelines that were asked
 
     def node(self, step: Step) -> Node:
         """Return a step that can be asked."""
@@ -119,7 +119,7 @@ class Asker:
 
     def _search(self, step: Step) -> Node:
         index, depth = self._builder.search(step), self._depths[step]
-        if isinstance(index, Outside):
+        if isinstance(index, DatabaseIndex):
             return Node(step, _of_database(index, depth))
         return Node(step, _timed(lambda _, inputs: index.search(inputs[0], depth)))
 
@@ -176,7 +176,7 @@ class Asker:
         return find
 
     def _own(self, step: Step) -> Node:
-        """Return a pipeline of one's own; its processor time is that of another process, as that one says."""
+        """Return a custom pipeline; its processor time is that of another process, as that one says."""
         corpus, name = self._corpora[step], step.params["model"]["name"]
         shelf = self._shelves.setdefault(corpus.hash, shelf_of(corpus))
         retriever = self.own[step] = self._models.own(self._pipelines[name], step, shelf)
@@ -213,7 +213,7 @@ def _timed(work: Callable[[str, Sequence[Any]], Any]) -> Ask:
     return ask
 
 
-def _of_database(index: Outside, depth: int) -> Ask:
+def _of_database(index: DatabaseIndex, depth: int) -> Ask:
     """Ask a database: one elsewhere answers a request, one in a folder takes processor time here."""
 
     def ask(text: str, inputs: Sequence[Any], _: str) -> Outcome:

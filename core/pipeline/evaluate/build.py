@@ -23,8 +23,8 @@ from core.pipeline.evaluate.job import Corpus, Late
 from core.pipeline.evaluate.steps import Step
 from core.pipeline.index import (
     ENGINES,
+    DatabaseIndex,
     DenseIndex,
-    Outside,
     Place,
     is_existing,
     load_index,
@@ -86,7 +86,7 @@ class Models:
         return self._asked(make_chat, name)
 
     def own(self, config: OwnStack, step: Step, shelf: Shelf) -> OwnRetriever:
-        """Return a pipeline of one's own.
+        """Return a custom pipeline.
 
         Its stacks share a process, whose answers are kept for this evaluation.
         """
@@ -144,15 +144,16 @@ OPEN_BYTES = 2 * 2**30
 SEQUENTIAL_BELOW = 50_000
 """Fewer vectors than this are indexed on one thread: a graph is then the same every time."""
 
-Within = Callable[[int, int, str], None]
+Progress = Callable[[int, int, str], None]
 """Told how much is done, of how much, and of what ("passages"); may raise to stop it."""
 PASSAGES = "passages"
 
 
-def _untold(_done: int, _whole: int, _unit: str) -> None: ...
+def no_progress(_done: int, _whole: int, _unit: str) -> None:
+    """Ignore how far the work is."""
 
 
-_Index = TypeVar("_Index", Bm25Index, DenseIndex | Outside)
+_Index = TypeVar("_Index", Bm25Index, DenseIndex | DatabaseIndex)
 
 
 class Builder:
@@ -168,7 +169,7 @@ class Builder:
         self._artifacts, self._models, self._corpora, self._stage = artifacts, models, corpora, stage
         self._open: dict[Step, Any] = {}
 
-    def vectors(self, step: Step, within: Within = _untold) -> Vectors:
+    def vectors(self, step: Step, within: Progress = no_progress) -> Vectors:
         """Return the vectors of a step of kind "vectors" or "slice"."""
         whole = step.kind == "vectors"  # what a killed process embedded of it is kept
         fill = partial(self._embed if whole else self._shorten, step, within=within)
@@ -177,7 +178,7 @@ class Builder:
         vectors: Vectors = np.load(folder / VECTORS, mmap_mode="r")
         return vectors
 
-    def index(self, step: Step, within: Within = _untold) -> DenseIndex | Outside:
+    def index(self, step: Step, within: Progress = no_progress) -> DenseIndex | DatabaseIndex:
         """Return the index of a step of kind "index"."""
         name, metric, params = (step.params[key] for key in ("name", "metric", "params"))
         existing = is_existing(name, params)
@@ -187,7 +188,7 @@ class Builder:
         corpus = self._corpora[with_corpus.params["corpus"]]
         ids = corpus.passage_ids.to_list() if existing else ()
 
-        def make(folder: Path) -> DenseIndex | Outside:
+        def make(folder: Path) -> DenseIndex | DatabaseIndex:
             place = Place(folder, f"clq_{step.key.replace('-', '_')}", ids, corpus.texts)
             if existing:
                 return use_index(name, metric, params, place=place, dim=step.params["dim"])
@@ -197,12 +198,12 @@ class Builder:
 
         return self._saved(step, make, partial(load_index, ids=ids), within)
 
-    def search(self, step: Step) -> DenseIndex | Outside:
+    def search(self, step: Step) -> DenseIndex | DatabaseIndex:
         """Return the index of a step of kind "search", as it is to be searched."""
         index, options = self.index(step.built), step.params.get("options")
         return index.with_options(options) if options else index
 
-    def bm25(self, step: Step, within: Within = _untold) -> Bm25Index:
+    def bm25(self, step: Step, within: Progress = no_progress) -> Bm25Index:
         """Return the sparse index of a step of kind "bm25"."""
 
         def make(_: Path) -> Bm25Index:
@@ -211,7 +212,7 @@ class Builder:
 
         return self._saved(step, make, Bm25Index.load, within)
 
-    def build(self, step: Step, within: Within = _untold) -> None:
+    def build(self, step: Step, within: Progress = no_progress) -> None:
         """Make whatever a step is, so that it is there when it is asked for."""
         {"bm25": self.bm25, "index": self.index}.get(step.kind, self.vectors)(step, within)
 
@@ -237,7 +238,7 @@ class Builder:
         return {**about, "embed_s": vectors["seconds"], "embed_usage": whole["usage"]}
 
     def _saved(
-        self, step: Step, make: Callable[[Path], _Index], load: Callable[[Path], _Index], within: Within
+        self, step: Step, make: Callable[[Path], _Index], load: Callable[[Path], _Index], within: Progress
     ) -> _Index:
         """Return an index that is open, else from its file, which is written first if need be.
 
@@ -256,7 +257,7 @@ class Builder:
         index: _Index = self._open[step]
         return index
 
-    def _embed(self, step: Step, draft: Path, within: Within) -> JsonMap:
+    def _embed(self, step: Step, draft: Path, within: Progress) -> JsonMap:
         """Embed a corpus part by part into a file; parts that a killed process finished are kept."""
         corpus, dim = self._corpora[step.params["corpus"]], step.params["dim"]
         embedder = self._models.for_passages(step.params["model"]["name"], dim)
@@ -277,7 +278,7 @@ class Builder:
             within(start + len(texts), len(corpus), PASSAGES)
         return {"rows": len(corpus), "dim": dim, "seconds": progress.seconds, "usage": progress.usage}
 
-    def _shorten(self, step: Step, draft: Path, within: Within) -> JsonMap:
+    def _shorten(self, step: Step, draft: Path, within: Progress) -> JsonMap:
         whole, dim, begin = self.vectors(step.needs[0], within), step.params["dim"], perf_counter()
         shorter = open_memmap(draft / VECTORS, mode="w+", dtype=np.float32, shape=(len(whole), dim))
         for start in range(0, len(whole), _SLICE_ROWS):
@@ -287,7 +288,7 @@ class Builder:
         return {"rows": len(whole), "dim": dim, "seconds": round(perf_counter() - begin, 3)}
 
 
-def _embed_late(late: Late, embedder: Embedder, draft: Path, within: Within) -> JsonMap:
+def _embed_late(late: Late, embedder: Embedder, draft: Path, within: Progress) -> JsonMap:
     """Embed documents whole, and take the vectors of their chunks from those of the tokens."""
     begin, cpu = perf_counter(), process_time()
     encoder = cast(TokenEmbedder, embedder)  # others are refused there
@@ -299,7 +300,7 @@ def _embed_late(late: Late, embedder: Embedder, draft: Path, within: Within) -> 
     return {"rows": len(vectors), "dim": embedder.dim, "seconds": seconds, "usage": usage}
 
 
-def _batch_done(within: Within, start: int, whole: int, done: int, _: int) -> None:
+def _batch_done(within: Progress, start: int, whole: int, done: int, _: int) -> None:
     within(start + done, whole, PASSAGES)
 
 

@@ -172,7 +172,7 @@ class Job:
     nonce: str = ""  # Sets measurements of the same thing apart
     # What the questions name, for stacks whose questions have other names
     names: Names = field(default_factory=dict)
-    own: Mapping[str, OwnStack] = field(default_factory=dict)  # Pipelines of one's own, by name
+    own: Mapping[str, OwnStack] = field(default_factory=dict)  # Custom pipelines, by name
     # What a task of each kind of `TASKS` gets of a machine of a cluster
     resources: Mapping[str, Share] = field(default_factory=lambda: dict.fromkeys(TASKS, Share()))
 

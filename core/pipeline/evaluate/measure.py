@@ -26,7 +26,7 @@ from core.pipeline.evaluate.asking import Asker, Node, Outcome, ordered
 from core.pipeline.evaluate.folder import Block, Measurements, Status
 from core.pipeline.evaluate.job import Protocol
 from core.pipeline.evaluate.steps import Graph, Route, Step
-from core.pipeline.index import INDEXES, DenseIndex, Outside, ann_recall, is_ann
+from core.pipeline.index import INDEXES, DatabaseIndex, DenseIndex, ann_recall, is_ann
 from core.pipeline.own.config import OWN
 from core.pipeline.query.entities import Names
 from core.pipeline.query.perturb import perturbed, shown
@@ -212,7 +212,7 @@ def places(order: Sequence[int]) -> NDArray[np.int32]:
 
 
 def stages(outcomes: Sequence[Outcome]) -> dict[str, Block]:
-    """Return times of a step's stages, as a pipeline of one's own tells them; none where they overlap.
+    """Return times of a step's stages, as a custom pipeline tells them; none where they overlap.
 
     Stages that add up to more than the step took ran beside one another, and say nothing of the sum.
     """
@@ -294,7 +294,9 @@ class Signal(NamedTuple):
 class Signals:
     """Computes signals of routes; exact searches are done once for all indexes over the same vectors."""
 
-    def __init__(self, graph: Graph, results: Results, index: Callable[[Step], DenseIndex | Outside]) -> None:
+    def __init__(
+        self, graph: Graph, results: Results, index: Callable[[Step], DenseIndex | DatabaseIndex]
+    ) -> None:
         self._graph, self._results, self._index = graph, results, index
         self._exact: dict[Step, list[Hits]] = {}
         self._recalls: dict[tuple[Step, int], list[float | None]] = {}
@@ -358,7 +360,7 @@ class Signals:
 
 
 def _known(scores: Any) -> Any:  # noqa: ANN401 - as hits have them
-    """Return the scores that are numbers; a pipeline of one's own need not give any."""
+    """Return the scores that are numbers; a custom pipeline need not give any."""
     return scores[np.isfinite(scores)]
 
 

@@ -128,7 +128,7 @@ class Writer:
         return Batch(collections=more.collections, runs=(run,), frames={**more.frames, **frames})
 
     def _own_chunking(self, route: Route, run: Run) -> OwnChunking | None:
-        """Return the passages that a pipeline of one's own cut itself, where it retrieved any."""
+        """Return the passages that a custom pipeline cut itself, where it retrieved any."""
         asked = self._own.get(route.pool)
         if asked is None or not isinstance(asked.shelf, DocumentShelf):
             return None
@@ -175,7 +175,7 @@ class Writer:
         }
 
     def _own_pipeline(self, route: Route) -> dict[str, JsonMap]:
-        """Return how a pipeline of one's own was begun, and what went wrong with its queries.
+        """Return how a custom pipeline was begun, and what went wrong with its queries.
 
         Raises:
             ProviderError: If all of them failed: it would stand among stacks as one that finds nothing.
@@ -343,7 +343,7 @@ def usage(
 
 
 def answers(run_id: str, route: Route, results: Results, query_ids: pl.Series) -> pl.DataFrame:
-    """Return rows of the table "answers": those that a pipeline of one's own wrote, as a reader of its name.
+    """Return rows of the table "answers": those that a custom pipeline wrote, as a reader of its name.
 
     Its k is the most passages that it returned for a query, 0 = none. The time is that of its stage
     "generate"; what it cost is within the usage of the pipeline.

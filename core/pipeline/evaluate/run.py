@@ -131,7 +131,7 @@ def run_job(
 
 
 def _require_place(job: Job, on: str) -> None:
-    """Refuse a cluster for pipelines of one's own."""
+    """Refuse a cluster for custom pipelines."""
     if on and job.own:
         raise InputError(
             f"Pipelines of your own ({', '.join(job.own)}) are measured on this machine only.",

@@ -2,7 +2,7 @@
 
 Building: corpus → vectors (one embedding of it) → slice (a shorter dimension) → index; corpus → bm25.
 Asking: rewrite → embed → search, rewrite → sparse; both → fuse; → dedup; the pool of these → rerank → cut.
-A pipeline of one's own is one step by itself.
+A custom pipeline is one step by itself.
 """
 
 from __future__ import annotations

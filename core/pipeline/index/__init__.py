@@ -17,7 +17,7 @@ from core.pipeline.index.dense import DenseIndex, ann_recall
 from core.pipeline.index.elastic import Elasticsearch, OpenSearch
 from core.pipeline.index.kinds import INDEXES, METRICS, Engine, Kind, check_metric
 from core.pipeline.index.lancedb import LanceDb
-from core.pipeline.index.outside import Outside, Place, address
+from core.pipeline.index.outside import DatabaseIndex, Place, address
 from core.pipeline.index.pgvector import PgVector
 from core.pipeline.index.qdrant import Qdrant
 from core.pipeline.index.saved import about_folder
@@ -30,9 +30,9 @@ __all__ = [
     "INDEXES",
     "INDEX_NAMES",
     "METRICS",
+    "DatabaseIndex",
     "DenseIndex",
     "Kind",
-    "Outside",
     "Place",
     "ann_recall",
     "check_metric",
@@ -50,8 +50,8 @@ __all__ = [
 
 _OWN = {each.engine.name: each for each in (PgVector, LanceDb, Qdrant, Elasticsearch, OpenSearch)}
 
-ENGINES: Mapping[str, type[Outside]] = MappingProxyType(
-    {**_OWN, **loaded("clq.indexes", subclass_of(Outside), (*INDEXES, *_OWN))}
+ENGINES: Mapping[str, type[DatabaseIndex]] = MappingProxyType(
+    {**_OWN, **loaded("clq.indexes", subclass_of(DatabaseIndex), (*INDEXES, *_OWN))}
 )
 """Indexes that a database keeps, by name."""
 INDEX_NAMES = (*INDEXES, *ENGINES)
@@ -140,7 +140,7 @@ def make_index(
     *,
     place: Place | None = None,
     allow_unnormalised: bool = False,
-) -> DenseIndex | Outside:
+) -> DenseIndex | DatabaseIndex:
     """Build an index of any kind; see `core.pipeline.index.dense.make_index`.
 
     Args:
@@ -153,7 +153,7 @@ def make_index(
     return ENGINES[name].build(place, vectors, metric, index_options(name, params))
 
 
-def use_index(name: str, metric: str, params: JsonMap, *, place: Place, dim: int) -> Outside:
+def use_index(name: str, metric: str, params: JsonMap, *, place: Place, dim: int) -> DatabaseIndex:
     """Search a table that is there.
 
     Args:
@@ -168,7 +168,7 @@ def use_index(name: str, metric: str, params: JsonMap, *, place: Place, dim: int
     return ENGINES[name].use(place, metric, index_options(name, params), dim=dim)
 
 
-def load_index(path: Path, *, ids: Sequence[str] = ()) -> DenseIndex | Outside:
+def load_index(path: Path, *, ids: Sequence[str] = ()) -> DenseIndex | DatabaseIndex:
     """Open what `save` of an index wrote.
 
     Args:

@@ -22,8 +22,8 @@ from core.errors import InputError
 from core.pipeline.environment import threads
 from core.pipeline.index import (
     INDEXES,
+    DatabaseIndex,
     DenseIndex,
-    Outside,
     Place,
     ann_recall,
     index_options,
@@ -48,7 +48,7 @@ TAIL: Mapping[str, int] = {P50: 1, P95: 20, P99: 100}
 _COLUMNS = ("value", "low", "high", "n")
 SEARCHES = 400
 """Searches of one point at least, so that the tail means something."""
-Index = DenseIndex | Outside
+Index = DenseIndex | DatabaseIndex
 Figure = tuple[float, float | None, float | None, int]
 """A value, its interval where there is one, and the number of queries or searches behind it."""
 Figures = dict[str, Figure]
@@ -133,7 +133,7 @@ def bench(
             with ThreadPoolExecutor(max(grid.clients)) as pool:
                 yield from _asked(index, queries, exact, params, grid=grid, pool=pool, doing=doing)
         finally:
-            if isinstance(index, Outside):
+            if isinstance(index, DatabaseIndex):
                 index.drop()
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from core.errors import ClqError, InputError
 from core.params import Options, Param, whole
 from core.pipeline.index.kinds import KEY, Engine, shared
-from core.pipeline.index.outside import Facts, Found, Outside, numbered, secret
+from core.pipeline.index.outside import DatabaseIndex, Facts, Found, numbered, secret
 from core.providers.embed import Vectors
 
 Json = dict[str, Any]
@@ -57,7 +57,7 @@ def _engine(name: str, title: str, package: str) -> Engine:
     )
 
 
-class Elasticsearch(Outside):
+class Elasticsearch(DatabaseIndex):
     """An index of Elasticsearch."""
 
     engine = _engine("elasticsearch", "Elasticsearch", "elasticsearch")

@@ -14,7 +14,7 @@ import pyarrow as pa
 from core.errors import ClqError, InputError
 from core.params import Options, Param, whole
 from core.pipeline.index.kinds import Engine, shared
-from core.pipeline.index.outside import Facts, Found, Outside, bytes_of, numbered
+from core.pipeline.index.outside import DatabaseIndex, Facts, Found, bytes_of, numbered
 from core.providers.embed import Vectors
 
 DATA = "data"
@@ -46,7 +46,7 @@ def _vector_bytes(dim: int, options: Options) -> float:
     return 4.0 * dim + _ROW + index + _ROW * (index > 0)
 
 
-class LanceDb(Outside):
+class LanceDb(DatabaseIndex):
     """A table of LanceDB."""
 
     engine = Engine(

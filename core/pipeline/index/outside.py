@@ -57,7 +57,7 @@ Found = Sequence[tuple[Any, float]]
 """Identifiers and scores, higher is better."""
 
 
-class Outside(ABC):
+class DatabaseIndex(ABC):
     """An index that a database keeps; a search is asked of it for one vector at a time."""
 
     engine: ClassVar[Engine]
@@ -65,7 +65,7 @@ class Outside(ABC):
     def __init__(self, place: Place, metric: str, options: Options) -> None:
         self.name, self.metric, self.build_s = self.engine.name, metric, 0.0
         self._place = place
-        self._first: Outside | None = None
+        self._first: DatabaseIndex | None = None
         self.dim, self._passages, self.size_bytes = Facts(0, 0, None)
         self._take(options)
 

@@ -10,7 +10,7 @@ from typing import Any
 from core.errors import ClqError, InputError
 from core.params import Options, Param, whole
 from core.pipeline.index.kinds import Engine, shared
-from core.pipeline.index.outside import Facts, Found, Outside, numbered
+from core.pipeline.index.outside import DatabaseIndex, Facts, Found, numbered
 from core.providers.embed import Vectors
 
 _OPERATORS = {"cosine": ("<=>", "cosine_ops"), "ip": ("<#>", "ip_ops"), "l2": ("<->", "l2_ops")}
@@ -48,7 +48,7 @@ def _vector_bytes(dim: int, options: Options) -> float:
     return _ROW + _KEY + vector + index[str(options["method"])]
 
 
-class PgVector(Outside):
+class PgVector(DatabaseIndex):
     """A table of PostgreSQL with a column of vectors."""
 
     engine = Engine(

@@ -10,7 +10,7 @@ from typing import Any
 from core.errors import ClqError, InputError
 from core.params import Options, Param, whole
 from core.pipeline.index.kinds import KEY, Engine, shared
-from core.pipeline.index.outside import Facts, Found, Outside, bytes_of, numbered, secret
+from core.pipeline.index.outside import DatabaseIndex, Facts, Found, bytes_of, numbered, secret
 from core.providers.embed import Vectors
 
 _FOLDER = "qdrant"
@@ -35,7 +35,7 @@ def _vector_bytes(dim: int, options: Options) -> float:
     return 1.5 * number * dim + 8.0 * whole(options, "m") + _ROW
 
 
-class Qdrant(Outside):
+class Qdrant(DatabaseIndex):
     """A collection of Qdrant."""
 
     engine = Engine(

@@ -1,1 +1,1 @@
-"""Pipelines of one's own as stacks: a Python function in its own interpreter, or an HTTP endpoint."""
+"""Custom pipelines as stacks: a Python function in its own interpreter, or an HTTP endpoint."""

@@ -1,4 +1,4 @@
-"""Pipelines of one's own in a specification: where they are, parameters, version, price."""
+"""Custom pipelines in a specification: where they are, parameters, version, price."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Response(_Table):
 
 
 class OwnStack(_Table):
-    """A pipeline of one's own: a Python function or an HTTP endpoint.
+    """A custom pipeline: a Python function or an HTTP endpoint.
 
     Attributes:
         name: What people read.
@@ -220,5 +220,5 @@ class OwnStack(_Table):
 
 
 def own_of(stack_spec: JsonMap) -> bool:
-    """Tell whether the specification of a stack is one of a pipeline of one's own."""
+    """Tell whether the specification of a stack is one of a custom pipeline."""
     return stack_spec.get("mode") == OWN

@@ -1,4 +1,4 @@
-"""A pipeline of one's own that lives in this process, as one of a notebook does: asked here, without bounds.
+"""A custom pipeline that lives in this process, as one of a notebook does: asked here, without bounds.
 
 A function that can be imported is asked in a process of its own, see `process`: it is stopped when it hangs,
 and may crash. What a notebook defines, a closure or an object that holds a model can be asked only here.
@@ -19,7 +19,7 @@ from core.records import JsonMap
 
 MODULE = "clq_here"
 """The module that stands for this process in `call`: MODULE:NAME."""
-_OFFERED = ModuleType(MODULE, "Pipelines of one's own that live in this process.")
+_OFFERED = ModuleType(MODULE, "Custom pipelines that live in this process.")
 
 
 def offer(name: str, target: object) -> str:

@@ -1,4 +1,4 @@
-"""A pipeline of one's own as a retriever: asked like any remote model, its answers placed, its faults told.
+"""A custom pipeline as a retriever: asked like any remote model, its answers placed, its faults told.
 
 A fault of one query (an exception, a hang, a crash, an answer that is none) costs that query's row: it has an
 empty ranking and no time. What cannot be begun at all, or fails query after query, ends the evaluation.

@@ -1,4 +1,4 @@
-"""One query asked of a pipeline of one's own: what came back, how it was understood, what it lacks."""
+"""One query asked of a custom pipeline: what came back, how it was understood, what it lacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Versions of pipelines of one's own that a command prints, and where specifications may run code at all."""
+"""Versions of custom pipelines that a command prints, and where specifications may run code at all."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _printed(own: OwnStack) -> str:
 
 
 def refuse_code(own: Iterable[OwnStack], of: str) -> None:
-    """Refuse pipelines of one's own in a specification that came from elsewhere.
+    """Refuse custom pipelines in a specification that came from elsewhere.
 
     Args:
         of: What it is, in words.

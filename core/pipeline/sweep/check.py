@@ -254,7 +254,7 @@ def _some(labels: Sequence[str], whole: int) -> str:
 
 
 def _own(own: OwnStack) -> Iterator[Problem]:
-    """Yield a pipeline of one's own: its interpreter, its folder, its address, its templates."""
+    """Yield a custom pipeline: its interpreter, its folder, its address, its templates."""
     if own.path is not None and not own.path.is_dir():
         yield Problem(f"stack {own.name}, path", f"There is no such folder: {own.path}.")
     if own.python is not None and shutil.which(own.python) is None:

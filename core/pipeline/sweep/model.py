@@ -223,7 +223,7 @@ _TAGS = ("‹Point›", "‹OwnStack›")  # No keys of a specification begin so
 
 
 def _kind_of_stack(given: object) -> str:
-    """Tell whether a stack is named by its axes, or is a pipeline of one's own."""
+    """Tell whether a stack is named by its axes, or is a custom pipeline."""
     if isinstance(given, OwnStack):
         return _TAGS[1]
     return _TAGS[isinstance(given, Mapping) and bool({"call", "url"} & set(given))]
@@ -295,7 +295,7 @@ class SweepSpec(Table):
         axes: Values to combine; several blocks are expanded one after the other.
         search: How axes of the method "search" are searched.
         baseline: Where one-factor starts; by default the first value of every axis.
-        stack: Stacks named one by one, those of a search's beginning first; and pipelines of one's own, whose
+        stack: Stacks named one by one, those of a search's beginning first; and custom pipelines, whose
             parameters are axes.
         latency: How time is measured.
         budget: What it may cost.
@@ -329,7 +329,7 @@ class SweepSpec(Table):
 
     @property
     def own(self) -> tuple[OwnStack, ...]:
-        """The pipelines of one's own."""
+        """The custom pipelines."""
         return tuple(stack for stack in self.stack if isinstance(stack, OwnStack))
 
     @property

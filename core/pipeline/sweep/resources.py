@@ -28,7 +28,7 @@ EMBED_MS = 140.0  # A query at a vendor: the CLQ paper's Table 1 has medians of 
 RERANK_MS, RERANK_MS_PER_PASSAGE = 230.0, 2.25
 """A call at a vendor: the CLQ paper's Table 15 has 331 ms at K = 50 and 668 ms at K = 200 (rerank-2.5)."""
 CHAT_MS, OUTPUT_TOKENS_PER_S = 1000.0, 60.0  # A call at a vendor: an assumption
-OWN_MS = 100.0  # A query of a pipeline of one's own: an assumption
+OWN_MS = 100.0  # A query of a custom pipeline: an assumption
 BATCH_MS = 1000.0  # A batch of passages at a vendor: an assumption
 STATIC_PASSAGES_PER_S, ENCODER_PASSAGES_PER_S = 500.0, 20.0
 """Embedding here, static vectors and encoders: measured on a busy core, and an assumption."""

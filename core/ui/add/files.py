@@ -14,9 +14,9 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.errors import InputError
 from core.importers import FORMATS, TEMPLATES, Offered, Options, Preview, Row, TableAs, preview
-from core.ui import cache, door
+from core.ui import access, cache
 from core.ui.shell import show_error
-from core.views.text import count, plain, shorten, upright, weight
+from core.views.text import count, format_bytes, plain, shorten, upright
 from core.work.imports import words
 from core.work.imports.words import on_page
 
@@ -101,7 +101,7 @@ def _head(file: Preview, place: int, *, alone: bool) -> Row | None:
     row = file.row
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{plain(file.name)}**", width="content")
-        title = f"{file.title or 'not recognised'}, {weight(file.bytes)}"
+        title = f"{file.title or 'not recognised'}, {format_bytes(file.bytes)}"
         st.badge(plain(title), color="orange" if file.problem else "gray")
         if file.columns:
             st.markdown("One row is", width="content")
@@ -213,7 +213,7 @@ def offered() -> list[Offered]:
     Raises:
         AccessError: If the visitor may not import; what is typed here is read on this machine.
     """
-    door.require()
+    access.require()
     dropped: Sequence[Any] = (
         st.file_uploader("Files", accept_multiple_files=True, label_visibility="collapsed") or []
     )

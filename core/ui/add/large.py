@@ -12,7 +12,7 @@ import streamlit as st
 
 from core.importers import Import, Options
 from core.jobs import Job, State, Status
-from core.ui import cache, door, show
+from core.ui import access, cache, show
 from core.ui.links import go, link
 from core.ui.view import end
 from core.ui.workspace import go_to_workspace
@@ -49,7 +49,7 @@ def bar(imported: Import, names: Sequence[str], unmatched: Unmatched, waiting: S
 
 def write(imported: Import, names: Sequence[str], unmatched: Unmatched, choice: Choice | None) -> None:
     """Write, and show what happened in the next run of the script."""
-    door.require()
+    access.require()
     with st.spinner("Writing…", show_time=True):
         fresh, sentence = imports.bring(
             cache.store(), imported, ", ".join(names)[:200], choice=choice, unmatched=unmatched
@@ -150,7 +150,7 @@ def start(files: Sequence[Any], chosen: Options, workspace: str | None, *, ready
             )
             pressed = st.button("Add results", key="add_now", type="primary", disabled=not ready)
     if pressed:
-        door.require()
+        access.require()
         if len(files) == 1 and len(chosen.tables) == 1:  # the process is told of columns, not of files
             (table,) = chosen.tables.values()
             chosen = replace(chosen, columns=table.columns, row=table.row, without=table.without)
@@ -202,7 +202,7 @@ def _watch() -> None:
         st.progress(1.0 if rows else 0.0, f"{stage.capitalize()}: {rows:,} rows")
     st.caption("You may leave this page or close it: the import goes on, and this page shows how it ended.")
     if st.button("Cancel", icon=":material/stop:", key="cancel_import"):
-        door.require()
+        access.require()
         background.cancel(job)
         st.rerun()
 
@@ -229,7 +229,7 @@ def _ended(job: Job, status: Status) -> None:
         choice = decision(changed)
         pressed = st.button("Add results", key="add_now", type="primary", disabled=choice is None)
         if pressed and choice is not None:
-            door.require()
+            access.require()
             st.session_state[_JOB] = background.again(job, Path(cache.store().path), choice)
             st.rerun()
     elif status.state is State.CANCELLED:

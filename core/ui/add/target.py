@@ -10,8 +10,8 @@ import streamlit as st
 
 from core.importers import FORMATS, GRADE_MAPPINGS, Options, mapping_text
 from core.importers.formats.table.rowed import OpenRowError
+from core.importers.read.number_format import SAID, OpenNumbersError, Reading
 from core.importers.read.ordering import OwnIds
-from core.importers.read.written import SAID, OpenNumbersError, Reading
 from core.pipeline.own.config import Match as By
 from core.ui import cache
 from core.ui.add.files import leave_out

@@ -13,7 +13,7 @@ from core.golden.pool import Pool
 from core.golden.refine.methods import restore
 from core.pipeline.sweep import load_as
 from core.store import Snapshot
-from core.ui import cache, door, show, work
+from core.ui import access, cache, show, work
 from core.ui.links import link
 from core.views.golden import refined
 from core.views.pages import SECTION
@@ -53,7 +53,7 @@ _WAYS = {
 
 def build(view: View) -> None:
     """Draw what is being built, the form, and what was built before."""
-    forbidden = door.forbidden()
+    forbidden = access.forbidden()
     finish = partial(_finish, view.scope.collection_id)
     begun = work.known(GOLDEN)
     show.head(words.headline([one.status for one in begun]), forbidden or words.WHAT)

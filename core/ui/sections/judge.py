@@ -15,7 +15,7 @@ from core.analysis.workspace.view import View
 from core.errors import InputError
 from core.golden.book import Mode, Queue
 from core.golden.by_hand import SAMPLINGS, Sampling
-from core.ui import door, show
+from core.ui import access, show
 from core.ui.pages import way
 from core.ui.pick import still_offered, still_offered_all
 from core.ui.sections.judge_cards import LEAVING, NEXT, book, cards, land, one_by_one
@@ -41,8 +41,8 @@ def judge(view: View) -> None:
     """Draw the form that starts a queue, or the queue that the address names."""
     st.session_state.pop(LEAVING, None)
     with st.container():  # always there, so that what follows keeps its place
-        door.outcome()
-    if reason := door.forbidden():
+        access.outcome()
+    if reason := access.forbidden():
         show.head(*judging.BY_HAND)
         st.caption(reason)
         return
@@ -130,7 +130,7 @@ def start(view: View) -> None:
             else ask_passages(view, mode, name, names, right)
         )
         if st.form_submit_button("Start judging", type="primary", icon=":material/play_arrow:"):
-            door.act(asked)
+            access.act(asked)
             st.rerun()
 
 
@@ -186,7 +186,7 @@ def take_now(view: View, queue: Queue) -> None:
     """Give a queue to a judge, or show where to start another (a callback)."""
     name = str(st.session_state["judge_name"] or "")
     if (
-        not door.act(lambda: opened(judging.take(book(), view.snapshot, queue, name)))
+        not access.act(lambda: opened(judging.take(book(), view.snapshot, queue, name)))
         and book().queue(queue.queue_id).judge
     ):
         st.session_state[QUEUE] = NEW

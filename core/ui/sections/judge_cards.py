@@ -10,13 +10,13 @@ from typing import Any
 
 import streamlit as st
 
-from core.bidi import upright
+from core.bidi import strip_bidi_controls
 from core.errors import ClqError
 from core.golden.book import Book, Item, Queue
 from core.golden.by_hand import CORRECTNESS, OF_FIVE, RUBRIC, set_of
 from core.golden.facts import lines_of
 from core.store import Snapshot
-from core.ui import cache, door, show
+from core.ui import access, cache, show
 from core.ui.cache import cached
 from core.ui.pages import way
 from core.views.golden import adding, judging, soundness
@@ -103,7 +103,7 @@ def _next(data: Snapshot, queue: Queue) -> None:
     progress = judging.progress(items, queue.mode)
     said = judging.far(progress) if progress.done < progress.total else judging.judged_by_hand(progress)
     st.progress(progress.done / max(progress.total, 1), plain(f"{queue.judge} · {said}"))
-    door.outcome()
+    access.outcome()
     with st.container(horizontal=True, vertical_alignment="center"):
         if base := adding.base_of(data, queue):
             count_them(data, queue, base)
@@ -162,11 +162,11 @@ def passage(card: Card, said: Sequence[Opinion], *, answer: bool) -> None:
         with st.container(border=True):
             if card.title:
                 st.markdown(f"**{plain(card.title)}**")
-            st.text(upright(card.text) or judging.NO_TEXTS)
+            st.text(strip_bidi_controls(card.text) or judging.NO_TEXTS)
         if answer:
             st.caption("Right answers" if card.right else "No right answer is stored.")
             for right in card.right:
-                st.text(upright(right))
+                st.text(strip_bidi_controls(right))
 
 
 def grades(queue: Queue, item: Item, stored: Mapping[str, Sequence[str]] | None) -> None:
@@ -219,7 +219,7 @@ def facts(queue: Queue, item: Item, stored: Sequence[str]) -> None:
 
 def write_facts(queue: Queue, place: int, field: str, known: Sequence[str]) -> None:
     """Keep the facts of a passage, of whichever card it is (a callback)."""
-    door.act(_kept, lambda _: book().write_facts(
+    access.act(_kept, lambda _: book().write_facts(
         queue.queue_id, place, lines_of(st.session_state[field], known)), None)  # fmt: skip
 
 
@@ -260,7 +260,7 @@ def five(queue: Queue, batch: Sequence[Item], texts: Sequence[Card]) -> None:
                         disabled=not 0 <= rank + step < OF_FIVE, on_click=press,
                         args=(queue, first, partial(_move, queue, order, place, step)),
                     )  # fmt: skip
-            shown, rest = shown_text(upright(card.text))
+            shown, rest = shown_text(strip_bidi_controls(card.text))
             st.text(shown)
             if rest:
                 with st.expander(f"Read on ({len(rest):,} more characters)", type="compact"):
@@ -289,7 +289,10 @@ def drag(queue: Queue, order: Sequence[int], titles: Sequence[str]) -> None:
             moves = [int(place) for place in places]
             press(queue, min(order), lambda _: book().arrange(queue.queue_id, moves))
 
-    rows = [{"place": place, "title": upright(title)} for place, title in zip(order, titles, strict=True)]
+    rows = [
+        {"place": place, "title": strip_bidi_controls(title)}
+        for place, title in zip(order, titles, strict=True)
+    ]
     _dragged(key=key, data={"rows": rows}, on_moved_change=moved)
 
 
@@ -330,7 +333,7 @@ def press(queue: Queue, place: int | None, change: Change) -> None:
     *shown, since = st.session_state.get(_SINCE, (None, None, 0.0))
     if shown != [queue.queue_id, place]:
         return
-    if not door.act(_kept, change, time.monotonic() - since):
+    if not access.act(_kept, change, time.monotonic() - since):
         return
     items = book().items(queue.queue_id) if queue.mode == "grade" else ()
     if items and all(item.at is not None for item in items) and any(item.grade for item in items):
@@ -340,7 +343,7 @@ def press(queue: Queue, place: int | None, change: Change) -> None:
 def note(queue: Queue, place: int, field: str) -> None:
     """Keep a note, of whichever card it is (a callback)."""
     text = str(st.session_state[field] or "").strip()
-    door.act(_kept, lambda _: book().note(queue.queue_id, place, text), None)
+    access.act(_kept, lambda _: book().note(queue.queue_id, place, text), None)
 
 
 def _kept(change: Change, spent: float | None) -> str:
@@ -358,7 +361,7 @@ def land(queue: Queue, into: str = "") -> None:
         st.session_state[_WRITTEN] = (queue.queue_id, golden.golden_set_id)
         return judging.written(golden)
 
-    st.session_state[LEAVING] = door.act(write)
+    st.session_state[LEAVING] = access.act(write)
 
 
 def _key(

@@ -9,11 +9,11 @@ import polars as pl
 import streamlit as st
 
 from core.analysis.workspace.view import Place
-from core.bidi import upright
+from core.bidi import strip_bidi_controls
 from core.errors import ClqError
 from core.exporters import FORMATS
 from core.store import Kind, Snapshot
-from core.ui import cache, door, show
+from core.ui import access, cache, show
 from core.ui.shell import show_error
 from core.views.blocks import Table
 from core.views.library import data
@@ -28,7 +28,7 @@ def forbidden(snapshot: Snapshot) -> str:
     """Say why nothing may be deleted here; empty where it may."""
     if snapshot.revision != cache.store().revision():
         return "Pinned to an earlier revision: deleting works on the newest data."
-    return door.forbidden()
+    return access.forbidden()
 
 
 def ticked(table: Table, kind: Kind) -> list[str]:
@@ -89,7 +89,7 @@ def confirm(snapshot: Snapshot, rows: pl.DataFrame, kind: Kind) -> None:
 def act(change: Any, kind: Kind, ids: Sequence[str]) -> None:
     """Delete or restore; ticks are forgotten, for they may name what is gone."""
     st.session_state.pop(ASKED, None)
-    if door.act(change, cache.store(), ids, kind):
+    if access.act(change, cache.store(), ids, kind):
         tables = [f"table_{name}{end}" for name in NAMES for end in ("", "_deleted")]
         for key in ("runs", *tables):
             st.session_state.pop(key, None)
@@ -141,7 +141,7 @@ def export(*, place: Place) -> None:
         st.download_button(
             "Download",
             made.content,
-            file_name=f"{'clq' if only is None else upright(only)}-{name}.zip",
+            file_name=f"{'clq' if only is None else strip_bidi_controls(only)}-{name}.zip",
             mime="application/zip",
             on_click="ignore",
             icon=":material/download:",

@@ -1,4 +1,4 @@
-"""Section of Run for pipelines of one's own: a function or an endpoint, tried once, then measured."""
+"""Section of Run for custom pipelines: a function or an endpoint, tried once, then measured."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from core.pipeline.sweep import load
 from core.pipeline.sweep.plan import Plan
 from core.pipeline.sweep.problems import Problem, SpecError
 from core.store import Snapshot
-from core.ui import cache, door, show, work
+from core.ui import access, cache, show, work
 from core.ui.view import Empty, find_place
 from core.views.text import plain
 from core.work.sweep.asked import asked_corpus
@@ -43,7 +43,7 @@ TRIED = {
 
 def ask(finish: work.Finish, inside: work.Inside) -> None:
     """Draw the form, one query tried, and the plan with the button; arguments as of `work.underway`."""
-    forbidden = door.forbidden()
+    forbidden = access.forbidden()
     show.head("Measure what you have", forbidden or INTRO)
     work.underway(EVALUATION, may_start=not forbidden, finish=finish, inside=inside)
     if forbidden:
@@ -195,7 +195,7 @@ def _try(text: str, form: OwnForm) -> None:
     first = questions[0] if len(questions) else ""
     query = left.text_input("One query", first, key=f"own_query_{form.collection}")
     if right.button("Try one query", key="own_try", disabled=not query, width="stretch"):
-        door.require()
+        access.require()
         try:
             own = load(text + "\n").own[0]
             with st.spinner("Loading it, and asking one query…"):

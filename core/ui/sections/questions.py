@@ -8,7 +8,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.ui import cache, door, show, work
+from core.ui import access, cache, show, work
 from core.ui.links import go
 from core.ui.sections.review import review
 from core.ui.view import chosen_here, here
@@ -35,7 +35,7 @@ _MADE = {
 
 def questions() -> None:
     """Draw what is being made, the form, and what was made before."""
-    forbidden = door.forbidden()
+    forbidden = access.forbidden()
     show.head(asking.headline([one.status for one in work.known(QUESTIONS)]), forbidden or asking.GOOD_FOR)
     work.underway(QUESTIONS, may_start=not forbidden, finish=_finish, inside=_inside)
     if not forbidden:

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.analysis.readers import SENT
 from core.pipeline.sweep.fields import JUDGED_USUALLY, JudgeScorer
-from core.ui import cache, door, show, work
+from core.ui import access, cache, show, work
 from core.ui.links import go
 from core.ui.view import Empty, find_place
 from core.ui.workspace import go_to_workspace
@@ -59,7 +59,7 @@ def reader_fields(place: DeltaGenerator, begun: Form, *, key: str) -> Form:
 
 def ask() -> None:
     """Draw who is answering now, the form, and who answered before."""
-    forbidden = door.forbidden()
+    forbidden = access.forbidden()
     show.head(words.headline([one.status for one in work.known(READERS)]), forbidden or words.WHAT)
     work.underway(READERS, may_start=not forbidden, finish=_finish)
     if not forbidden:

@@ -8,9 +8,9 @@ from typing import Literal
 
 import streamlit as st
 
-from core.bidi import upright
+from core.bidi import strip_bidi_controls
 from core.records import short_hash
-from core.ui import door
+from core.ui import access
 from core.views.golden import reviewing
 from core.views.text import plain
 from core.work.questions.folder import read
@@ -31,7 +31,7 @@ def review(folder: Path) -> None:
         st.caption("Your name stands with what you decide.")
         return
     st.caption(plain(reviewing.progress(made, name)))
-    door.outcome()
+    access.outcome()
     entry = reviewing.following(made, name)
     if entry is None:
         st.success(plain(reviewing.over(made, name)))
@@ -46,7 +46,7 @@ def review(folder: Path) -> None:
         st.caption(plain(f"{entry.query_id} · {entry.draft.kind}{answer}"))
         for quote in entry.draft.quotes:
             st.caption(plain(quote.source))
-            st.text(upright(quote.text))
+            st.text(strip_bidi_controls(quote.text))
     with st.container(horizontal=True, gap="small"):
         for act in _ACTS:
             _button(folder, name, entry.query_id, act)
@@ -74,4 +74,4 @@ def _keep(folder: Path, name: str, query_id: str, act: str, text: str = "") -> N
     """Keep what was decided (a callback)."""
     since = st.session_state.get(_SINCE, (None, time.monotonic()))[1]
     spent = time.monotonic() - since
-    door.act(lambda: reviewing.decide(folder, name, query_id, act, text=text, seconds=spent))
+    access.act(lambda: reviewing.decide(folder, name, query_id, act, text=text, seconds=spent))

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from core.analysis import paired as data
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.sides import SIDES, Closer, look_closer, sides, unpaired, usual
 from core.analysis.stack_cost import priced_by
 from core.analysis.workspace.choices import lacking
@@ -21,7 +21,6 @@ from core.stats.significance import CORRECTIONS, TESTS, TOLERANCE, Correction, S
 from core.views.ask import Ask
 from core.views.blocks import (
     Answer,
-    Beside,
     Blocks,
     Card,
     Chart,
@@ -29,6 +28,7 @@ from core.views.blocks import (
     Comparison,
     Fold,
     Lack,
+    SideBySide,
     Table,
     Text,
     Way,
@@ -97,20 +97,20 @@ HOW = {
 CLICK = "One mark per pair of stacks. Click a mark or tick a row to compare that pair above."
 
 
-@keep("Comparing query by query…")
+@cached("Comparing query by query…")
 def one_change(view: View) -> pl.DataFrame:
     """Find the pairs of stacks that differ in one thing."""
     return changes.changes(view.table.filter("has_rankings"))
 
 
-@keep("Comparing query by query…")
+@cached("Comparing query by query…")
 def effects(view: View, kind: str, setup: Setup) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Compare the pairs of a change."""
     pairs = changes.of_kind(one_change(view), kind)
     return changes.effects(view.snapshot, view.scope, view.quality, pairs, setup)
 
 
-@keep("Comparing query by query…")
+@cached("Comparing query by query…")
 def compared(view: View, names: tuple[str, ...], against: data.Against, setup: Setup) -> pl.DataFrame:
     """Compare stacks query by query."""
     return data.compared(
@@ -118,7 +118,7 @@ def compared(view: View, names: tuple[str, ...], against: data.Against, setup: S
     )
 
 
-@keep("Comparing query by query…")
+@cached("Comparing query by query…")
 def looked_at(view: View, first: str, second: str, setup: Setup) -> Closer:
     """Compare two stacks closely."""
     ids = dict(view.table.select("name", "run_id").iter_rows())
@@ -273,7 +273,7 @@ def flips(view: View, closer: Closer, two: Row, setup: Setup) -> Blocks:
     right = drawn and Chart(
         drawn.figure, "deltas", "Difference of each query, sorted", click=opens(drawn.drawn, two)
     )
-    yield Beside([left], [right] if right else [])
+    yield SideBySide([left], [right] if right else [])
     yield Text(words.flips(rows.height, view.quality, two["second"]), "caption")
     yield Table(
         rows, "flips", FLIPS, (*OVERLAP, "tags", "note"), click=opens(rows, two), height=213

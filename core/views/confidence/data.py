@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.judging import before_and_after
 from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.query_sets import among
@@ -33,26 +33,26 @@ def decided(view: View, rule: Rule) -> Decision:
     return decide(view.table, view.constraints, rule, paired=view.paired)
 
 
-@keep("Counting the draws…", entries=64)
+@cached("Counting the draws…", entries=64)
 def chances(view: View, constraints: Constraints, rule: Rule) -> pl.DataFrame:
     """Return how often each stack does what, with judge noise where it counts; see `hold.shares`."""
     return shares(view.table, joint(view), (constraints, rule), seed=view.seed)
 
 
-@keep("Choosing for noisy queries…")
+@cached("Choosing for noisy queries…")
 def under_noise(view: View, constraints: Constraints, rule: Rule) -> str:
     """Say what would be chosen for perturbed queries."""
     return choice_under_noise(view.but(constraints=constraints, rule=rule))
 
 
-@keep(entries=64)
+@cached(entries=64)
 def turned(view: View, constraints: Constraints, rule: Rule) -> pl.DataFrame:
     """Return the numbers that would turn the choice; see `hold.turn_rows`."""
     decision = decide(view.table, constraints, rule, paired=view.paired)
     return turn_rows(view.table, turns(view.table, constraints, rule, decision=decision, paired=view.paired))
 
 
-@keep("Scoring every cell of the grid…", entries=16)
+@cached("Scoring every cell of the grid…", entries=16)
 def grid(view: View, measure: str) -> tuple[Grid, pl.DataFrame]:
     """Return every stack in every setting of the weights of a measure, and the pairs that swap places."""
     names = dict(view.table.filter("has_rankings").select("run_id", "name").iter_rows())
@@ -62,7 +62,7 @@ def grid(view: View, measure: str) -> tuple[Grid, pl.DataFrame]:
     return scored, weights.flips(scored, names)
 
 
-@keep()
+@cached()
 def judgements_per_query(view: View) -> float:
     """Return how many judgements a query of the golden set has, to one decimal."""
     if view.scope.golden_set_id is None:
@@ -72,7 +72,7 @@ def judgements_per_query(view: View) -> float:
     return round(judged.height / queries, 1) if queries else JUDGEMENTS
 
 
-@keep("Looking ahead…", entries=64)
+@cached("Looking ahead…", entries=64)
 def look_ahead(
     view: View, constraints: Constraints, rule: Rule, rows: tuple[int, ...], more: tuple[int, ...]
 ) -> Plan:
@@ -82,14 +82,14 @@ def look_ahead(
     return worth.plan(view.table, rows, known, (constraints, rule), more)
 
 
-@keep()
+@cached()
 def with_grades(view: View, constraints: Constraints, more: str) -> pl.DataFrame:
     """Score the leading stacks on the grades of another golden set."""
     del constraints
     return before_and_after(view.snapshot, view.table, view.decision, view.scope, view.quality, more=more)
 
 
-@keep("Looking for stacks to add…", entries=64)
+@cached("Looking for stacks to add…", entries=64)
 def stacks_to_add(view: View, constraints: Constraints) -> pl.DataFrame:
     """Return stacks that were not evaluated; see `worth.next_rows`."""
     return worth.next_rows(view.table, view.decision, constraints)

@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.kinds import tagged
 from core.analysis.workspace.sure import sample
 from core.analysis.workspace.view import View
@@ -80,7 +80,7 @@ TABLE: Columns = (
 )
 
 
-@keep("Looking at each kind of question…", entries=32)
+@cached("Looking at each kind of question…", entries=32)
 def kinds(view: View, constraints: Constraints) -> pl.DataFrame:
     """Look for the best stack within the limits on the queries of each kind alone.
 

@@ -24,7 +24,7 @@ _OF = "\n"  # Between the place of a pipeline and its parameter in the name of a
 class Levels:
     """The axes that stacks differ in, and where each stands on them.
 
-    A pipeline of one's own has axes of its own, its parameters and its K, so that no step leads from one
+    A custom pipeline has axes of its own, its parameters and its K, so that no step leads from one
     pipeline to another, or to a stack that is no pipeline.
     """
 

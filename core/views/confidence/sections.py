@@ -23,12 +23,12 @@ from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import (
     Answer,
-    Beside,
     Blocks,
     Cards,
     Chart,
     Control,
     Fold,
+    SideBySide,
     Table,
     Text,
     Way,
@@ -217,7 +217,7 @@ def _setting_by_setting(view: View, ask: Ask, grid: Grid, chosen: Sequence[str |
         Text("", label="Order and choice, setting by setting"),
         Chart(charts.agreement(grid, chosen), "agreement", "Order and choice in every setting"),
     )
-    yield Beside(every, _one_stack(view, ask, grid), level="bottom")
+    yield SideBySide(every, _one_stack(view, ask, grid), level="bottom")
     yield Text(words.weighing_legend(grid, chosen), "caption")
 
 

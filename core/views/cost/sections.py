@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.stack_cost import (
     IDLE,
     NONE,
@@ -79,13 +79,13 @@ class Priced:
         return (*came, *([Text(f"What if: {'; '.join(changed)}.", "caption")] if changed else []))
 
 
-@keep(entries=64)
+@cached(entries=64)
 def started(view: View, run_id: str) -> Start:
     """Read what the calculator takes from a stack."""
     return start_from(view.snapshot, view.table.row(by_predicate=pl.col("run_id") == run_id, named=True))
 
 
-@keep(entries=64)
+@cached(entries=64)
 def recorded_cost(view: View, run_id: str, book: PriceBook) -> pl.DataFrame:
     """Price a run's recorded usage."""
     return recorded(view.snapshot, run_id, book)

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from core.analysis import prompt_tokens
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.workspace.telling import seldom
 from core.analysis.workspace.view import View
 from core.paths import PUBLISHED
@@ -80,7 +80,7 @@ def _reranked(view: View, run_id: str) -> str:
     return next((run for run in (run_id, *order) if run in related), run_id)
 
 
-@keep("Cutting the rankings of every reranker…")
+@cached("Cutting the rankings of every reranker…")
 def grid(view: View, run_id: str, counts: str) -> pl.DataFrame:
     """Cut the rankings of a stack's relatives: name, reranker, chunking and the columns of `cuts.COLUMNS`."""
     names = dict(view.table.select("run_id", "name").iter_rows())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from core.analysis import prompt_tokens
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.stack_cost import models
 from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.comparable import about_pools
@@ -27,7 +27,7 @@ from core.views.within import CHIP, beyond, told, with_limits
 NO_GENERATOR = "no generator"
 
 
-@keep("Scoring every cutoff…")
+@cached("Scoring every cutoff…")
 def points(view: View, names: tuple[str, ...], generator: str | None) -> pl.DataFrame:
     """Return every measure of some stacks at every cutoff, with what Top(K) weighs."""
     named = runs_in(view.snapshot, view.scope).filter(pl.col("name").is_in(names))
@@ -43,7 +43,7 @@ def points(view: View, names: tuple[str, ...], generator: str | None) -> pl.Data
     return page.against(rows, weights)
 
 
-@keep("Cutting every ranking…")
+@cached("Cutting every ranking…")
 def cut(view: View, run_id: str, counts: str) -> cuts.Cuts:
     """Return the rankings of a stack, cut by every method."""
     return cuts.cuts(view.snapshot, view.scope, run_id, counts=counts, fixed=view.quality.k)
@@ -87,7 +87,7 @@ def by_cutoff(view: View, ask: Ask) -> Blocks:
     )
 
 
-@keep("Pricing every step in K…", entries=16)
+@cached("Pricing every step in K…", entries=16)
 def steps(view: View) -> pl.DataFrame:
     """List what every step to the next K buys; see `deeper.step_rows`."""
     found = deeper.steps(view.snapshot, view.table, view.scope, quality=view.quality, latency=view.latency)

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.identical import identical, kept, merged
 from core.analysis.stack_cost import priced_by, recorded
 from core.analysis.workspace.beside import ENDS
@@ -73,13 +73,13 @@ STANDING = tuple(axis.column + end for axis in BESIDE for end in ("", *ENDS))
 """Columns of what stands beside the quality, as far as it is known; shown at once where it is limited."""
 
 
-@keep(entries=64)
+@cached(entries=64)
 def bill(view: View, run_id: str) -> pl.DataFrame:
     """Price what a run recorded, by stage."""
     return recorded(view.snapshot, run_id, view.book, view.scope, view.quality.k)
 
 
-@keep(entries=64)
+@cached(entries=64)
 def reranker_only(view: View) -> str:
     """Say why published stacks had better be compared by their reranker's latency."""
     return own_scope(view.snapshot, view.table, view.latency)

@@ -36,7 +36,7 @@ class Shipping:
 
 
 def is_own(spec: str) -> bool:
-    """Tell whether a stack's specification (JSON) is of a pipeline of one's own."""
+    """Tell whether a stack's specification (JSON) is of a custom pipeline."""
     return bool(json.loads(spec).get("mode") == OWN)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.families import Option, available
 from core.analysis.workspace.scores import at_cutoff, evidence
 from core.analysis.workspace.view import View
@@ -60,7 +60,7 @@ MARKS = "Diamond: drifted. Dotted: the first window. Bars: 95 % of the mean."
 ABOUT_PROXY = "A number that is known of every query without a judgement."
 
 
-@keep()
+@cached()
 def timed(view: View) -> dict[str, str]:
     """Return the stacks whose queries say when they were asked: run_id by name."""
     runs = view.snapshot.runs(view.scope.collection_id).select("run_id", "label")
@@ -69,7 +69,7 @@ def timed(view: View) -> dict[str, str]:
     return {label: run_id for run_id, label in runs.iter_rows() if run_id in known & chosen}
 
 
-@keep("Reading what is known of every query…", entries=16)
+@cached("Reading what is known of every query…", entries=16)
 def proxies(view: View, run_id: str) -> pl.DataFrame:
     """Return query_id, at (seconds since 1970), session and a column per proxy; null = unknown."""
     asked = view.snapshot.signals([run_id], signal=ASKED_AT).select("query_id", at="value")
@@ -88,7 +88,7 @@ def proxies(view: View, run_id: str) -> pl.DataFrame:
     return table.join(session, on="query_id", how="left").sort("at", "query_id")
 
 
-@keep("Comparing windows…", entries=32)
+@cached("Comparing windows…", entries=32)
 def drifted(view: View, run_id: str, proxy: str, count: int) -> pl.DataFrame:
     """Compare windows: `DRIFT`, and mean, low, high and n of T and F_e over the queries that are judged."""
     table = proxies(view, run_id).drop_nulls(["at", proxy])

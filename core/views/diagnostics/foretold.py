@@ -18,7 +18,7 @@ import plotly.graph_objects as go
 import polars as pl
 from numpy.typing import NDArray
 
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.families import Option, available
 from core.analysis.workspace.scope import Quality
 from core.analysis.workspace.view import View
@@ -65,7 +65,7 @@ HOW = (
 )
 
 
-@keep("Comparing drops with drops of recall…", entries=8)
+@cached("Comparing drops with drops of recall…", entries=8)
 def foretold(view: View) -> pl.DataFrame:
     """Correlate diagnostics with N-Recall4+ at the cutoff: `FORETOLD`, over stacks first."""
     quality = Quality(MEASURE, view.quality.k)
@@ -169,7 +169,7 @@ def _of_vectors(
         return {}
 
 
-@keep("Embedding perturbed queries…", entries=64)
+@cached("Embedding perturbed queries…", entries=64)
 def _embedded(
     view: View, embedder: tuple[str, int], key: str, query_ids: tuple[str, ...], _named: Renamed
 ) -> dict[str, Floats]:

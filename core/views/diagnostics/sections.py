@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.workspace.scope import Quality
 from core.analysis.workspace.telling import dated, perturbed
 from core.analysis.workspace.view import View
@@ -23,10 +23,10 @@ from core.views.text import plain
 
 COSINES = "Cosine to the clean query by level of small talk; the paper's is to a restatement of it."
 
-figures = keep("Reading diagnoses…")(page.figures)
+figures = cached("Reading diagnoses…")(page.figures)
 
 
-@keep("Comparing questions with other names…")
+@cached("Comparing questions with other names…")
 def beside(view: View, quality: Quality) -> pl.DataFrame:
     """Set what other names in the workspace's questions take of D_name beside what they take of quality."""
     renamed = named.renamed(view.snapshot, view.scope, quality)
@@ -34,14 +34,14 @@ def beside(view: View, quality: Quality) -> pl.DataFrame:
     return named.side_by_side(renamed, margins)
 
 
-@keep("Comparing perturbed queries…")
+@cached("Comparing perturbed queries…")
 def gathered(view: View) -> tuple[Gathered, pl.DataFrame]:
     """Return the runs that were asked perturbed queries, and what those cost."""
     runs = gather(view.snapshot, view.scope, view.quality)
     return runs, noisy.better_first(effect_table(view.snapshot, runs, view.quality), view.quality)
 
 
-@keep("Embedding perturbed queries…")
+@cached("Embedding perturbed queries…")
 def moved(view: View, asked: tuple[str, ...], _runs: Gathered) -> pl.DataFrame:
     """Return how far vectors of perturbed queries move."""
     del asked  # part of the key

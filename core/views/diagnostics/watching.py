@@ -13,7 +13,7 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.workspace.scores import at_cutoff, evidence
 from core.analysis.workspace.telling import dated
 from core.analysis.workspace.view import View
@@ -49,7 +49,7 @@ def in_sample(query_id: str, percent: float) -> bool:
     return crc32(query_id.encode()) / 2**32 < percent / 100
 
 
-@keep("Reading judged traces…", entries=16)
+@cached("Reading judged traces…", entries=16)
 def watched(view: View, run_id: str, percent: float) -> pl.DataFrame:
     """Return the sampled queries by time: query_id, at, value (null = not judged)."""
     asked = view.snapshot.signals([run_id], signal=ASKED_AT).select("query_id", at="value")

@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.workspace.clusters import about_groups, groups
 from core.analysis.workspace.noise import PAIR, auditors, of_rows, refusal, samplings
 from core.analysis.workspace.query_sets import among
@@ -90,7 +90,7 @@ class SetRight:
     whole: float  # share of the judged passages of the graded questions that people graded
 
 
-@keep("Setting the scores right by people…", entries=8)
+@cached("Setting the scores right by people…", entries=8)
 def set_right(view: View, reference: str) -> SetRight | None:
     """Score every question on the judge's grades, and on people's where they graded it whole.
 
@@ -186,7 +186,7 @@ def family(row: Mapping[str, Any]) -> str:
     return str(mode) if (row["reranker"] or "none") == "none" else f"{mode}, reranked"
 
 
-@keep("Comparing the judge's errors…", entries=8)
+@cached("Comparing the judge's errors…", entries=8)
 def families(view: View, reference: str) -> pl.DataFrame:
     """Test whether the judge errs alike on what every family of stacks retrieves: `FAMILIES`."""
     golden = view.scope.golden_set_id or ""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.workspace.noise import auditors
 from core.analysis.workspace.scope import Quality
 from core.analysis.workspace.telling import several_judges
@@ -41,13 +41,13 @@ BIAS = (
 )
 JUDGES = "Each judge is a golden set of its own; grades are compared after their mapping to 1-5."
 
-parts = keep()(data.parts)
-judged = keep("Reading the judgements…")(data.judged)
-pool_bias = keep("Leaving out one system at a time…")(data.pool_bias)
-every_query = keep()(data.every_query)
+parts = cached()(data.parts)
+judged = cached("Reading the judgements…")(data.judged)
+pool_bias = cached("Leaving out one system at a time…")(data.pool_bias)
+every_query = cached()(data.every_query)
 
 
-@keep("Comparing the judges…")
+@cached("Comparing the judges…")
 def compared(
     snapshot: Snapshot, names: tuple[str, ...]
 ) -> tuple[judges.Judged, pl.DataFrame, Agreement, str]:

@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.workspace.clusters import FEW_GROUPS, groups
 from core.analysis.workspace.query_sets import among
 from core.analysis.workspace.scores import at_cutoff, evidence, mean
@@ -123,7 +123,7 @@ def usual_lists(offered: pl.DataFrame) -> list[str]:
     return (apart if apart.height > 1 else offered)["name"].head(MOST_LISTS).to_list()
 
 
-@keep("Comparing what the lists hold…")
+@cached("Comparing what the lists hold…")
 def ranked(view: View, run_ids: tuple[str, ...]) -> pl.DataFrame:
     """List run_id, query_id, rank and grade (null = unjudged), on the judged queries that count."""
     judged = view.snapshot.judgements(view.scope.golden_set_id or "").select(
@@ -147,7 +147,7 @@ def judged_depth(rows: pl.DataFrame) -> int:
     return int(enough.max()) if len(enough) else 10  # type: ignore[arg-type]
 
 
-@keep("Estimating what nobody saw…")
+@cached("Estimating what nobody saw…")
 def unseen(
     view: View, names: tuple[str, ...], run_ids: tuple[str, ...], depth: int, least: int
 ) -> Unseen | None:
@@ -235,7 +235,7 @@ def _pairs(
     return pl.DataFrame(rows, schema=schema | {"dependence": pl.String()}, orient="row"), tuple(signs)
 
 
-@keep("Scoring with what nobody saw…")
+@cached("Scoring with what nobody saw…")
 def bounded(view: View, grown: tuple[float, float], least: int) -> pl.DataFrame:
     """Score the stacks as if there were more relevant passages.
 

@@ -12,7 +12,7 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.pools import EMPTY_SLOT
 from core.analysis.workspace.query_sets import among
@@ -194,7 +194,7 @@ def _kept(cutoffs: Sequence[_At], own: str, flat: str, seed: int) -> dict[str, A
     return found
 
 
-@keep("Holding indexes against flat ones…", entries=16)
+@cached("Holding indexes against flat ones…", entries=16)
 def losses(view: View) -> pl.DataFrame:
     """Compare every approximate index with the flat one of the same stack: `ROWS`."""
     table, paired = view.table, view.paired

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.depth import latency_by_depth
 from core.analysis.workspace.latencies import modelled_ms
 from core.analysis.workspace.scope import Latency
@@ -46,9 +46,9 @@ NOTES, REASONS, ENDS = (
 )
 SAMPLE = ("n", "basis")
 
-depths = keep()(latency_by_depth)
-timed_answers = keep("Fitting the generator's speed…", entries=64)(data.timed_answers)
-known_indexes = keep("Reading the indexes…")(indexes.figures)
+depths = cached()(latency_by_depth)
+timed_answers = cached("Fitting the generator's speed…", entries=64)(data.timed_answers)
+known_indexes = cached("Reading the indexes…")(indexes.figures)
 
 
 def _any_index(snapshot: Snapshot, collection_id: str) -> bool:
@@ -57,13 +57,13 @@ def _any_index(snapshot: Snapshot, collection_id: str) -> bool:
     return known_indexes(snapshot).height > 0
 
 
-@keep("Reading the timings…")
+@cached("Reading the timings…")
 def percentiles(view: View) -> pl.DataFrame:
     """Return the percentiles of every stack."""
     return data.percentile_table(view.snapshot, view.table, view.latency)
 
 
-@keep("Reading the timings…")
+@cached("Reading the timings…")
 def stages_of(view: View, names: tuple[str, ...]) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return times per query and stage of some stacks, and their percentiles."""
     runs = view.table.filter(pl.col("name").is_in(names))

@@ -213,7 +213,7 @@ def packed(snapshot: Snapshot, name: str, collection_id: str | None = None) -> P
 def packed_words(packed: Packed) -> str:
     """Say what an export holds, and its size."""
     counts = ", ".join(f"{number:,} {what}" for what, number in packed.written.counts.items())
-    return f"{counts}; {text.weight(len(packed.content))}."
+    return f"{counts}; {text.format_bytes(len(packed.content))}."
 
 
 def formats() -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.workspace.view import Place
 from core.store import Kind
 from core.views.ask import Ask
@@ -60,7 +60,7 @@ EXPORTS = (
     "`python -m core export out.zip --format trec --run RUN`."
 )
 
-rows_of = keep()(data.rows_of)
+rows_of = cached()(data.rows_of)
 
 
 def draw(place: Place, ask: Ask) -> Blocks:

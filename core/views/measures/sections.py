@@ -7,7 +7,7 @@ from typing import cast
 
 import polars as pl
 
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.workspace.answers import made_up
 from core.analysis.workspace.scope import Scope
 from core.analysis.workspace.telling import answers_of_rankings
@@ -18,10 +18,10 @@ from core.store import Snapshot
 from core.views.ask import Ask
 from core.views.blocks import (
     Answer,
-    Beside,
     Blocks,
     Chart,
     Fold,
+    SideBySide,
     Table,
     Text,
     Way,
@@ -35,10 +35,10 @@ from core.views.measures.worked import cutoff_of, example, worked
 
 ALIKE = f"Cells as above; the chart shows the first {charts.PANELS} runs, the table all."
 
-read_samples = keep("Scoring what the answers were written from…", entries=8)(samples)
+read_samples = cached("Scoring what the answers were written from…", entries=8)(samples)
 
 
-@keep("Correlating…")
+@cached("Correlating…")
 def correlated(data: Snapshot, scope: Scope, kind: Kind, segment: str) -> tuple[pl.DataFrame, list[Curve]]:
     """Return coefficients and alpha curves of a segment."""
     samples = cast(Samples, read_samples(data, scope))  # the section ends where there are none
@@ -74,7 +74,7 @@ def all_measures(view: View | None, ask: Ask) -> Blocks:
         Text(words.example(cutoff_of(by_hand.measure)), "caption"),
     )
     steps = (*(Text(step) for step in by_hand.steps), Text(words.result(measure), label="Together:"))
-    yield Beside(given, steps, (1, 2))
+    yield SideBySide(given, steps, (1, 2))
     info = measure.info
     yield Text(info.formula, label="At K:")
     yield Text(info.na or "never.", label="Not applicable:")

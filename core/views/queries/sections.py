@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from core.analysis import per_query as data
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.per_query import queries
 from core.analysis.sides import by_tag
 from core.analysis.workspace.choices import lacking
@@ -21,7 +21,6 @@ from core.stats.significance import Setup
 from core.views.ask import Ask
 from core.views.blocks import (
     Answer,
-    Beside,
     Blocks,
     Cards,
     Chart,
@@ -30,6 +29,7 @@ from core.views.blocks import (
     Lack,
     Passage,
     Passages,
+    SideBySide,
     Table,
     Tabs,
     Text,
@@ -83,7 +83,7 @@ BEST = COLUMNS["best"].but(
 DEPTHS = ("first 3", "Top-K", "all")
 
 
-@keep("Scoring every query…", entries=8)
+@cached("Scoring every query…", entries=8)
 def reporting(view: View) -> list[str]:
     """Find the stacks that report single queries and have no rankings."""
     bare = view.table.filter(~pl.col("has_rankings"))["run_id"].to_list()
@@ -91,19 +91,19 @@ def reporting(view: View) -> list[str]:
     return list(scores.run_ids) if scores else []
 
 
-@keep("Reading the rankings…", entries=128)
+@cached("Reading the rankings…", entries=128)
 def rankings(view: View, runs: tuple[tuple[str, str], ...], query_id: str) -> OneQuery:
     """Read one query."""
     return one_query.one_query(view.snapshot, view.scope, view.quality.by_query, query_id, dict(runs))
 
 
-@keep("Reading what was typed…", entries=128)
+@cached("Reading what was typed…", entries=128)
 def typed_of(view: View, run_id: str, query_id: str) -> pl.DataFrame:
     """Read the perturbed siblings of a run for a query."""
     return one_query.typed(view.snapshot, view.scope, view.quality.by_query, run_id, query_id)
 
 
-@keep()
+@cached()
 def answer(view: View, names: tuple[str, ...], shown: int, total: int, _rows: pl.DataFrame) -> words.Answer:
     """Say what some queries show; `shown` stands for the rows."""
     del shown
@@ -118,7 +118,7 @@ def answer(view: View, names: tuple[str, ...], shown: int, total: int, _rows: pl
     )
 
 
-@keep()
+@cached()
 def slices(view: View, run_id: str, shown: int, _rows: pl.DataFrame) -> pl.DataFrame:
     """Average a stack on the queries of each tag: it is compared with nothing, so with 0."""
     del run_id, shown  # stand for the rows
@@ -271,7 +271,7 @@ def side_by_side(sides: list[Blocks]) -> Blocks:
     """Yield one side as it is, two beside one another."""
     first, *others = sides
     if others:
-        yield Beside(first, others[0])
+        yield SideBySide(first, others[0])
     else:
         yield from first
 
@@ -354,7 +354,7 @@ def as_typed(view: View, ask: Ask, rows: pl.DataFrame, run_id: str, query_id: st
     pair = rankings(view, ((run_id, "As it is"), (row["run_id"], name.capitalize())), query_id)
     judged = any(part.passages.height for part in pair.judged)
     clean, perturbed = pair.sides
-    yield Beside(
+    yield SideBySide(
         _typed(view, clean, judged, clean=True), _typed(view, perturbed, judged, clean=False)
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from core.analysis import readers as data
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.workspace.scores import evidence
 from core.analysis.workspace.view import View
 from core.metrics import Measure
@@ -63,7 +63,7 @@ MORE_CROSS: Columns = (
 )  # fmt: skip
 
 
-@keep("Scoring recall…", entries=8)
+@cached("Scoring recall…", entries=8)
 def recall_by_k(view: View, of: str, base: str, deepest: int) -> pl.DataFrame:
     """Return recall of two runs at every K: run_id, query_id, k, value; nothing without judged rankings."""
     kinds = {"run_id": pl.String, "query_id": pl.String, "k": pl.Int32, "value": pl.Float64}

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import polars as pl
 
 from core.analysis import readers as data
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.workspace.answers import TRIAL
 from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.telling import answers_of_rankings
@@ -53,7 +53,7 @@ ABOUT_LOSS = (
 _NO_DOSE = "none of these contexts differ in harmful passages"
 
 
-@keep("Rebuilding what readers were sent…", entries=16)
+@cached("Rebuilding what readers were sent…", entries=16)
 def contexts(view: View, scorer: str) -> pl.DataFrame:
     """Return scored answers with what their contexts held.
 
@@ -101,7 +101,7 @@ def _held(view: View, run_id: str, golden: str, asked: pl.DataFrame) -> pl.DataF
     return counted.unnest("context")
 
 
-@keep("Estimating what a harmful passage does…", entries=16)
+@cached("Estimating what a harmful passage does…", entries=16)
 def losses(view: View, scorer: str) -> pl.DataFrame:
     """Return what one more harmful passage takes, by reader, place and grade.
 

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from core.analysis import readers as data
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.workspace.scope import Scope
 from core.analysis.workspace.stacks import runs_in
 from core.analysis.workspace.telling import answers_by_depth
@@ -136,7 +136,7 @@ def facts(snapshot: Snapshot, scope: Scope, scores: pl.DataFrame) -> pl.DataFram
     )  # fmt: skip
 
 
-@keep("Comparing with the closed book…", entries=16)
+@cached("Comparing with the closed book…", entries=16)
 def over_k(view: View, scorer: str, voice: str) -> pl.DataFrame:
     """Average the gains over k; see `core.readers.curves.gains_over_k`."""
     answered = data.of_voice(found_in(view), scorer, voice)

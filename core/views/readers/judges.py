@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.workspace.clusters import about_groups
 from core.analysis.workspace.stacks import runs_in
 from core.analysis.workspace.telling import graded_answers
@@ -87,13 +87,13 @@ PANEL_COLUMNS: Columns = (
 )
 
 
-@keep("Reading what people graded…", entries=8)
+@cached("Reading what people graded…", entries=8)
 def graded(view: View) -> Graded | None:
     """Return the scores of single answers of a workspace."""
     return corrected.graded(view.snapshot, view.scope)
 
 
-@keep("Correcting the judge…", entries=16)
+@cached("Correcting the judge…", entries=16)
 def table_of(view: View, judge: Judge, least: float) -> pl.DataFrame:
     """Return every stack's score, corrected."""
     of = graded(view)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import polars as pl
 
 from core.analysis import readers as data
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.readers import NO_SCORES, Answered, Rules
 from core.analysis.workspace.answers import TRIAL
 from core.analysis.workspace.view import View
@@ -44,13 +44,13 @@ MORE_POINTS: Columns = (
 )
 
 
-@keep("Reading the answers…", entries=8)
+@cached("Reading the answers…", entries=8)
 def found_in(view: View) -> Answered:
     """Return the scored answers of a workspace."""
     return data.answered(view.snapshot, view.scope, view.book)
 
 
-@keep("Scoring the answers…", entries=16)
+@cached("Scoring the answers…", entries=16)
 def curves(view: View, scorer: str, voice: str) -> pl.DataFrame:
     """Return the curves of a scorer, by one of `core.analysis.readers.voices`, with what was sent."""
     answers = data.of_voice(found_in(view), scorer, voice)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.readers import GOLD_FROM
 from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.stacks import runs_in
@@ -72,7 +72,7 @@ READERS: Columns = (
 )  # fmt: skip
 
 
-@keep("Separating the scores…", entries=8)
+@cached("Separating the scores…", entries=8)
 def stacks(view: View, most: float) -> pl.DataFrame:
     """Tell how each stack's scores separate questions with an answer, the best first; see `STACKS`."""
     known = classes(view.snapshot, view.scope)
@@ -147,7 +147,7 @@ def _harmful(view: View, ranked: pl.DataFrame) -> dict[str, float]:
     return dict(found.select("run_id", rates).iter_rows())
 
 
-@keep("Reading who refuses…", entries=8)
+@cached("Reading who refuses…", entries=8)
 def readers(view: View) -> pl.DataFrame:
     """Tell how often readers refuse by what they were given; see `READERS`."""
     runs = runs_in(view.snapshot, view.scope)

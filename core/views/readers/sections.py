@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from core.analysis import readers as data
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.readers import EVERY, WITH, WITHOUT, Need
 from core.analysis.workspace.answers import TRIAL
 from core.analysis.workspace.telling import answers_by_depth, real_answers, scored_by
@@ -64,29 +64,29 @@ _BY = {"stack": ("name", "label"), "reader": ("label", "name")}
 _FIGURES = {"best score": "best", "k*": "k_star", "stability (RSS)": "rss", "scaling (RSC)": "rsc"}
 _NEEDS: Mapping[str, Need] = {"at least one": "any", "all": "all"}
 
-joint_table = keep("Pricing the answers…", entries=16)(joint.joint_table)
+joint_table = cached("Pricing the answers…", entries=16)(joint.joint_table)
 
 
-@keep("Scoring both parts…", entries=16)
+@cached("Scoring both parts…", entries=16)
 def parts_of(view: View, scorer: str, voice: str, run_id: str, need: Need) -> pl.DataFrame:
     """Score a stack's answers apart by whether gold passages are in Top(k)."""
     answered = data.of_voice(found_in(view), scorer, voice)
     return data.slice_table(view.snapshot, view.scope, answered, scorer=scorer, run_id=run_id, need=need)
 
 
-@keep(entries=16)
+@cached(entries=16)
 def criteria(view: View) -> dict[str, tuple[str, ...]]:
     """List what the answers are scored by, with the judges of each."""
     return generators.criteria(view.snapshot, view.scope)
 
 
-@keep("Scoring the generators…", entries=16)
+@cached("Scoring the generators…", entries=16)
 def cells(view: View, chosen: tuple[str, ...]) -> pl.DataFrame:
     """Return every generator by criterion and judge."""
     return generators.cells(view.snapshot, view.scope, chosen)
 
 
-@keep("Comparing the generators…", entries=32)
+@cached("Comparing the generators…", entries=32)
 def compared(view: View, chosen: tuple[str, ...], baseline: str) -> pl.DataFrame:
     """Return a row per generator, beside a baseline."""
     rows = cells(view, chosen)
@@ -94,7 +94,7 @@ def compared(view: View, chosen: tuple[str, ...], baseline: str) -> pl.DataFrame
     return generators.generator_table(rows, gaps)
 
 
-@keep("Reading what judges scored…", entries=16)
+@cached("Reading what judges scored…", entries=16)
 def reranked(view: View) -> pl.DataFrame:
     """Return every stack, reader and k of which similarity and precision are judged."""
     return rerankers.rebel_table(view.snapshot, view.scope)

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.readers import GOLD_FROM, label_of
 from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.scope import Scope
@@ -241,7 +241,7 @@ def sentence_table(answers: pl.DataFrame, sentences: pl.DataFrame) -> pl.DataFra
     )
 
 
-@keep("Comparing sentences with passages…", entries=4)
+@cached("Comparing sentences with passages…", entries=4)
 def found(view: View, run_id: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return a run's table of sources and its sentences; empty where no answer can be traced."""
     answers = answers_of(view.snapshot, view.scope, run_id)

@@ -11,65 +11,65 @@ from dataclasses import replace
 import polars as pl
 
 from core.analysis import families
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.families import Family, Option, Signal
 from core.analysis.workspace.stacks import stack_table
 from core.analysis.workspace.view import View
-from core.views.what_if import routing, scenarios, sent, signs
+from core.views.what_if import features, routing, scenarios, sent
 from core.views.what_if.routing import Routable
 from core.views.what_if.scenarios import Choice
 
 
-@keep()
+@cached()
 def named(view: View) -> Mapping[str, str]:
     """Return the stacks that the paper names, by scenario."""
     return scenarios.named(view.snapshot, view.scope.collection_id)
 
 
-@keep("Scoring the chosen stacks…")
+@cached("Scoring the chosen stacks…")
 def matrix(view: View, choices: tuple[Choice, ...]) -> pl.DataFrame:
     """Return the stacks that scenarios choose, measure by measure; see `scenarios.matrix`."""
     where = (view.snapshot, view.table, view.scope)
     return scenarios.matrix(*where, choices, view.book, quality=view.quality, latency=view.latency)
 
 
-@keep("Scoring the leaderboards…", entries=16)
+@cached("Scoring the leaderboards…", entries=16)
 def leaders(view: View, end_to_end: bool) -> pl.DataFrame:
     """Return quality per second of every stack; see `scenarios.leaderboard`."""
     return scenarios.leaderboard(view.snapshot, view.scope, end_to_end=end_to_end)
 
 
-@keep("Looking which stacks rewrite…", entries=16)
+@cached("Looking which stacks rewrite…", entries=16)
 def rewriting(view: View) -> list[Family]:
     """Return stacks with and without rewritten queries."""
     return families.rewriting(view.snapshot, view.scope)
 
 
-@keep("Looking whose answers there are…", entries=16)
+@cached("Looking whose answers there are…", entries=16)
 def answering(view: View) -> list[Family]:
     """Return the readers whose answers tell how many passages a query needs."""
     return sent.families(view)
 
 
-@keep("Looking which depths can be replayed…", entries=64)
+@cached("Looking which depths can be replayed…", entries=64)
 def with_replays(view: View, family: Family) -> Family:
     """Return a family with the smaller depths that its deepest run can stand for."""
     return families.with_replays(view.snapshot, view.table, family)
 
 
-@keep("Reading the signals…", entries=64)
+@cached("Reading the signals…", entries=64)
 def signals(view: View, option: Option) -> list[Signal]:
     """Return the signals of a depth that queries can be routed by."""
     return families.available(view.snapshot, option, view.scope.collection_id)
 
 
-@keep("Reading what can be told of a query…", entries=32)
-def groups(view: View, option: Option) -> tuple[signs.Group, ...]:
+@cached("Reading what can be told of a query…", entries=32)
+def groups(view: View, option: Option) -> tuple[features.Group, ...]:
     """Return the signs of every query that a router can go by."""
-    return signs.groups(view, option, signals(view, option))
+    return features.groups(view, option, signals(view, option))
 
 
-@keep("Scoring every query…", entries=64)
+@cached("Scoring every query…", entries=64)
 def routable(view: View, options: tuple[Option, ...], way: routing.Way) -> Routable | None:
     """Return quality, latency and cost of every query at every depth.
 

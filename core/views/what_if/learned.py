@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.families import Option
 from core.analysis.workspace.scope import Quality
 from core.analysis.workspace.view import View
@@ -25,8 +25,8 @@ from core.records import JsonMap
 from core.stats.threads import one_thread
 from core.views.what_if import data, simulator
 from core.views.what_if.bounds import Bounds
+from core.views.what_if.features import DIM, ENCODER, Signs, together
 from core.views.what_if.routing import Routable, Way
-from core.views.what_if.signs import DIM, ENCODER, Signs, together
 
 FILE = DATA / "exported" / "router.py"
 REGRESSION, NEIGHBOURS = "logistic regression", "nearest neighbours"
@@ -74,7 +74,7 @@ class Plan:
     bounds: Bounds = simulator.FREE  # the limits that a way must meet
 
 
-@keep("Learning on some queries, judging on others…", entries=16)
+@cached("Learning on some queries, judging on others…", entries=16)
 def learned(view: View, plan: Plan) -> Learned | None:
     """Learn a router between some options.
 

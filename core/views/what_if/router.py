@@ -17,7 +17,7 @@ from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Control, Fold, Table, Text, section
 from core.views.columns import COLUMNS, Column, Columns
-from core.views.what_if import data, sent, signs, simulator, words
+from core.views.what_if import data, features, sent, simulator, words
 from core.views.what_if.bounds import Bounds
 from core.views.what_if.learned import METHODS, REGRESSION, Learned, Plan, as_json, coefficients, learned
 from core.views.what_if.options import ask_options, way_of
@@ -46,14 +46,16 @@ def asked(view: View, ask: Ask) -> Plan | str:
         return TOO_FEW.format(view.quality.name)
     groups = data.groups(view, options[0])
     known = {group.name: group for group in groups}
-    usual = [name for name in known if name != signs.VECTOR] or list(known)
+    usual = [name for name in known if name != features.VECTOR] or list(known)
     but = "all but the vector"
-    picked = ask.several("Signs", known, "signs", usual=usual, words=but, about=signs.ABOUT) if known else []
+    picked = (
+        ask.several("Signs", known, "signs", usual=usual, words=but, about=features.ABOUT) if known else []
+    )
     if not picked:
         return NO_SIGNS
     method = ask.one("Method", tuple(METHODS), "routby", usual=REGRESSION, about=ABOUT_METHOD)
     (most,) = ask.slide("At most deeper (%)", "most", (50,), 0, 100, step=5, about=ABOUT_MOST)
-    late = signs.together([known[name] for name in picked], ()).known
+    late = features.together([known[name] for name in picked], ()).known
     bounds = Bounds.of(view, options)
     return Plan(tuple(options), way_of(family, late), tuple(picked), method, most / 100, bounds)
 

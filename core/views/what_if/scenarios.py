@@ -19,7 +19,7 @@ from core.analysis.workspace.latencies import latencies
 from core.analysis.workspace.scope import Latency, Quality, Scope
 from core.analysis.workspace.scores import furthest
 from core.analysis.workspace.stacks import runs_in, stack_table
-from core.decide.axes import BESIDE, Beside
+from core.decide.axes import BESIDE, ExtraLimits
 from core.decide.marginal import COMPONENTS
 from core.decide.rules import Constraints, Rule, decide
 from core.decide.ties import Paired
@@ -54,7 +54,7 @@ _RULES = {rule: words for words, rule in RULES.items()}
 
 
 @dataclass(frozen=True, slots=True)
-class Scenario(Beside):
+class Scenario(ExtraLimits):
     """Limits and preference of one scenario; None = not asked for."""
 
     name: str  # what people call it

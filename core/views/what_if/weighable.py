@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.query_sets import among
 from core.analysis.workspace.scores import Evidence, evidence, places
@@ -56,14 +56,14 @@ class Weighable:
         )
 
 
-@keep("Looking which stacks were rated…", entries=16)
+@cached("Looking which stacks were rated…", entries=16)
 def rated_runs(snapshot: Snapshot, run_ids: tuple[str, ...]) -> list[str]:
     """Return those of the runs whose ratings are stored, in their order."""
     rated = set(snapshot.criteria(run_ids)["run_id"])
     return [run for run in run_ids if run in rated]
 
 
-@keep("Reading the ratings…", entries=16)
+@cached("Reading the ratings…", entries=16)
 def weighable(view: View, run_id: str) -> Weighable | str:
     """Read the ratings of a run; or say why its criteria cannot be weighed anew."""
     measure, golden = view.quality.measure, view.scope.golden_set_id

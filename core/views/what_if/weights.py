@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.workspace.telling import rated
 from core.analysis.workspace.view import View
 from core.decide.weighing import Floats, offered, tuned
@@ -95,7 +95,7 @@ def criteria_weights(view: View, ask: Ask) -> Blocks:
     )
 
 
-@keep("Weighing the ratings anew…", entries=32)
+@cached("Weighing the ratings anew…", entries=32)
 def _offered(read: Weighable, seed: int, threshold: float) -> tuple[Floats, Floats]:
     """Return weight vectors [W, C] and the measure of each query under them [W, Q]."""
     weights = offered(len(read.names), read.equal, seed)

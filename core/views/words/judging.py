@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.judging import TARGET, USUAL, Next
 from core.analysis.workspace.scope import Quality, Scope
 from core.store import Snapshot
@@ -52,7 +52,7 @@ def graded(golden: Mapping[str, Any]) -> str:
     return f"{asked}; graded by {judge}."
 
 
-@keep(entries=64)
+@cached(entries=64)
 def provenance(snapshot: Snapshot, scope: Scope) -> str:
     """Say what the qualities of a workspace rest on; empty where they are as reported."""
     if scope.golden_set_id is None:

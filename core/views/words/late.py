@@ -8,14 +8,14 @@ from typing import Any
 
 import polars as pl
 
-from core.analysis.cache import keep
+from core.analysis.cache import cached
 from core.analysis.workspace.latencies import latencies
 from core.analysis.workspace.stacks import runs_in
 from core.analysis.workspace.view import View
 from core.views import text
 
 
-@keep(entries=64)
+@cached(entries=64)
 def slow(view: View, run_id: str) -> dict[str, Any] | None:
     """Return the p95 of a run in milliseconds beside its p50: ms, low, high, n and note (why it is unknown).
 

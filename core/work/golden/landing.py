@@ -17,7 +17,7 @@ from core.store import Snapshot, Store
 from core.tables import Frame
 
 
-def land(store: Store, batch: Batch) -> str:
+def store_results(store: Store, batch: Batch) -> str:
     """Write a finished golden set; one with the same grades, orders and nuggets is left alone."""
     (golden,) = batch.golden_sets
     snapshot = store.read()

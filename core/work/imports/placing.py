@@ -1,6 +1,6 @@
 """Passages of imported rankings that their collection has under no id: found by place, quote or heading.
 
-As those of a pipeline of one's own: in a collection of documents they become passages of a chunking of the
+As those of a custom pipeline: in a collection of documents they become passages of a chunking of the
 run's own, which the judged places of the documents grade; in one of passages each counts as the passage that
 it stands in.
 """

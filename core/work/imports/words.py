@@ -9,8 +9,8 @@ import polars as pl
 
 from core.importers import ROLES, Import, Preview, Row, TableAs, Value, named, recognised, stacks_of
 from core.importers.meaning import PLACE_OF, mapped
+from core.importers.read.number_format import Open, OpenNumbersError, Reading
 from core.importers.read.text import shown
-from core.importers.read.written import Open, OpenNumbersError, Reading
 from core.importers.rewriting import ADD, STAR, in_words
 from core.jobs import State
 from core.number_format import count

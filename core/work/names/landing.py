@@ -8,7 +8,7 @@ from core.records import Batch
 from core.store import Snapshot, Store, Writer
 
 
-def land(store: Store, batch: Batch) -> None:
+def store_results(store: Store, batch: Batch) -> None:
     """Write figures; those of the same embedder, dimension and language take the place of earlier ones."""
     names = ", ".join(collection.collection_id for collection in batch.collections)
     with store.write("diagnose", names[:500]) as writer:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from core.bidi import upright
+from core.bidi import strip_bidi_controls
 from core.pipeline.index.terms import tokenise
 from core.work.questions.drafts import Draft, Material, Quote, generator, sampled
 
@@ -48,7 +48,7 @@ def known_items(material: Material, seed: str) -> Iterator[Draft]:
         words = [
             spelled.get(names[number]) or _elsewhere(material, names[number], written) for number in drawn
         ]
-        yield Draft(text=upright(" ".join(words)), kind=KNOWN_ITEM, quotes=(item,))
+        yield Draft(text=strip_bidi_controls(" ".join(words)), kind=KNOWN_ITEM, quotes=(item,))
 
 
 def _spelled(material: Material, text: str) -> dict[str, str]:
@@ -117,4 +117,4 @@ def _below(item: Quote, start: int) -> Quote:
 
 
 def _clean(heading: str) -> str:
-    return " ".join(upright(heading).split())[:_TITLE]
+    return " ".join(strip_bidi_controls(heading).split())[:_TITLE]

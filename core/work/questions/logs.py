@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from core.bidi import upright
+from core.bidi import strip_bidi_controls
 from core.errors import InputError
 from core.importers import Limits
 from core.importers.naming import roles_by
@@ -58,7 +58,7 @@ def read_log(source: LogSource, shelf: Shelf | None, analyzer: Analyzer) -> Aske
         InputError: If there is no such column, no question, or not the list or model of names that is named.
     """
     rows = list(_stored(source, shelf) if source.path is None else _table(source))
-    said = [" ".join(upright(text).split()) for text, _ in rows]
+    said = [" ".join(strip_bidi_controls(text).split()) for text, _ in rows]
     clean, hidden = mask(said, listed=source.mask, names=source.names)
     same = pl.DataFrame({"text": clean, "often": [often for _, often in rows]}, _COUNTED)
     same = same.filter(pl.col("text") != "").with_columns(key=pl.col("text").str.to_lowercase())

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from rapidfuzz import fuzz, process
 
-from core.bidi import upright
+from core.bidi import strip_bidi_controls
 from core.pipeline.index.terms import Analyzer
 from core.work.questions.drafts import KINDS, LOG, UNANSWERABLE, Draft, Material, Quote
 
@@ -103,7 +103,7 @@ def screen(drafts: Iterable[Draft], material: Material) -> Screened:
     dropped: list[tuple[Draft, str]] = []
     rules = _rules(material)
     for draft in drafts:
-        clean = replace(draft, text=" ".join(upright(draft.text).split()))
+        clean = replace(draft, text=" ".join(strip_bidi_controls(draft.text).split()))
         reason = next((reason for reason, broken in rules.items() if broken(clean)), None)
         if reason:
             dropped.append((clean, reason))

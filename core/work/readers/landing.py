@@ -90,7 +90,7 @@ def after(store: Store, job: Job) -> After | None:
             book=job.book, budget_usd=job.budget_usd,
         )  # fmt: skip
         require_material(readers)
-        answer(readers, lambda batch: land(store, batch), session)
+        answer(readers, lambda batch: store_results(store, batch), session)
 
     questions = dict(job.queries.select("query_id", "text").iter_rows())
     empty = Material(job.collection_id, questions, {}, ())  # what it asks, before it has run
@@ -203,7 +203,7 @@ def _golden_set(snapshot: Snapshot, collection_id: str, reader: Reader) -> str |
     return name
 
 
-def land(store: Store, batch: Batch) -> Left:
+def store_results(store: Store, batch: Batch) -> Left:
     """Put answers and their scores beside those that their runs have.
 
     An answer that is there stays, with its scores; scores of other scorers are added where it says the same.
@@ -237,7 +237,7 @@ def land(store: Store, batch: Batch) -> Left:
 
 
 def with_scores(snapshot: Snapshot, collection_id: str, batch: Batch) -> Batch:
-    """Return a batch of runs with the scores of answers that pipelines of one's own wrote along."""
+    """Return a batch of runs with the scores of answers that custom pipelines wrote along."""
     if "answers" not in batch.frames:
         return batch
     from core.readers.scoring import SCORERS, scored  # noqa: PLC0415 - with the engines, a second

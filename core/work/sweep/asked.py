@@ -1,4 +1,4 @@
-"""What answers of a pipeline of one's own, and passages under other names, are looked up in."""
+"""What answers of a custom pipeline, and passages under other names, are looked up in."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def read(
 ) -> tuple[Job, list[Problem]]:
     """Read what a specification names, stored collections and golden sets included.
 
-    Commands that print the versions of one's own pipelines are run.
+    Commands that print the versions of custom pipelines are run.
     """
     stacks = tuple(versioned(stack) if isinstance(stack, OwnStack) else stack for stack in spec.stack)
     spec = spec.model_copy(update={"stack": stacks})

@@ -1,4 +1,4 @@
-"""“Measure what you have”: what is asked of a pipeline of one's own, its specification, and how it fared."""
+"""“Measure what you have”: what is asked of a custom pipeline, its specification, and how it fared."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnForm:
-    """Values of the form for a pipeline of one's own, as text; empty = nothing is said."""
+    """Values of the form for a custom pipeline, as text; empty = nothing is said."""
 
     target: str  # MODULE:NAME, or the address of an endpoint
     collection: str  # a stored collection
@@ -128,7 +128,7 @@ def _value(text: str) -> object:
 
 
 def fault_words(report: JsonMap, asked: int) -> list[str]:
-    """Say in sentences what went wrong while a pipeline of one's own was measured; empty where nothing did.
+    """Say in sentences what went wrong while a custom pipeline was measured; empty where nothing did.
 
     Args:
         report: "own" of a run's manifest.

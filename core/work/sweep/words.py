@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from core.number_format import count, duration, percent, usd, weight
+from core.number_format import count, duration, format_bytes, percent, usd
 from core.records import JsonMap, canonical_json
 from core.tables import schema
 from core.work import paid
@@ -137,8 +137,8 @@ def time_and_memory(plan: Plan) -> tuple[str, str]:
     parts = ", ".join(f"{stage} {duration(seconds)}" for stage, seconds in taken.seconds.items() if seconds)
     return (
         f"Time: about {duration(taken.total_s)} ({parts}; {', '.join(taken.basis)})",
-        f"Memory: {weight(taken.index_bytes)} with all indexes open, the largest "
-        f"{weight(taken.largest_bytes)}; on disk {weight(taken.vector_bytes)} of vectors",
+        f"Memory: {format_bytes(taken.index_bytes)} with all indexes open, the largest "
+        f"{format_bytes(taken.largest_bytes)}; on disk {format_bytes(taken.vector_bytes)} of vectors",
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from core.analysis.workspace.asked import asked_of
+from core.analysis.workspace.asked import resolve
 from core.analysis.workspace.question import Question
 from core.analysis.workspace.view import View
 from core.cli.app import app
@@ -93,7 +93,7 @@ Files = Mapping[str, str]
 def on_page(files: Files, folder: Path, measure: str | None = None) -> View:
     store = Store.open(folder / "store")
     bring(store, load([Upload(name, data.encode()) for name, data in files.items()], Options()), "x")
-    return asked_of(Question(measure=measure), store.read(), BOOK)
+    return resolve(Question(measure=measure), store.read(), BOOK)
 
 
 def by_command(files: Files, folder: Path, measure: str | None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from core.analysis.workspace.asked import asked_of
+from core.analysis.workspace.asked import resolve
 from core.analysis.workspace.choices import choices
 from core.analysis.workspace.latencies import MEAN_SAID, latencies
 from core.analysis.workspace.question import Question
@@ -38,7 +38,7 @@ def brought(folder: Path, data: str) -> Store:
 
 
 def asked(store: Store, **question: object) -> View:
-    return asked_of(Question(**question), store.read(), BOOK)  # type: ignore[arg-type]
+    return resolve(Question(**question), store.read(), BOOK)  # type: ignore[arg-type]
 
 
 @pytest.mark.slow

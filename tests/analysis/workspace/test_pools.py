@@ -9,7 +9,7 @@ import pytest
 
 from core.analysis.per_query import query_table
 from core.analysis.scoring_table import figures
-from core.analysis.workspace.asked import asked_of
+from core.analysis.workspace.asked import resolve
 from core.analysis.workspace.pools import lost
 from core.analysis.workspace.query_sets import chosen_runs
 from core.analysis.workspace.question import Question
@@ -135,7 +135,7 @@ def test_the_row_of_a_stack_ranks_as_far_as_the_cutoff_looks(cutoff: int, kept: 
     snapshot = made.write(tmp_path / "store").read()
     assert set(chosen_runs(snapshot, replace(LAB, cutoff=cutoff))["run_id"]) == {kept, "other"}
     question = Question(collection="lab", measure=f"RA-nWG@{max(1, cutoff)}")
-    view = asked_of(question, snapshot, BOOK)
+    view = resolve(question, snapshot, BOOK)
     assert set(view.table["run_id"]) == {kept if cutoff else "two", "other"}
 
 
@@ -154,7 +154,7 @@ def test_a_deeper_measure_beside_the_row_is_of_the_whole_ranking(tmp_path: Path)
     made = lab(two={"candidates": 2}, six={"candidates": 6})
     made.runs = [replace(run, origin=Origin.RUN) for run in made.runs]
     snapshot = made.write(tmp_path / "store").read()
-    view = asked_of(Question(collection="lab", measure="RA-nWG@2"), snapshot, BOOK)
+    view = resolve(Question(collection="lab", measure="RA-nWG@2"), snapshot, BOOK)
     assert view.table["run_id"].to_list() == ["two"]
     (row,) = figures(snapshot, view.scope, [Quality("RA-nWG", 6)]).iter_rows(named=True)
     whole = evidence(snapshot, ["six"], "gold", [Measure("RA-nWG", 6)])

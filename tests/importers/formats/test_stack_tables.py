@@ -11,7 +11,7 @@ from core.errors import InputError
 from core.importers import Options, Preview, preview
 from core.importers.meaning import TableAs, mapped
 from core.importers.naming import Value, named, normal
-from core.importers.read.written import Reading
+from core.importers.read.number_format import Reading
 from core.importers.report import FileReport
 from tests.importers.formats.test_excel import book
 from tests.importers.helpers import parquet, read, refusal, rows, up

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from core.bounded import Bounded
 from core.errors import InputError
 from core.importers.read.jsons import MOST_LOOKED_AT, broken, read_json
 from core.importers.read.member import Limits
 from core.importers.read.source import opened
+from core.sandbox import Bounded
 from tests.importers.crafted import ARCHIVES, CRAFTED, HDF5, JSONS, PARQUET, SQLITE, TEXTS, WORKBOOKS
 from tests.importers.helpers import refusal, up
 

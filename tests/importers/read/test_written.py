@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from core.errors import InputError
+from core.importers.read.number_format import Kind, Numbers, OpenNumbersError, Reading, numbers_in, readings
 from core.importers.read.tabular import Table
-from core.importers.read.written import Kind, Numbers, OpenNumbersError, Reading, numbers_in, readings
 
 
 def table(**columns: list[str | None]) -> Table:

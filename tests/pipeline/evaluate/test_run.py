@@ -12,7 +12,7 @@ from core.pipeline import environment
 from core.pipeline.demo import grid
 from core.pipeline.evaluate import Outcome, Protocol, State
 from core.pipeline.evaluate.folder import Status
-from core.pipeline.index import DenseIndex, Outside, make_index
+from core.pipeline.index import DatabaseIndex, DenseIndex, make_index
 from core.records import Origin, Stack
 from core.tables import TABLES
 from tests.pipeline.corpora import passages
@@ -126,7 +126,7 @@ def test_stacks_that_differ_in_ef_share_one_index_and_find_what_they_would_alone
 ):
     built: list[tuple[str, Any]] = []
 
-    def count(name: str, *args: Any, **options: Any) -> DenseIndex | Outside:
+    def count(name: str, *args: Any, **options: Any) -> DenseIndex | DatabaseIndex:
         built.append((name, args[2]))
         return make_index(name, *args, **options)
 

@@ -13,7 +13,7 @@ from core.errors import ClqError, InputError, ProviderError, UnknownNameError
 from core.pipeline.index import (
     ENGINES,
     METRICS,
-    Outside,
+    DatabaseIndex,
     Place,
     ann_recall,
     expected_bytes,
@@ -169,9 +169,11 @@ everywhere = pytest.mark.parametrize("name", REAL)
 extras = [pytest.mark.extras, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 
-def built(name: str, tmp_path: Path, metric: str = "cosine", table: str = "t", **options: Any) -> Outside:
+def built(
+    name: str, tmp_path: Path, metric: str = "cosine", table: str = "t", **options: Any
+) -> DatabaseIndex:
     index = make_index(name.split(maxsplit=1)[0], VECTORS, metric, options, place=Place(tmp_path, table))
-    assert isinstance(index, Outside)
+    assert isinstance(index, DatabaseIndex)
     return index
 
 
@@ -309,5 +311,5 @@ class TestReal:
 COLUMNS = {"pgvector": {"vector": "embedding"}, "lancedb": {"vector": "vector"}}
 
 
-def used(name: str, tmp_path: Path, names: list[str], *, dim: int = 32, **options: Any) -> Outside:
+def used(name: str, tmp_path: Path, names: list[str], *, dim: int = 32, **options: Any) -> DatabaseIndex:
     return use_index(name.split(maxsplit=1)[0], "cosine", options, place=Place(tmp_path, "", names), dim=dim)

@@ -14,7 +14,7 @@ from core.errors import InputError, ProviderError
 from core.pipeline.index import (
     ENGINES,
     METRICS,
-    Outside,
+    DatabaseIndex,
     Place,
     is_ann,
     load_index,
@@ -34,11 +34,11 @@ def database(name: str, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch)
     return SERVERS[name](httpserver)
 
 
-def told(name: str, tmp_path: Path, metric: str = "cosine", **options: Any) -> Outside:
+def told(name: str, tmp_path: Path, metric: str = "cosine", **options: Any) -> DatabaseIndex:
     texts = pl.Series([f"word{number} common" for number in range(len(FEW))])
     place = Place(tmp_path, "t", texts=texts)
     index = make_index(name, FEW, metric, {"url_env": "SOME_URL", **options}, place=place)
-    assert isinstance(index, Outside)
+    assert isinstance(index, DatabaseIndex)
     return index
 
 

@@ -1,4 +1,4 @@
-"""Pipelines of one's own as stacks: specified, planned, measured, resumed, and what their faults cost."""
+"""Custom pipelines as stacks: specified, planned, measured, resumed, and what their faults cost."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def build(store: Store, asked: GoldenJob, url: str, key: str = "key", **options:
 
     shared, keys = store.path.parent / "evaluations", keys_for(url, KEY=key)
     site = Site(work=GOLDEN.work_of(store.path), shared=shared, keys=keys, **options)
-    return run_job(asked, sink=sink, land=lambda batch: landing.land(store, batch), site=site)
+    return run_job(asked, sink=sink, land=lambda batch: landing.store_results(store, batch), site=site)
 
 
 def grades(store: Store, golden_set_id: str) -> dict[tuple[str, str], int]:

@@ -122,7 +122,7 @@ def ask(store: Store, of: ReaderJob, url: str = "http://nowhere", **options: Any
     """Have them answer into the store."""
     shared, keys = store.path.parent / "evaluations", keys_for(url, KEY="key")
     site = Site(work=READERS.work_of(store.path), shared=shared, keys=keys, **options)
-    return run_job(of, land=lambda batch: landing.land(store, batch), site=site)
+    return run_job(of, land=lambda batch: landing.store_results(store, batch), site=site)
 
 
 def counts(store: Store, table: str = "answers", *by: str) -> dict[tuple[Any, ...], int]:

@@ -1,4 +1,4 @@
-"""Answers that a pipeline of one's own writes along: a reader's of its name, scored like the others."""
+"""Answers that a custom pipeline writes along: a reader's of its name, scored like the others."""
 
 from __future__ import annotations
 

@@ -24,10 +24,10 @@ from core.importers.formats.table.suited import suited, within_ranges
 from core.importers.meaning import SAME, Meaning, TableAs, meaning
 from core.importers.naming import named, normal
 from core.importers.read.member import Member
+from core.importers.read.number_format import NOTHING, Numbers, numbers_in, signed_percent
 from core.importers.read.rows import identified, refuse
 from core.importers.read.tabular import Table, as_text
 from core.importers.read.text import listed, no_column, place, shown
-from core.importers.read.written import NOTHING, Numbers, numbers_in, signed_percent
 from core.importers.report import TAKEN, FileReport, settled
 
 NEEDS = (

@@ -13,10 +13,10 @@ from core.errors import InputError
 from core.importers.judgements import said_by_name
 from core.importers.meaning import NUMBERS_ROWS, OF_STACKS, Meaning, judged_by
 from core.importers.naming import PARAMETERS, Value, is_share, normal, range_of
+from core.importers.read.number_format import OpenNumbersError, Reading
 from core.importers.read.ranges import Figures, as_shares, question, refuse_outside, verdict
 from core.importers.read.tabular import Table
 from core.importers.read.text import place, shown
-from core.importers.read.written import OpenNumbersError, Reading
 from core.importers.report import AS_YOU_WISH, UNKNOWN
 from core.records import group_kind
 

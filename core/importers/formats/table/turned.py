@@ -9,8 +9,8 @@ import polars as pl
 from core.importers.formats.table.pivoted import STACK
 from core.importers.formats.table.suited import FIGURE
 from core.importers.naming import named, role_of
+from core.importers.read.number_format import NOTHING
 from core.importers.read.tabular import Table, as_text
-from core.importers.read.written import NOTHING
 
 _MOST = 100  # Measures of a stack, and stacks
 _DIGITS = re.compile(FIGURE)

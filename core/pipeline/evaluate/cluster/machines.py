@@ -99,7 +99,7 @@ class _Held(Measurements):
     def put(
         self, step: str, of: str, block: Block, parts: Mapping[str, Block] = MappingProxyType({})
     ) -> None:
-        del parts  # of pipelines of one's own, which are not asked here
+        del parts  # of custom pipelines, which are not asked here
         self._new[step, of] = block
 
     def parts(self, step: str, of: str) -> dict[str, Block]:

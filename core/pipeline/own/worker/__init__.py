@@ -1,1 +1,1 @@
-"""The file that runs in the interpreter of a pipeline of one's own; nothing of this package is there."""
+"""The file that runs in the interpreter of a custom pipeline; nothing of this package is there."""

@@ -8,7 +8,7 @@ from plotly.offline import get_plotlyjs_version
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from core.ui.door import HEADERS, PLOTLY, ROUTE, VISITOR, Door, welcome
+from core.ui.access import HEADERS, PLOTLY, ROUTE, VISITOR, AccessMiddleware, welcome
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def _asked(kind: str, path: str = "/cost", **headers: str) -> tuple[list[dict[st
 
     pairs = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     scope = {"type": kind, "path": path, "headers": pairs, "client": ("127.0.0.1", 5)}
-    asyncio.run(Door(app)(scope, receive, send))  # type: ignore[arg-type]
+    asyncio.run(AccessMiddleware(app)(scope, receive, send))  # type: ignore[arg-type]
     return sent, passed
 
 
@@ -87,7 +87,7 @@ def test_the_start_of_the_server_passes():
     async def app(scope: Any, _receive: Any, _send: Any) -> None:
         passed.append(scope["type"])
 
-    asyncio.run(Door(app)({"type": "lifespan"}, None, None))  # type: ignore[arg-type]
+    asyncio.run(AccessMiddleware(app)({"type": "lifespan"}, None, None))  # type: ignore[arg-type]
     assert passed == ["lifespan"]
 
 

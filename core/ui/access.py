@@ -1,4 +1,4 @@
-"""The door of the server: who may connect, write and start work, what browsers may do with a page.
+"""Access to the server: who may connect, write and start work, what browsers may do with a page.
 
 Plotly for the live chart goes out here too: Streamlit keeps its own copy to itself.
 """
@@ -23,7 +23,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from core.errors import AccessError, ClqError
-from core.processes import COOKIE, NUMBER, loopback
+from core.prefork import COOKIE, NUMBER, loopback
 from core.views.text import plain
 
 SETTING = "CLQ_WRITE"
@@ -140,7 +140,7 @@ ROUTE = Route("/{base:path}" + PLOTLY, _plotly)
 """Wherever the pages lie."""
 
 
-class Door:
+class AccessMiddleware:
     """Middleware before all that Streamlit serves."""
 
     def __init__(self, app: ASGIApp) -> None:

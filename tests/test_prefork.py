@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from core.processes import COOKIE, helping, process_of
+from core.prefork import COOKIE, helping, process_of
 from tests.client import Session, visiting
 from tests.server import serve_many
 
@@ -59,7 +59,7 @@ def test_a_cut_request_names_none():
 def test_as_many_processes_as_help_draw_where_others_get_in(
     host: str, cores: int | None, processes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core.processes.os.cpu_count", lambda: cores)
+    monkeypatch.setattr("core.prefork.os.cpu_count", lambda: cores)
     assert helping(host) == processes
 
 

@@ -14,7 +14,7 @@ from core.api import Results
 from core.api import open as open_store
 from core.cli.app import app
 from core.paths import ROOT
-from core.pipeline import demo, first_look
+from core.pipeline import demo, demo_docs
 from core.store import Store
 from core.views.blocks import Way
 from tools.demo.pool import write_tables
@@ -25,7 +25,7 @@ def test_what_is_shipped_is_loaded_and_spans_three_orders_of_magnitude(tmp_path:
     done = CliRunner().invoke(app, ["--store", str(tmp_path / "store"), "demo"])
     assert done.exit_code == 0, done.output
     snapshot = Store.open(tmp_path / "store").read()
-    runs = snapshot.runs(first_look.COLLECTION_ID)
+    runs = snapshot.runs(demo_docs.COLLECTION_ID)
     assert runs.height == 25
     rankings = snapshot.rankings(runs["run_id"].to_list()).filter(stage="final")
     asked = rankings.group_by("run_id").agg(pl.col("query_id").n_unique()).join(runs, on="run_id")
@@ -45,7 +45,7 @@ def test_what_is_shipped_is_loaded_and_spans_three_orders_of_magnitude(tmp_path:
 
 def assert_pages_agree(results: Results):
     """No page says that nothing was measured of which another shows what was; README's numbers are so."""
-    space = results.workspace(first_look.COLLECTION_ID)
+    space = results.workspace(demo_docs.COLLECTION_ID)
     assert "59 published, 25 measured;" in str(space.page("library")), "elsewhere: it is shipped"
     empty = space.page("latency", "indexes")
     assert empty.sentence == "No index was measured by itself, or imported."
@@ -59,29 +59,29 @@ def assert_pages_agree(results: Results):
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     span = f"`docs-search`, {table.height} stacks from {least:.2f} ms to {most / 1000:.1f} s over"
     assert span in readme
-    assert f"with {first_look.queries().height} graded questions" in readme
+    assert f"with {demo_docs.queries().height} graded questions" in readme
     unperturbed = [stack for stack in demo._all() if "perturb" not in stack.spec]
     assert f"`python-docs`: {len(unperturbed)} stacks really run" in readme
 
 
 def test_shipped_results_are_small_and_say_how_they_were_timed():
-    assert sum(file.stat().st_size for file in first_look.RESULTS.iterdir()) < 1_200_000
-    batch, _ = first_look.shipped()
+    assert sum(file.stat().st_size for file in demo_docs.RESULTS.iterdir()) < 1_200_000
+    batch, _ = demo_docs.shipped()
     assert all("processor time" in run.environment["reported"] for run in batch.runs)
     assert all("/demo/" not in str(run.manifest) for run in batch.runs)
 
 
 def test_grades_name_their_judges_repeat_none_and_leave_no_first_ten_unjudged():
-    workspace, _ = first_look.shipped()
+    workspace, _ = demo_docs.shipped()
     judged = workspace.frames["judgements"].lazy().collect()
-    graded = judged.filter(golden_set_id=first_look.GOLDEN_SET_ID)
+    graded = judged.filter(golden_set_id=demo_docs.GOLDEN_SET_ID)
     assert not graded.select("query_id", "passage_id").is_duplicated().any()
     counts = dict(graded.group_by("judge").len().iter_rows())
-    later = dict(zip(first_look.LATER.values(), (483, 3622), strict=True))
+    later = dict(zip(demo_docs.LATER.values(), (483, 3622), strict=True))
     assert counts == {demo.golden_set().judge: demo.judgements().height, **later}
     readme = (demo.DEMO / "README.md").read_text(encoding="utf-8")
     assert all(f"{count:,} grades" in readme for count in later.values())
-    assert set(graded["query_id"]) == set(first_look.queries()["query_id"])
+    assert set(graded["query_id"]) == set(demo_docs.queries()["query_id"])
     offered = [run.run_id for run in workspace.runs if "perturb" not in run.stack.spec]
     ranked = workspace.frames["rankings"].lazy().filter(pl.col("run_id").is_in(offered), stage="final")
     first = ranked.filter(pl.col("rank") <= 10).collect()
@@ -89,9 +89,9 @@ def test_grades_name_their_judges_repeat_none_and_leave_no_first_ten_unjudged():
 
 
 def test_more_questions_are_of_three_packages_and_have_their_answers_graded():
-    asked, graded = first_look.queries(), first_look.texts().frames["judgements"].lazy().collect()
+    asked, graded = demo_docs.queries(), demo_docs.texts().frames["judgements"].lazy().collect()
     assert asked.height == asked["query_id"].n_unique() == asked["text"].n_unique() == 150
-    rows = [json.loads(line) for line in first_look.MORE.read_text(encoding="utf-8").splitlines()]
+    rows = [json.loads(line) for line in demo_docs.MORE.read_text(encoding="utf-8").splitlines()]
     hoped = {(row["query_id"], answer) for row in rows for answer in row["answers"]}
     assert hoped <= set(graded.select("query_id", "passage_id").iter_rows())
     tags = Counter(tag for row in rows for tag in row["tags"])
@@ -100,8 +100,8 @@ def test_more_questions_are_of_three_packages_and_have_their_answers_graded():
 
 def test_what_is_left_to_judge_is_written_as_tables_that_tell_no_rank(tmp_path: Path, monkeypatch):
     assert write_tables(tmp_path / "none") == 0
-    kept = {file: judge for file, judge in first_look.LATER.items() if "whole" not in file.name}
-    monkeypatch.setattr(first_look, "LATER", kept)
+    kept = {file: judge for file, judge in demo_docs.LATER.items() if "whole" not in file.name}
+    monkeypatch.setattr(demo_docs, "LATER", kept)
     pairs = write_tables(tmp_path / "all")
     tables = [pl.read_csv(file, separator="\t", quote_char=None) for file in (tmp_path / "all").iterdir()]
     assert {tuple(table.columns) for table in tables} == {("query_id", "passage_id", "text", "title", "body")}

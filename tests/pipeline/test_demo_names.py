@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from core.importers.samples import ASKED_AT
-from core.pipeline import by_name, demo
+from core.pipeline import demo, demo_names
 from core.pipeline.query.entities import named
 from core.tables import TABLES
 
@@ -40,7 +40,7 @@ TEXTS = {
 
 
 def test_a_link_names_a_function_in_words_that_its_own_text_lacks():
-    found = by_name.links(pl.DataFrame({"passage_id": list(TEXTS), "text": list(TEXTS.values())}))
+    found = demo_names.links(pl.DataFrame({"passage_id": list(TEXTS), "text": list(TEXTS.values())}))
     assert sorted(found.rows()) == [
         ("ndarray.argmin: Smallest of an array, by its own method.", "ndarray.argmin",
          "numpy.ndarray.argmin", "numpy.where"),
@@ -51,18 +51,18 @@ def test_a_link_names_a_function_in_words_that_its_own_text_lacks():
 
 @pytest.fixture(scope="module")
 def frames() -> dict[str, pl.DataFrame]:
-    return {name: rows.lazy().collect() for name, rows in by_name.workspace().frames.items()}
+    return {name: rows.lazy().collect() for name, rows in demo_names.workspace().frames.items()}
 
 
 @pytest.mark.slow
 def test_every_question_is_judged_and_the_named_ones_name_something(frames: dict[str, pl.DataFrame]):
     queries, judgements = frames["queries"], frames["judgements"]
     assert all(rows.schema == TABLES[name] for name, rows in frames.items())
-    without = queries.filter(pl.col("tags").list.contains(by_name.UNANSWERABLE))
-    assert without.height == by_name.without_answer()["text"].n_unique() == 24
+    without = queries.filter(pl.col("tags").list.contains(demo_names.UNANSWERABLE))
+    assert without.height == demo_names.without_answer()["text"].n_unique() == 24
     assert set(queries["query_id"]) - set(without["query_id"]) == set(judgements["query_id"])
     of = queries.filter(pl.col("tags").list.contains("kind=named"))
-    assert of.height == by_name.QUESTIONS == queries.height - demo.queries().height - without.height
+    assert of.height == demo_names.QUESTIONS == queries.height - demo.queries().height - without.height
     linked = judgements.join(of, on="query_id", how="semi")
     assert (linked.height, set(linked["grade"])) == (of.height, {5})
     assert set(linked["passage_id"]) <= set(frames["passages"]["passage_id"])
@@ -74,17 +74,17 @@ def test_every_question_is_judged_and_the_named_ones_name_something(frames: dict
 def test_traffic_is_logged_when_it_is_asked(frames: dict[str, pl.DataFrame]):
     queries = frames["queries"].head(5)
     began = time.time()
-    batch = by_name.traffic(frames["passages"].head(60), queries)
+    batch = demo_names.traffic(frames["passages"].head(60), queries)
     rows = {name: table.lazy().collect() for name, table in batch.frames.items()}
     at = rows["signals"]["value"].to_list()
     assert began <= at[0]
     assert at == sorted(at)
     assert at[-1] <= time.time()
     assert rows["signals"]["signal"].unique().to_list() == [ASKED_AT]
-    assert rows["rankings"].group_by("query_id").len()["len"].to_list() == [by_name.DEPTH] * 5
+    assert rows["rankings"].group_by("query_id").len()["len"].to_list() == [demo_names.DEPTH] * 5
     assert set(rows["timings"]["stage"]) == {"embed", "retrieve"}
 
 
 def test_stacks_are_asked_with_names_as_they_are_and_two_ways_wrong():
-    perturbed = [stack.spec.get("perturb", {}).get("names") for stack in by_name.stacks()]
+    perturbed = [stack.spec.get("perturb", {}).get("names") for stack in demo_names.stacks()]
     assert [perturbed.count(form) for form in (None, "1", "gibberish")] == [5, 5, 5]
