@@ -144,7 +144,7 @@ def _if_filled(view: View, run_ids: tuple[str, ...]) -> tuple[float | None, str 
     filled, chosen = _filled(view, run_ids), view.decision.chosen
     if filled is None or chosen is None or view.table["run_id"][chosen] not in filled[0]["run_id"]:
         return None, None, False
-    part = view.but(given=filled[0])
+    part = view.replace(given=filled[0])
     sure = assess(part.table, part.decision, part.constraints, filled[1], part.paired)
     if sure.rival is None or filled[1] is None or part.decision.chosen is None:
         return sure.pgs, None, False

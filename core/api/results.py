@@ -7,16 +7,13 @@ from dataclasses import dataclass
 import polars as pl
 
 from core.api.shown import Shown
+from core.views import columns as cols
 from core.views.blocks import Answer, Block, Table, Text
-from core.views.columns import Column
 
-_REPORT = (
-    Column("status", "status"),
-    Column("what", "what"),
-    Column("count", "count", "number", digits=0),
-    Column("detail", "detail"),
+_REPORT = cols.Rows(
+    "report", cols.text("status"), cols.text("what"), cols.count("count"), cols.text("detail")
 )
-_RUNS = (Column("label", "run"), Column("status", "status"), Column("run_id", "id"))
+_RUNS = cols.Rows("runs", cols.text("label", "run"), cols.text("status"), cols.text("run_id", "id"))
 
 
 @dataclass(frozen=True, repr=False)
@@ -32,7 +29,7 @@ class Added(Shown):
     @property
     def blocks(self) -> tuple[Block, ...]:
         """The sentence, and the report as a table."""
-        return Answer(self.said), Table(self.report, "report", _REPORT)
+        return Answer(self.said), Table(self.report, _REPORT)
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,4 +45,4 @@ class Measured(Shown):
     def blocks(self) -> tuple[Block, ...]:
         """How it ended, and its runs as a table."""
         head, *others = self.notes
-        return Answer(head), *map(Text, others), Table(self.runs, "runs", _RUNS)
+        return Answer(head), *map(Text, others), Table(self.runs, _RUNS)

@@ -17,8 +17,8 @@ from core.errors import InputError, UnknownNameError
 from core.importers.read.text import shown
 from core.prices import load_books, own_folder
 from core.store import Store
+from core.views import columns as cols
 from core.views.blocks import Answer, Block, Table
-from core.views.columns import Column
 from core.views.text import count
 
 if TYPE_CHECKING:
@@ -31,12 +31,13 @@ if TYPE_CHECKING:
     from core.work.imports.matching import Unmatched
 
 PathLike = str | os.PathLike[str]
-_SPACES = (
-    Column("collection_id", "workspace", width=290),
-    Column("runs", "runs", "number", digits=0),
-    Column("golden_sets", "golden sets", "number", digits=0),
-    Column("queries", "queries", "number", digits=0),
-    Column("passages", "passages", "number", digits=0),
+_SPACES = cols.Rows(
+    "workspaces",
+    cols.text("collection_id", "workspace", width=290),
+    cols.count("runs"),
+    cols.count("golden_sets"),
+    cols.count("queries"),
+    cols.count("passages"),
 )
 
 
@@ -74,7 +75,7 @@ class Results(Shown):
         from core.views.library.data import collections  # noqa: PLC0415
 
         rows = collections(self.store.read())
-        return Answer(f"{count(rows.height, 'workspace')}."), Table(rows, "workspaces", _SPACES)
+        return Answer(f"{count(rows.height, 'workspace')}."), Table(rows, _SPACES)
 
     def workspace(self, name: str | None = None, *, golden_set: str | None = None) -> Workspace:
         """Return one of its workspaces.

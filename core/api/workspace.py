@@ -16,8 +16,8 @@ from core.api.decision import Decision, Gate
 from core.api.pages import Choices, Page
 from core.api.shown import Shown
 from core.errors import UnknownNameError
+from core.views import columns as cols
 from core.views.blocks import Answer, Block, Table
-from core.views.columns import Column
 from core.views.text import count
 
 if TYPE_CHECKING:
@@ -69,11 +69,12 @@ class Understood(Asked, total=False):
     harm: float | None
 
 
-_RUNS = (
-    Column("label", "run", width=290),
-    Column("origin", "origin"),
-    Column("n", "queries", "number", digits=0),
-    Column("created_at", "made", "time"),
+_RUNS = cols.Rows(
+    "runs",
+    cols.text("label", "run", width=290),
+    cols.text("origin"),
+    cols.count("n", "queries"),
+    cols.Column("created_at", "made", form="time"),
 )
 
 
@@ -96,7 +97,7 @@ class Workspace(Shown):
     def blocks(self) -> tuple[Block, ...]:
         """How many runs there are, and which."""
         rows = self.runs
-        return Answer(f"{self.name}: {count(rows.height, 'run')}."), Table(rows, "runs", _RUNS)
+        return Answer(f"{self.name}: {count(rows.height, 'run')}."), Table(rows, _RUNS)
 
     def score(
         self,

@@ -283,7 +283,7 @@ def answer(was: Recorded, asked: View) -> str:
 
 def _kept(row: int, asked: View) -> View:
     """Return the workspace with the recorded stack taken, so that its own chances are counted."""
-    return asked.but(take=str(asked.table["run_id"][row]))
+    return asked.replace(take=str(asked.table["run_id"][row]))
 
 
 def _worse(row: int, was: Recorded, asked: View) -> list[tuple[str, str, str, str]]:
@@ -398,7 +398,7 @@ def waived(was: Recorded, asked: View, names: Collection[str]) -> tuple[View, tu
         if np.isnan(axis.read(asked.table)[row]) and not decision.over[row, place]
     )
     no_limits: dict[str, Any] = {axis.field: None for axis in dropped}
-    return asked.but(constraints=replace(asked.constraints, **no_limits)), dropped
+    return asked.replace(constraints=replace(asked.constraints, **no_limits)), dropped
 
 
 def _dominated(row: int, was: Recorded, asked: View) -> list[tuple[str, str, str, str]]:

@@ -8,33 +8,32 @@ from core.decide.selection import DECIDED_BY
 from core.report.gate import Held, today
 from core.report.old_rule import NAMED
 from core.report.page import kept
+from core.views import columns as cols
 from core.views.blocks import Answer, Blocks, Table, Text
-from core.views.columns import COLUMNS, Column
 from core.views.decision.sections import outside
 from core.views.text import percent
 
-_FINDINGS = (
-    Column("check", "check"),
-    Column("was", "was"),
-    Column("now", "now"),
-    Column("reason", "because"),
+_FINDINGS = cols.Rows(
+    "findings", cols.text("check"), cols.text("was"), cols.text("now"), cols.text("reason", "because")
 )
-_CHANGES = (Column("kind", "of"), Column("what", "what"), Column("was", "was"), Column("now", "now"))
+_CHANGES = cols.Rows(
+    "changes", cols.text("kind", "of"), cols.text("what"), cols.text("was"), cols.text("now")
+)
 _BESIDE = ("quality", "latency_ms", "cost", "n")
 
 
 def gate_blocks(held: Held) -> Blocks:
     """Yield what a gate says of a recorded decision."""
     yield Answer(held.sentence)
-    yield Table(beside(held), "before_and_after", _columns(held))
+    yield Table(beside(held), cols.Rows("before_and_after", *_columns(held)))
     if not held.holds:
         yield Text("What flipped it", "heading")
-        yield Table(held.findings, "findings", _FINDINGS)
+        yield Table(held.findings, _FINDINGS)
     yield Text("What changed since", "heading")
     if held.changes.is_empty():
         yield Text("Nothing that the record knows: neither limits, measure and prices nor data.")
     else:
-        yield Table(held.changes, "changes", _CHANGES)
+        yield Table(held.changes, _CHANGES)
     yield from kept(outside(held.view))
     if held.waived:
         names = ", ".join(axis.limit_word for axis in held.waived)
@@ -70,13 +69,13 @@ def beside(held: Held) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _columns(held: Held) -> tuple[Column, ...]:
+def _columns(held: Held) -> tuple[cols.Column, ...]:
     view = held.view
     return (
-        Column("when", ""),
-        COLUMNS["stack"],
-        COLUMNS["quality"].but(view.quality.name),
-        COLUMNS["latency_ms"].but(f"{view.latency.percentile} ms"),
-        COLUMNS["cost"],
-        COLUMNS["n"],
+        cols.text("when", ""),
+        cols.COLUMNS["stack"],
+        cols.score("quality", view.quality.name),
+        cols.number("latency_ms", f"{view.latency.percentile} ms"),
+        cols.COLUMNS["cost"],
+        cols.COLUMNS["n"],
     )

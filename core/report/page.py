@@ -34,7 +34,7 @@ from core.views.blocks import (
     Tabs,
     Way,
 )
-from core.views.columns import Column, columns
+from core.views.columns import Column
 from core.views.columns import for_people as in_unit
 from core.views.pages import Page, now_at
 
@@ -205,11 +205,12 @@ def _passage(passage: Passage, judged: bool) -> JsonMap:
 
 
 def _table(block: Table) -> JsonMap:
-    shown = (*columns(block.columns), *columns(block.more))
+    shown = block.of.every
     about = [{"name": column.name, "label": column.label, "form": column.form, "help": column.help or None}
              for column in shown]  # fmt: skip
     rows = block.rows.select(column.name for column in shown).to_dicts()
-    return {"columns": about, "rows": [{name: _value(value) for name, value in row.items()} for row in rows]}
+    written = [{name: _value(value) for name, value in row.items()} for row in rows]
+    return {"name": block.name, "columns": about, "rows": written}
 
 
 def _value(value: object) -> object:
@@ -257,7 +258,7 @@ def _holding(block: Table) -> tuple[Column, ...]:
     """Return the columns of a table that hold anything; all of one without rows."""
     return tuple(
         column
-        for column in (*columns(block.columns), *columns(block.more))
+        for column in block.of.every
         if block.rows.is_empty() or block.rows[column.name].null_count() < block.rows.height
     )
 

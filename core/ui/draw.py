@@ -171,7 +171,7 @@ def _table(block: Table) -> None:
         if st.session_state.get(key, {}).get("selection", {}).get("rows") != selected["selection"]["rows"]:
             st.session_state[key] = selected
     show.table(
-        block.rows, block.name, show.configured(block.columns), more=show.configured(block.more),
+        block.rows, block.name, show.configured(block.of.columns), more=show.configured(block.of.more),
         whole=block.whole, cells=block.cells, placeholder="unknown" if block.unknown else "–", **options,
         **_clicked(block.click, key, "single-row"),
     )  # fmt: skip

@@ -132,7 +132,7 @@ def offer(
 
 def _written(render: Callable[..., str], view: View, link: str, rule: Rule, weak: bool) -> str:
     """Write a file of what is on screen now."""
-    view = view.but(rule=rule, weak=weak)
+    view = view.replace(rule=rule, weak=weak)
     return render(view, decided(view), address=link, made_at=datetime.now(UTC))
 
 

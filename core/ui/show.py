@@ -22,8 +22,7 @@ from core.ui import prices
 from core.ui.state import PHONE
 from core.ui.view import current_frame, current_page, find_view
 from core.views import text
-from core.views.columns import Column, Columns, scale_of, unit_of
-from core.views.columns import columns as looked_up
+from core.views.columns import Column, scale_of, unit_of
 from core.views.text import plain, to_csv, to_parquet, upright
 from core.views.theme import chart_config
 from core.views.words.judging import provenance
@@ -336,9 +335,9 @@ def list_column(label: str, help_text: str = "") -> Any:
     return st.column_config.ListColumn(label, help=help_text or None)
 
 
-def configured(chosen: Columns) -> dict[str, Any]:
+def configured(chosen: Sequence[Column]) -> dict[str, Any]:
     """Return the columns as Streamlit's tables take them, by name."""
-    return {column.name: _config(column) for column in looked_up(chosen)}
+    return {column.name: _config(column) for column in chosen}
 
 
 def _config(column: Column) -> Any:

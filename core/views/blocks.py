@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # the charts' library takes long to load, which only a sectio
     from core.analysis.workspace.view import View
     from core.number_format import CostUnit
     from core.views.ask import Ask
-    from core.views.columns import Columns
+    from core.views.columns import Rows
 
 Card = tuple[str, str, str]
 """Label, number, and what stands small below it."""
@@ -75,12 +75,14 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows with the columns to show; all columns of the rows are downloaded."""
+    """Rows as they are declared; all columns of a frame are downloaded.
+
+    Raises:
+        TypeError: If the frame lacks a column that is declared, or holds something else there.
+    """
 
     rows: pl.DataFrame
-    name: str  # file name without ending
-    columns: Columns
-    more: Columns = ()  # shown on demand
+    of: Rows
     whole: pl.DataFrame | None = None  # what is downloaded; None = the rows
     # How single numbers are written, row by row, where a column holds several units
     cells: Sequence[Mapping[str, str]] = ()
@@ -89,6 +91,15 @@ class Table:
     height: int | None = None  # pixels on screen at most; None = as high as its rows
     unknown: bool = False  # whether an empty cell is a number that exists and is not known
     said: CostUnit | None = None  # how its page says costs; None = as the rows say, or as suits them
+
+    def __post_init__(self) -> None:
+        """Compare the frame with what is declared."""
+        self.of.check(self.rows)
+
+    @property
+    def name(self) -> str:
+        """Of its files, without ending."""
+        return self.of.name
 
 
 @dataclass(frozen=True, slots=True)

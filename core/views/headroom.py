@@ -16,10 +16,10 @@ from core.analysis.workspace.pools import BALANCED, NOT_STATED, ORDERING, RETRIE
 from core.analysis.workspace.scope import Quality
 from core.analysis.workspace.view import View
 from core.decide.ties import Paired
+from core.views import columns as cols
 from core.views import text, theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Table, section
-from core.views.columns import COLUMNS
 from core.views.levers import to_try
 from core.views.words.choice import meaning
 
@@ -237,12 +237,20 @@ def limit(view: View, ask: Ask) -> Blocks:
     yield Answer(answer(parted.explained), caveats=chips)
     yield Cards(cards(parted.explained, view.quality))
     yield Chart(parted.figure, "headroom", numbers(parted.explained, view.quality))
-    actual = [COLUMNS[name].but(label) for name, label in ACTUAL.items()]
+    actual = [cols.COLUMNS[name].replace(label=label) for name, label in ACTUAL.items()]
     yield Table(
         parted.table,
-        "headroom",
-        ("name", "pool", actual[0], "ordering", "retrieval", "pct_proc", "reading"),
-        (*actual[1:], COLUMNS["proc"].but("PROC of that pool"), "n", "quality_basis"),
+        cols.Rows(
+            "headroom",
+            "name pool",
+            actual[0],
+            "ordering retrieval pct_proc reading",
+            more=(
+                *actual[1:],
+                cols.score("proc", "PROC of that pool", "The best ordering of the candidate pool."),
+                "n quality_basis",
+            ),
+        ),
         cells=[
             dict(zip(("ordering", "retrieval"), written(row), strict=True))
             for row in parted.table.iter_rows(named=True)

@@ -165,7 +165,7 @@ def assert_same(app: AppTest, found: Said) -> None:
     assert len(app.dataframe) == len(tables)
     for at, block in enumerate(tables):
         shown = rows(app, at)
-        assert set(shown.columns) <= set(configured(block.columns))
+        assert set(shown.columns) <= set(configured(block.of.columns))
         assert shown.height == min(block.rows.height, 100)
     charts = [block for block in flat(found.blocks) if isinstance(block, Chart)]
     drawn = [[trace.get("name") for trace in each["data"]] for each in figures(app)]

@@ -42,7 +42,7 @@ OPTIONS = {
 def case_of(store: Path, scope: Scope, limits: Constraints, quality: Quality = AT_10) -> View:
     snapshot = Store.open(store).read()
     view = View(snapshot, scope, quality=quality, latency=Latency(), book=BOOK, constraints=limits)
-    return view.but(constraints=replace(limits, costs_said=cost_unit(view.table)), given=None)
+    return view.replace(constraints=replace(limits, costs_said=cost_unit(view.table)), given=None)
 
 
 def call(store: Path, *words: str, code: int = 0):

@@ -117,7 +117,7 @@ def test_a_person_who_took_one_is_named(published_store: Path):
     case = case_of(published_store, PAPER, Constraints(sla_ms=500, budget=2.5))
     first = record_data(case, verdict(case), link="", made_at=NOW)
     other = first["alternatives"][0]
-    taken = case.but(take=other["run_id"])
+    taken = case.replace(take=other["run_id"])
     data = record_data(taken, verdict(taken), link="", made_at=NOW)
     words = f"Ship {other['stack']}, which a person took instead of {first['chosen']['stack']}: its first "
     assert data["summary"][0].startswith(words)

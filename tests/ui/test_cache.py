@@ -170,5 +170,5 @@ def test_what_is_worked_out_of_a_view_is_worked_out_once(view: View) -> None:
 
     assert [view.once(drawn, colour) for colour in ("red", "blue", "red")] == ["in red", "in blue", "in red"]
     assert made == ["red", "blue"]
-    other = view.but(rule="cost")
+    other = view.replace(rule="cost")
     assert other.once(lambda asked, colour: asked.rule + colour, "red") == "costred"

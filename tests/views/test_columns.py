@@ -35,7 +35,7 @@ def test_a_table_says_costs_as_its_page_does_else_as_suits_them(
     label: str, dollars: list[float | None], said: CostUnit | None, written: tuple[str, list[float | None]]
 ):
     rows = pl.DataFrame({"cost": dollars, "n": 1}, schema={"cost": pl.Float64, "n": pl.Int64})
-    shown = (columns.COLUMNS["cost"].but(label, "Per 1,000 queries."), columns.COLUMNS["n"])
+    shown = (columns.COLUMNS["cost"].replace(label=label, help="Per 1,000 queries."), columns.COLUMNS["n"])
     scaled, (cost, n) = columns.for_people(rows, shown, said)
     assert (cost.label, [each and pytest.approx(each) for each in written[1]]) == (
         written[0], scaled["cost"].to_list(),

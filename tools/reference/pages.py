@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping
+from types import ModuleType
 
+from core import api, report, views
 from core.analysis.workspace.question import Question
 from core.choices import Choice, declared
 from core.exporters import FORMATS as EXPORTS
@@ -14,7 +18,7 @@ from core.params import show
 from core.paths import ROOT
 from core.prices.calculator import CostInputs
 from core.ui.state import SETTINGS
-from core.views.columns import COLUMNS
+from core.views.columns import COLUMNS, Rows
 from core.views.link import parameter_key
 from core.views.measures.words import better, needs
 from core.views.pages import PAGES
@@ -148,18 +152,42 @@ def _bounds(choice: Choice | None) -> str:
 
 
 def columns() -> str:
-    """Return the columns that tables of sections share."""
+    """Return the columns that tables share, and the tables with those that each declares itself."""
     rows = [(code(each.name), each.label, each.form, each.help) for each in COLUMNS.values()]
+    tables = {
+        each.name: each for module in _modules() for each in vars(module).values() if isinstance(each, Rows)
+    }
     return "\n\n".join(
         [
             "`name` is the column's key in JSON and its head in CSV, `label` what stands above it on "
             "screen. Forms: "
             "score 0 to 1 with three decimals; share 0 to 1, shown as percent; usd dollars; signed "
             "with its sign. "
-            "An empty cell is unknown or not applicable, never 0. A table may add columns of its own.",
+            "An empty cell is unknown or not applicable, never 0. `…_low` and `…_high` are the ends of an "
+            "interval.",
             table(("name", "label", "form", "what it holds"), rows),
+            "## Tables\n\nWhat a table declares otherwise, or for itself, is told below its columns.",
+            *(_rows(each) for _, each in sorted(tables.items())),
         ]
     )
+
+
+def _modules() -> Iterator[ModuleType]:
+    """Yield the modules that declare tables."""
+    for package in (api, report, views):
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            yield importlib.import_module(found.name)
+
+
+def _rows(one: Rows) -> str:
+    own = [
+        (code(each.name), each.label, each.form, each.help)
+        for each in one.every
+        if each not in COLUMNS.values()
+    ]
+    names = ", ".join(code(each.name) for each in one.every)
+    heads = ("name", "label", "form", "what it holds")
+    return "\n\n".join([f"### {one.name}", names, *([table(heads, own)] if own else [])])
 
 
 def pages() -> str:

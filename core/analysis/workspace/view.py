@@ -109,7 +109,7 @@ class View(Place):
             self._made[key] = make(self, *args, **kwargs)
         return cast(R, self._made[key])
 
-    def but(self, **changes: Any) -> View:  # noqa: ANN401 - its fields
+    def replace(self, **changes: Any) -> View:  # noqa: ANN401 - its fields
         """Ask the same table otherwise: by another rule, within other limits, with other judge noise."""
         other = replace(self, **{"given": self.table, **changes})
         if "paired" in self.__dict__:

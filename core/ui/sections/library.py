@@ -33,7 +33,7 @@ def forbidden(snapshot: Snapshot) -> str:
 
 def ticked(table: Table, kind: Kind) -> list[str]:
     """Draw a table; returns the ids of the rows that are ticked."""
-    columns, more = show.configured(table.columns), show.configured(table.more)
+    columns, more = show.configured(table.of.columns), show.configured(table.of.more)
     event = show.table(
         table.rows, table.name, columns, more=more, on_select="rerun", selection_mode="multi-row"
     )

@@ -18,6 +18,7 @@ from core.analysis.workspace.view import View
 from core.decide.axes import COST, LATENCY, QUALITY, Axis, cost_axis
 from core.stats.intervals import Method
 from core.stats.significance import CORRECTIONS, TESTS, TOLERANCE, Correction, Setup
+from core.views import columns as cols
 from core.views.ask import Ask
 from core.views.blocks import (
     Answer,
@@ -35,7 +36,6 @@ from core.views.blocks import (
     section,
 )
 from core.views.charts.queries import bars
-from core.views.columns import COLUMNS
 from core.views.compare import changes, charts, words
 from core.views.text import cost_unit, count, shorten
 from core.views.words.choice import costed
@@ -45,11 +45,10 @@ LETTERS = "ABCDE"
 _BY_ITSELF = "{} end of the 95 % interval, of this comparison by itself."
 NUMBERS = (
     "difference",
-    COLUMNS["low"].but(about=_BY_ITSELF.format("Lower"), form="signed"),
-    COLUMNS["high"].but(about=_BY_ITSELF.format("Upper"), form="signed"),
-    "p_adjusted",
-    "verdict",
-    COLUMNS["n"].but(about="Queries that count for both."),
+    cols.signed("low", help=_BY_ITSELF.format("Lower")),
+    cols.signed("high", help=_BY_ITSELF.format("Upper")),
+    "p_adjusted verdict",
+    cols.count("n", help="Queries that count for both."),
     "clusters",
 )
 MORE = (
@@ -66,22 +65,21 @@ MORE = (
     "p",
     "p_holm",
 )
-PAIR = ("second", COLUMNS["first"].but("against", "", form="text", width=200))
+PAIR = ("second", cols.text("first", "against", width=200))
 BESIDE = {
     **{column if isinstance(column, str) else column.name: column for column in NUMBERS},
-    "stack": COLUMNS["stack"].but(width=200),
-    "value": COLUMNS["value"].but("stack's", form="number", digits=4),
-    "value_against": COLUMNS["value_against"],
+    "stack": cols.text("stack", width=200),
+    "value": cols.number("value", "stack's", digits=4),
+    "value_against": cols.COLUMNS["value_against"],
 }
 """The columns of `SIDES` that differ from those of other tables."""
 OVERLAP = ("overlap", "tau")
-FLIPS = (
-    "query_id",
-    "text",
-    "outcome",
-    "delta",
-    COLUMNS["score"].but("stack", ""),
-    COLUMNS["other"].but("against", ""),
+FLIPS = cols.Rows(
+    "flips",
+    "query_id text outcome delta",
+    cols.score("score", "stack"),
+    cols.score("other", "against"),
+    more=(*OVERLAP, "tags note"),
 )
 HOW = {
     "each": "A with every other one, or every pair. More comparisons, stricter p-values.",
@@ -205,7 +203,7 @@ def first_look(view: View, names: Sequence[str], rows: pl.DataFrame | None, *, s
     )  # last: beyond 1280 pixels
     shown = [BESIDE.get(name, name) for name in order]
     cells = [words.in_units(row, cost_of(view, gaps)) for row in gaps.to_dicts()]
-    yield Fold("As a table", [Table(gaps, "sides", shown, cells=cells)])
+    yield Fold("As a table", [Table(gaps, cols.Rows("sides", *shown), cells=cells)])
 
 
 def cost_of(view: View, gaps: pl.DataFrame) -> Axis:
@@ -259,7 +257,7 @@ def by_tag(view: View, closer: Closer, two: Row) -> Blocks:
     forest = charts.forest(closer.tags, labels, title, looks=looks, short=True)
     yield Chart(forest, "tags", f"Difference in {view.quality.name} on the queries of each tag")
     title = f"By tag, as a table (p adjusted over {count(closer.tags.height, 'tag')})"
-    yield Fold(title, [Table(closer.tags, "by_tag", ("tag", *NUMBERS), MORE)])
+    yield Fold(title, [Table(closer.tags, cols.Rows("by_tag", "tag", *NUMBERS, more=MORE))])
 
 
 def flips(view: View, closer: Closer, two: Row, setup: Setup) -> Blocks:
@@ -275,9 +273,7 @@ def flips(view: View, closer: Closer, two: Row, setup: Setup) -> Blocks:
     )
     yield SideBySide([left], [right] if right else [])
     yield Text(words.flips(rows.height, view.quality, two["second"]), "caption")
-    yield Table(
-        rows, "flips", FLIPS, (*OVERLAP, "tags", "note"), click=opens(rows, two), height=213
-    )  # fmt: skip
+    yield Table(rows, FLIPS, click=opens(rows, two), height=213)  # fmt: skip
 
 
 def opens(rows: pl.DataFrame, two: Row) -> Click:
@@ -292,7 +288,7 @@ def statistics(view: View, rows: pl.DataFrame, labels: Sequence[str], setup: Set
     click = Click(rows.with_columns(label=pl.Series(labels)), {"pair": "label"})
     yield Chart(charts.forest(rows, labels, title), "differences", f"Every {title}", click=click)
     yield Text(words.legend(view.quality), "caption")
-    yield Table(rows, "differences", (*PAIR, *NUMBERS), (*MORE, "if_judged", *OVERLAP))
+    yield Table(rows, cols.Rows("differences", *PAIR, *NUMBERS, more=(*MORE, "if_judged", *OVERLAP)))
 
 
 def sources(closer: Closer) -> Blocks:
@@ -304,7 +300,7 @@ def sources(closer: Closer) -> Blocks:
         yield Text(warned, "caption")
     difference, low, high, *_, n = NUMBERS
     shown = ("measure", "says", "value_second", "value_first", difference, low, high, "p", n)
-    yield Table(closer.sources, "sources", shown)
+    yield Table(closer.sources, cols.Rows("sources", *shown))
 
 
 def change(view: View, ask: Ask, setup: Setup) -> Blocks:
@@ -320,7 +316,7 @@ def change(view: View, ask: Ask, setup: Setup) -> Blocks:
     forest = charts.forest(rows, words.labels(rows, "before", "after"), title)
     click = Click(rows, {"stack": "after", "vs": "before"}, {"also": []})
     yield Chart(forest, "change", f"{kind}: {title} of every pair", CLICK, click=click)
-    yield Table(rows, "change", ("before", "after", *NUMBERS), MORE, click=click)
+    yield Table(rows, cols.Rows("change", "before after", *NUMBERS, more=MORE), click=click)
 
 
 SECTIONS = (stacks,)

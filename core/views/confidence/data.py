@@ -42,7 +42,7 @@ def chances(view: View, constraints: Constraints, rule: Rule) -> pl.DataFrame:
 @cached("Choosing for noisy queries…")
 def under_noise(view: View, constraints: Constraints, rule: Rule) -> str:
     """Say what would be chosen for perturbed queries."""
-    return choice_under_noise(view.but(constraints=constraints, rule=rule))
+    return choice_under_noise(view.replace(constraints=constraints, rule=rule))
 
 
 @cached(entries=64)

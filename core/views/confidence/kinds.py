@@ -17,10 +17,10 @@ from core.decide.rules import Constraints, Mask
 from core.stats.intervals import LEAST, SEED, Labels, columns_of, quotient
 from core.stats.means import mean_interval
 from core.stats.significance import ALPHA, holm
+from core.views import columns as cols
 from core.views import text, theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Table, section
-from core.views.columns import COLUMNS, Columns
 from core.views.confidence import data
 
 DRAWS = 2000  # Sets of queries that a kind is held against
@@ -59,24 +59,33 @@ _HOW = (
     f"than {DRAWS:,} random sets of as many queries do by theirs (p < 0.05, Holm-adjusted over the kinds)."
 )
 
-TABLE: Columns = (
-    COLUMNS["tag"].but("questions with", width=220),
-    COLUMNS["n"].but(about="Queries with the tag that have a score."),
-    COLUMNS["is"].but("another stack", "By the gain on held-out queries and its adjusted p.", width=170),
-    COLUMNS["difference"].but(
+TABLE = cols.Rows(
+    "kinds",
+    cols.text("tag", "questions with", width=220),
+    cols.count("n", help="Queries with the tag that have a score."),
+    cols.text("is", "another stack", "By the gain on held-out queries and its adjusted p.", width=170),
+    cols.signed(
+        "difference",
         "gain, held out",
         "Over today's choice, on the fifth of the queries that picked no stack, each in turn; another fifth "
         "may pick another stack.",
     ),
-    *(
-        COLUMNS[end].but(form="signed", about="95 % interval of the gain, query by query.")
-        for end in ("low", "high")
+    *(cols.signed(end, help="95 % interval of the gain, query by query.") for end in ("low", "high")),
+    cols.text(
+        "stack",
+        "highest there",
+        "On these very queries, on which it was picked: that flatters it.",
+        width=290,
     ),
-    COLUMNS["stack"].but("highest there", "On these very queries, on which it was picked: that flatters it."),
-    COLUMNS["quality"].but("its quality", "On these queries, on which it was picked: that flatters it."),
-    *("quality_low", "quality_high"),
-    COLUMNS["quality"].but("today's", "Quality of today's choice on these queries.", name="today"),
-    COLUMNS["p_holm"].but(about="Against random sets of as many queries, Holm-adjusted over the kinds."),
+    cols.score("quality", "its quality", "On these queries, on which it was picked: that flatters it."),
+    "quality_low quality_high",
+    cols.score("today", "today's", "Quality of today's choice on these queries."),
+    cols.number(
+        "p_holm",
+        "p (Holm)",
+        "Against random sets of as many queries, Holm-adjusted over the kinds.",
+        digits=4,
+    ),
 )
 
 
@@ -88,7 +97,7 @@ def kinds(view: View, constraints: Constraints) -> pl.DataFrame:
         `ROWS`, those that another stack is better for first, then by tag; empty where nothing is known query
         by query or nothing is chosen.
     """
-    known, decision = sample(view), data.decided(view.but(constraints=constraints), view.rule)
+    known, decision = sample(view), data.decided(view.replace(constraints=constraints), view.rule)
     if known is None or decision.chosen is None:
         return pl.DataFrame(schema=ROWS)
     offered = np.flatnonzero(decision.feasible & known.quality_varies)
@@ -205,7 +214,7 @@ def kinds_of_question(view: View, ask: Ask) -> Blocks:
     drawn = figure(rows, f"Δ {view.quality.name} over today's choice")
     yield Chart(drawn, "kinds", "What each kind of question would gain by its own choice")
     cells = [{"is": SAME} if gained_nothing(row) else {} for row in rows.iter_rows(named=True)]
-    yield Table(rows, "kinds", TABLE, cells=cells)
+    yield Table(rows, TABLE, cells=cells)
 
 
 def figure(rows: pl.DataFrame, title: str) -> go.Figure:

@@ -19,6 +19,7 @@ from core.analysis.workspace.telling import seldom
 from core.analysis.workspace.view import View
 from core.decide.planner import Bill, bill
 from core.decide.rules import Decision, Rule
+from core.views import columns as cols
 from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import (
@@ -34,7 +35,6 @@ from core.views.blocks import (
     Way,
     section,
 )
-from core.views.columns import COLUMNS, Columns
 from core.views.confidence import charts, data, weights, words, worth
 from core.views.confidence.hold import BEST, excluded_rows, front, share_rows, tie_rows
 from core.views.confidence.kinds import kinds_of_question
@@ -75,7 +75,7 @@ def ask_rule(view: View, ask: Ask) -> tuple[Rule, Decision]:
 def would_it_hold(view: View, ask: Ask) -> Blocks:
     """Yield how often the choice is the best when the queries are drawn again, and what ties with it."""
     rule, decision = ask_rule(view, ask)
-    asked = view.but(rule=rule)
+    asked = view.replace(rule=rule)
     known, noisy = sample(view), drawn(view, view.noise)
     n = 0 if known is None else int(known.quality.shape[1])
     counted, sentence = data.chances(view, view.constraints, rule), words.held(asked)
@@ -86,7 +86,7 @@ def would_it_hold(view: View, ask: Ask) -> Blocks:
     if asked.sure.pgs is not None:
         yield Text("How sure, by what is asked", "heading")
         row = counted.row(decision.chosen or 0, named=True)
-        yield Table(words.how_sure(asked, row, final(asked, counted)), "how_sure", HOW_SURE)
+        yield Table(words.how_sure(asked, row, final(asked, counted)), HOW_SURE)
         yield Text("Every stack", "heading")
     rows = share_rows(view.table, decision, counted)
     rows = rows.join(noisy_rows(rows, noisy), on="run_id", maintain_order="left")
@@ -96,9 +96,12 @@ def would_it_hold(view: View, ask: Ask) -> Blocks:
         yield Chart(figure, "chances", sentence)
     yield Table(
         grouped,
-        "chances",
-        (*CHANCES, *(() if noisy is None else ["noisy"])),
-        ("p_again", "p_sla", *INTERVAL, *(() if noisy is None else ("noisy_low", "noisy_high"))),
+        cols.Rows(
+            "chances",
+            *CHANCES,
+            *(() if noisy is None else ["noisy"]),
+            more=("p_again p_sla", *INTERVAL, *(() if noisy is None else ("noisy_low", "noisy_high"))),
+        ),
         whole=rows,
     )
     tied = tie_rows(asked, decision)
@@ -107,7 +110,7 @@ def would_it_hold(view: View, ask: Ask) -> Blocks:
         yield Text(decision.note)
         best = (pl.col("row") == decision.chosen) | (pl.col("reading") == BEST)
         groups = merged(tied, best, identical(tied, SAME_GAP))
-        yield Table(groups, "ties", TIES, (*INTERVAL, "gap_ms"), whole=tied)
+        yield Table(groups, TIES, whole=tied)
 
 
 def final(view: View, counted: pl.DataFrame) -> float | None:
@@ -127,7 +130,9 @@ def every_stack(view: View, decision: Decision, sure_table: pl.DataFrame) -> Tab
     """
     rows = ordered(marked(sure_table, decision), decision)
     rows = merged(rows, kept(decision.chosen), identical(sure_table)[rows["row"]])
-    return Table(listed(rows), "stacks", stack_columns(view), ("quality_low", "quality_high", *SHARES))
+    return Table(
+        listed(rows), cols.Rows("stacks", *stack_columns(view), more=("quality_low quality_high", *SHARES))
+    )
 
 
 def caveats(asked: View, counted: pl.DataFrame, noisy: Noise | None) -> dict[str, str]:
@@ -166,12 +171,12 @@ def what_flips_it(view: View, ask: Ask) -> Blocks:
         yield Cards(cards)
     if not turned.is_empty():
         then = turned.with_columns(outcome=pl.coalesce("winner", "reason"))
-        yield Table(then, "turning", TURNS, whole=turned)
+        yield Table(then, TURNS, whole=turned)
     yield Text("What the limits exclude, and by how much", "heading")
     excluded = excluded_rows(view.table, decision)
     yield Text(words.excluded_words(excluded))
     if not excluded.is_empty():
-        yield Table(excluded, "excluded", EXCLUDED, ("constraint",))
+        yield Table(excluded, EXCLUDED)
 
 
 @section("other weights", "Would other weights of the grades lead to another choice?", seldom)
@@ -199,16 +204,16 @@ def other_weights(view: View, ask: Ask) -> Blocks:
     ranges = weights.stack_ranges(grid, names)
     moved = (
         Chart(charts.ranges(ranges, str(measure)), "ranges", "Least and greatest score of every stack"),
-        Table(weights.grouped(ranges), "ranges", RANGES, whole=ranges),
+        Table(weights.grouped(ranges), RANGES, whole=ranges),
     )
     yield Fold("How far the stacks move", moved)
     swapped = flips.filter(pl.col("flips") > 0)
     yield Text(details)
     if not swapped.is_empty():
-        yield Fold("Which pairs swap places", [Table(swapped, "flips", FLIPS, FLIPS_MORE, whole=flips)])
+        yield Fold("Which pairs swap places", [Table(swapped, FLIPS, whole=flips)])
     cells = weights.long_table(grid, names, chosen)
     marks = [pl.when(pl.col(name)).then(pl.lit("yes")).alias(name) for name in ("usual", "chosen")]
-    yield Fold("Every stack in every setting", [Table(cells.with_columns(marks), "grid", CELLS)])
+    yield Fold("Every stack in every setting", [Table(cells.with_columns(marks), CELLS)])
 
 
 def _setting_by_setting(view: View, ask: Ask, grid: Grid, chosen: Sequence[str | None]) -> Blocks:
@@ -252,7 +257,7 @@ def worth_measuring_more(view: View, ask: Ask) -> Blocks:
     yield Text(words.next_stack_words(further))
     if not further.is_empty():
         yield Text(MODELLED, "caption")
-        yield Table(further, "neighbours", NEIGHBOURS)
+        yield Table(further, NEIGHBOURS)
     if (missing := worth.missing_model()) is not None:
         yield Text(missing, "caption")
 
@@ -316,11 +321,11 @@ def _queries(view: View, ask: Ask, rows: list[int], *, heads: bool = True) -> Bl
     else:
         yield from map(Text, (sentence, details, *chips.values()))
     yield Chart(charts.plan_chart(planned, money.affordable), "plan", sentence)
-    yield Table(planned, "plan", PLAN)
+    yield Table(planned, PLAN)
     yield Text("Which stacks it is about", "heading")
     rivals = worth.rival_rows(view.table, plan, view.decision)
     yield Text(words.rival_words(rivals, len(rows)))
-    yield Table(rivals, "rivals", ("name", "today", "final", *NUMBERS), INTERVAL)
+    yield Table(rivals, cols.Rows("rivals", "name today final", *NUMBERS, more=INTERVAL))
     ranked = rivals.join(
         view.table.filter("has_rankings").select("run_id"), on="run_id", how="semi", maintain_order="left"
     )
@@ -336,7 +341,7 @@ def _tagged(view: View, ranked: pl.DataFrame) -> Blocks:
     yield Text(words.tag_words(tags, pair, *ranked["name"][:2]))
     if not tags.is_empty():
         yield Text(WEIGH_BACK, "caption")
-        yield Table(tags, "tags", TAGS)
+        yield Table(tags, TAGS)
 
 
 def _passages(view: View, ask: Ask, unjudged: Next) -> Blocks:
@@ -345,80 +350,83 @@ def _passages(view: View, ask: Ask, unjudged: Next) -> Blocks:
     yield Text(next_words(unjudged, view.quality))
     rows = unjudged.worth.rows.head(USUAL)
     if not rows.is_empty():
-        yield Table(rows, "judge_next", PASSAGES, whole=unjudged.worth.rows)
+        yield Table(rows, PASSAGES, whole=unjudged.worth.rows)
         yield Control("judge next", {"scope": view.scope, "rows": rows})
     known = view.snapshot.golden_sets(view.scope.collection_id).filter(pl.col("judgements") > 0)
     others = [name for name in known["golden_set_id"] if name != view.scope.golden_set_id]
     if others:
         more = ask.listed("The choice with the grades of", others, "with")
-        yield Table(data.with_grades(view, view.constraints, more), "with_grades", WITH)
+        yield Table(data.with_grades(view, view.constraints, more), WITH)
 
 
 NUMBERS, INTERVAL = ("quality", "latency_ms", "cost"), ("quality_low", "quality_high", "n")
 CHANCES = ("stack", "status", "p_best", "p_feasible", "p_frontier", *NUMBERS, "unknown")
-HOW_SURE = (
-    COLUMNS["sure"].but(width=360),
-    COLUMNS["chance"].but("chance", "Share of the simulations."),
-    COLUMNS["why"].but("how it differs", width=420),
+HOW_SURE = cols.Rows(
+    "how_sure",
+    cols.text("sure", "question", width=360),
+    cols.share("chance", help="Share of the simulations."),
+    cols.text("why", "how it differs", width=420),
 )
-TIES = (
-    *("stack", "quality", "d_quality", "d_low", "d_high", "latency_ms", "cost"),
-    COLUMNS["reading"].but("query by query"),
+TIES = cols.Rows(
+    "ties",
+    "stack quality d_quality d_low d_high latency_ms cost",
+    cols.text("reading", "query by query"),
+    more=(*INTERVAL, "gap_ms"),
 )
-OUTCOME = COLUMNS["outcome"].but("then chosen", "Or why no such change turns the choice.", width=260)
-TURNS = ("stack", "number", "now", "then", COLUMNS["change"].but(form="text"), OUTCOME)
-EXCLUDED = ("name", COLUMNS["reason"].but("excluded because"), "by", "unit", *NUMBERS)
-RANGES = (
-    COLUMNS["stack"].but(about="Of those with the same score on every query, the first."),
-    COLUMNS["quality"].but("as usual"),
-    COLUMNS["rank"].but(about="As usual; equal scores share a rank."),
-    *("lowest", "highest", "best_rank", "worst_rank"),
+OUTCOME = cols.text("outcome", "then chosen", "Or why no such change turns the choice.", width=260)
+TURNS = cols.Rows("turning", "stack number now then", cols.text("change"), OUTCOME)
+EXCLUDED = cols.Rows(
+    "excluded", "name", cols.text("reason", "excluded because"), "by unit", *NUMBERS, more="constraint"
 )
-FLIPS = (
-    *("better", "worse"),
-    COLUMNS["difference"].but(about="As usual, mean over queries."),
-    *("flips", "reversal", "reading"),
+RANGES = cols.Rows(
+    "ranges",
+    cols.text("stack", help="Of those with the same score on every query, the first.", width=290),
+    cols.score("quality", "as usual"),
+    cols.count("rank", help="As usual; equal scores share a rank."),
+    "lowest highest best_rank worst_rank",
 )
-FLIPS_MORE: Columns = (
-    *(COLUMNS[end].but(form="signed") for end in ("low", "high")),
-    COLUMNS["p_holm"].but(about="Of the usual order, Holm-adjusted over these pairs."),
-    COLUMNS["where"].but("where", "The setting with the reversal."),
-    "p_there",
-)
-CELLS = (
-    *("name", "alpha", "cap4", "cap3", "usual"),
-    COLUMNS["quality"].but("score"),
-    *("low", "high", "n", "rank", "chosen"),
-)
-PASSAGES = (
-    *("query_id", "passage_id"),
-    COLUMNS["stacks"].but(about="Leading stacks that show it."),
-    COLUMNS["rank"].but("best rank"),
-    "likely",
-    COLUMNS["chance"].but("changes the best", "Chance that its grade alone changes the best stack."),
-    "saved",
-)
-BEFORE, AFTER = (
-    COLUMNS[name].but(label, form="score", width=None)
-    for name, label in (("before", None), ("after", "with them"))
-)
-WITH = ("name", BEFORE, AFTER, "change", "is")
-PLAN = ("more", COLUMNS["n"].but("n then", ""), "usd", "flip", "left")
-TAGS = (
-    COLUMNS["tag"].but("queries with", width=220),
-    COLUMNS["n"].but(about=""),
-    COLUMNS["difference"].but(about="Mean, first stack minus the second."),
-    *("spread", COLUMNS["share"].but("today")),
-    COLUMNS["best"].but(
-        "tells most", "Share of further queries with the least error (Neyman).", form="share"
+FLIPS = cols.Rows(
+    "flips",
+    "better worse",
+    cols.signed("difference", help="As usual, mean over queries."),
+    "flips reversal reading",
+    more=(
+        *map(cols.signed, ("low", "high")),
+        cols.number("p_holm", "p (Holm)", "Of the usual order, Holm-adjusted over these pairs.", digits=4),
+        cols.text("where", help="The setting with the reversal.", width=260),
+        "p_there",
     ),
 )
-NEIGHBOURS = (
-    *("of", "step", "said_by", "place", "guess"),
-    COLUMNS["spread"].but("±", "Standard error of the guess."),
-    COLUMNS["chance"].but("beats the choice", "Chance of a higher quality than today's choice."),
-    COLUMNS["latency_ms"].but("≥ ms", AT_LEAST, name="latency_least"),
-    COLUMNS["cost"].but("≥ $ / 1k", AT_LEAST, name="cost_least"),
+CELLS = cols.Rows(
+    "grid", "name alpha cap4 cap3 usual", cols.score("quality", "score"), "low high n rank chosen"
+)
+PASSAGES = cols.Rows(
+    "judge_next",
+    "query_id passage_id",
+    cols.count("stacks", help="Leading stacks that show it."),
+    cols.count("rank", "best rank"),
+    "likely",
+    cols.share("chance", "changes the best", "Chance that its grade alone changes the best stack."),
+    "saved",
+)
+WITH = cols.Rows("with_grades", "name", cols.score("before"), cols.score("after", "with them"), "change is")
+PLAN = cols.Rows("plan", "more", cols.count("n", "n then"), "usd flip left")
+TAGS = cols.Rows(
+    "tags",
+    cols.text("tag", "queries with", width=220),
+    cols.count("n"),
+    cols.signed("difference", help="Mean, first stack minus the second."),
+    "spread",
+    cols.share("share", "today"),
+    cols.share("best", "tells most", "Share of further queries with the least error (Neyman)."),
+)
+NEIGHBOURS = cols.Rows(
+    "neighbours",
+    "of step said_by place guess",
+    cols.score("spread", "±", "Standard error of the guess."),
+    cols.share("chance", "beats the choice", "Chance of a higher quality than today's choice."),
+    cols.number("latency_least", "≥ ms", AT_LEAST),
+    cols.usd("cost_least", "≥ $ / 1k", AT_LEAST),
     "beyond",
 )
 SECTIONS = (would_it_hold, what_flips_it, kinds_of_question, other_weights, worth_measuring_more)

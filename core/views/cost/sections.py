@@ -26,10 +26,10 @@ from core.decide.ties import CHEAPER
 from core.number_format import CostUnit
 from core.prices import PriceBook, load_books
 from core.prices.calculator import INDEX_KINDS, NO_INDEX, USUAL, CostInputs
+from core.views import columns as cols
 from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import Answer, Block, Blocks, Cards, Chart, Fold, Table, Text, section
-from core.views.columns import COLUMNS, Column
 from core.views.cost import bill, words
 from core.views.cost.bill import PAPER_BOOK, PAPER_TOKENS
 
@@ -149,10 +149,10 @@ def costs(priced: Priced) -> Blocks:
         return
     yield Chart(view.figure, "cost", words.answer(view))
     rows = bill.readable(view.bill).with_columns(pl.col("reason").replace("", None))
-    yield Table(rows, "bill", BILL, BILL_MORE, unknown=True)
+    yield Table(rows, BILL, unknown=True)
     known = priced.recorded
     if known is not None and known.height and start:
-        shown = Table(bill.readable(known), "recorded", RECORDED, unknown=True)
+        shown = Table(bill.readable(known), RECORDED, unknown=True)
         said = Text(words.recorded_answer(known, start.name, view.said), "caption")
         yield Fold("What the stack recorded, item by item", (said, shown))
 
@@ -194,7 +194,7 @@ def swings(priced: Priced, share: float) -> Blocks:
     if not moved.rows.is_empty():
         if not moved.alike:
             yield Chart(moved.figure, "tornado", moved.answer)
-        yield Table(moved.rows, "sensitivity_of_the_bill", SWINGS, SWINGS_MORE)
+        yield Table(moved.rows, SWINGS)
 
 
 def tables(book: PriceBook) -> Blocks:
@@ -204,7 +204,7 @@ def tables(book: PriceBook) -> Blocks:
         pl.when(pl.col("confirmed")).then(pl.lit("yes")).otherwise(pl.lit("no")).alias("confirmed"),
         pl.col("unit").replace(words.BUYS),
     )
-    shown = Table(rows, "prices", BOOK, ("source", "note"))
+    shown = Table(rows, BOOK)
     yield Fold(f"Price book {book.title}", (Text(OWN_BOOKS, "caption"), shown))
 
 
@@ -212,40 +212,43 @@ def _paper() -> Iterable[Block]:
     book = load_books()[PAPER_BOOK]
     rerank, generator = bill.paper_rerank(book), bill.paper_generator(book)
     for title, first, rows in (
-        ("Reranker, by K candidates", COLUMNS["k"], rerank),
-        ("Generator input, by chunks sent", Column("chunks", "chunks", "number", digits=0), generator),
+        ("Reranker, by K candidates", cols.COLUMNS["k"], rerank),
+        ("Generator input, by chunks sent", cols.count("chunks"), generator),
     ):
         yield Text(title, "caption")
         name = "paper_rerank" if rows is rerank else "paper_generator"
-        yield Table(rows, name, (first, *(Column(column, column, "usd") for column in rows.columns[1:])))
+        yield Table(rows, cols.Rows(name, first, *(cols.usd(column) for column in rows.columns[1:])))
 
 
-UNKNOWN = COLUMNS["reason"].but("unknown because")
-HOW = COLUMNS["basis"].but(
-    "known how", "measured, imported or published: recorded by the stack; else modelled."
+UNKNOWN = cols.text("reason", "unknown because")
+HOW = cols.text(
+    "basis", "known how", "measured, imported or published: recorded by the stack; else modelled."
 )
-BILL = ("stage", "item", "usd_per_1k", "usd_per_month", "units_per_query", "unit", HOW, UNKNOWN)
-BILL_MORE = ("unit_price", "confirmed", "looked_up", "source", "note")
-RECORDED = ("stage", "item", "units_per_query", "unit", "usd_per_1k", HOW, UNKNOWN)
-SWINGS = (
-    Column("input", "input", width=230),
-    Column("width", "moves by $", "usd", "The monthly bill, from one end of the range to the other."),
-    Column("usd_low", "$ at lower", "usd", "Monthly bill where the input is lower."),
-    Column("usd_high", "$ at higher", "usd", "Monthly bill where the input is higher."),
+BILL = cols.Rows(
+    "bill",
+    "stage item usd_per_1k usd_per_month units_per_query unit",
+    HOW,
+    UNKNOWN,
+    more="unit_price confirmed looked_up source note",
 )
-SWINGS_MORE = (
-    Column("low", "lower", "exact"),
-    Column("value", "as it is", "exact"),
-    Column("high", "higher", "exact"),
+RECORDED = cols.Rows("recorded", "stage item units_per_query unit usd_per_1k", HOW, UNKNOWN)
+SWINGS = cols.Rows(
+    "sensitivity_of_the_bill",
+    cols.text("input", width=230),
+    cols.usd("width", "moves by $", "The monthly bill, from one end of the range to the other."),
+    cols.usd("usd_low", "$ at lower", "Monthly bill where the input is lower."),
+    cols.usd("usd_high", "$ at higher", "Monthly bill where the input is higher."),
+    more=(cols.exact("low", "lower"), cols.exact("value", "as it is"), cols.exact("high", "higher")),
 )
-BOOK = (
+BOOK = cols.Rows(
+    "prices",
     "item",
-    Column("provider", "provider"),
+    cols.text("provider"),
     "unit",
-    Column("price", "price", "exact"),
-    Column("per", "per", "number", digits=0),
-    Column("currency", "currency"),
-    "confirmed",
-    "looked_up",
+    cols.exact("price"),
+    cols.count("per"),
+    cols.text("currency"),
+    "confirmed looked_up",
+    more="source note",
 )
 SECTIONS = (bill_of,)

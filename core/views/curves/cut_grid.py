@@ -15,10 +15,10 @@ from core.analysis.workspace.view import View
 from core.paths import PUBLISHED
 from core.records import canonical_json
 from core.tables import remembered
+from core.views import columns as cols
 from core.views import text
 from core.views.ask import Ask, named
 from core.views.blocks import Answer, Blocks, Fold, Table, section
-from core.views.columns import COLUMNS, Column, Columns
 from core.views.curves import cuts
 from core.views.text import score
 from core.views.within import with_limits
@@ -131,7 +131,7 @@ def _after(cut: Mapping[str, Any], *, several: bool) -> str:
 def cut_off_table(view: View, ask: Ask) -> Blocks:
     """Yield every reranker, chunking and cut-off of a stack's family with its score and passages kept."""
     run_id = ask.stack(view.table, view.decision, "Stack", "cutof")
-    paper = Fold(PAPER, [Table(printed(), "thesis_thresholds", (*NAMES, *THESIS))])
+    paper = Fold(PAPER, [Table(printed(), cols.Rows("thesis_thresholds", *NAMES, *THESIS))])
     if run_id is None:
         yield Answer("No stack is chosen.")
         yield paper
@@ -145,21 +145,28 @@ def cut_off_table(view: View, ask: Ask) -> Blocks:
     other = "" if run_id == asked else OTHER.format(named(view.table, asked), named(view.table, run_id))
     said, more = answer(rows)
     yield Answer(said, f"{more} {other}".strip(), caveats={"how to read": ABOUT})
-    yield Table(rows, "cut_off_table", SHOWN, MORE)
+    yield Table(rows, SHOWN)
     yield paper
 
 
-NAMES: Columns = (Column("reranker", "reranker"), Column("chunking", "chunking"), "way")
-THESIS: Columns = (
-    *("precision", "recall", "f1"),
-    Column("items_passed", "items", "number", "Chunks or pages kept.", 1),
-    Column("docs_passed", "documents", "number", "Documents of which something is kept.", 1),
+NAMES = (cols.text("reranker"), cols.text("chunking"), "way")
+THESIS = (
+    "precision recall f1",
+    cols.points("items_passed", "items", "Chunks or pages kept."),
+    cols.points("docs_passed", "documents", "Documents of which something is kept."),
 )
-_AGAINST = COLUMNS["d_quality"].but("against the cutoff", "F1 less that of the cutoff for all.", name="gain")
-_LIMITS = COLUMNS["beyond"].but("your limits", "How the stack breaks them; empty = within.")
-SHOWN: Columns = (*NAMES, "f1", "f1_low", "f1_high", "kept", _AGAINST, "precision", "recall", "n", _LIMITS)
-MORE: Columns = (
-    COLUMNS["d_low"].but(about="95 % interval of that difference, query by query.", name="gain_low"),
-    COLUMNS["d_high"].but(about="95 % interval of that difference, query by query.", name="gain_high"),
-    *("tokens", "name"),
+_AGAINST = cols.signed("gain", "against the cutoff", "F1 less that of the cutoff for all.")
+_LIMITS = cols.text("beyond", "your limits", "How the stack breaks them; empty = within.")
+SHOWN = cols.Rows(
+    "cut_off_table",
+    *NAMES,
+    "f1 f1_low f1_high kept",
+    _AGAINST,
+    "precision recall n",
+    _LIMITS,
+    more=(
+        cols.signed("gain_low", "low", "95 % interval of that difference, query by query."),
+        cols.signed("gain_high", "high", "95 % interval of that difference, query by query."),
+        "tokens name",
+    ),
 )

@@ -15,10 +15,10 @@ from core.analysis.workspace.query_sets import among
 from core.analysis.workspace.stacks import runs_in
 from core.analysis.workspace.telling import seldom
 from core.analysis.workspace.view import View
+from core.views import columns as cols
 from core.views import theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, section
-from core.views.columns import COLUMNS
 from core.views.curves import cuts, deeper, page
 from core.views.curves.cut_grid import cut_off_table
 from core.views.text import cost_unit
@@ -82,9 +82,7 @@ def by_cutoff(view: View, ask: Ask) -> Blocks:
     if facts := page.new_facts(rows, best or names[0], view.quality.k):
         yield Text(facts, "caption")
     own_first = rows.sort(pl.col("measure") != view.quality.bare, maintain_order=True)
-    yield Table(
-        own_first, "curves", POINTS, ("facts_per_100", "basis", "tokens_low", "tokens_high", "counted")
-    )
+    yield Table(own_first, POINTS)
 
 
 @cached("Pricing every step in K…", entries=16)
@@ -115,9 +113,9 @@ def by_candidate_depth(view: View, ask: Ask) -> Blocks:
     yield Answer(sentence, details.strip(), caveats={CHIP: told(reasons), "when a step pays": deeper.PAYS})
     yield Cards(page.depth_cards(depths, shown[0], view.quality, gap(view, family[-1], family[0])))
     yield Chart(page.depth_figure(depths, shown, view.quality), "depths", "Quality, latency and cost by K")
-    yield Table(with_limits(depths, view), "depths", DEPTHS)
+    yield Table(with_limits(depths, view), DEPTHS)
     paying = pl.when(pl.col("pays")).then(pl.lit("yes")).otherwise(pl.lit("no")).alias("pays")
-    yield Fold("Step by step", [Table(by_step.with_columns(paying), "steps", STEPS, STEPS_MORE)])
+    yield Fold("Step by step", [Table(by_step.with_columns(paying), STEPS)])
 
 
 @section("cut-off methods", "Is a cutoff chosen query by query better than one for all?", seldom)
@@ -137,46 +135,55 @@ def cut_off_methods(view: View, ask: Ask) -> Blocks:
         yield Text(lacking, "caption")
     if compared.rows.height:
         yield Chart(cuts.figure(compared.rows), "cut_offs", sentence)
-        yield Table(compared.rows, "cut_offs", CUT, CUT_MORE)
+        yield Table(compared.rows, CUT)
 
 
-POINTS = (
-    *("name", "measure", "k", "value", "low", "high", "n", "tokens"),
-    COLUMNS["usd_per_1k"].but(about="What the generator charges for reading them."),
+POINTS = cols.Rows(
+    "curves",
+    "name measure k value low high n tokens",
+    cols.usd("usd_per_1k", "$ / 1k", "What the generator charges for reading them."),
+    more="facts_per_100 basis tokens_low tokens_high counted",
 )
 OWN_PROC = "The best ordering of the candidates that were read, whose convention the next column says."
-DEPTHS = (
-    *("name", "candidates", "quality"),
-    COLUMNS["proc"].but("PROC of its pool", OWN_PROC),
-    *("proc_pool", "latency_ms", "cost"),
-    COLUMNS["beyond"].but("your limits", "How it breaks them; empty = within."),
+DEPTHS = cols.Rows(
+    "depths",
+    "name candidates quality",
+    cols.score("proc", "PROC of its pool", OWN_PROC),
+    "proc_pool latency_ms cost",
+    cols.text("beyond", "your limits", "How it breaks them; empty = within."),
 )
-STEPS = (
-    *("family", "from_k", "to_k"),
-    COLUMNS["d_quality"].but("quality", ""),
-    *("d_ms", "d_usd", "pays"),
-    COLUMNS["reason"].but("why not", width=200),
+STEPS = cols.Rows(
+    "steps",
+    "family from_k to_k",
+    cols.signed("d_quality", "quality"),
+    "d_ms d_usd pays",
+    cols.text("reason", "why not", width=200),
+    more=(
+        cols.signed("gain_low", "quality, low", "95 % interval of the difference, query by query."),
+        cols.signed("gain_high", "quality, high", "95 % interval of the difference, query by query."),
+        "per_100_ms per_usd",
+    ),
 )
-STEPS_MORE = (
-    COLUMNS["d_low"].but("quality, low", name="gain_low"),
-    COLUMNS["d_high"].but("quality, high", name="gain_high"),
-    *("per_100_ms", "per_usd"),
-)
-CUT = (
-    COLUMNS["way"].but(about=cuts.WAYS),
-    *("kept", "f1"),
-    COLUMNS["d_quality"].but("against the cutoff", "F1 less that of the cutoff for all.", name="gain"),
-    COLUMNS["d_low"].but(about="95 % interval of that difference, query by query.", name="gain_low"),
-    COLUMNS["d_high"].but(about="95 % interval of that difference, query by query.", name="gain_high"),
-    COLUMNS["d_quality"].but("against the best K", "F1 less that of the best fixed depth.", name="lead"),
-    COLUMNS["tokens"].but(about="Of what is kept, mean over the queries."),
-)
-CUT_MORE = (
-    "precision",
-    COLUMNS["recall"].but(about="Share of what is relevant that is kept."),
-    *("f1_low", "f1_high"),
-    COLUMNS["d_low"].but("against the best K, low", name="lead_low"),
-    COLUMNS["d_high"].but("against the best K, high", name="lead_high"),
-    "n",
+CUT = cols.Rows(
+    "cut_offs",
+    cols.text("way", "keeps", cuts.WAYS, width=150),
+    "kept f1",
+    cols.signed("gain", "against the cutoff", "F1 less that of the cutoff for all."),
+    cols.signed("gain_low", "low", "95 % interval of that difference, query by query."),
+    cols.signed("gain_high", "high", "95 % interval of that difference, query by query."),
+    cols.signed("lead", "against the best K", "F1 less that of the best fixed depth."),
+    cols.count("tokens", "tokens sent", "Of what is kept, mean over the queries."),
+    more=(
+        "precision",
+        cols.score("recall", help="Share of what is relevant that is kept."),
+        "f1_low f1_high",
+        cols.signed(
+            "lead_low", "against the best K, low", "95 % interval of the difference, query by query."
+        ),
+        cols.signed(
+            "lead_high", "against the best K, high", "95 % interval of the difference, query by query."
+        ),
+        "n",
+    ),
 )
 SECTIONS = (by_cutoff, by_candidate_depth, cut_off_methods, cut_off_table)

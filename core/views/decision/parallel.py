@@ -11,8 +11,8 @@ import polars as pl
 from core.analysis.workspace.scope import Quality
 from core.decide.axes import BESIDE
 from core.decide.rules import Decision
+from core.views import columns as cols
 from core.views import text, theme
-from core.views.columns import COLUMNS
 from core.views.theme import logarithmic
 
 EXCLUDED, WITHIN, FRONTIER = "excluded", "within the limits", "frontier"
@@ -32,7 +32,7 @@ _AXES = (
     ("quality", "", None),
     ("latency_ms", "latency ms", "unknown"),
     ("cost", "$ / {}", "unknown"),
-    *((axis.column, COLUMNS[axis.column].label, "unknown") for axis in BESIDE),
+    *((axis.column, cols.COLUMNS[axis.column].label, "unknown") for axis in BESIDE),
     ("candidates", "K", "none"),
     ("dim", "dimensions", "none"),
 )

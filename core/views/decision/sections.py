@@ -17,9 +17,9 @@ from core.analysis.workspace.noise import noise_words
 from core.analysis.workspace.sure import drawn
 from core.analysis.workspace.view import View
 from core.decide.axes import BESIDE, COST, HARM, LATENCY, Axis
+from core.views import columns as cols
 from core.views.ask import Ask
 from core.views.blocks import Answer, Block, Blocks, Cards, Chart, Control, Fold, Table, Text, Way, section
-from core.views.columns import COLUMNS, Columns
 from core.views.decision import words
 from core.views.decision.chart import ParetoView, pareto
 from core.views.decision.marks import COLOURS, SIZES
@@ -49,9 +49,9 @@ ALTERNATIVES = "Cheaper or faster"
 
 PRICES = "What more quality costs"
 
-OFFERED = ("stack", "difference", "low", "high", "p_within_delta", "saves")
+OFFERED = cols.Rows("alternatives", "stack difference low high p_within_delta saves")
 
-STEPS = ("paid", "stack", "than", "step_gain", "step_more", "per_step")
+STEPS = cols.Rows("price_of_quality", "paid stack than step_gain step_more per_step")
 
 VIEWS = {"latency × quality": LATENCY, "cost × quality": COST, "harm × quality": HARM, "parallel axes": None}
 
@@ -61,10 +61,10 @@ PARALLEL = (
 )
 
 MORE = (
-    COLUMNS["quality_low"].but(about="Lower end of the 95 % interval over queries."),
-    COLUMNS["quality_high"].but(about="Upper end of the 95 % interval over queries."),
-    COLUMNS["quality_basis"].but("quality is"),
-    *("params", "calls", "latency_basis", "cost_basis", "cost_note", "latency_note"),
+    cols.score("quality_low", "low", "Lower end of the 95 % interval over queries."),
+    cols.score("quality_high", "high", "Upper end of the 95 % interval over queries."),
+    cols.text("quality_basis", "quality is"),
+    "params calls latency_basis cost_basis cost_note latency_note",
 )
 
 LACKS = ("lacks", "lacks_low", "lacks_high")
@@ -175,9 +175,9 @@ def alternatives(view: View) -> Blocks:
         rows, steps = alternative_rows(view), price_rows(view)
         if rows.height:
             yield Text(ALTERNATIVES, "heading")
-            yield Table(rows, "alternatives", OFFERED)
+            yield Table(rows, OFFERED)
         if steps.height:
-            yield Fold(PRICES, [Table(steps, "price_of_quality", STEPS)])
+            yield Fold(PRICES, [Table(steps, STEPS)])
 
     yield Control("alternatives", {"view": view}, written)
 
@@ -198,9 +198,7 @@ def alternative_rows(view: View, most: int | None = None) -> pl.DataFrame:
         }
         for other in view.sure.alternatives[:most]
     ]
-    floats = ("difference", "low", "high", "p_within_delta")
-    said = dict.fromkeys(("run_id", "stack", "saves", "in_words"), pl.String)
-    return pl.DataFrame(rows, schema={**said, **dict.fromkeys(floats, pl.Float64)})
+    return OFFERED.frame(rows, "run_id in_words")
 
 
 def price_rows(view: View) -> pl.DataFrame:
@@ -218,8 +216,7 @@ def price_rows(view: View) -> pl.DataFrame:
         for key, steps in view.sure.prices.items()
         for step in steps
     ]
-    schema = {name: pl.Float64 if name == "step_gain" else pl.String for name in STEPS}
-    return pl.DataFrame(rows, schema=schema)
+    return STEPS.frame(rows)
 
 
 def outside(view: View) -> Blocks:
@@ -308,9 +305,9 @@ def every_stack(view: View, marked: ParetoView) -> Control:
     limited = {*asked, *(f"{name}_n" for name in asked)}
     shown = [name for name in STANDING if name in rows.columns]
     missing = LACKS if rows.get_column("lacks", default=pl.Series([None])).count() else ()
-    columns: Columns = (*stack_columns(view), *missing, *(name for name in shown if name in limited))
-    more: Columns = (*MORE, *(name for name in shown if name not in limited))
-    table = Table(rows, "stacks", columns, more, whole=marked.rows)
+    columns = (*stack_columns(view), *missing, *(name for name in shown if name in limited))
+    more: cols.Columns = (*MORE, *(name for name in shown if name not in limited))
+    table = Table(rows, cols.Rows("stacks", *columns, more=more), whole=marked.rows)
     return Control("stacks", {"table": table}, lambda: iter([table]))
 
 

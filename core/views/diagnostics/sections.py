@@ -11,9 +11,9 @@ from core.analysis.workspace.scope import Quality
 from core.analysis.workspace.telling import dated, perturbed
 from core.analysis.workspace.view import View
 from core.diagnostics.names.margins import Check
+from core.views import columns as cols
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, section
-from core.views.columns import COLUMNS, Column, Columns
 from core.views.diagnostics import asked_names as named
 from core.views.diagnostics import drifting, foretold, watching
 from core.views.diagnostics import names as page
@@ -71,14 +71,14 @@ def measured(rows: pl.DataFrame, checks: Sequence[Check], ask: Ask) -> Blocks:
     table = page.wide(rows, language)
     spreads = [name for name in table.columns if name.startswith("± ")]
     labels = [name for name in table.columns if name not in (*spreads, "condition", "what")]
-    changes = (Column(name, f"{name}, %", "signed", digits=1) for name in labels)
-    sds = (Column(name, name, "number", "Standard deviation between runs.", 1) for name in spreads)
-    columns: Columns = (COLUMNS["what"].but("name changed to"), *changes)
-    more: Columns = (*sds, "condition")
-    yield Table(table, "names", columns, more, whole=page.deltas(rows, language))
-    ranking = Table(page.ranking(rows, language), "names_ranking", RANKING, MORE_RANKING)
+    changes = (cols.signed(name, f"{name}, %", digits=1) for name in labels)
+    sds = (cols.points(name, help="Standard deviation between runs.") for name in spreads)
+    changed = cols.text("what", "name changed to", width=190)
+    shown = cols.Rows("names", changed, *changes, more=(*sds, "condition"))
+    yield Table(table, shown, whole=page.deltas(rows, language))
+    ranking = Table(page.ranking(rows, language), RANKING)
     yield Fold("Which embedder goes most by names", [ranking])
-    yield Fold(page.checks_line(checks), [Table(page.checked(checks), "names_checks", CHECKS)])
+    yield Fold(page.checks_line(checks), [Table(page.checked(checks), CHECKS)])
 
 
 def in_questions(view: View) -> Blocks:
@@ -95,7 +95,7 @@ def in_questions(view: View) -> Blocks:
     yield Text(named.linked(table, quality))
     yield Fold("How it is compared", [Text(named.HOW)])
     rows = table.with_columns(what=pl.col("names").replace_strict(named.MEANS))
-    yield Table(rows, "names_asked", ASKED, MORE_ASKED)
+    yield Table(rows, ASKED)
 
 
 @section("noise", "How much quality do typing errors and chat style cost?", perturbed)
@@ -114,7 +114,7 @@ def by_noise(view: View, ask: Ask) -> Blocks:
     if drawn is not None:
         yield Chart(drawn, "noise", sentence)
     perturbs = pl.Series("perturb", noisy.names(table["perturb"].to_list()))
-    yield Table(table.with_columns(perturbs), "noise", NOISE, MORE_NOISE)
+    yield Table(table.with_columns(perturbs), NOISE)
     yield from by_query(view, ask, runs, table)
     yield from vectors(view, runs)
 
@@ -130,13 +130,9 @@ def by_query(view: View, ask: Ask, runs: Gathered, table: pl.DataFrame) -> Block
     rows = per_query(runs, row["family"], row["rewrite"], higher_is_better=view.quality.higher_is_better)
     asked = view.snapshot.queries(view.scope.collection_id).select("query_id", "text")
     levels = [name for name in rows.columns if name not in ("query_id", "clean", "hurt_by", "lost")]
-    columns: Columns = (
-        COLUMNS["text"].but("query", width=330),
-        *("hurt_by", "lost", "clean"),
-        *(Column(level, level, "score") for level in levels),
-    )
+    query, scores = cols.text("text", "query", width=330), map(cols.score, levels)
     texts = rows.join(asked, on="query_id", how="left", maintain_order="left")
-    yield Table(texts, "noise_queries", columns)
+    yield Table(texts, cols.Rows("noise_queries", query, "hurt_by lost clean", *scores))
 
 
 def vectors(view: View, runs: Gathered) -> Blocks:
@@ -148,7 +144,7 @@ def vectors(view: View, runs: Gathered) -> Blocks:
     yield Text(COSINES, "caption")
     language = pl.col("language").str.to_lowercase().map_elements(page.spoken, return_dtype=pl.String)
     shown = rows.with_columns(pl.col("share") * 100, language=language)
-    yield Table(shown, "noise_vectors", VECTORS, whole=rows)
+    yield Table(shown, VECTORS, whole=rows)
 
 
 @section(foretold.NAME, "Do drops of a diagnostic foretell drops of recall?", dated)
@@ -169,7 +165,7 @@ def with_recall(view: View, ask: Ask) -> Blocks:
         yield Chart(foretold.chart(rows), "foretold", sentence)
     every = table.filter(pl.col("stack").is_in([foretold.EVERY, chosen]))
     said = every.with_columns(pl.col("perturb").map_elements(foretold.asked, return_dtype=pl.String))
-    yield Table(said, "foretold", FORETOLD, MORE_FORETOLD, whole=table)
+    yield Table(said, FORETOLD, whole=table)
 
 
 @section(drifting.NAME, "Does live traffic still look as it did?", dated)
@@ -193,108 +189,107 @@ def live(view: View, ask: Ask) -> Blocks:
     if rows.is_empty():
         return
     yield Chart(drifting.chart(rows, proxy), "drift", sentence, drifting.MARKS)
-    yield Table(drifting.dated(rows), "drift", DRIFT, MORE_DRIFT)
+    yield Table(drifting.dated(rows), DRIFT)
 
 
 OF_P = "Of the Kolmogorov–Smirnov distance, corrected (Holm)."
 SECTIONS = (by_names, by_noise, with_recall, live, watching.live_quality)
-DRIFT: Columns = (
-    Column("window", "window", "exact", "In the order of time; the first is the reference."),
-    Column("from", "from (UTC)", "text", "When its first query was asked.", width=130),
-    Column("to", "to (UTC)", "text", "When its last query was asked.", width=130),
-    COLUMNS["n"].but(about="Queries of which the proxy is known."),
-    Column("mean", "mean", "number", "Of the proxy.", 3),
-    Column("shift", "shift", "number", "Mean minus that of the first window.", 3),
-    Column("shift_low", "low", "number", "Lower end of its 95 % interval.", 3),
-    Column("shift_high", "high", "number", "Upper end of its 95 % interval.", 3),
-    COLUMNS["p"].but(about=OF_P, name="p_said", form="text", width=80),
-    Column("verdict", "drifted", "text", "p below 0.05.", width=70),
-)
 OF_JUDGED = "Over the judged queries of the window, at the cutoff."
-MORE_DRIFT: Columns = (
-    Column("distance", "distance", "score", "Kolmogorov–Smirnov, to the first window."),
-    Column("sessions", "groups", "exact", "Sessions, or runs of queries where none are known."),
-    Column("compared", "n compared", "exact", "Queries at hours of the day that the first window has too."),
-    *(
-        Column(f"{name}{end}", f"{name}{end.replace('_', ' ')}", "number", OF_JUDGED, 3)
-        for name in drifting.JUDGED
-        for end in ("", "_low", "_high")
+DRIFT = cols.Rows(
+    "drift",
+    cols.exact("window", help="In the order of time; the first is the reference."),
+    cols.text("from", "from (UTC)", "When its first query was asked.", width=130),
+    cols.text("to", "to (UTC)", "When its last query was asked.", width=130),
+    cols.count("n", help="Queries of which the proxy is known."),
+    cols.number("mean", help="Of the proxy.", digits=3),
+    cols.number("shift", help="Mean minus that of the first window.", digits=3),
+    cols.number("shift_low", "low", "Lower end of its 95 % interval.", digits=3),
+    cols.number("shift_high", "high", "Upper end of its 95 % interval.", digits=3),
+    cols.text("p_said", "p", OF_P, width=80),
+    cols.text("verdict", "drifted", "p below 0.05.", width=70),
+    more=(
+        cols.score("distance", help="Kolmogorov–Smirnov, to the first window."),
+        cols.exact("sessions", "groups", "Sessions, or runs of queries where none are known."),
+        cols.exact("compared", "n compared", "Queries at hours of the day that the first window has too."),
+        *(
+            cols.number(f"{name}{end}", f"{name}{end.replace('_', ' ')}", OF_JUDGED, digits=3)
+            for name in drifting.JUDGED
+            for end in ("", "_low", "_high")
+        ),
+        *(cols.exact(f"{name}_n", f"{name}: n", "Judged queries.") for name in drifting.JUDGED),
     ),
-    *(Column(f"{name}_n", f"{name}: n", "exact", "Judged queries.") for name in drifting.JUDGED),
 )
-FORETOLD: Columns = (
+FORETOLD = cols.Rows(
+    "foretold",
     "stack",
-    COLUMNS["perturb"].but("queries"),
-    Column("diagnostic", "diagnostic", "text", "What changes beside recall.", width=230),
-    Column("rho", "rho", "signed", "Spearman's, with the change of recall; as they are: with recall.", 2),
-    Column("low", "low", "signed", "Lower end of its 95 % interval.", 2),
-    Column("high", "high", "signed", "Upper end of its 95 % interval.", 2),
-    COLUMNS["n"].but(about="Queries; over stacks: pairs of stack and perturbation."),
+    cols.text("perturb", "queries"),
+    cols.text("diagnostic", help="What changes beside recall.", width=230),
+    cols.signed("rho", help="Spearman's, with the change of recall; as they are: with recall.", digits=2),
+    cols.signed("low", help="Lower end of its 95 % interval.", digits=2),
+    cols.signed("high", help="Upper end of its 95 % interval.", digits=2),
+    cols.count("n", help="Queries; over stacks: pairs of stack and perturbation."),
+    more=(
+        cols.signed("change", "recall changes", "Mean over the queries; as they are: recall."),
+        cols.signed("moved", "diagnostic changes", "Mean over the queries; as they are: itself."),
+        "reason",
+    ),
 )
-MORE_FORETOLD: Columns = (
-    Column("change", "recall changes", "signed", "Mean over the queries; as they are: recall.", 3),
-    Column("moved", "diagnostic changes", "signed", "Mean over the queries; as they are: itself.", 3),
-    "reason",
-)
-CHANGE: Columns = (
+CHANGE = (
     "change",
-    COLUMNS["change_low"].but("low"),
-    COLUMNS["change_high"].but("high"),
+    cols.signed("change_low", "low", "Lower end of the 95 % paired interval of the change."),
+    cols.signed("change_high", "high", "Upper end of the 95 % paired interval of the change."),
 )
-ASKED: Columns = (
-    *("stack", "what", "clean"),
-    COLUMNS["quality"].but(about="Of the questions with other names."),
+ASKED = cols.Rows(
+    "names_asked",
+    "stack what clean",
+    cols.score("quality", help="Of the questions with other names."),
     *CHANGE,
     "d_change",
+    more=(
+        cols.signed("d_low", "D_name low, %", "Lower end of its 95 % interval.", digits=1),
+        cols.signed("d_high", "D_name high, %", "Upper end of its 95 % interval.", digits=1),
+        cols.score("d_name", "D_name as they are"),
+        "rewrite",
+        cols.count("n", help="Questions that name something."),
+        "d_n",
+    ),
 )
-MORE_ASKED: Columns = (
-    COLUMNS["d_low"].but("D_name low, %", "Lower end of its 95 % interval.", digits=1),
-    COLUMNS["d_high"].but("D_name high, %", "Upper end of its 95 % interval.", digits=1),
-    COLUMNS["d_name"].but("D_name as they are", ""),
-    "rewrite",
-    COLUMNS["n"].but(about="Questions that name something."),
-    "d_n",
-)
-EMBEDDER = COLUMNS["label"].but("embedder")
-RANKING: Columns = (
-    COLUMNS["rank"].but(about="By D_name, largest first."),
+BUNDLES = cols.count("n", help="Bundles over all runs.")
+EMBEDDER = cols.text("label", "embedder", width=170)
+RANKING = cols.Rows(
+    "names_ranking",
+    cols.count("rank", help="By D_name, largest first."),
     EMBEDDER,
-    *("basis", "name_topic_ratio", "d_name"),
+    "basis name_topic_ratio d_name",
+    more=("d_topic d_both sd runs", BUNDLES, "gibberish_name edit_distance_near_miss"),
 )
-BUNDLES = COLUMNS["n"].but(about="Bundles over all runs.")
-MORE_RANKING: Columns = (
-    "d_topic",
-    "d_both",
-    "sd",
-    "runs",
-    BUNDLES,
-    "gibberish_name",
-    "edit_distance_near_miss",
+CHECKS = cols.Rows(
+    "names_checks",
+    "result check",
+    EMBEDDER,
+    "language",
+    cols.number("value", "furthest value", digits=3),
+    cols.count("n", help="Bundles that it was checked on, over all runs."),
 )
-CHECKS: Columns = (
-    *("result", "check", EMBEDDER, "language"),
-    COLUMNS["value"].but("furthest value", form="number"),
-    COLUMNS["n"].but(about="Bundles that it was checked on, over all runs."),
-)
-NOISE: Columns = (
-    *("stack", "perturb", "rewrite"),
-    COLUMNS["quality"].but(about="Mean over n queries."),
-    COLUMNS["change"].but(about="Against the queries as they are."),
+NOISE = cols.Rows(
+    "noise",
+    "stack perturb rewrite",
+    cols.score("quality", help="Mean over n queries."),
+    cols.signed("change", help="Against the queries as they are."),
     *CHANGE[1:],
     "won",
-)
-MORE_NOISE: Columns = (
-    *("won_low", "won_high"),
-    COLUMNS["overlap"].but(
-        "Top-K that stays", "Overlap with the ranking of the query as it is.", form="share"
+    more=(
+        "won_low won_high",
+        cols.share("overlap", "Top-K that stays", "Overlap with the ranking of the query as it is."),
+        cols.number("tau", help="Of the passages in both rankings."),
+        "rewrite_ms",
+        cols.count("n", help="Queries that every run here was asked."),
     ),
-    COLUMNS["tau"].but("tau", "Of the passages in both rankings."),
-    "rewrite_ms",
-    COLUMNS["n"].but(about="Queries that every run here was asked."),
 )
-VECTORS: Columns = (
-    *("model", "language", "perturb", "cosine"),
-    COLUMNS["share"].but("change, %", "Against level 0.", form="signed", digits=1),
-    COLUMNS["n"].but(about=""),
-    COLUMNS["source"].but(width=None),
+VECTORS = cols.Rows(
+    "noise_vectors",
+    "model language perturb cosine",
+    cols.signed("share", "change, %", "Against level 0.", digits=1),
+    cols.count("n"),
+    cols.text("source"),
 )

@@ -19,10 +19,10 @@ from core.analysis.workspace.telling import dated
 from core.analysis.workspace.view import View
 from core.importers.samples import ASKED_AT
 from core.stats.alarm import ALPHA, FIRST, watch
+from core.views import columns as cols
 from core.views import text, theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Chart, Table, Text, Way, section
-from core.views.columns import COLUMNS, Column, Columns
 from core.views.diagnostics.drifting import NOTHING, WAY_OUT, dates, timed
 
 LEAST = 10  # Queries that later ones are ranked among, at the least
@@ -37,10 +37,10 @@ LIMITS = (
 )
 ABOUT_SHARE = "Share of the live queries to judge, in percent; their ids draw them, not their scores."
 ABOUT_FIRST = "Judged queries that stand for how it was."
-JUDGE: Columns = (
-    Column("query_id", "query", "text", width=160),
-    Column("asked", "asked (UTC)", "text", width=150),
-    Column("query", "text", "text", width=420),
+JUDGE = (
+    cols.text("query_id", "query", width=160),
+    cols.text("asked", "asked (UTC)", width=150),
+    cols.text("query", "text", width=420),
 )
 
 
@@ -90,7 +90,7 @@ def live_quality(view: View, ask: Ask) -> Blocks:
         shown = lacking.sort("at", descending=True).join(
             texts, on="query_id", how="left", maintain_order="left"
         )
-        yield Table(shown.with_columns(dates(shown["at"]).alias("asked")), "to_judge", JUDGE)
+        yield Table(shown.with_columns(dates(shown["at"]).alias("asked")), cols.Rows("to_judge", *JUDGE))
         yield Way("golden", "Judge them", "judge")
 
 
@@ -112,11 +112,15 @@ def _alarm(view: View, judged: pl.DataFrame, first: int) -> Blocks:
     )
     yield Chart(chart(table, found.needed, view.quality.name), "live_quality", sentence)
     yield Table(
-        table.sort("number", descending=True), "watched",
-        (Column("number", "judged", "exact", "In the order of time."), *JUDGE[:2],
-         COLUMNS["value"].but(view.quality.name, "", form="score"),
-         Column("evidence", "evidence", "number", f"Alarm at {found.needed:g}.", 2)),
-    )  # fmt: skip
+        table.sort("number", descending=True),
+        cols.Rows(
+            "watched",
+            cols.exact("number", "judged", "In the order of time."),
+            *JUDGE[:2],
+            cols.score("value", view.quality.name),
+            cols.number("evidence", help=f"Alarm at {found.needed:g}."),
+        ),
+    )
 
 
 def answer(

@@ -31,15 +31,15 @@ from core.stats.judges import (
 )
 from core.store import Snapshot, Store
 from core.tables import frame
+from core.views import columns as cols
 from core.views import text
-from core.views.columns import COLUMNS
 
 POLICIES: Mapping[Policy, str] = {
     "latest": "the grade of the golden set that was added last",
     "majority": "the grade given most often; of those given equally often the lowest",
     "mean": "the mean of the grades, rounded; halves are rounded down",
 }
-KAPPA = f"{COLUMNS['kappa'].help} Intervals: 95 %, 2,000 resamples of the queries, fixed seed."
+KAPPA = f"{cols.COLUMNS['kappa'].help} Intervals: 95 %, 2,000 resamples of the queries, fixed seed."
 MOST = 12  # Judges that are compared at most: every pair of them is a row
 
 _PAIR = ("query_id", "passage_id")

@@ -28,11 +28,11 @@ from core.golden.by_hand import SAMPLINGS
 from core.stats.corrected import FEW, Corrected, Scored, correct
 from core.stats.intervals import CLUSTERS, Floats, Labels
 from core.stats.significance import holm
+from core.views import columns as cols
 from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, Way, section
 from core.views.charts.corrected import MARKS, drawn
-from core.views.columns import COLUMNS, Column, Columns
 
 GUIDE = (
     "Golden sets → judge → whole questions: all that the stacks have in their Top-K, of about 30 questions "
@@ -46,36 +46,38 @@ HOW = (
 )
 A_FAMILY = 40
 """Passages by hand in each family of stacks, from which on the judge's errors there are told apart."""
-_SCORE = COLUMNS["quality"]
-TABLE: Columns = (
+TABLE = cols.Rows(
+    "set_right",
     "name",
-    _SCORE.but("corrected", "By people's grades and the judge's.", name="corrected"),
-    *(_SCORE.but(end, "95 % interval.", name=end) for end in ("low", "high")),
-    _SCORE.but("judge's", "By the judge's grades alone.", name="judged"),
-    *(_SCORE.but(f"judge's {end}", "95 % interval.", name=f"judged_{end}") for end in ("low", "high")),
-    Column("moved", "moved by", "signed", "Corrected less the judge's.", 3),
-    _SCORE.but("people alone", "On the questions that people graded.", name="alone"),
-    *(_SCORE.but(f"alone {end}", "95 % interval.", name=f"alone_{end}") for end in ("low", "high")),
-    Column("narrower", "narrower", "share", "Than by people alone, by so much of the width."),
-    COLUMNS["n"].but("graded", "Questions whose Top-K people graded whole.", name="graded"),
-    COLUMNS["n"].but("groups", "Groups that these questions come from.", name="units"),
-    COLUMNS["n"].but("judged", "Questions that the judge's grades score.", name="queries"),
+    cols.score("corrected", help="By people's grades and the judge's."),
+    *(cols.score(end, help="95 % interval.") for end in ("low", "high")),
+    cols.score("judged", "judge's", "By the judge's grades alone."),
+    *(cols.score(f"judged_{end}", f"judge's {end}", "95 % interval.") for end in ("low", "high")),
+    cols.signed("moved", "moved by", "Corrected less the judge's."),
+    cols.score("alone", "people alone", "On the questions that people graded."),
+    *(cols.score(f"alone_{end}", f"alone {end}", "95 % interval.") for end in ("low", "high")),
+    cols.share("narrower", help="Than by people alone, by so much of the width."),
+    cols.count("graded", help="Questions whose Top-K people graded whole."),
+    cols.count("units", "groups", "Groups that these questions come from."),
+    cols.count("queries", "judged", "Questions that the judge's grades score."),
 )
-GAPS: Columns = (
+GAPS = cols.Rows(
+    "set_right_gaps",
     "name",
-    Column("difference", "difference", "signed", "Corrected, to the stack above.", 3),
-    *(Column(f"difference_{end}", end, "signed", "95 % interval.", 3) for end in ("low", "high")),
-    Column("judged_difference", "judge's", "signed", "By the judge's grades alone.", 3),
-    COLUMNS["n"].but("graded", "Questions, of the stack that has fewer.", name="graded"),
+    cols.signed("difference", help="Corrected, to the stack above."),
+    *(cols.signed(f"difference_{end}", end, "95 % interval.") for end in ("low", "high")),
+    cols.signed("judged_difference", "judge's", "By the judge's grades alone."),
+    cols.count("graded", help="Questions, of the stack that has fewer."),
 )
-FAMILIES: Columns = (
-    Column("family", "stacks", "text"),
-    COLUMNS["n"].but("passages", "Graded by both, in the Top-K of such a stack.", name="passages"),
-    Column("error", "judge − people", "signed", "Grades, of these passages.", 2),
-    Column("apart", "than elsewhere", "signed", "Grades more than on the other graded passages.", 2),
-    *(Column(f"apart_{end}", end, "signed", "95 % interval over questions.", 2) for end in ("low", "high")),
-    COLUMNS["p_holm"].but("p adjusted", "Student's t over questions, Holm over the families.", name="p"),
-    COLUMNS["n"].but("to grade", f"More by hand, to have {A_FAMILY}.", name="more"),
+FAMILIES = cols.Rows(
+    "families",
+    cols.text("family", "stacks"),
+    cols.count("passages", help="Graded by both, in the Top-K of such a stack."),
+    cols.signed("error", "judge − people", "Grades, of these passages.", digits=2),
+    cols.signed("apart", "than elsewhere", "Grades more than on the other graded passages.", digits=2),
+    *(cols.signed(f"apart_{end}", end, "95 % interval over questions.", digits=2) for end in ("low", "high")),
+    cols.number("p", "p adjusted", "Student's t over questions, Holm over the families.", digits=4),
+    cols.count("more", "to grade", f"More by hand, to have {A_FAMILY}."),
 )
 
 
@@ -299,11 +301,11 @@ def do_people_agree(view: View, ask: Ask) -> Blocks:
         )
     else:
         yield Text(GUIDE, "guide")
-    yield Table(table, "set_right", TABLE)
+    yield Table(table, TABLE)
     if known.height > 1:
-        yield Fold(f"Differences to {known['name'][0]}", [Table(gaps(found, known), "set_right_gaps", GAPS)])
+        yield Fold(f"Differences to {known['name'][0]}", [Table(gaps(found, known), GAPS)])
     apart = families(view, reference)
-    alike = (Text(of_families(apart)), Table(apart, "families", FAMILIES))
+    alike = (Text(of_families(apart)), Table(apart, FAMILIES))
     yield Fold("Does the judge err alike on all stacks?", alike)
 
 

@@ -13,10 +13,10 @@ from core.analysis.workspace.telling import several_judges
 from core.analysis.workspace.view import View
 from core.stats.judges import Agreement
 from core.store import Snapshot
+from core.views import columns as cols
 from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Tabs, Text, Way, section
-from core.views.columns import COLUMNS, Column, Columns
 from core.views.golden import charts, data, judges, soundness
 from core.views.golden.data import Judged, Part
 from core.views.golden.judging import TWO_JUDGES
@@ -82,7 +82,7 @@ def is_sound(view: View, ask: Ask) -> Blocks:
 def label_mix(judged: Judged) -> Blocks:
     """Yield a box per grade, and the mix over all queries."""
     yield Chart(charts.mix_figure(judged), "grades", "Judged passages per query, by grade")
-    yield Table(judged.mix, "grade_mix", MIX, ("median", "mean", "most"))
+    yield Table(judged.mix, MIX)
 
 
 def unjudged(view: View) -> Blocks:
@@ -95,8 +95,8 @@ def unjudged(view: View) -> Blocks:
     yield Text(HOLES, "caption")
     figure = charts.bounds_figure(bounds, view.quality, chosen)
     yield Chart(figure, "holes", "Scores and their bounds if all were judged")
-    score = COLUMNS["quality"].but(view.quality.name)
-    yield Table(bounds, "holes", ("name", score, "hole_low", "hole_high", "hole", "n"))
+    score = cols.score("quality", view.quality.name)
+    yield Table(bounds, cols.Rows("holes", "name", score, "hole_low hole_high hole n"))
 
 
 def bias(view: View) -> Blocks:
@@ -107,18 +107,18 @@ def bias(view: View) -> Blocks:
         yield Text(f"Leaving a run out needs 2 to {most} runs with rankings; choose some runs.", "info")
         return
     yield Text(BIAS, "caption")
-    score = COLUMNS["score"].but(view.quality.name)
-    yield Table(left_out, "pool_bias", ("name", "unique", score, "without", "bias"))
+    score = cols.score("score", view.quality.name)
+    yield Table(left_out, cols.Rows("pool_bias", "name unique", score, "without bias"))
 
 
 def conflicts(judged: Judged) -> Blocks:
     """Yield copies that were graded apart, and golden sets that disagree."""
     yield Text(copies(judged))
     if judged.apart.height:
-        yield Table(judged.apart, "copies_graded_apart", APART)
+        yield Table(judged.apart, APART)
     yield Text(others(judged))
     if judged.disagreements.height:
-        yield Table(judged.disagreements, "other_golden_sets", OTHERS)
+        yield Table(judged.disagreements, OTHERS)
 
 
 def queries(view: View, ask: Ask, part: Part | None) -> Blocks:
@@ -127,7 +127,7 @@ def queries(view: View, ask: Ask, part: Part | None) -> Blocks:
     kept = rows.filter(data.FILTERS[ask.one("Queries with", data.FILTERS, "weak")])
     yield Text(f"{kept.height:,} of {rows.height:,} queries", "caption")
     fallback = pl.when("fallback").then(pl.lit("fallback"))
-    yield Table(kept.with_columns(fallback=fallback), "grades_per_query", QUERIES, ("apart", "differ"))
+    yield Table(kept.with_columns(fallback=fallback), QUERIES)
 
 
 def judges_of(view: View, picked: Sequence[str] = ()) -> tuple[str, ...]:
@@ -160,46 +160,50 @@ def do_judges_agree(view: View, ask: Ask) -> Blocks:
     yield Chart(charts.pair_figure(judged, *places), "judges", f"Grades of {label}, met with one another")
     met = judges.met(judged, *places)
     yield Text(judges.met_words(*(judged.names[place] for place in places)), "caption")
-    yield Table(judges.met_shown(met), "confusion", MET, whole=met)
-    pairwise = Table(pairs, "judges_agree", PAIRS, MORE_PAIRS)
+    yield Table(judges.met_shown(met), MET, whole=met)
+    pairwise = Table(pairs, PAIRS)
     yield Fold("Agreement of the pair", [pairwise]) if pairs.height == 1 else pairwise
 
 
 SECTIONS = (is_sound, do_judges_agree, do_people_agree, is_unseen)
-MIX: Columns = (
-    Column("grade", "grade"),
-    Column("total", "judged", "number", digits=0),
-    COLUMNS["share"].but("share"),
-    *("prevalence", "present"),
+MIX = cols.Rows(
+    "grade_mix",
+    cols.text("grade"),
+    cols.count("total", "judged"),
+    cols.share("share"),
+    "prevalence present",
+    more="median mean most",
 )
-QUERIES: Columns = (
-    *("query_id", "judged"),
-    *(Column(f"grade {grade}", f"grade {grade}", "number", digits=0) for grade in soundness.GRADES),
-    COLUMNS["prevalence"].but("4 or 5", "Share of its judged passages of grade 4 or 5."),
-    *("unjudged", "fallback"),
+QUERIES = cols.Rows(
+    "grades_per_query",
+    "query_id judged",
+    *(cols.count(f"grade {grade}") for grade in soundness.GRADES),
+    cols.share("prevalence", "4 or 5", "Share of its judged passages of grade 4 or 5."),
+    "unjudged fallback",
+    more="apart differ",
 )
-APART: Columns = (
+APART = cols.Rows(
+    "copies_graded_apart",
     "query_id",
-    Column("passages", "copies", "list"),
+    cols.Column("passages", "copies", form="list"),
     "grades",
-    Column("spread", "spread", "number", digits=0),
+    cols.count("spread"),
 )
-OTHERS: Columns = ("query_id", "passage_id", "grade", "other_set", "other_grade")
-MET: Columns = (
-    COLUMNS["grade"].but("its grade"),
-    COLUMNS["n"].but(about="Passages that both judged."),
-    *(Column(f"to_{grade}", f"the other says {grade}") for grade in range(1, 6)),
+OTHERS = cols.Rows("other_golden_sets", "query_id passage_id grade other_set other_grade")
+MET = cols.Rows(
+    "confusion",
+    cols.count("grade", "its grade"),
+    cols.count("n", help="Passages that both judged."),
+    *(cols.text(f"to_{grade}", f"the other says {grade}") for grade in range(1, 6)),
 )
-PAIRS: Columns = (
-    Column("first", "judge"),
-    Column("second", "and judge"),
-    COLUMNS["n"].but("passages", "Judged by both."),
-    Column("grades", "on grades", "text", "That either gave them: kappa on two grades is no kappa on five."),
-    *("same", "kappa", "quadratic"),
-)
-MORE_PAIRS: Columns = (
-    COLUMNS["queries"].but("queries", ""),
-    *("kappa_low", "kappa_high", "quadratic_low", "quadratic_high"),
+PAIRS = cols.Rows(
+    "judges_agree",
+    cols.text("first", "judge"),
+    cols.text("second", "and judge"),
+    cols.count("n", "passages", "Judged by both."),
+    cols.text("grades", "on grades", "That either gave them: kappa on two grades is no kappa on five."),
+    "same kappa quadratic",
+    more=(cols.count("queries"), "kappa_low kappa_high quadratic_low quadratic_high"),
 )
 
 

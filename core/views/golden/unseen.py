@@ -20,10 +20,10 @@ from core.metrics import Measure
 from core.stats import captures
 from core.stats.captures import MOST_LISTS, Total
 from core.stats.intervals import CLUSTERS, SEED, Floats, Labels
+from core.views import columns as cols
 from core.views import text, theme
 from core.views.ask import Ask, run_of
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Tabs, Text, Way, section
-from core.views.columns import Column, Columns
 
 LISTS = (
     "Retrievers whose lists are compared: two captures of the relevant passages, or more. A passage that two "
@@ -56,31 +56,27 @@ JUDGED = 0.95
 """Share of the lists that must be judged for them to count as looked through."""
 _DRAWS = 16
 _TOTAL = ("total", "total_low", "total_high")
-ESTIMATES: Columns = (
-    Column("method", "estimate", "text"),
-    Column("side", "there are", "text", "By how the lists depend on each other."),
-    Column("lists", "lists", "number", digits=0),
-    Column("total", "passages", "number", "Relevant, over all queries; at least those judged.", 0),
-    Column("total_low", "low", "number", digits=0, help="Lower end of the 95 % bootstrap interval."),
-    Column("total_high", "high", "number", digits=0, help="Upper end of the 95 % bootstrap interval."),
-    Column("missing", "unseen", "share", "Share of them that nobody judged."),
+ESTIMATES = cols.Rows(
+    "unseen",
+    cols.text("method", "estimate"),
+    cols.text("side", "there are", "By how the lists depend on each other."),
+    cols.count("lists"),
+    cols.count("total", "passages", "Relevant, over all queries; at least those judged."),
+    cols.count("total_low", "low", "Lower end of the 95 % bootstrap interval."),
+    cols.count("total_high", "high", "Upper end of the 95 % bootstrap interval."),
+    cols.share("missing", "unseen", "Share of them that nobody judged."),
 )
-PAIRS: Columns = (
-    Column("first_list", "list", "text"),
-    Column("second_list", "and list", "text"),
-    Column("one", "first alone", "number", digits=0),
-    Column("both", "both", "number", digits=0),
-    Column("other", "second alone", "number", digits=0),
-    Column(
-        "odds",
-        "odds ratio",
-        "number",
-        digits=1,
-        help="Among the passages of the other lists; 1 = independent.",
-    ),
-    Column("odds_low", "low", "number", digits=1, help="Lower end of its 95 % bootstrap interval."),
-    Column("odds_high", "high", "number", digits=1, help="Upper end."),
-    Column("dependence", "the two are", "text", "Where the interval of the odds ratio leaves out 1."),
+PAIRS = cols.Rows(
+    "captures",
+    cols.text("first_list", "list"),
+    cols.text("second_list", "and list"),
+    cols.count("one", "first alone"),
+    cols.count("both"),
+    cols.count("other", "second alone"),
+    cols.points("odds", "odds ratio", "Among the passages of the other lists; 1 = independent."),
+    cols.points("odds_low", "low", "Lower end of its 95 % bootstrap interval."),
+    cols.points("odds_high", "high", "Upper end."),
+    cols.text("dependence", "the two are", "Where the interval of the odds ratio leaves out 1."),
 )
 
 
@@ -315,10 +311,10 @@ def is_unseen(view: View, ask: Ask) -> Blocks:
     yield Answer(answer(row, found, depth), warning=_unjudged(found, depth), caveats=caveats(found))
     yield Cards(cards(row, found, depth, least))
     yield Chart(figure(found), "unseen", "Relevant passages by each estimate, with its 95 % interval")
-    yield Table(found.estimates, "unseen", ESTIMATES)
+    yield Table(found.estimates, ESTIMATES)
     yield Tabs((
         Fold("Scores", scores(view, row, found.known, least)),
-        Fold("Lists", [Table(found.pairs, "captures", PAIRS)]),
+        Fold("Lists", [Table(found.pairs, PAIRS)]),
     ))  # fmt: skip
 
 
@@ -335,12 +331,12 @@ def scores(view: View, row: Row, known: int, least: int) -> Blocks:
         "ceiling": f"PROC[N-Recall]@{view.quality.k}",
     }
     columns = [
-        Column(f"{name}{end}", f"{label}{words}", "score")
+        cols.score(f"{name}{end}", f"{label}{words}")
         for name, label in of.items()
         for end, words in (("", ""), ("_most", ", at most"), ("_expected", ", expected"))
         if f"{name}{end}" in rows.columns
     ]
-    yield Table(rows, "unseen_scores", ("name", *columns, "n"))
+    yield Table(rows, cols.Rows("unseen_scores", "name", *columns, "n"))
 
 
 def answer(row: Row, found: Unseen, depth: int) -> str:

@@ -23,10 +23,10 @@ from core.axes import stack_key
 from core.metrics import ratio_of_means
 from core.stats.intervals import Floats, Labels, Sample, weights
 from core.stats.means import student
+from core.views import columns as cols
 from core.views import text, theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Table, section
-from core.views.columns import COLUMNS, Column, Columns
 from core.views.within import beyond
 
 FLAT = "flat"
@@ -332,7 +332,7 @@ def index_loss(view: View, ask: Ask) -> Blocks:
         pl.when(pl.col(name)).then(pl.lit("yes")).otherwise(pl.lit("no")).alias(name)
         for name in ("passes", "taken")
     ]
-    yield Table(marked.with_columns(words), "index_loss", SHOWN, MORE)
+    yield Table(marked.with_columns(words), SHOWN)
 
 
 def asked(rows: pl.DataFrame) -> str:
@@ -396,41 +396,41 @@ def ends(row: Mapping[str, Any], at: str = "") -> str:
     return "" if low is None else f" [{low:.1f}, {high:.1f}]"
 
 
-def _percent(name: str, label: str, about: str) -> Column:
-    return Column(name, label, "number", about, 1)
+def _percent(name: str, label: str, about: str) -> cols.Column:
+    return cols.points(name, label, about)
 
 
-SHOWN: Columns = (
-    COLUMNS["name"].but(width=250),
-    COLUMNS["index"].but(width=90),
-    Column("options", "options", help="Those not as usual, beside what a search looks at.", width=120),
-    COLUMNS["effort"].but("looks at", "efSearch, probes or their like; empty = as the engine has it."),
+SHOWN = cols.Rows(
+    "index_loss",
+    cols.text("name", "stack", width=250),
+    cols.text("index", width=90),
+    cols.text("options", help="Those not as usual, beside what a search looks at.", width=120),
+    cols.count("effort", "looks at", "efSearch, probes or their like; empty = as the engine has it."),
     _percent("percent", "% of flat", "Quality over that of the same stack on a flat index."),
     _percent("low", "low", "95 % paired bootstrap interval over queries."),
     _percent("high", "high", "95 % paired bootstrap interval over queries."),
     _percent("low_30", "low @30", "Of the interval at cutoff 30; empty = not ranked so far."),
-    Column("pct_proc", "%PROC", "share", "Of what its own candidates at this K allow."),
-    Column("passes", "bearable", help="Surely: at the worse end of the interval, at every cutoff.", width=70),
-    Column(
-        "taken",
+    cols.share("pct_proc", "%PROC", "Of what its own candidates at this K allow."),
+    cols.text("passes", "bearable", "Surely: at the worse end of the interval, at every cutoff.", width=70),
+    cols.text(
         "taken",
         help="Looks at least of those built alike that pass within your limits, and is the fastest of these.",
         width=60,
     ),
     "n",
-)
-MORE: Columns = (
-    COLUMNS["beyond"].but("your limits", "How it breaks them; empty = within."),
-    Column("flat_proc", "%PROC of flat", "share", "Of what flat's candidates at this K allow."),
-    "quality",
-    Column("flat", "quality of flat", "score"),
-    *(
-        _percent(name, f"{said} @{k}", f"At cutoff {k}; empty = not ranked so far.")
-        for k in CUTOFFS
-        for end, said in (("percent", "% of flat"), ("low", "low"), ("high", "high"))
-        if (name := f"{end}_{k}") != "low_30"
+    more=(
+        cols.text("beyond", "your limits", "How it breaks them; empty = within."),
+        cols.share("flat_proc", "%PROC of flat", "Of what flat's candidates at this K allow."),
+        "quality",
+        cols.score("flat", "quality of flat"),
+        *(
+            _percent(name, f"{said} @{k}", f"At cutoff {k}; empty = not ranked so far.")
+            for k in CUTOFFS
+            for end, said in (("percent", "% of flat"), ("low", "low"), ("high", "high"))
+            if (name := f"{end}_{k}") != "low_30"
+        ),
+        "latency_ms",
+        cols.number("flat_ms", "latency of flat, ms"),
+        cols.text("family", "flat stack"),
     ),
-    "latency_ms",
-    COLUMNS["latency_ms"].but("latency of flat, ms", name="flat_ms"),
-    Column("family", "flat stack"),
 )

@@ -15,10 +15,10 @@ from core.analysis.workspace.telling import seldom, timed_reader
 from core.analysis.workspace.view import View
 from core.stats.latency import LEAST, Fit
 from core.store import Snapshot
+from core.views import columns as cols
 from core.views import text, theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Block, Blocks, Cards, Chart, Fold, Table, Text, Way, section
-from core.views.columns import COLUMNS
 from core.views.latency import charts, data, indexes
 from core.views.latency.data import PERCENTILES
 from core.views.latency.index_loss import index_loss, losses
@@ -111,8 +111,10 @@ def where_the_time_goes(view: View, ask: Ask) -> Blocks:
         shape: charts.Shape = ask.one("Drawn as", ("ECDF", "box"), "shape", about=SHAPES)
         drawn = charts.distributions(samples, theme.colours_for(names), shape, view.decision.jitter_ms)
         yield Chart(drawn, "stages", "Latency of every stage of the stacks shown", REPEATS)
-    yield Table(rows, "stages", ("name", "stage", *PERCENTILES, *SAMPLE), (*ENDS, *REASONS))
-    every = Table(percentiles(view), "latency", ("name", *PERCENTILES, *SAMPLE), (*ENDS, *NOTES))
+    yield Table(rows, cols.Rows("stages", "name stage", *PERCENTILES, *SAMPLE, more=(*ENDS, *REASONS)))
+    every = Table(
+        percentiles(view), cols.Rows("latency", "name", *PERCENTILES, *SAMPLE, more=(*ENDS, *NOTES))
+    )
     yield Fold("p50, p95 and p99 of every stack", [every])
 
 
@@ -138,7 +140,7 @@ def reranker_by_k(view: View, ask: Ask) -> Blocks:
         "worst_ms",
         "reason",
     )
-    yield Table(fitted, "reranker_lines", lines)
+    yield Table(fitted, cols.Rows("reranker_lines", *lines))
 
 
 @section("generator", "How long does the answer take after retrieval?", timed_reader)
@@ -159,7 +161,7 @@ def generator(view: View, ask: Ask) -> Blocks:
     if model is not None:
         first = [model.speed.first_token_ms(prompt) for prompt in added["prompt"]]
         rows = added.with_columns(pl.Series("first", first, dtype=pl.Float64), basis=pl.lit("modelled"))
-        yield Table(rows, "generation", ("name", "prompt", "first", "added", "basis"))
+        yield Table(rows, cols.Rows("generation", "name prompt first added basis"))
 
 
 @section("indexes", "Which index is fast enough, and what does its speed cost in recall?", _any_index)
@@ -179,7 +181,7 @@ def every_index(view: View, ask: Ask) -> Blocks:
         known = known.filter((pl.col("basis") == indexes.IMPORTED) | (pl.col("where") == bench))
     depths, asking = (known[name].drop_nulls().unique().sort().to_list() for name in ("k", "clients"))
     k = ask.listed("K", depths, "ixk", width=110)
-    clients = ask.listed("Clients", asking, "ixc", width=110, about=COLUMNS["clients"].help)
+    clients = ask.listed("Clients", asking, "ixc", width=110, about=cols.COLUMNS["clients"].help)
     price = ask.number(
         "Machine, $ per hour", "ixusd", None, 0.0, step=0.05, about=indexes.DOLLARS_HELP, width=180
     )
@@ -194,24 +196,19 @@ def every_index(view: View, ask: Ask) -> Blocks:
         showlegend=False
     )
     yield Chart(slow, "indexes_latency", "Recall against latency of every index", indexes.SCALES)
-    yield Table(rows, "indexes", INDEX, INDEX_MORE)
+    yield Table(rows, INDEX)
 
 
-INDEX = (
-    "index",
-    "basis",
-    "effort",
-    COLUMNS["k"].but(about="Neighbours asked for."),
-    "clients",
-    "recall",
-    COLUMNS["n"].but(about="Queries behind the recall."),
-    "p50_ms",
-    "p95_ms",
-    "p99_ms",
-    "queries_per_second",
-    COLUMNS["usd_per_1k"].but(about=indexes.DOLLARS_HELP),
+INDEX = cols.Rows(
+    "indexes",
+    "index basis effort",
+    cols.count("k", "K", "Neighbours asked for."),
+    "clients recall",
+    cols.count("n", help="Queries behind the recall."),
+    "p50_ms p95_ms p99_ms queries_per_second",
+    cols.usd("usd_per_1k", "$ / 1k", indexes.DOLLARS_HELP),
+    more="recall_low recall_high searches build_s bytes passages where",
 )
-INDEX_MORE = ("recall_low", "recall_high", "searches", "build_s", "bytes", "passages", "where")
 SECTIONS = (where_the_time_goes, reranker_by_k, generator, every_index, index_loss)
 
 

@@ -9,35 +9,34 @@ import polars as pl
 from core.analysis.cache import cached
 from core.analysis.workspace.view import Place
 from core.store import Kind
+from core.views import columns as cols
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Control, Fold, Section, Table, Tabs, Text, Way
-from core.views.columns import COLUMNS, Column, Columns, Form
 from core.views.library import data
 
 TITLES: Mapping[str, Kind] = {"Runs": "run", "Collections": "collection", "Golden sets": "golden_set"}
-_COUNTED = COLUMNS["queries"]
 _CHUNKS_TOO = "The chunks of its chunkings are counted too."
-_COLUMNS: Mapping[Kind, tuple[Columns, Columns]] = {
+_COLUMNS: Mapping[Kind, tuple[cols.Columns, cols.Columns]] = {
     "run": (
         (
-            COLUMNS["label"].but("run", width=290),
+            cols.text("label", "run", width=290),
             "collection_id",
             "origin",
-            COLUMNS["n"].but(about="Queries that it ranks, or that its averages rest on."),
-            COLUMNS["passages"].but("ranked passages"),
+            cols.count("n", help="Queries that it ranks, or that its averages rest on."),
+            cols.count("passages", "ranked passages"),
             "created_at",
         ),
-        ("pool", "added_revision", COLUMNS["run_id"].but("id")),
+        ("pool", "added_revision", cols.text("run_id", "id")),
     ),
     "collection": (
         (
             "collection_id",
-            COLUMNS["name"].but("name", width=200),
+            cols.text("name", width=200),
             "runs",
             "golden_sets",
-            _COUNTED.but("queries", ""),
-            COLUMNS["passages"].but(about=_CHUNKS_TOO),
-            COLUMNS["source"].but("from", width=200),
+            cols.count("queries"),
+            cols.count("passages", help=_CHUNKS_TOO),
+            cols.text("source", "from", width=200),
         ),
         ("notes",),
     ),
@@ -45,10 +44,10 @@ _COLUMNS: Mapping[Kind, tuple[Columns, Columns]] = {
         (
             "golden_set_id",
             "collection_id",
-            _COUNTED.but("judged queries", ""),
+            cols.count("queries", "judged queries"),
             "judgements",
             "spans",
-            COLUMNS["judge"].but(width=200),
+            cols.text("judge", width=200),
             "mapping",
         ),
         ("notes",),
@@ -117,7 +116,7 @@ def deleted(place: Place) -> Blocks:
 def _ticked(control: str, place: Place, kind: Kind, rows: pl.DataFrame, name: str) -> Control:
     """Return rows that the dashboard lets be ticked, to delete or to restore them."""
     shown, more = _COLUMNS[kind]
-    table = Table(rows, name, shown, more)
+    table = Table(rows, cols.Rows(name, *shown, more=more))
     given = {"snapshot": place.snapshot, "kind": kind, "table": table}
     return Control(control, given, lambda: iter((table,)))
 
@@ -132,7 +131,7 @@ def history(place: Place) -> Blocks:
     """Yield the revisions, newest first."""
     yield Text("“Data as of revision” under Settings shows the store as it was at any of these.", "caption")
     rows = place.snapshot.revisions().sort("revision", descending=True)
-    yield Table(rows, "revisions", ("revision", "at", "action", COLUMNS["note"].but(width=400)))
+    yield Table(rows, cols.Rows("revisions", "revision at action", cols.text("note", width=400)))
 
 
 def published(ask: Ask) -> Blocks:
@@ -144,10 +143,11 @@ def published(ask: Ask) -> Blocks:
     figures = data.printed(row["file"], row["table"])
     columns = [_printed(values, row["file"]) for values in figures]
     yield Text(f"{name} (data/published/{row['file']})", "caption")
-    yield Table(figures, "published", columns)
+    yield Table(figures, cols.Rows("published", *columns))
 
 
-def _printed(values: pl.Series, file: str) -> Column:
-    form: Form = "exact" if values.dtype.is_numeric() else "text"
-    label = data.HEADINGS.get(values.name, values.name)
-    return Column(values.name, label, form, f"Column {values.name} of {file}.")
+def _printed(values: pl.Series, file: str) -> cols.Column:
+    column = cols.exact if values.dtype.is_numeric() else cols.text
+    return column(
+        values.name, data.HEADINGS.get(values.name, values.name), f"Column {values.name} of {file}."
+    )

@@ -15,6 +15,7 @@ from core.analysis.workspace.view import View
 from core.metrics import Measure
 from core.stats.correlation import KINDS, Kind
 from core.store import Snapshot
+from core.views import columns as cols
 from core.views.ask import Ask
 from core.views.blocks import (
     Answer,
@@ -28,7 +29,6 @@ from core.views.blocks import (
     bare_section,
     section,
 )
-from core.views.columns import COLUMNS, Column
 from core.views.measures import charts, outcome, words
 from core.views.measures.outcome import MEASURES, REFERENCE, Curve, Samples, samples
 from core.views.measures.worked import cutoff_of, example, worked
@@ -61,16 +61,7 @@ def all_measures(view: View | None, ask: Ask) -> Blocks:
     by_hand = worked(measure)
     yield Text(f"Worked example: {by_hand.measure}", "heading")
     given = (
-        Table(
-            example(),
-            "example",
-            (
-                COLUMNS["passage"].but(about="", width=None),
-                COLUMNS["source"].but(width=None),
-                "rank",
-                "grade",
-            ),
-        ),
+        Table(example(), cols.Rows("example", cols.text("passage"), cols.text("source"), "rank grade")),
         Text(words.example(cutoff_of(by_hand.measure)), "caption"),
     )
     steps = (*(Text(step) for step in by_hand.steps), Text(words.result(measure), label="Together:"))
@@ -82,9 +73,9 @@ def all_measures(view: View | None, ask: Ask) -> Blocks:
         yield Text(info.differs, label="Elsewhere:")
     yield Text(origin, "caption")
     if info.params:
-        yield Table(words.parameter_table(measure), "parameters", PARAMETERS)
+        yield Table(words.parameter_table(measure), PARAMETERS)
     yield Text("All measures", "heading")
-    yield Table(words.measure_table(), "measures", LISTED, LISTED_MORE)
+    yield Table(words.measure_table(), LISTED)
     yield Text(words.CEILINGS, "caption")
 
 
@@ -106,10 +97,10 @@ def predicting_answers(view: View, ask: Ask) -> Blocks:
         chips["made up"] = words.TRIED
     yield Answer(sentence, caveats=chips)
     yield Chart(charts.bars(table, kind), "correlations", sentence)
-    yield Table(table, "correlations", COEFFICIENTS)
+    yield Table(table, COEFFICIENTS)
     ways = outcome.graded_samples(samples, offered[segment])
     ranked = outcome.ranked_samples(samples, offered[segment])
-    tables = [Table(ways, "graded_samples", GRADED), Table(ranked, "ranked_samples", RANKED)]
+    tables = [Table(ways, GRADED), Table(ranked, RANKED)]
     yield Fold("What the answers are of", tables)
     yield from _over_alpha(curves, kind)
     yield from _by_ratio(samples, kind, offered[segment], ask)
@@ -121,8 +112,8 @@ def _over_alpha(curves: Sequence[Curve], kind: Kind) -> Blocks:
     for curve in curves:
         yield Text(words.in_words(curve))
     yield Chart(charts.alpha_figure(curves, kind), "alpha", "Correlation over alpha")
-    columns = [COLUMNS["alpha"].but(digits=2), *(Column(curve.name, curve.name, "score") for curve in curves)]
-    yield Fold("Table", [Table(outcome.curve_table(curves), "alpha", columns)])
+    columns = [cols.number("alpha"), *(cols.score(curve.name) for curve in curves)]
+    yield Fold("Table", [Table(outcome.curve_table(curves), cols.Rows("alpha", *columns))])
 
 
 def _by_ratio(samples: Samples, kind: Kind, kept: pl.Expr, ask: Ask) -> Blocks:
@@ -142,53 +133,52 @@ def _by_ratio(samples: Samples, kind: Kind, kept: pl.Expr, ask: Ask) -> Blocks:
         yield Text(words.too_few(least), "info")
         return
     yield Chart(charts.heatmap(cells, measure, other), "against", f"{measure} minus {other}")
-    values = (COLUMNS["value"].but(measure), Column("reference", f"minus: {other}", "score"))
-    yield Table(cells, "against", ("name", "ratio", N, *values, COLUMNS["difference"].but(about="")))
+    values = (cols.score("value", measure), cols.score("reference", f"minus: {other}"))
+    yield Table(cells, cols.Rows("against", "name ratio", N, *values, cols.signed("difference")))
     yield Text("Grades by K / Np", "heading")
     yield Text(ALIKE, "caption")
     grades = outcome.distribution(samples, kept, least)
     shown = charts.distribution_figure(grades)
     yield Chart(shown, "spread", "Share of every grade against K / Np")
-    share = COLUMNS["share"].but(about="Of the answers of the stack at this K / Np.")
-    grade = COLUMNS["grade"].but(form="text")
-    yield Table(grades, "spread", ("name", "ratio", grade, N, share))
+    share = cols.share("share", help="Of the answers of the stack at this K / Np.")
+    grade = cols.text("grade")
+    yield Table(grades, cols.Rows("spread", "name ratio", grade, N, share))
 
 
-N = COLUMNS["n"].but(about="Answers.")
-PARAMETERS = (
-    *("parameter", COLUMNS["value"].but(form="text"), "default", "range", "type"),
-    COLUMNS["text"].but("text", width=None),
+N = cols.count("n", help="Answers.")
+PARAMETERS = cols.Rows("parameters", "parameter", cols.text("value"), "default range type", cols.text("text"))
+LISTED = cols.Rows(
+    "measures",
+    cols.text("measure", width=150),
+    cols.text("says", width=640),
+    cols.text("better", width=80),
+    more="formula parameters range ceiling needs not_applicable elsewhere defined_in",
 )
-LISTED = (
-    COLUMNS["measure"].but(width=150),
-    COLUMNS["says"].but("says", width=640),
-    COLUMNS["better"].but("better", width=80),
-)
-LISTED_MORE = (
-    *("formula", "parameters", "range", "ceiling"),
-    *("needs", "not_applicable", "elsewhere", "defined_in"),
-)
-COEFFICIENTS = (
-    COLUMNS["measure"].but(about="At each answer's own K; see the list of measures."),
-    COLUMNS["value"].but("correlation"),
-    *("low", "high", N),
-    COLUMNS["queries"].but("queries", ""),
+COEFFICIENTS = cols.Rows(
+    "correlations",
+    cols.text("measure", help="At each answer's own K; see the list of measures."),
+    cols.score("value", "correlation"),
+    "low high",
+    N,
+    cols.count("queries"),
     "note",
 )
-QUERIES = Column("ranked", "queries", "exact", "With graded answers (recall_t_measure, Tables 1, 2: nr).")
-GRADED = (
-    COLUMNS["name"].but(about="Of the stack."),
+QUERIES = cols.exact("ranked", "queries", "With graded answers (recall_t_measure, Tables 1, 2: nr).")
+GRADED = cols.Rows(
+    "graded_samples",
+    cols.text("name", "stack", "Of the stack.", width=290),
     QUERIES,
     N,
-    Column("narrow", "narrow", "exact", "Answers with K < Np."),
-    Column("wide", "wide", "exact", "Answers with K ≥ Np."),
+    cols.exact("narrow", help="Answers with K < Np."),
+    cols.exact("wide", help="Answers with K ≥ Np."),
 )
-RANKED = (
-    COLUMNS["name"].but(about="Of the stack."),
-    Column("candidates", "candidates", "exact", "Passages that the stack ranked for the query (Nc)."),
-    Column("relevant", "relevant", "exact", "Passages that are judged relevant to the query (Np)."),
-    Column("k_from", "smallest K", "exact", "Of the answers."),
-    Column("k_to", "largest K", "exact", "Of the answers."),
+RANKED = cols.Rows(
+    "ranked_samples",
+    cols.text("name", "stack", "Of the stack.", width=290),
+    cols.exact("candidates", help="Passages that the stack ranked for the query (Nc)."),
+    cols.exact("relevant", help="Passages that are judged relevant to the query (Np)."),
+    cols.exact("k_from", "smallest K", "Of the answers."),
+    cols.exact("k_to", "largest K", "Of the answers."),
     QUERIES,
     N,
 )

@@ -18,6 +18,7 @@ from core.analysis.workspace.reported import query_scores
 from core.analysis.workspace.view import View
 from core.stats.means import mean_interval
 from core.stats.significance import Setup
+from core.views import columns as cols
 from core.views.ask import Ask
 from core.views.blocks import (
     Answer,
@@ -37,7 +38,6 @@ from core.views.blocks import (
     section,
 )
 from core.views.charts import queries as charts
-from core.views.columns import COLUMNS, Column, columns
 from core.views.queries import one_query, words
 from core.views.queries.one_query import ROWS, OneQuery, Side
 
@@ -49,36 +49,35 @@ TAGS = "Tags of one name add up (package=numpy or package=polars); those of two 
 
 FIND = "words of the question, an id or a tag"
 
-SECOND = (COLUMNS["delta"].but(about="Score minus the score of the second stack."), "other")
+SECOND = (cols.signed("delta", "difference", "Score minus the score of the second stack."), "other")
 
-JUDGED = COLUMNS["judged"].but(about="Passages judged for this query.")
+JUDGED = cols.count("judged", help="Passages judged for this query.")
 
-TYPED = (
-    "perturb",
-    "score",
-    COLUMNS["change"].but("change", "Against the query as it is.", form="signed"),
-    COLUMNS["overlap"].but("Top-K that stays", "", form="share"),
+TYPED = cols.Rows(
     "typed",
+    "perturb score",
+    cols.signed("change", help="Against the query as it is."),
+    cols.share("overlap", "Top-K that stays"),
+    "typed",
+    more="run_id",
 )
 
-SHOWN = columns(
+SHOWN = cols.columns(
     (
-        COLUMNS["rank"].but("#", "Rank."),
-        COLUMNS["place"].but("#", "Place in the best order."),
-        COLUMNS["grade"].but(about="1 to 5; – = unjudged."),
+        cols.count("rank", "#", "Rank."),
+        cols.count("place", "#", "Place in the best order."),
+        cols.count("grade", help="1 to 5; – = unjudged."),
         "weight",
-        COLUMNS["now"].but("rank now", "Rank in the ranking; – = left out of it.", form="number", digits=0),
-        COLUMNS["change"].but(
-            "vs", "▲ ▼: places won or lost against the other stack; new: not in its ranking.", form="text"
+        cols.count("now", "rank now", "Rank in the ranking; – = left out of it."),
+        cols.text(
+            "change", "vs", "▲ ▼: places won or lost against the other stack; new: not in its ranking."
         ),
-        *("passage", COLUMNS["text"].but("text"), "points"),
-        COLUMNS["reason"].but("why", "Why the reranker rated it so, in its words."),
+        *("passage", cols.text("text", width=400), "points"),
+        cols.text("reason", "why", "Why the reranker rated it so, in its words."),
     )
 )
 
-BEST = COLUMNS["best"].but(
-    "best reachable", "PROC: the best ordering of the pool that the card names.", form="score"
-)
+BEST = cols.score("best", "best reachable", "PROC: the best ordering of the pool that the card names.")
 
 DEPTHS = ("first 3", "Top-K", "all")
 
@@ -201,16 +200,21 @@ def every_query(
         less = words.bars(charts.BARS) if drawn.drawn.height < rows.height else ""
         yield Chart(drawn.figure, "queries", sentence, less, Click(drawn.drawn, {"q": "query_id"}))
     of, k = view.quality.by_query.name, view.quality.k
-    passages = (BEST, COLUMNS["holes"].but(about=f"Unjudged passages among the first {k}."))
+    passages = (BEST, cols.count("holes", "unjudged", f"Unjudged passages among the first {k}."))
     known = not rows["judged"].is_null().all()  # of a stack that was scored elsewhere no passages are
-    score = COLUMNS["score"].but(about=f"{of} of the stack; – = no score, see note.")
-    second = (SECOND[0], COLUMNS["other"].but(about=f"{of} of the second stack.")) if against else ()
+    score = cols.score("score", help=f"{of} of the stack; – = no score, see note.")
+    second = (SECOND[0], cols.score("other", "second", f"{of} of the second stack.")) if against else ()
     row = rows["query_id"].head(LISTED).index_of(query_id)
     table = Table(
         rows,
-        "queries",
-        ("query_id", "text", score, *second, *(passages if known else ())),
-        (*([JUDGED] if known else ()), "tags", "note"),
+        cols.Rows(
+            "queries",
+            "query_id text",
+            score,
+            *second,
+            *(passages if known else ()),
+            more=(*([JUDGED] if known else ()), "tags note"),
+        ),
         click=Click(rows, {"q": "query_id"}),
         ticked=[] if row is None else [row],
         height=318,
@@ -220,17 +224,17 @@ def every_query(
         yield Way("compare", words.MEANS, settings=dict(zip(("stack", "vs"), names, strict=True)))
         return
     by_tags = slices(view, runs[0][0], int(rows["query_id"].hash().sum()), rows)
-    tags = Table(by_tags, "slices", _slices(of), height=318)
+    tags = Table(by_tags, cols.Rows("slices", *_slices(of)), height=318)
     yield Tabs([Fold("Queries", [table]), Fold("By tag", [tags])])
 
 
-def _slices(of: str) -> tuple[Column, ...]:
+def _slices(of: str) -> tuple[cols.Column, ...]:
     return (
-        COLUMNS["tag"],
-        COLUMNS["n"].but(about="Queries with a score."),
-        COLUMNS["value_second"].but("mean", f"Mean {of} of the stack on them."),
-        COLUMNS["low"].but(about="Lower end of the 95 % interval of the mean.", form="score"),
-        COLUMNS["high"].but(about="Upper end of the 95 % interval of the mean.", form="score"),
+        cols.COLUMNS["tag"],
+        cols.count("n", help="Queries with a score."),
+        cols.score("value_second", "mean", f"Mean {of} of the stack on them."),
+        cols.score("low", help="Lower end of the 95 % interval of the mean."),
+        cols.score("high", help="Upper end of the 95 % interval of the mean."),
     )
 
 
@@ -324,19 +328,22 @@ def tables(query: OneQuery) -> Blocks:
             if rows.height:
                 yield Text(f"{side.name}: {words.LISTS[name]}", "caption")
                 yield Table(
-                    rows, f"{name}_{number}", [column for column in SHOWN if column.name in rows.columns]
+                    rows,
+                    cols.Rows(
+                        f"{name}_{number}", *[column for column in SHOWN if column.name in rows.columns]
+                    ),
                 )
 
 
 def weights(view: View, query: OneQuery) -> Blocks:
     """Yield how the judged passages weigh, and what the rankings collect of that."""
     shown = (
-        COLUMNS["grade"].but(about=""),
-        COLUMNS["passages"].but(about="Judged passages of this grade in the golden set."),
-        COLUMNS["weight"].but(about=query.weigher.info.formula),
+        cols.count("grade"),
+        cols.count("passages", help="Judged passages of this grade in the golden set."),
+        cols.score("weight", help=query.weigher.info.formula),
     )
     for number, judged in enumerate(query.judged, start=1):  # several: the stacks cut the documents otherwise
-        yield Table(judged.grades, f"grades_{number}", shown)
+        yield Table(judged.grades, cols.Rows(f"grades_{number}", *shown))
     for side in query.sides:
         yield Text(words.gains(side, view.quality.k))
     yield Text(f"{query.weigher} = G_obs / G_ideal. {words.RARE}", "caption")
@@ -347,7 +354,7 @@ def as_typed(view: View, ask: Ask, rows: pl.DataFrame, run_id: str, query_id: st
     yield Text("As people type it", "heading")
     yield Text(one_query.answer(rows, view.quality.by_query), "caption")
     name = ask.one("Perturbed by", rows["perturb"], "typed")
-    yield Table(rows, "typed", TYPED, ["run_id"])
+    yield Table(rows, TYPED)
     row = rows.row(by_predicate=pl.col("perturb") == name, named=True)
     if row["typed"]:
         yield Text(row["typed"], "caption")

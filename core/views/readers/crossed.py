@@ -13,9 +13,9 @@ from core.analysis.workspace.scores import evidence
 from core.analysis.workspace.view import View
 from core.metrics import Measure
 from core.readers.crossed import EFFECTS, crossed, per_recall
+from core.views import columns as cols
 from core.views import text
 from core.views.blocks import Blocks, Table, Text
-from core.views.columns import COLUMNS, Column, Columns
 from core.views.readers.charts import points
 
 RECALL = Measure("R")
@@ -27,15 +27,15 @@ HOW_CROSSED = (
     "Interaction: how much more the stack gains with the second prompt than with the first; below 0 the "
     "gains do not add up (RAGGED §6.3). Paired by question, 95 % intervals."
 )
-_POINTS = COLUMNS["gain"]
 _ENDS = ("low", "high")
-SHARE: Columns = (
+SHARE = cols.Rows(
+    "per_recall",
     "label",
-    _POINTS.but("reader gain", "Points of the score.", name="reader_gain"),
-    _POINTS.but("recall gain", "Points of recall, in percent.", name="recall_gain"),
-    Column("per_recall", "reader gain ÷ recall gain", "signed", "Points of score a point of recall.", 2),
-    *(Column(f"per_recall_{end}", end, "signed", "95 % interval, Fieller's.", 2) for end in _ENDS),
-    COLUMNS["queries"].but(name="paired"),
+    cols.signed("reader_gain", help="Points of the score.", digits=1),
+    cols.signed("recall_gain", help="Points of recall, in percent.", digits=1),
+    cols.signed("per_recall", "reader gain ÷ recall gain", "Points of score a point of recall.", digits=2),
+    *(cols.signed(f"per_recall_{end}", end, "95 % interval, Fieller's.", digits=2) for end in _ENDS),
+    cols.count("paired", "n", "Questions."),
 )
 _CELLS = dict(
     zip(
@@ -50,17 +50,24 @@ _CELLS = dict(
         strict=True,
     )
 )
-CROSS: Columns = (
-    *("reader", Column("first", "first prompt"), Column("second", "second prompt")),
-    *(_POINTS.but(words, "Points.", name=name) for name, words in _CELLS.items()),
-    *(_POINTS.but(f"interaction, {end}", "95 % interval.", name=f"interaction_{end}") for end in _ENDS),
-    COLUMNS["queries"].but(name="paired"),
+CROSS = cols.Rows(
+    "stack_and_prompt",
+    "reader",
+    cols.text("first", "first prompt"),
+    cols.text("second", "second prompt"),
+    *(cols.signed(name, words, "Points.", digits=1) for name, words in _CELLS.items()),
+    *(cols.signed(f"interaction_{end}", f"interaction, {end}", "95 % interval.", digits=1) for end in _ENDS),
+    cols.count("paired", "n", "Questions."),
+    more=(
+        "temperature",
+        *(
+            cols.signed(f"{name}_{end}", f"{words}, {end}", "95 % interval.", digits=1)
+            for name, words in _CELLS.items()
+            if name != "interaction"
+            for end in _ENDS
+        ),
+    ),
 )
-MORE_CROSS: Columns = (
-    "temperature",
-    *(_POINTS.but(f"{words}, {end}", "95 % interval.", name=f"{name}_{end}")
-      for name, words in _CELLS.items() if name != "interaction" for end in _ENDS),
-)  # fmt: skip
 
 
 @cached("Scoring recall…", entries=8)
@@ -90,12 +97,12 @@ def beside(view: View, answered: data.Answered, scorer: str, of: str, base: str)
     if shares.height:
         rows = shares.with_columns(labels).sort("per_recall", descending=True, nulls_last=True)
         yield Text(of_recall(rows.row(0, named=True)), label="Beside recall:")
-        yield Table(rows, "per_recall", SHARE)
+        yield Table(rows, SHARE)
         yield Text(HOW_RECALL, "caption")
     cells = crossed(answered.scores, scorer, of, base, alike)
     if cells.height:
         yield Text(" ".join(map(verdict, cells.head(3).iter_rows(named=True))), label="Stack × prompt:")
-        yield Table(cells, "stack_and_prompt", CROSS, MORE_CROSS)
+        yield Table(cells, CROSS)
         yield Text(HOW_CROSSED, "caption")
 
 

@@ -28,10 +28,10 @@ from core.readers.dose import (
     response,
     sent_passages,
 )
+from core.views import columns as cols
 from core.views import text, theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, Way, section
-from core.views.columns import Column, Columns
 from core.views.readers import joint
 from core.views.readers.charts import points
 
@@ -167,8 +167,8 @@ def dose_of_distractors(view: View, ask: Ask) -> Blocks:
         answer(row, scorer),
         f"{MOST} stands for so many or more." if rows["harm"].to_list()[-1] == MOST else "",
     )
-    yield Table(table, "losses", SHOWN, MORE)
-    yield Fold("The score at every dose", [Table(rows, "dose", DOSES)])
+    yield Table(table, SHOWN)
+    yield Fold("The score at every dose", [Table(rows, DOSES)])
     yield Way("decision", "Limit harm", settings=_limit(row, tolerance, view.quality.k))
 
 
@@ -275,20 +275,28 @@ def chart(rows: pl.DataFrame) -> go.Figure:
     return figure.update_xaxes(dtick=1)  # passages are whole
 
 
-_POINTS = Column("value", "points per passage", "signed", "What one more takes (−) or adds.", 1)
-_LOW = Column("low", "low", "signed", "95 % bootstrap interval over questions.", 1)
-_HIGH = Column("high", "high", "signed", "95 % bootstrap interval over questions.", 1)
-_ANSWERS = Column("answers", "answers", "number", "", 0)
-SHOWN: Columns = (
-    *("label", Column("of", "harmful passages"), _POINTS, _LOW, _HIGH),
-    Column("right", "correct, per passage", "signed", "Percent of answers that are correct.", 1),
-    *("queries", _ANSWERS),
+_POINTS = cols.signed("value", "points per passage", "What one more takes (−) or adds.", digits=1)
+_LOW = cols.signed("low", help="95 % bootstrap interval over questions.", digits=1)
+_HIGH = cols.signed("high", help="95 % bootstrap interval over questions.", digits=1)
+_ANSWERS = cols.count("answers")
+_RIGHT = cols.signed("right", "correct, per passage", "Percent of answers that are correct.", digits=1)
+SHOWN = cols.Rows(
+    "losses",
+    "label",
+    cols.text("of", "harmful passages"),
+    _POINTS,
+    _LOW,
+    _HIGH,
+    _RIGHT,
+    "queries",
+    _ANSWERS,
+    more=_RIGHT.ends("95 % bootstrap interval over questions."),
 )
-MORE: Columns = tuple(
-    Column(f"right_{end}", f"correct, {end}", "signed", "95 % bootstrap interval over questions.", 1)
-    for end in ("low", "high")
-)
-DOSES: Columns = (
-    Column("harm", "harmful", "number", f"Passages sent; {MOST} = so many or more.", 0),
-    *(_POINTS.but("points against none", "All else equal."), _LOW, _HIGH, _ANSWERS),
+DOSES = cols.Rows(
+    "dose",
+    cols.count("harm", "harmful", f"Passages sent; {MOST} = so many or more."),
+    cols.signed("value", "points against none", "All else equal.", digits=1),
+    _LOW,
+    _HIGH,
+    _ANSWERS,
 )

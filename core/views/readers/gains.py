@@ -17,10 +17,10 @@ from core.answers import TOP_K
 from core.readers.curves import CURVE, gains_over_k, stack_differences
 from core.readers.depth import which
 from core.store import Snapshot
+from core.views import columns as cols
 from core.views import text, theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Chart, Fold, Table, Text, Way, section
-from core.views.columns import COLUMNS, Column, Columns
 from core.views.readers import charts
 from core.views.readers.charts import points
 from core.views.readers.crossed import beside
@@ -37,34 +37,43 @@ HOW_STACKS = (
     "Mean: over the k that both stacks have; at best: each stack at its own k*, whose choice is not in the "
     "interval. Paired by question (RAGGED §7.1, Table 8)."
 )
-_POINTS = COLUMNS["gain_mean"]
-GAINS: Columns = (
-    *("label", "name", COLUMNS["better_than_closed_book"].but(about="Than the closed book.", width=110)),
-    COLUMNS["better_than_closed_book"].but(
-        "surely better at", "Where the 95 % interval of the gain is above 0.", name="surely", width=120
+GAINS = cols.Rows(
+    "gains",
+    "label name",
+    cols.text("better_than_closed_book", "better at", "Than the closed book.", width=110),
+    cols.text("surely", "surely better at", "Where the 95 % interval of the gain is above 0.", width=120),
+    cols.signed("gain_mean", "mean gain", "Points over the closed book, of all k.", digits=1),
+    "gain k_star shape queries",
+    more=(
+        *(
+            cols.COLUMNS[f"gain_{end}"].replace(label=f"mean gain, {end}", name=f"gain_mean_{end}")
+            for end in ("low", "high")
+        ),
+        "gain_low gain_high best closed_book",
     ),
-    _POINTS.but(about="Points over the closed book, of all k."),
-    *("gain", "k_star", "shape", "queries"),
 )
-MORE_GAINS: Columns = (
-    *(COLUMNS[f"gain_{end}"].but(f"mean gain, {end}", name=f"gain_mean_{end}") for end in ("low", "high")),
-    *("gain_low", "gain_high", "best", "closed_book"),
-)
-LESS: Columns = (
-    *("label", _POINTS.but("mean difference", "Points, over the k that both have.", name="mean")),
-    *(COLUMNS[f"gain_{end}"].but(end, name=f"mean_{end}") for end in ("low", "high")),
-    COLUMNS["gain"].but("at best", "Points, each stack at its own k*.", name="best"),
-    *(COLUMNS[f"gain_{end}"].but(f"at best, {end}", name=f"best_{end}") for end in ("low", "high")),
+LESS = cols.Rows(
+    "stack_differences",
+    "label",
+    cols.signed("mean", "mean difference", "Points, over the k that both have.", digits=1),
+    *(cols.COLUMNS[f"gain_{end}"].replace(label=end, name=f"mean_{end}") for end in ("low", "high")),
+    cols.signed("best", "at best", "Points, each stack at its own k*.", digits=1),
+    *(
+        cols.COLUMNS[f"gain_{end}"].replace(label=f"at best, {end}", name=f"best_{end}")
+        for end in ("low", "high")
+    ),
     "k_star",
-    COLUMNS["k_star"].but("k* of the other", name="base_k_star"),
+    cols.count("base_k_star", "k* of the other", "The smallest k with the best score."),
     "queries",
 )
-FACTS: Columns = (
-    *("collection_id", COLUMNS["n"].but("passages", "In the collection.", name="passages")),
-    COLUMNS["n"].but("documents", "Sources that passages were cut from.", name="documents"),
-    Column("each", "passages a document", "number", digits=1),
-    COLUMNS["n"].but("questions", "In the collection.", name="questions"),
-    COLUMNS["n"].but("answered", "Questions with a score here.", name="answered"),
+FACTS = cols.Rows(
+    "corpus",
+    "collection_id",
+    cols.count("passages", help="In the collection."),
+    cols.count("documents", help="Sources that passages were cut from."),
+    cols.points("each", "passages a document"),
+    cols.count("questions", help="In the collection."),
+    cols.count("answered", help="Questions with a score here."),
 )
 
 
@@ -111,12 +120,12 @@ def difference_table(
     return named.sort("mean", "label", descending=[True, False])
 
 
-def by_k(table: pl.DataFrame) -> tuple[pl.DataFrame, Columns]:
+def by_k(table: pl.DataFrame) -> tuple[pl.DataFrame, cols.Columns]:
     """Lay scores out, a row per reader and stack and a column per k (RAGGED, Table 6)."""
     top = table.filter(pl.col("mode") == TOP_K, pl.col("k") > 0).sort("k")
     wide = top.pivot("k", index=["label", "name"], values="value", maintain_order=True).sort("label", "name")
     ks = [name for name in wide.columns if name not in ("label", "name")]
-    shown = [Column(k, f"k = {k}", "number", "Score in points, 0 to 100.", 1) for k in ks]
+    shown = [cols.points(k, f"k = {k}", "Score in points, 0 to 100.") for k in ks]
     return wide, ("label", "name", *shown)
 
 
@@ -162,13 +171,13 @@ def what_retrieval_adds(view: View, ask: Ask) -> Blocks:
         yield Answer(NO_BOOK)
         yield Text(TO_BOOK, "guide")
         yield Way("run", "Run", "readers")
-    yield Table(table, "gains", GAINS, MORE_GAINS)
+    yield Table(table, GAINS)
     yield from _between_stacks(view, ask, reading)
     wide, columns = by_k(reading.rows)
-    yield Fold("Scores by k", [Table(wide, "by_k", columns)])
+    yield Fold("Scores by k", [Table(wide, cols.Rows("by_k", *columns))])
     scores = data.of_voice(found_in(view), reading.scorer, reading.voice).scores
     counted = facts(view.snapshot, view.scope, scores.filter(pl.col("scorer") == reading.scorer))
-    yield Fold("Corpus and questions", [Table(counted, "corpus", FACTS)])
+    yield Fold("Corpus and questions", [Table(counted, FACTS)])
 
 
 def _drawn(reading: Curves, table: pl.DataFrame) -> Any:  # noqa: ANN401 - a figure of Plotly
@@ -195,7 +204,7 @@ def _between_stacks(view: View, ask: Ask, reading: Curves) -> Blocks:
         yield Text(f"No reader answered from both {of} and {base}.")
         return
     yield Text(of_stacks(rows, of, base), label="Between stacks:")
-    yield Table(rows, "stack_differences", LESS)
+    yield Table(rows, LESS)
     yield Text(HOW_STACKS, "caption")
     yield from beside(view, answered, reading.scorer, ids[of], ids[base])
 

@@ -15,11 +15,11 @@ from core.analysis.workspace.telling import graded_answers
 from core.analysis.workspace.view import View
 from core.stats.corrected import FEW
 from core.stats.intervals import CLUSTERS
+from core.views import columns as cols
 from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, Way, section
 from core.views.charts.corrected import MARKS, drawn
-from core.views.columns import COLUMNS, Column, Columns
 from core.views.readers import corrected
 from core.views.readers.charts import points
 from core.views.readers.corrected import PANEL, Graded, Judge
@@ -40,50 +40,51 @@ HOW = (
     "were drawn at random."
 )
 
-STACK: Columns = ("name", COLUMNS["label"].but("reader"))
+STACK = ("name", cols.text("label", "reader", width=170))
 
-_POINTS, _GAP = (COLUMNS["difference"].but("", "", form=form, digits=1) for form in ("number", "signed"))
-
-
-def _ends(of: str, words: str = "", like: Column = _POINTS) -> Columns:
-    """Return the columns of an interval's ends."""
-    return tuple(
-        like.but(f"{words} {end}".strip(), "95 % interval.", name=f"{of}_{end}".lstrip("_"))
-        for end in ("low", "high")
-    )
-
-
-SCORES: Columns = (
-    *(*STACK, "corrected", *_ends(""), "judged_score", "moved", "alone", "graded"),
-    *(COLUMNS["queries"].but("judged", "Questions whose answers the judge scored."), "effective"),
+_ENDS = tuple(cols.points(end, help="95 % interval.") for end in ("low", "high"))
+_ALONE = cols.signed("alone_difference", "people alone", "Points.", digits=1)
+SCORES = cols.Rows(
+    "corrected",
+    *STACK,
+    "corrected",
+    *_ENDS,
+    "judged_score moved alone graded",
+    cols.count("queries", "judged", "Questions whose answers the judge scored."),
+    "effective",
+    more=(
+        cols.count("units", "groups", "Groups of questions that the grades come from."),
+        "alone_low alone_high by_errors by_errors_low by_errors_high",
+    ),
 )
 
-MORE_SCORES: Columns = (
-    COLUMNS["n"].but("groups", "Groups of questions that the grades come from.", name="units"),
-    *_ends("alone", "alone"),
-    "by_errors",
-    *_ends("by_errors", "by errors"),
+
+AGREEMENT = cols.Rows(
+    "judge_agreement",
+    *STACK,
+    "judge_bias judge_bias_low judge_bias_high",
+    "agree sensitivity specificity graded",
 )
 
-AGREEMENT: Columns = (
-    *(*STACK, "judge_bias", *_ends("judge_bias", like=_GAP)),
-    *("agree", "sensitivity", "specificity", "graded"),
-)
-
-GAPS: Columns = (
-    *(*STACK, _GAP.but("corrected", "Points, to the compared stack."), *_ends("difference", like=_GAP)),
-    _GAP.but("judge's", "Points.", name="judged_difference"),
-    _GAP.but("people alone", "Points.", name="alone_difference"),
-    *_ends("alone_difference", "alone", _GAP),
-    *("graded", COLUMNS["graded"].but("both", "Questions of which people graded both answers.", name="both")),
+GAPS = cols.Rows(
+    "corrected_differences",
+    *STACK,
+    cols.signed("difference", "corrected", "Points, to the compared stack.", digits=1),
+    "difference_low difference_high",
+    cols.signed("judged_difference", "judge's", "Points.", digits=1),
+    *(_ALONE, *_ALONE.ends()),
+    "graded",
+    cols.count("both", help="Questions of which people graded both answers."),
     "effective",
 )
 
-NEXT: Columns = (*STACK, "graded", "width", "width_then", "minutes", "narrower")
+NEXT = cols.Rows("grade_next", *STACK, "graded width width_then minutes narrower")
 
-PANEL_COLUMNS: Columns = (
-    *("judge", COLUMNS["n"].but("answers", "That it judged.", name="answers"), "told"),
-    *("agree", "sensitivity", "specificity", "graded"),
+PANEL_COLUMNS = cols.Rows(
+    "panel",
+    "judge",
+    cols.count("answers", help="That it judged."),
+    "told agree sensitivity specificity graded",
 )
 
 
@@ -128,14 +129,14 @@ def judges(view: View, ask: Ask) -> Blocks:
             sentence,
             MARKS,
         )
-    yield Table(table, "corrected", SCORES, MORE_SCORES)
+    yield Table(table, SCORES)
     if known.height > 1:
         yield from compared(of, judge, least, table, ask)
-    yield Fold("Agreement of judge and people, stack by stack", [Table(table, "judge_agreement", AGREEMENT)])
+    yield Fold("Agreement of judge and people, stack by stack", [Table(table, AGREEMENT)])
     yield Fold("Whom to grade next", next_grades(table))
     for scorer in sorted({one.scorer for one in of.judges if one.name == PANEL}):
         rows = corrected.panel_table(of, scorer, least)
-        yield Fold(f"Several judges of {scorer}", [Text(of_panel(rows)), Table(rows, "panel", PANEL_COLUMNS)])
+        yield Fold(f"Several judges of {scorer}", [Text(of_panel(rows)), Table(rows, PANEL_COLUMNS)])
     yield Way("golden", "Grade answers", "judge")
 
 
@@ -146,7 +147,7 @@ def compared(of: Graded, judge: Judge, least: float, table: pl.DataFrame, ask: A
     base = ask.listed("Compared with", able, "over")
     rows = corrected.differences(of, judge, least, table, names.index(base))
     yield Text(of_gap(rows, base), label="Differences")
-    yield Table(rows, "corrected_differences", GAPS)
+    yield Table(rows, GAPS)
 
 
 def next_grades(table: pl.DataFrame) -> Blocks:
@@ -163,7 +164,7 @@ def next_grades(table: pl.DataFrame) -> Blocks:
             f"Ten more of {_named(first)}: its interval narrows from {points(first['width'])} to about "
             f"{points(first['width_then'])} points in {first['minutes']:.0f} minutes."
         )
-    yield Table(rows, "grade_next", NEXT)
+    yield Table(rows, NEXT)
 
 
 def _named(row: Mapping[str, Any]) -> str:

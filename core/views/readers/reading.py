@@ -13,35 +13,31 @@ from core.analysis.readers import NO_SCORES, Answered, Rules
 from core.analysis.workspace.answers import TRIAL
 from core.analysis.workspace.view import View
 from core.importers.formats.published.readers import RAGGED
+from core.views import columns as cols
 from core.views.ask import Ask
 from core.views.blocks import Answer, Block, Blocks, Fold, Table, Text, Way
-from core.views.columns import COLUMNS, Columns
 
 NO_CURVE = "No answer here says from how many passages it comes."
 MADE_UP = "No real answers yet: those below are made up."
 VOICES = "Judges: the mean of all of them; people's grades are never mixed with theirs."
 TO_SCORE = "Have a reader answer from stored runs (`readers run SPEC`), or import answers with scores."
-POINTS_ENDS = tuple(
-    COLUMNS[end].but(end, "95 % interval over questions.", form="number", digits=1) for end in ("low", "high")
-)
-SENT = COLUMNS["k"].but("k")
-POINT: Columns = (
-    *("sent", SENT),
-    COLUMNS["value"].but("score", "Points 0 to 100.", form="number", digits=1),
+POINTS_ENDS = tuple(cols.points(end, help="95 % interval over questions.") for end in ("low", "high"))
+SENT = cols.count("k")
+POINT: cols.Columns = (
+    "sent",
+    SENT,
+    cols.points("value", "score", "Points 0 to 100."),
     *POINTS_ENDS,
     "queries",
 )
-POINTS: Columns = (
-    *("label", "name", *POINT),
-    COLUMNS["gain"].but(about="Points over the closed book, where a question has both."),
-    COLUMNS["tokens"].but(about="Mean of the prompt, or of the passages where it is counted here."),
-    COLUMNS["usd_per_1k"].but(about="What the reader cost, per 1,000 questions."),
+POINTS: cols.Columns = (
+    "label name",
+    *POINT,
+    cols.signed("gain", help="Points over the closed book, where a question has both.", digits=1),
+    cols.count("tokens", "tokens sent", "Mean of the prompt, or of the passages where it is counted here."),
+    cols.usd("usd_per_1k", "$ / 1k", "What the reader cost, per 1,000 questions."),
 )
-MORE_POINTS: Columns = (
-    *("gain_low", "gain_high"),
-    COLUMNS["n"].but("scores", "With all passes."),
-    *("truncated", "counted"),
-)
+MORE_POINTS = ("gain_low gain_high", cols.count("n", "scores", "With all passes."), "truncated counted")
 
 
 @cached("Reading the answers…", entries=8)
@@ -81,11 +77,11 @@ def read(view: View, ask: Ask, *, ruled: bool = True) -> Generator[Block, None, 
     depths = data.depth_table(rows, rules)
     if depths.is_empty():
         yield from no_curve(NO_CURVE)
-        yield Table(rows, "answers", POINTS, MORE_POINTS)
+        yield Table(rows, cols.Rows("answers", *POINTS, more=MORE_POINTS))
         return None
     if set(depths["reader"]) == {TRIAL}:
         yield from nothing(view, MADE_UP)
-        yield Fold("Made-up answers", [Table(rows, "points", POINTS, MORE_POINTS)])
+        yield Fold("Made-up answers", [Table(rows, cols.Rows("points", *POINTS, more=MORE_POINTS))])
         return None
     return Curves(scorer, voice, rules, rows, depths)
 

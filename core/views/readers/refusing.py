@@ -20,10 +20,10 @@ from core.readers.refusals import refuses
 from core.stats import separation
 from core.stats.intervals import CLUSTERS, Alike, Floats, Labels
 from core.stats.means import mean_interval
+from core.views import columns as cols
 from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Fold, Table, Text, Way, section
-from core.views.columns import COLUMNS, Column, Columns
 
 NONE_THERE = "No question here is known to have no answer."
 TO_HAVE = (
@@ -45,31 +45,35 @@ CASES: Mapping[str, str] = {
     "gold in context": SHOULD_NOT,
 }
 """What a reader was given, and whether it should refuse then (Palmieri, §4.3.1)."""
-_SHARE = COLUMNS["share"]
 _ENDS = ("", "_low", "_high")
 _OF_THRESHOLD = (
     "threshold",
     *(f"{what}{end}" for what in ("right", "wrong") for end in ("", "_low", "_high")),
 )
-STACKS: Columns = (
+STACKS = cols.Rows(
+    "refusing",
     "name",
-    Column("auc", "AUC", "score", "1 = scores tell answerable questions from others; 0.5 = as a coin."),
-    Column("auc_low", "low", "score", "95 % interval (Newcombe)."),
-    Column("auc_high", "high", "score", "95 % interval (Newcombe)."),
-    Column("threshold", "threshold", "exact", "Refuse where the first passage scores lower."),
-    _SHARE.but("refused rightly", "Of the questions without an answer.", name="right"),
-    *(_SHARE.but(end, "95 % interval.", name=f"right_{end}") for end in ("low", "high")),
-    _SHARE.but("refused wrongly", "Of questions with one, each by the others' threshold.", name="wrong"),
-    *(_SHARE.but(end, "95 % interval.", name=f"wrong_{end}") for end in ("low", "high")),
-    _SHARE.but("harmful", "Share of Top(K) judged 1 or 2 on questions without an answer.", name="harmful"),
-    COLUMNS["n"].but("without", "Questions without an answer.", name="without"),
-    COLUMNS["n"].but("with", "Questions with an answer.", name="answerable"),
+    cols.score("auc", "AUC", "1 = scores tell answerable questions from others; 0.5 = as a coin."),
+    cols.score("auc_low", "low", "95 % interval (Newcombe)."),
+    cols.score("auc_high", "high", "95 % interval (Newcombe)."),
+    cols.exact("threshold", help="Refuse where the first passage scores lower."),
+    cols.share("right", "refused rightly", "Of the questions without an answer."),
+    *(cols.share(f"right_{end}", end, "95 % interval.") for end in ("low", "high")),
+    cols.share("wrong", "refused wrongly", "Of questions with one, each by the others' threshold."),
+    *(cols.share(f"wrong_{end}", end, "95 % interval.") for end in ("low", "high")),
+    cols.share("harmful", help="Share of Top(K) judged 1 or 2 on questions without an answer."),
+    cols.count("without", help="Questions without an answer."),
+    cols.count("answerable", "with", "Questions with an answer."),
 )
-READERS: Columns = (
-    "name", "reader", Column("case", "case"), Column("should", "it"),
-    _SHARE.but("refused", "Share of the answers.", name="refused"),
-    *(_SHARE.but(end, "95 % interval.", name=f"refused_{end}") for end in ("low", "high")), "n",
-)  # fmt: skip
+READERS = cols.Rows(
+    "refusals",
+    "name reader",
+    cols.text("case"),
+    cols.text("should", "it"),
+    cols.share("refused", help="Share of the answers."),
+    *(cols.share(f"refused_{end}", end, "95 % interval.") for end in ("low", "high")),
+    "n",
+)
 
 
 @cached("Separating the scores…", entries=8)
@@ -217,10 +221,10 @@ def refusing(view: View, ask: Ask) -> Blocks:
         said, costs = answer(table, most)
         details = f"{costs} {text.count(without.height, 'question')} without an answer: {counts}.".strip()
         yield Answer(said, details, caveats={"how to read": HOW})
-        yield Table(table, "refusing", STACKS)
+        yield Table(table, STACKS)
     rows = readers(view)
     if rows.height:
-        yield Fold("What readers refuse", (Text(of_readers(rows)), Table(rows, "refusals", READERS)))
+        yield Fold("What readers refuse", (Text(of_readers(rows)), Table(rows, READERS)))
 
 
 def answer(table: pl.DataFrame, most: float) -> tuple[str, str]:

@@ -15,10 +15,10 @@ from core.analysis.workspace.telling import answers_by_depth, real_answers, scor
 from core.analysis.workspace.view import View
 from core.importers.formats.published.readers import RAGGED
 from core.readers.curves import CURVE
+from core.views import columns as cols
 from core.views import text, theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, Way, section
-from core.views.columns import COLUMNS, Column, Columns, columns
 from core.views.readers import charts, gains, generators, joint, judges, refusing, rerankers, scores, sources
 from core.views.readers.charts import points
 from core.views.readers.dose import dose_of_distractors
@@ -137,8 +137,8 @@ def by_depth(view: View, ask: Ask) -> Blocks:
     unit = cost_unit(view.table)
     drawn = charts.by_depth(rows, depths, colours, panel=panel, line=line, x=x, said=unit)
     yield Chart(drawn, "readers", sentence)
-    yield Table(depths, "depths", DEPTHS, MORE_DEPTHS)
-    yield Fold("Every point", [Table(rows, "points", POINTS, MORE_POINTS)])
+    yield Table(depths, DEPTHS)
+    yield Fold("Every point", [Table(rows, cols.Rows("points", *POINTS, more=MORE_POINTS))])
     if not answered.runs["has_rankings"].any():
         return
     if depths["wanted"].count():
@@ -169,7 +169,7 @@ def with_and_without_gold(view: View, ask: Ask) -> Blocks:
     one_only = NO_PARTS if len(parts) < 2 else ""
     yield Answer(sentence, at, caveats={"how to read": PARTS, "one part only": one_only})
     yield Chart(charts.by_part(rows, parts), "parts", sentence)
-    yield Table(rows, "parts", PART)
+    yield Table(rows, PART)
 
 
 @section("matrix", "Which reader on which stack answers best?", answers_by_depth)
@@ -182,9 +182,9 @@ def matrix(view: View, ask: Ask) -> Blocks:
     sentence, spread = of_matrix(reading.depths, reading.scorer)
     yield Answer(sentence, spread, caveats=caveats(reading.depths, *reading.rules))
     yield Chart(charts.matrix(reading.depths, figure), "matrix", sentence)
-    yield Table(reading.depths, "matrix", DEPTHS, MORE_DEPTHS)
+    yield Table(reading.depths, DEPTHS.named("matrix"))
     if view.scope.collection_id == RAGGED:
-        yield Fold(PUBLISHED, [Table(scores.published(), "published", PRINTED, MORE_PRINTED)])
+        yield Fold(PUBLISHED, [Table(scores.published(), PRINTED)])
 
 
 @section("joint k", "At which number of passages is a correct answer cheapest?", answers_by_depth)
@@ -208,9 +208,9 @@ def joint_k(view: View, ask: Ask) -> Blocks:
     names = ask.stacks(there, view.decision, "answered", usual=usual, most=6)
     drawn = table.filter(pl.col("name").is_in(names))
     yield Chart(joint.joint_chart(drawn, theme.colours_for(names), view.quality, said), "joint", sentence)
-    target_k = COLUMNS["k"].but("k for the target", name="k_target")
-    yield Table(rows, "cheapest_k", (*JOINT, target_k), MORE_JOINT)
-    yield Fold("Every k", [Table(table, "joint", JOINT, MORE_JOINT)])
+    target_k = cols.count("k_target", "k for the target")
+    yield Table(rows, cols.Rows("cheapest_k", *JOINT, target_k, more=MORE_JOINT))
+    yield Fold("Every k", [Table(table, cols.Rows("joint", *JOINT, more=MORE_JOINT))])
 
 
 @section("generators", "Which model, prompt and temperature answers best?", real_answers)
@@ -228,18 +228,18 @@ def side_by_side(view: View, ask: Ask) -> Blocks:
     yield Answer(*generators.answer(table, chosen, baseline), caveats={"how to read": GENERATORS})
     itself = pl.when(pl.col("label") != baseline).then(pl.col("difference"))  # no "+0.0" to itself
     shown = table.with_columns(pl.col("mode").replace(data.SENT), difference=itself)
-    means = [
-        Column(generators.mean_of(name), name.replace("_", " "), "number", CRITERION, 1) for name in chosen
-    ]
+    means = [cols.points(generators.mean_of(name), name.replace("_", " "), CRITERION) for name in chosen]
     judges = [
-        Column(f"{name}, {judge}", f"{name.replace('_', ' ')}, {judge}", help="95 % interval.", width=150)
+        cols.text(f"{name}, {judge}", f"{name.replace('_', ' ')}, {judge}", "95 % interval.", width=150)
         for name in chosen
         for judge in known[name]
     ]
-    few = COLUMNS["n"].but(about="Cases of the criterion that has fewest.")
-    who = [column for column in columns(WHO) if table[column.name].count()]
-    yield Table(shown, "generators", (*who, *TOTAL, *means, few), (*MORE_TOTAL, *judges), whole=table)
-    yield Fold("Every judge", [Table(rows, "generator_cells", CELLS)])
+    few = cols.count("n", help="Cases of the criterion that has fewest.")
+    who = [column for column in cols.columns(WHO) if table[column.name].count()]
+    yield Table(
+        shown, cols.Rows("generators", *who, *TOTAL, *means, few, more=(*MORE_TOTAL, *judges)), whole=table
+    )
+    yield Fold("Every judge", [Table(rows, CELLS)])
 
 
 @section(
@@ -262,7 +262,7 @@ def what_rerankers_do(view: View, ask: Ask) -> Blocks:
     yield Chart(rerankers.rebel_chart(rows), "rerankers", sentence)
     passes = pl.col("passes").list.len()
     shown, whole = (frame.with_columns(passes=passes) for frame in (rows, table))
-    yield Table(shown, "rerankers", RERANKED, MORE_RERANKED, whole)
+    yield Table(shown, RERANKED, whole=whole)
 
 
 SECTIONS = (
@@ -279,50 +279,54 @@ SECTIONS = (
     what_rerankers_do,
 )
 CRITERION = "Mean of its judges, over the cases that all of them scored."
-PROMPT = Column("prompt", "prompt")  # the name of it, not its tokens
-PART: Columns = ("part", *POINT)
-DEPTHS: Columns = (
-    *("label", "name", "best", "k_star", "gain", "rss", "rsc", "rsc_before_stop", "shape", "wanted"),
+PROMPT = cols.text("prompt")  # the name of it, not its tokens
+PART = cols.Rows("parts", "part", *POINT)
+DEPTHS = cols.Rows(
+    "depths",
+    "label name best k_star gain rss rsc rsc_before_stop shape wanted",
+    more=(
+        *(end.replace(label=f"best, {end.label}") for end in POINTS_ENDS),
+        "queries closed_book gain_low gain_high k_last k_last_before_stop start_k send",
+        *("rss_fewer rss_more rss_reason truncated", PROMPT, "temperature"),
+    ),
 )
-MORE_DEPTHS: Columns = (
-    *(end.but(f"best, {end.label}") for end in POINTS_ENDS),
-    *("queries", "closed_book", "gain_low", "gain_high", "k_last", "k_last_before_stop", "start_k", "send"),
-    *("rss_fewer", "rss_more", "rss_reason", "truncated", PROMPT, "temperature"),
+PRINTED = cols.Rows(
+    "published",
+    "dataset retriever reader scorer",
+    cols.count("k_star", "k*", "Table 7."),
+    "closed_book_gain gain_mean better_than_closed_book over_bm25 recall_at_k_star rss rsc",
+    more="over_bm25_mean rsc_before_stop shape source",
 )
-PRINTED: Columns = (
-    *("dataset", "retriever", "reader", "scorer"),
-    COLUMNS["k_star"].but(about="Table 7."),
-    *("closed_book_gain", "gain_mean", "better_than_closed_book", "over_bm25", "recall_at_k_star"),
-    *("rss", "rsc"),
-)
-MORE_PRINTED = ("over_bm25_mean", "rsc_before_stop", "shape", "source")
-JOINT: Columns = (
-    *("name", SENT, "usd_per_1k_correct", "correct", COLUMNS["score"].but("mean score")),
-    COLUMNS["usd_per_1k"].but("$ / 1k answered", "Retrieval and the reader, per 1,000 queries."),
-    COLUMNS["retrieval"].but("retrieval", "The measure of the limits, at k."),
-    COLUMNS["n"].but(about="Answers."),
+JOINT = (
+    "name",
+    SENT,
+    "usd_per_1k_correct correct",
+    cols.score("score", "mean score"),
+    cols.usd("usd_per_1k", "$ / 1k answered", "Retrieval and the reader, per 1,000 queries."),
+    cols.score("retrieval", help="The measure of the limits, at k."),
+    cols.count("n", help="Answers."),
 )
 MORE_JOINT = ("usd_low", "usd_high", "correct_low", "correct_high", "reader", "scorer", "missing")
-LABEL = COLUMNS["label"].but("generator", width=260)
-WHO: Columns = ("reader", PROMPT, "temperature", SENT, "mode", "name")
-TOTAL: Columns = ("total", COLUMNS["difference"].but(about="To the baseline.", digits=1))
-MORE_TOTAL: Columns = (LABEL, "difference_low", "difference_high", "difference_n")
-CELLS: Columns = (
-    *(LABEL, "criterion", "judge"),
-    COLUMNS["value"].but("score", "Points 0 to 100.", form="number", digits=1),
-    *(end.but(about="95 % interval.") for end in POINTS_ENDS),
-    COLUMNS["queries"].but(about="Cases."),
+LABEL = cols.text("label", "generator", width=260)
+WHO = ("reader", PROMPT, "temperature", SENT, "mode", "name")
+TOTAL = ("total", cols.signed("difference", help="To the baseline.", digits=1))
+MORE_TOTAL = (LABEL, "difference_low", "difference_high", "difference_n")
+CELLS = cols.Rows(
+    "generator_cells",
+    LABEL,
+    "criterion judge",
+    cols.points("value", "score", "Points 0 to 100."),
+    *(cols.points(end, help="95 % interval.") for end in ("low", "high")),
+    cols.count("queries", "n", "Cases."),
 )
-RERANKED: Columns = (
-    *("method", "name"),
-    COLUMNS["quality"].but(about="Similarity × precision, 0 to 5.", form="number", digits=2),
+RERANKED = cols.Rows(
+    "rerankers",
+    "method name",
+    cols.number("quality", help="Similarity × precision, 0 to 5."),
     "similarity",
-    COLUMNS["precision"].but(about="Share of the passages sent that help, by a judge."),
-    *("speed", "queries"),
-)
-MORE_RERANKED: Columns = (
-    *("similarity_low", "similarity_high", "precision_low", "precision_high", "passes", "reader"),
-    *(PROMPT, "temperature"),
+    cols.score("precision", help="Share of the passages sent that help, by a judge."),
+    "speed queries",
+    more=("similarity_low similarity_high precision_low precision_high passes reader", PROMPT, "temperature"),
 )
 
 

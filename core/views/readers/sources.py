@@ -25,10 +25,10 @@ from core.readers.scoring import against
 from core.stats.intervals import Alike, singly
 from core.stats.means import mean_interval
 from core.store import Snapshot
+from core.views import columns as cols
 from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Fold, Table, Text, Way, section
-from core.views.columns import COLUMNS, Column, Columns
 
 if TYPE_CHECKING:  # the engines take a second to load
     from core.providers.embed.base import Embedder
@@ -46,7 +46,6 @@ HOW = (
     "questions without a gold passage."
 )
 MOST = 300  # Sentences that are shown
-_SHARE = COLUMNS["share"]
 _FIGURES: Mapping[str, tuple[str, str]] = {
     "precision": ("precision", "Of the passages that sentences are most similar to, the share that is gold."),
     "recall": ("recall", "Of the gold passages sent, the share that some sentence is most similar to."),
@@ -54,28 +53,33 @@ _FIGURES: Mapping[str, tuple[str, str]] = {
     "cited_recall": ("cited: recall", "Of the gold passages sent, the share that the answer cites."),
     "agree": ("agree", "Of the sentences that cite, the share whose most similar passage is cited."),
 }
-COLUMNS_OF: Columns = (
-    *("label", COLUMNS["k"].but("k")),
-    *(_SHARE.but(words, about, name=name) for name, (words, about) in _FIGURES.items()),
-    _SHARE.but("gold among sent", "Precision of an answer that rests on all alike.", name="base"),
-    _SHARE.but("cites", "Share of the answers that cite anything.", name="cites"),
-    COLUMNS["n"].but("answers"),
-)
-MORE: Columns = (
-    *(
-        _SHARE.but(f"{words}, {end}", "95 % interval over questions.", name=f"{name}_{end}")
-        for name, (words, _) in _FIGURES.items()
-        for end in ("low", "high")
+COLUMNS_OF = cols.Rows(
+    "sources",
+    "label",
+    cols.count("k"),
+    *(cols.share(name, words, about) for name, (words, about) in _FIGURES.items()),
+    cols.share("base", "gold among sent", "Precision of an answer that rests on all alike."),
+    cols.share("cites", help="Share of the answers that cite anything."),
+    cols.count("n", "answers", "Queries."),
+    more=(
+        *(
+            cols.share(f"{name}_{end}", f"{words}, {end}", "95 % interval over questions.")
+            for name, (words, _) in _FIGURES.items()
+            for end in ("low", "high")
+        ),
+        cols.count("refused", help="Answers that refuse, left out."),
     ),
-    COLUMNS["n"].but("refused", "Answers that refuse, left out.", name="refused"),
 )
-SENTENCES: Columns = (
-    *("query_id", "label", COLUMNS["k"].but("k"), Column("text", "sentence", width=420)),
-    Column("source", "passage", "number", "Number in what was sent; the most similar.", digits=0),
-    COLUMNS["passage_id"],
-    Column("similarity", "similarity", "score", "Cosine."),
-    Column("gold", "gold"),
-    Column("cites", "cites", help="Numbers that the sentence cites."),
+SENTENCES = cols.Rows(
+    "sentences",
+    "query_id label",
+    cols.count("k"),
+    cols.text("text", "sentence", width=420),
+    cols.count("source", "passage", "Number in what was sent; the most similar."),
+    "passage_id",
+    cols.score("similarity", help="Cosine."),
+    cols.text("gold"),
+    cols.text("cites", help="Numbers that the sentence cites."),
 )
 
 
@@ -268,10 +272,10 @@ def sources(view: View, ask: Ask) -> Blocks:
         yield Way("run", "Run", "readers")
         return
     yield Answer(*answer(table, name), caveats={"how to read": HOW})
-    yield Table(table, "sources", COLUMNS_OF, MORE)
+    yield Table(table, COLUMNS_OF)
     shown = sentences.head(MOST)
     title = f"Sentences ({shown.height:,} of {sentences.height:,})"
-    yield Fold(title, [Table(shown, "sentences", SENTENCES, whole=sentences)])
+    yield Fold(title, [Table(shown, SENTENCES, whole=sentences)])
 
 
 def answer(table: pl.DataFrame, name: str) -> tuple[str, str]:

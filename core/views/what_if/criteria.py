@@ -16,9 +16,9 @@ from core.analysis.kinds import tagged
 from core.analysis.workspace.view import View
 from core.decide.weighing import FOLDS, Floats, tuned
 from core.stats.means import mean_interval
+from core.views import columns as cols
 from core.views import text
 from core.views.blocks import Blocks, Fold, Table, Text
-from core.views.columns import COLUMNS, Column, Columns
 from core.views.what_if.weighable import Weighable
 
 LEAST = 4 * FOLDS
@@ -110,12 +110,12 @@ def beside(view: View, read: Weighable, weights: Floats, values: Floats, thresho
     rows = pairs(read, threshold)
     if rows.height:
         yield Fold("Do two criteria help one another?", [
-            Text(of_pairs(rows)), Table(rows, "criteria_pairs", PAIRS), Text(HOW_PAIRS, "caption"),
+            Text(of_pairs(rows)), Table(rows, PAIRS), Text(HOW_PAIRS, "caption"),
         ])  # fmt: skip
     kinds = by_kind(view, read, weights, values)
     if kinds.height:
         yield Fold("Weights by kind of question", [
-            Text(of_kinds(kinds)), Table(kinds, "criteria_by_kind", KINDS), Text(HOW_KINDS, "caption"),
+            Text(of_kinds(kinds)), Table(kinds, KINDS), Text(HOW_KINDS, "caption"),
         ])  # fmt: skip
 
 
@@ -146,19 +146,21 @@ def of_kinds(rows: pl.DataFrame) -> str:
     return f"{row['tag']} changes by {gain} with weights of its own, {text.sample(row['n'])}."
 
 
-PAIRS: Columns = (
-    Column("pair", "criteria", width=260),
-    Column("both", "both", "signed", "Over relevance alone."),
-    Column("interaction", "interaction", "signed", "Beyond the sum of each alone."),
-    *(COLUMNS[end].but(form="signed", about="95 % for all pairs together.") for end in _ENDS),
+PAIRS = cols.Rows(
+    "criteria_pairs",
+    cols.text("pair", "criteria", width=260),
+    cols.signed("both", help="Over relevance alone."),
+    cols.signed("interaction", help="Beyond the sum of each alone."),
+    *(cols.signed(end, help="95 % for all pairs together.") for end in _ENDS),
     "n",
 )
-KINDS: Columns = (
-    COLUMNS["tag"].but("questions with", width=220),
+KINDS = cols.Rows(
+    "criteria_by_kind",
+    cols.text("tag", "questions with", width=220),
     "n",
-    COLUMNS["quality"].but("common weights", "Tuned on other queries of all kinds.", name="common"),
-    COLUMNS["quality"].but("own weights", "Tuned on other queries of the kind.", name="own"),
-    Column("gain", "gain", "signed", "Own over common."),
-    *(COLUMNS[end].but(form="signed", about="95 % for all kinds together.") for end in _ENDS),
-    Column("weights", "own weights, which", width=420),
+    cols.score("common", "common weights", "Tuned on other queries of all kinds."),
+    cols.score("own", "own weights", "Tuned on other queries of the kind."),
+    cols.signed("gain", help="Own over common."),
+    *(cols.signed(end, help="95 % for all kinds together.") for end in _ENDS),
+    cols.text("weights", "own weights, which", width=420),
 )

@@ -13,10 +13,10 @@ from core.analysis.workspace.view import View
 from core.decide.routers import COPIES
 from core.paths import PROGRAM
 from core.records import JsonMap
+from core.views import columns as cols
 from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Control, Fold, Table, Text, section
-from core.views.columns import COLUMNS, Column, Columns
 from core.views.what_if import data, features, sent, simulator, words
 from core.views.what_if.bounds import Bounds
 from core.views.what_if.learned import METHODS, REGRESSION, Learned, Plan, as_json, coefficients, learned
@@ -106,13 +106,13 @@ def router(view: View, ask: Ask) -> Blocks:
         unit = text.cost_unit(view.table)
         drawn = simulator.chart(found.rows, found.between, behind, quality, axis, said=unit)
         yield Chart(drawn, "router", said)
-    yield Table(found.methods, "router_methods", COMPARED, COMPARED_MORE)
-    every = Table(found.rows, "router", WAYS, WAYS_MORE)
+    yield Table(found.methods, COMPARED)
+    every = Table(found.rows, cols.Rows("router", *WAYS, more=WAYS_MORE))
     yield Fold("Every way of answering, with latency and cost", [every])
     lines = coefficients(found)
     if not lines.is_empty():
-        further = tuple(Column(label, f"to {label}", "signed", PER_SD, 2) for label in lines.columns[3:])
-        yield Fold("What it goes by", [Table(lines, "router_signs", (SIGN, *further, *SCALES))])
+        further = tuple(cols.signed(label, f"to {label}", PER_SD, digits=2) for label in lines.columns[3:])
+        yield Fold("What it goes by", [Table(lines, cols.Rows("router_signs", SIGN, *further, *SCALES))])
     yield Control("router", {"told": told(view, plan, found)}, lambda: iter([Text(LEAVES, "guide")]))
 
 
@@ -140,40 +140,41 @@ LEAVES = (
     f"{PROGRAM} router FOLDER, with the same choices, writes router.json and router.py, which decides alike."
 )
 PER_SD = "Log odds of being better than the first stack, per standard deviation of the sign."
-SIGN = Column("sign", "sign", "text", "As router.json and router.py call it.", width=230)
+SIGN = cols.text("sign", help="As router.json and router.py call it.", width=230)
 SCALES = (
-    Column("mean", "mean", "number", "Of the sign over the queries; stands in where it is unknown.", 3),
-    Column("sd", "sd", "number", "Standard deviation of the sign.", 3),
+    cols.number("mean", help="Of the sign over the queries; stands in where it is unknown.", digits=3),
+    cols.number("sd", help="Standard deviation of the sign.", digits=3),
 )
 _OVER = "Against the same shares of queries sent at random."
-COMPARED: Columns = (
-    Column("method", "method", "text", ABOUT_METHOD, width=150),
+COMPARED = cols.Rows(
+    "router_methods",
+    cols.text("method", help=ABOUT_METHOD, width=150),
     "deeper",
-    COLUMNS["quality"].but(about="Held out; mean over n queries."),
-    Column("gain", "over chance", "signed", _OVER, 3),
-    Column("gain_low", "low", "signed", "Lower end of its 95 % interval.", 3),
-    Column("gain_high", "high", "signed", "Upper end of its 95 % interval.", 3),
-    Column(
-        "null_most", "most by noise", "signed", f"The most that {COPIES} noisy copies gain over chance.", 3
+    cols.score("quality", help="Held out; mean over n queries."),
+    cols.signed("gain", "over chance", _OVER),
+    cols.signed("gain_low", "low", "Lower end of its 95 % interval."),
+    cols.signed("gain_high", "high", "Upper end of its 95 % interval."),
+    cols.signed("null_most", "most by noise", f"The most that {COPIES} noisy copies gain over chance."),
+    more=(
+        cols.signed("null_gain", "mean by noise", "The mean that noisy copies gain over chance."),
+        cols.signed("null_over", "noise over best", "The mean that they gain over the best copy."),
+        "over over_low over_high n",
     ),
 )
-COMPARED_MORE: Columns = (
-    Column("null_gain", "mean by noise", "signed", "The mean that noisy copies gain over chance.", 3),
-    Column("null_over", "noise over best", "signed", "The mean that they gain over the best copy.", 3),
-    *("over", "over_low", "over_high", "n"),
+WAYS = (
+    cols.text("way", "queries are answered at", width=250),
+    "deeper",
+    cols.score("quality", help="Mean over n queries."),
+    "low high",
+    cols.number("p50", "p50 ms", "Of the latencies of the chosen depths."),
+    cols.number("p95", "p95 ms", "Withheld below 60 queries."),
+    cols.usd("cost", "$ / 1k", "Blended, per 1,000 queries; empty = unknown."),
+    cols.text("beyond", "limits", "Those that it breaks."),
 )
-WAYS: Columns = (
-    COLUMNS["way"].but("queries are answered at", width=250),
-    *("deeper", COLUMNS["quality"].but(about="Mean over n queries."), "low", "high"),
-    COLUMNS["p50"].but(about="Of the latencies of the chosen depths."),
-    COLUMNS["p95"].but(about="Withheld below 60 queries."),
-    COLUMNS["cost"].but(about="Blended, per 1,000 queries; empty = unknown."),
-    COLUMNS["beyond"].but(about="Those that it breaks."),
-)
-WAYS_MORE: Columns = (
-    *("n", "mean_ms", "latency_basis", "cost_basis"),
-    Column("gain", "over chance", "score", "Against the same share of queries sent deeper at random."),
-    COLUMNS["over_low"].but("over chance, low", name="gain_low"),
-    COLUMNS["over_high"].but("over chance, high", name="gain_high"),
-    *("over", "over_low", "over_high", "note"),
+WAYS_MORE = (
+    "n mean_ms latency_basis cost_basis",
+    cols.score("gain", "over chance", "Against the same share of queries sent deeper at random."),
+    cols.score("gain_low", "over chance, low", "Lower end of the 95 % interval, paired."),
+    cols.score("gain_high", "over chance, high", "Upper end of the 95 % interval, paired."),
+    "over over_low over_high note",
 )

@@ -13,9 +13,9 @@ from core.analysis.workspace.view import View
 from core.decide.axes import BESIDE
 from core.decide.near import conditioned
 from core.errors import ClqError
+from core.views import columns as cols
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Control, Fold, Table, Text, section
-from core.views.columns import COLUMNS, Column
 from core.views.text import cost_unit
 from core.views.what_if import data, sent, simulator, words
 from core.views.what_if.bounds import Bounds
@@ -75,15 +75,21 @@ def scenarios(view: View, ask: Ask) -> Blocks:
     sentence, details = words.answer(rows, view.quality)
     yield Answer(sentence, details, caveats={"where they come from": words.legend(rows)})
     first, *others = (
-        Column(f"{measure.name} in words", measure.name, "text", "With 95 % interval and n.", width=175)
+        cols.text(f"{measure.name} in words", measure.name, "With 95 % interval and n.", width=175)
         for measure in sorted(measures(view.quality), key=lambda quality: quality.name != view.quality.name)
     )
-    latency = COLUMNS["latency_ms"].but(about=f"{view.latency.name}.")
+    latency = cols.number("latency_ms", help=f"{view.latency.name}.")
     yield Table(
         rows,
-        "scenarios",
-        ("scenario", COLUMNS["name"], first, latency, "cost", LIMITS),
-        ("asked", *others, *CONFIGURATION, *("latency_low", "latency_high", "latency_n", "cost_note")),
+        cols.Rows(
+            "scenarios",
+            "scenario name",
+            first,
+            latency,
+            "cost",
+            LIMITS,
+            more=("asked", *others, *CONFIGURATION, "latency_low latency_high latency_n cost_note"),
+        ),
     )
     yield Fold(EFFICIENCY, _boards(view))
 
@@ -93,7 +99,7 @@ def _boards(view: View) -> Blocks:
     for title, end_to_end in BOARDS:
         yield Text("", label=title)
         board = with_limits(data.leaders(view, end_to_end), view)
-        yield Table(board, f"efficiency_{end_to_end}", LEADERS, ("average_basis",))
+        yield Table(board, LEADERS.named(f"efficiency_{end_to_end}"))
 
 
 @section("latency targets", "Which stack does each latency target allow?")
@@ -118,7 +124,7 @@ def latency_targets(view: View, ask: Ask) -> Blocks:
     yield Answer(sentence, real, caveats={"not all are drawn": sparse if thin > 1 else ""})
     drawn = panels(view.table, by_target, view.quality)
     yield Text(NO_FRONTIER, "caption") if drawn is None else Chart(drawn, "targets", sentence)
-    yield Table(rows, "targets", TARGETS, TARGETS_MORE)
+    yield Table(rows, TARGETS)
 
 
 @section("routing", "Is it worth sending only the hard queries to the slower stack?")
@@ -164,7 +170,7 @@ def route(view: View, ask: Ask) -> Blocks:
         said = cost_unit(view.table)
         drawn = simulator.chart(result.rows, result.path, behind, quality, axes[title], said=said)
         yield Chart(drawn, "routing", result.sentence)
-    every = Table(result.rows, "routing", WAYS, WAYS_MORE)
+    every = Table(result.rows, cols.Rows("routing", *WAYS, more=WAYS_MORE))
     worth = result.sentence.startswith(WORTH)
     yield every if worth else Fold("Every way of answering, with latency and cost", [every])
 
@@ -192,16 +198,20 @@ def marked_off(low: float, high: float) -> tuple[float, float, float]:
     return round(math.floor(low / step) * step, digits), round(math.ceil(high / step) * step, digits), step
 
 
-LIMITS = COLUMNS["beyond"].but("your limits", "How it breaks them; empty = within.")
-CONFIGURATION = ("rerank_ms", "embedder", "dim", "reranker", COLUMNS["candidates"].but(about=""))
-LEADERS = (
-    *("rank", "name", "efficiency", "average", "latency_ms"),
-    COLUMNS["reason"].but("unknown because"),
+LIMITS = cols.text("beyond", "your limits", "How it breaks them; empty = within.")
+CONFIGURATION = ("rerank_ms embedder dim reranker", cols.count("candidates", "K"))
+LEADERS = cols.Rows(
+    "efficiency",
+    "rank name efficiency average latency_ms",
+    cols.text("reason", "unknown because"),
     LIMITS,
+    more="average_basis",
 )
-TARGETS = (
-    *("sla_ms", COLUMNS["chosen"].but(about="", width=270)),
-    *("quality", "latency_ms", "cost", "feasible"),
+TARGETS = cols.Rows(
+    "targets",
+    "sla_ms",
+    cols.text("chosen", width=270),
+    "quality latency_ms cost feasible",
+    more="quality_low quality_high n frontier runner_up",
 )
-TARGETS_MORE = ("quality_low", "quality_high", "n", "frontier", "runner_up")
 SECTIONS = (scenarios, latency_targets, route, router, criteria_weights)

@@ -14,10 +14,10 @@ from core.analysis.workspace.view import View
 from core.decide.weighing import Floats, offered, tuned
 from core.providers.rerank.criteria import AUTHORITY, THRESHOLD
 from core.stats.means import mean_interval
+from core.views import columns as cols
 from core.views import text, theme
 from core.views.ask import Ask, run_of
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, section
-from core.views.columns import COLUMNS, Column, Columns
 from core.views.text import score
 from core.views.what_if import criteria
 from core.views.what_if.weighable import Weighable, rated_runs, weighable
@@ -77,22 +77,18 @@ def criteria_weights(view: View, ask: Ask) -> Blocks:
     said = answer(rows, view.quality.name, higher_is_better=view.quality.higher_is_better)
     yield Answer(said, f"The stack is {names[run_id]}.", caveats={"how to read": HOW})
     yield Cards(cards(rows, view.quality.name))
-    yield Table(rows, "criteria_weights", SHOWN)
+    yield Table(rows, SHOWN)
     by_weight = response(read, threshold, chosen)
     drawn = chart(by_weight, read.names, view.quality.name)
     yield Chart(drawn, "criteria_response", "Quality by the weight of one criterion, the others as chosen.")
-    yield Fold("The line behind each criterion", [Table(by_weight, "criteria_response", RESPONSE)])
+    yield Fold("The line behind each criterion", [Table(by_weight, RESPONSE)])
     yield from criteria.beside(view, read, *_offered(read, view.seed, threshold), threshold)
-    yield Fold(
-        "What was rated, and how it was weighed", [Table(trail(read), "criteria", TRAIL, whole=read.trail)]
-    )
+    yield Fold("What was rated, and how it was weighed", [Table(trail(read), TRAIL, whole=read.trail)])
     every = read.rows.sort("query_id", "rank", "position").with_columns(
         pl.col("criterion").fill_null("Relevance")
     )
     shown = every.filter(pl.col("query_id") == every["query_id"].first()) if every.height else every
-    yield Fold(
-        "Ratings of the first query; all are downloaded", [Table(shown, "ratings", RATED, whole=every)]
-    )
+    yield Fold("Ratings of the first query; all are downloaded", [Table(shown, RATED, whole=every)])
 
 
 @cached("Weighing the ratings anew…", entries=32)
@@ -236,36 +232,40 @@ def trail(read: Weighable) -> pl.DataFrame:
     )
 
 
-_QUALITY = COLUMNS["quality"].but(about="Mean over n queries.")
-_WEIGHT = Column("weight", "weight", "number", "What a point of the rating adds to the relevance.", 2)
-_CRITERION = Column("criterion", "criterion")
-SHOWN: Columns = (
-    Column("weighed", "weights"),
-    *(_QUALITY, "low", "high"),
-    Column("gain", "over equal", "signed", "Over equal weights, on the same queries."),
-    Column("gain_low", "over equal, low", "signed", "95 % interval, paired by query."),
-    Column("gain_high", "over equal, high", "signed", "95 % interval, paired by query."),
+_QUALITY = cols.score("quality", help="Mean over n queries.")
+_WEIGHT = cols.number("weight", help="What a point of the rating adds to the relevance.")
+_CRITERION = cols.text("criterion")
+SHOWN = cols.Rows(
+    "criteria_weights",
+    cols.text("weighed", "weights"),
+    _QUALITY,
+    "low high",
+    cols.signed("gain", "over equal", "Over equal weights, on the same queries."),
+    cols.signed("gain_low", "over equal, low", "95 % interval, paired by query."),
+    cols.signed("gain_high", "over equal, high", "95 % interval, paired by query."),
     "n",
-    Column("weights", "which", width=420),
+    cols.text("weights", "which", width=420),
 )
-RESPONSE: Columns = (_CRITERION, _WEIGHT, _QUALITY, "low", "high", "n")
-TRAIL: Columns = (
+RESPONSE = cols.Rows("criteria_response", _CRITERION, _WEIGHT, _QUALITY, "low high n")
+TRAIL = cols.Rows(
+    "criteria",
     _CRITERION,
-    Column("meaning", "5 and 0 mean", width=420),
+    cols.text("meaning", "5 and 0 mean", width=420),
     _WEIGHT,
-    Column("least", "least", "number", "Lowest weight of any query.", 2),
-    Column("most", "most", "number", "Highest weight of any query.", 2),
-    Column("of", "queries"),
-    Column(
+    cols.number("least", help="Lowest weight of any query."),
+    cols.number("most", help="Highest weight of any query."),
+    cols.text("of", "queries"),
+    cols.text(
         "origin",
         "from",
-        "text",
         "The paper, your specification, or the query; fallback: nothing usable was inferred.",
     ),
 )
-RATED: Columns = (
-    *("query_id", "rank", "passage_id", _CRITERION),
-    Column("rating", "rating", "number", "Relevance 0 to 10, criteria 0 to 5.", 1),
+RATED = cols.Rows(
+    "ratings",
+    "query_id rank passage_id",
+    _CRITERION,
+    cols.points("rating", help="Relevance 0 to 10, criteria 0 to 5."),
     _WEIGHT,
-    Column("grade", "grade", "number", "In the golden set; empty = unjudged.", 0),
+    cols.count("grade", help="In the golden set; empty = unjudged."),
 )

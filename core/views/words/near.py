@@ -17,22 +17,17 @@ from core.decide.rules import Constraints, Decision, Rule
 from core.decide.ties import Paired
 from core.records import Origin
 from core.store import Snapshot
+from core.views import columns as cols
 from core.views import text
 from core.views.blocks import Table
-from core.views.columns import COLUMNS
 
 Data = Mapping[str, Any]
 HEADING = "Near misses, and the next better stacks"
 NEAR = 0.1  # Share of a limit within which what breaks it is a near miss (metrics.md §9)
 _MANY = 10  # From this many limits beyond one, their number is said in place of a percentage
-_NEAR = ("stack", "kind", "quality", "gain_of", "latency_ms", "cost", "out_by", "let_in_by")
-_LACKING = (
-    "stack",
-    "quality",
-    "gain_of",
-    COLUMNS["missing"].but("lacks"),
-    COLUMNS["measure"].but("so"),
-    "why",
+_NEAR = cols.Rows("near_misses", "stack kind quality gain_of latency_ms cost out_by let_in_by")
+_LACKING = cols.Rows(
+    "promising", "stack quality gain_of", cols.text("missing", "lacks"), cols.text("measure", "so"), "why"
 )
 _OF_A_MISS = ("limit", "value", "over", "unit", "gain", "set_to", "edge")
 _SHOWN = ("quality", "latency_ms", "cost", "cost_least", "cost_missing")
@@ -178,14 +173,12 @@ def near_table(misses: Sequence[Data]) -> Table:
     for cells, miss in zip(least, misses, strict=True):
         if miss.get("gain_low") is not None:
             cells["gain_of"] = gain_words(miss)
-    return Table(
-        pl.DataFrame(said, infer_schema_length=None), "near_misses", _NEAR, cells=least if any(least) else ()
-    )
+    return Table(pl.DataFrame(said, infer_schema_length=None), _NEAR, cells=least if any(least) else ())
 
 
 def lacking_table(lacking: pl.DataFrame) -> Table:
     """Lay out rows of `promising_rows`."""
-    return Table(lacking.with_columns(gain_of="gain"), "promising", _LACKING)
+    return Table(lacking.with_columns(gain_of="gain"), _LACKING)
 
 
 def own_scope(snapshot: Snapshot, table: pl.DataFrame, latency: Latency) -> str:

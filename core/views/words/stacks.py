@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from core.analysis.workspace.view import View
-from core.views.columns import COLUMNS, Column
+from core.views import columns as cols
 from core.views.words import choice as choice_of
 
-PER_1K = COLUMNS["cost"]
 
-
-def stack_columns(view: View) -> tuple[Column, ...]:
+def stack_columns(view: View) -> tuple[cols.Column, ...]:
     """Return the columns of a list of stacks."""
     return (
-        COLUMNS["stack"].but(width=360),
-        COLUMNS["quality"].but(view.quality.name),
-        COLUMNS["latency_ms"].but(f"{view.latency.percentile} ms", view.latency.name),
-        PER_1K.but("$ / 1,000", f"Per 1,000 {choice_of.costed(view.table)}."),
-        COLUMNS["n"].but(about="Queries that the mean rests on."),
-        COLUMNS["outcome"].but("status", width=260),
+        cols.text("stack", width=360),
+        cols.score("quality", view.quality.name),
+        cols.number("latency_ms", f"{view.latency.percentile} ms", view.latency.name),
+        cols.usd("cost", "$ / 1,000", f"Per 1,000 {choice_of.costed(view.table)}."),
+        cols.count("n", help="Queries that the mean rests on."),
+        cols.text("outcome", "status", width=260),
     )

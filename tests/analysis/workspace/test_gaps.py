@@ -38,6 +38,6 @@ def test_stacks_are_compared_query_by_query(tmp_path: Path):
     assert gap(view, "good", "bad").startswith("significant, +1.000")
     assert gap(view, "bad", "good").startswith("significant, −1.000")
     assert gap(view, "good", "good").startswith("no significant difference, 0.000")
-    averages = view.but(quality=AT_10)
+    averages = view.replace(quality=AT_10)
     averages.__dict__["paired"] = None
     assert gap(averages, "good", "bad") == UNTESTED

@@ -154,7 +154,7 @@ def test_kinds_have_weights_of_their_own(view: View, monkeypatch: pytest.MonkeyP
 
 def test_stacks_without_ratings_are_said_to_have_none(view: View):
     plain = view.table.filter(pl.col("reranker") == "fake")
-    (block,) = weights.criteria_weights.draw(view.but(given=plain), Given())
+    (block,) = weights.criteria_weights.draw(view.replace(given=plain), Given())
     assert isinstance(block, Answer)
     assert block.sentence == weights.NOTHING
 
