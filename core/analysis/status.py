@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from core.decide.axes import LATENCY, Axis
-from core.decide.pareto import frontier, frontier_2d
+from core.decide.pareto import by_noise, frontier, frontier_2d
 from core.decide.rules import Decision
 
 CHANCES = ("p_frontier", "p_sla", "p_feasible", "p_best", "p_again")
@@ -20,7 +20,8 @@ def marked(
     """Return the stack table with what became of every stack."""
     merit = decision.quality.merit(decision.quality.read(table))
     line = np.zeros(table.height, dtype=np.bool_)
-    line[frontier_2d(np.where(decision.feasible, across.read(table), np.nan), merit)] = True
+    drawn = decision.feasible & ~by_noise(table, decision)
+    line[frontier_2d(np.where(drawn, across.read(table), np.nan), merit)] = True
     on = frontier(table, decision, weak=weak)
     place = np.where(decision.feasible, np.where(on, 2, 3), 4)
     for at, rank in ((decision.runner_up, 1), (decision.chosen, 0)):

@@ -9,7 +9,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from core.decide.axes import COST, LATENCY, floats
 from core.decide.rules import Decision, Mask
+from core.decide.ties import ROUNDING, costs_alike
 
 Floats = NDArray[np.float64]
 
@@ -124,7 +126,8 @@ def frontier(table: pl.DataFrame, decision: Decision, *, weak: bool = False) -> 
     """Return which feasible stacks no other feasible one beats in what the decision compares.
 
     Compared are cost, latency and quality in the direction of the measure; an axis on which nothing is known
-    is not. Where quality alone is left, those of the best quality are on it.
+    is not. Where quality alone is left, those of the best quality are on it. Those `by_noise` are not, in the
+    usual form.
 
     Args:
         weak: Take the paper's form; see `undominated`.
@@ -132,11 +135,37 @@ def frontier(table: pl.DataFrame, decision: Decision, *, weak: bool = False) -> 
     Returns:
         Mask [n].
     """
+    mask = _unbeaten(table, decision, weak=weak)
+    return mask if weak else mask & ~by_noise(table, decision)
+
+
+def by_noise(table: pl.DataFrame, decision: Decision) -> Mask:
+    """Return which feasible stacks a better one beats but for what their timing leaves unsure.
+
+    It is neither slower by more than the jitter band nor dearer by more than the noise of a cost, where that
+    of one of them was measured (`cost_noise`).
+
+    Returns:
+        Mask [n].
+    """
+    beaten = np.zeros(table.height, dtype=np.bool_)
+    timed = ~np.isnan(floats(table, "cost_noise"))
+    if not timed.any():
+        return beaten
+    merit = decision.quality.merit(decision.quality.read(table))
+    latency, cost, alike = LATENCY.read(table), COST.read(table), costs_alike(table)
+    for row in np.flatnonzero(_unbeaten(table, decision)):
+        near = latency[row] <= latency + np.maximum(decision.band[row], decision.band)
+        near &= cost[row] <= cost * (1 + np.maximum(alike[row], alike))
+        beaten |= near & (merit[row] > merit + ROUNDING) & (timed | timed[row])
+    return beaten & decision.feasible
+
+
+def _unbeaten(table: pl.DataFrame, decision: Decision, *, weak: bool = False) -> Mask:
     mask = decision.feasible.copy()
-    if not mask.any():
-        return mask
-    points = [-axis.merit(axis.read(table))[mask] for axis in decision.compared]
-    mask[mask] = undominated(points, weak=weak)
+    if mask.any():
+        points = [-axis.merit(axis.read(table))[mask] for axis in decision.compared]
+        mask[mask] = undominated(points, weak=weak)
     return mask
 
 

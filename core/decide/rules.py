@@ -30,7 +30,7 @@ RULES: tuple[Rule, ...] = get_args(Rule)
 Mask = NDArray[np.bool_]
 
 REQUIRED = ("run_id", "quality", "latency_ms", "cost")
-OPTIONAL = (*(axis.column for axis in BESIDE), "jitter_ms", "cost_per", "name", *PROMPT)
+OPTIONAL = (*(axis.column for axis in BESIDE), "jitter_ms", "cost_noise", "cost_per", "name", *PROMPT)
 """Columns of the table that `decide` reads; the optional ones may be absent or null."""
 
 _FINEST = 12  # Decimals that an excess is told with at most

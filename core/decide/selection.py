@@ -117,7 +117,7 @@ def assess(
         ahead=chosen is not None and _ahead(numbers, decision, chosen),
         rival=rival if known else None,
         alternatives=_alternatives(decision, numbers, believed),
-        prices={axis.key: _prices(table, decision, axis) for axis in (COST, LATENCY)},
+        prices={axis.key: _prices(table, decision, axis, numbers.alike) for axis in (COST, LATENCY)},
     )
 
 
@@ -286,7 +286,8 @@ def _lighter(numbers: Numbers, decision: Decision, chosen: int) -> Rows:
     Of a stack whose latency is unknown nobody can say that it would do in place of one that was timed.
     """
     rows: Rows = np.flatnonzero(decision.feasible)
-    cheaper = numbers.cost[rows] * (1 + CHEAPER) < numbers.cost[chosen]
+    alike = np.maximum(numbers.alike[rows], numbers.alike[chosen])
+    cheaper = numbers.cost[rows] * (1 + alike) < numbers.cost[chosen]
     slowest = numbers.latency[rows] + np.maximum(numbers.band[rows], numbers.band[chosen])
     faster = slowest + ROUNDING < numbers.latency[chosen]
     said = ~np.isnan(numbers.latency[rows]) | np.isnan(numbers.latency[chosen])
@@ -312,18 +313,19 @@ def _gaps(numbers: Numbers, rows: Rows, chosen: int) -> tuple[Floats, Floats, Fl
     return gaps, low, high
 
 
-def _prices(table: pl.DataFrame, decision: Decision, axis: Axis) -> tuple[Price, ...]:
+def _prices(table: pl.DataFrame, decision: Decision, axis: Axis, same: Floats) -> tuple[Price, ...]:
     """Return what each step up the frontier of quality and one axis costs, of those of δ or more.
 
-    What costs no more than can be told apart (1 % of cost, the jitter band) is no step: the better of two
-    such stacks stands for both.
+    What costs no more than can be told apart (its share of the cost, the jitter band) is no step: the better
+    of two such stacks stands for both.
     """
     paid = np.where(decision.feasible, axis.read(table), np.nan)
     merit = decision.quality.merit(decision.quality.read(table))
     line: list[int] = []
     for row in frontier_2d(paid, merit).tolist():
         if line:
-            alike = CHEAPER * paid[line[-1]] if axis == COST else max(decision.band[[line[-1], row]])
+            pair = [line[-1], row]
+            alike = max(same[pair]) * paid[line[-1]] if axis == COST else max(decision.band[pair])
             if paid[row] - paid[line[-1]] <= alike:
                 line.pop()
         line.append(row)

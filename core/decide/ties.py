@@ -181,6 +181,7 @@ class Numbers:
     prompt: tuple[Floats, ...]
     names: Sequence[str]
     band: Floats  # within which a latency is not told apart; ms
+    alike: Floats  # share of a cost within which another one is not told apart
     delta: float  # difference of quality that does not matter, 0 or more
     answered: bool  # whether the cost includes the generator, which reads the prompt
     places: Rows  # where the stacks stand in `paired`; −1 = not there
@@ -244,6 +245,7 @@ def _numbers(
         prompt=tuple(floats(table, name) for name in PROMPT),
         names=table["name" if "name" in table.columns else "run_id"].to_list(),
         band=bands(table, jitter_ms),
+        alike=costs_alike(table),
         delta=delta,
         answered=per not in (None, "query"),
         places=np.full(table.height, -1) if paired is None else paired.places(table["run_id"]),
@@ -257,6 +259,11 @@ def bands(table: pl.DataFrame, jitter_ms: float | None) -> Floats:
         return np.full(table.height, jitter_ms)
     known = floats(table, "jitter_ms")
     return np.where(np.isnan(known), JITTER_MS, known)
+
+
+def costs_alike(table: pl.DataFrame) -> Floats:
+    """Return the share within which the cost of each stack is not told apart [n]: 1 %, of timed ones more."""
+    return np.fmax(CHEAPER, floats(table, "cost_noise"))
 
 
 def highest(values: Numbers, rows: Rows) -> int:

@@ -90,7 +90,8 @@ def _figure(data: Data, shown: Sequence[Data], across: Axis, bars: Floats) -> go
     layout["xaxis"] |= _axis([*x, *([] if most is None else [most])])
     layout["yaxis"]["range"] = theme.span([*bars.flat[~np.isnan(bars.flat)], *y], 0.06)
     log = layout["xaxis"]["type"] == "log"
-    traces = [_line(np.where(kinds == "excluded", np.nan, x), y, higher=asked["better"] == "higher")]
+    joined = np.array([row["status"] in ("chosen", "runner-up", "frontier") for row in shown])
+    traces = [_line(np.where(joined, x, np.nan), y, higher=asked["better"] == "higher")]
     for kind, (name, colour, symbol, size) in _LOOKS.items():
         picked = np.flatnonzero(kinds == kind).tolist()
         if picked:

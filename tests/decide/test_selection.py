@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.analysis.status import marked
 from core.decide.beliefs import beliefs
 from core.decide.joint import JointSample
+from core.decide.pareto import frontier
 from core.decide.rules import Constraints, decide
 from core.decide.selection import ALONE, AVERAGES, FEW, NOTHING, assess
 from core.decide.ties import Paired
@@ -231,6 +233,33 @@ def test_what_cannot_be_told_apart_in_latency_or_cost_is_no_step_in_its_price():
         "latency": [(2, 0)],
     }
     assert sure.prices["latency"][0].more == pytest.approx(9.0)
+
+
+@pytest.mark.parametrize(
+    ("noise", "offered", "on", "steps"),
+    [
+        ([None] * 4, [1, 2], [0, 1, 2, 3], [(3, 2), (2, 1), (1, 0)]),
+        ([0.14, 0.14, 0.1, 0.1], [2], [0, 2, 3], [(3, 2), (2, 0)]),
+        ([0.14, None, None, None], [2], [0, 2, 3], [(3, 2), (2, 0)]),
+    ],
+    ids=["of none known", "timed", "one timed"],
+)
+def test_what_timing_leaves_unsure_is_no_saving_and_no_step(noise, offered, on, steps):
+    """Three per cent of machine time are none; six times as cheap is, though the latencies are alike."""
+    base = np.random.default_rng(6).random(50) * 0.4
+    values = np.stack([base + 0.5, base + 0.44, base + 0.3, base + 0.29])
+    latency = np.tile(np.array([[7.5], [7.4], [0.23], [0.04]]), (1, 50))
+    table, *rest = world(values, latency, [0.12, 0.1165, 0.003, 0.0005])
+    table = table.with_columns(cost_noise=pl.Series(noise, dtype=pl.Float64))
+    limits = Constraints(jitter_ms=1.0, delta=0.01)
+    decision, sure = judged((table, *rest), limits)
+    assert decision.chosen == 0
+    assert [other.row for other in sure.alternatives if other.row < 3] == offered
+    assert np.flatnonzero(frontier(table, decision)).tolist() == on
+    rows = marked(table, decision)
+    assert rows["row"].filter(rows["line"]).to_list() == on, "the chart draws no other step"
+    assert np.flatnonzero(frontier(table, decision, weak=True)).tolist() == [0, 1, 2, 3]
+    assert [(step.than, step.row) for step in sure.prices["cost"]] == steps
 
 
 def test_the_rival_is_what_is_best_most_often_where_the_choice_is_not_good():

@@ -291,6 +291,8 @@ def prompt_tokens(snapshot: Snapshot, run_ids: list[str]) -> pl.DataFrame:
 
 
 _LOCAL = ("cpu_ms", "gpu_ms")  # Units of stages that ask no other machine
+UNSURE = 0.1
+"""Largest share of a cost that its timing is taken to leave unsure."""
 _ASSUMED = "the paper's for published and remote stacks, and where no pass was repeated (CLQ paper §3.2)"
 
 
@@ -322,6 +324,17 @@ def jitters(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency, apart: Ids
         pl.when(measured).then(pl.lit(band, pl.Float64)).otherwise(JITTER_MS).alias("jitter_ms"),
         pl.when(measured).then(pl.lit(words)).otherwise(pl.lit(_ASSUMED)).alias("jitter_note"),
     )
+
+
+def with_noise(table: pl.DataFrame) -> pl.DataFrame:
+    """Add cost_noise to a stack table: the share of a cost of machine time that its timing leaves unsure.
+
+    The share of the latency that a measured jitter band is, at most `UNSURE`: it is one band for all stacks,
+    which slow ones widen. Null where another machine is paid, or answers are, or no pass was repeated.
+    """
+    measured = (pl.col("jitter_note") != _ASSUMED) & pl.col("cost_per").is_null()
+    share = pl.min_horizontal(pl.col("jitter_ms") / pl.col("latency_ms"), UNSURE)
+    return table.with_columns(cost_noise=pl.when(measured & pl.col("latency_ms").is_not_null()).then(share))
 
 
 def _remote(snapshot: Snapshot, run_ids: list[str], called: list[str], latency: Latency) -> set[str]:

@@ -18,7 +18,7 @@ from core.analysis.workspace.clusters import Groups, groups
 from core.analysis.workspace.comparable import at_machine, other_texts
 from core.analysis.workspace.costs import basis, costs
 from core.analysis.workspace.lacks import lacks
-from core.analysis.workspace.latencies import jitters, latencies, prompt_tokens
+from core.analysis.workspace.latencies import jitters, latencies, prompt_tokens, with_noise
 from core.analysis.workspace.pools import DEPTH, deeper, stack_of
 from core.analysis.workspace.query_sets import among, chosen_runs
 from core.analysis.workspace.reported import as_reported, scored_here
@@ -166,7 +166,8 @@ def stack_table(
         worst, or the best, grade), what stands beside it (`core.analysis.workspace.beside`), latency_ms with
         interval, n, basis and note, calls (retrievals per query of a pipeline that reports them, mean), the
         columns of `lacks`, `costs`, `core.analysis.workspace.latencies.jitters` and
-        `core.analysis.workspace.stacks.prompts`, and how its costs are said (`core.number_format.UNIT`).
+        `core.analysis.workspace.stacks.prompts`, cost_noise (see `latencies.with_noise`), and how its costs
+        are said (`core.number_format.UNIT`).
     """
     table = runs = runs_in(snapshot, scope)
     for part in (
@@ -180,7 +181,7 @@ def stack_table(
         _calls(snapshot, runs),
     ):
         table = table.join(part, on="run_id", how="left", maintain_order="left")
-    return at_machine(said_alike(table), latency.machine)
+    return at_machine(said_alike(with_noise(table)), latency.machine)
 
 
 def said_alike(table: pl.DataFrame) -> pl.DataFrame:

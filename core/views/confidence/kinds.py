@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from core.views.confidence import data
 
 DRAWS = 2000  # Sets of queries that a kind is held against
 
-SAME = "same stack"
+SAME, CORRECTED = "same stack", "not significant after correction"
 STAYS, OPEN, OTHER = "no gain by another", "no significant gain", "another is better"
 
 FOLDS = 5
@@ -117,7 +118,7 @@ def kinds(view: View, constraints: Constraints) -> pl.DataFrame:
             gain, ends = gained(values, today, sign, alike)
             rows.append({
                 "tag": kind, "n": values.shape[1], "stack": names[offered[best]],
-                "is": STAYS if best == today or not gain > 0 else OPEN,
+                "is": STAYS if best == today or not sign * gain > 0 else OPEN,
                 "p_holm": chance(gaps, mask, known.clusters),
                 "quality": float(np.nanmean(values[best])), "quality_low": low[0], "quality_high": high[0],
                 "today": float(values[today].mean()), "difference": gain, "low": ends[0], "high": ends[1],
@@ -130,9 +131,18 @@ def kinds(view: View, constraints: Constraints) -> pl.DataFrame:
     return found.sort(order)
 
 
-def gained_nothing(row: dict[str, Any]) -> bool:
-    """Tell whether a row of `ROWS` is today's choice again: it gains 0, surely."""
-    return all(row[name] == 0 for name in ("difference", "low", "high"))
+def uncorrected(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of `ROWS` whose interval leaves 0 out, but whose p does not stand the correction."""
+    sure = pl.col("low") * pl.col("high") > 0
+    return rows.filter(sure, pl.col("is") == OPEN).sort(pl.col("difference").abs(), descending=True)
+
+
+def becomes(rows: pl.DataFrame) -> list[str]:
+    """Say of each row of `ROWS` whether another stack is better."""
+    nothing = pl.all_horizontal(pl.col("difference", "low", "high") == 0)
+    corrected = pl.col("tag").is_in(uncorrected(rows)["tag"].implode())
+    word = pl.when(nothing).then(pl.lit(SAME)).when(corrected).then(pl.lit(CORRECTED)).otherwise("is")
+    return rows.select(word).to_series().to_list()
 
 
 def _best(values: Floats, today: int, sign: float) -> int:
@@ -205,7 +215,8 @@ def kinds_of_question(view: View, ask: Ask) -> Blocks:
             f"{LEAST} queries.",
         )
         return
-    yield Answer(answer(rows, view.quality.name), caveats={"how it is measured": _HOW})
+    said = answer(rows, view.quality.name)
+    yield Answer(said, before_correction(rows), caveats={"how it is measured": _HOW})
     counts = dict(rows["is"].value_counts().iter_rows())
     known = sample(view)
     n = "" if known is None else f", {text.sample(known.quality.shape[1])}"
@@ -213,8 +224,7 @@ def kinds_of_question(view: View, ask: Ask) -> Blocks:
     yield Cards([(word.capitalize(), f"{counts.get(word, 0)}", among) for word in _LOOKS])
     drawn = figure(rows, f"Δ {view.quality.name} over today's choice")
     yield Chart(drawn, "kinds", "What each kind of question would gain by its own choice")
-    cells = [{"is": SAME} if gained_nothing(row) else {} for row in rows.iter_rows(named=True)]
-    yield Table(rows, TABLE, cells=cells)
+    yield Table(rows, TABLE, cells=[{"is": word} for word in becomes(rows)])
 
 
 def figure(rows: pl.DataFrame, title: str) -> go.Figure:
@@ -251,6 +261,19 @@ def answer(rows: pl.DataFrame, measure: str) -> str:
     if apart.is_empty():
         return f"No: none of {among} of question surely gains {measure} by another stack."
     first = apart.sort(pl.col("difference").abs(), descending=True).row(0, named=True)
-    gain = f"{text.signed(first['difference'])} [{text.signed(first['low'])}, {text.signed(first['high'])}]"
     most = "" if apart.height == 1 else "most "
-    return f"{apart.height} of {among} gain {measure}, {most}{first['tag']}: {gain} by {first['stack']}."
+    return (
+        f"{apart.height} of {among} gain {measure}, {most}{first['tag']}: {_gain(first)} by {first['stack']}."
+    )
+
+
+def before_correction(rows: pl.DataFrame) -> str:
+    """Say which kind gains most among those that the correction for their number leaves open; or nothing."""
+    for first in uncorrected(rows).head(1).iter_rows(named=True):
+        among = text.count(rows.height, "kind")
+        return f"{first['tag']} gains {_gain(first)}: not significant after correction for {among}."
+    return ""
+
+
+def _gain(row: Mapping[str, Any]) -> str:
+    return f"{text.signed(row['difference'])} [{text.signed(row['low'])}, {text.signed(row['high'])}]"

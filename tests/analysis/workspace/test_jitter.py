@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from core.analysis.workspace.latencies import assumed, jitter_words
+from core.analysis.workspace.latencies import UNSURE, assumed, jitter_words
 from core.analysis.workspace.query_sets import paired
 from core.analysis.workspace.scope import Ids, Latency, Quality, Scope
 from core.analysis.workspace.stacks import runs_in, stack_table
@@ -53,6 +53,15 @@ def test_only_what_was_timed_here_in_several_passes_is_measured(store):
     assert [found[name] for name in measured] == pytest.approx([expected] * 3)
     end_to_end = bands(store, latency=Latency("p50", "end-to-end"))
     assert {name for name, ms in end_to_end.items() if ms != 75.0} == {"here", "also"}
+
+
+def test_the_noise_of_a_cost_is_the_share_of_the_latency_that_a_measured_band_is(store):
+    table = stack_table(store, LAB, AT_10, Latency(), BOOK)
+    for row in table.select("jitter_ms", "latency_ms", "cost_noise").iter_rows(named=True):
+        measured = row["jitter_ms"] != 75.0 and row["latency_ms"] is not None
+        share = min(row["jitter_ms"] / row["latency_ms"], UNSURE) if measured else None
+        assert row["cost_noise"] == (pytest.approx(share) if measured else None)
+    assert table["cost_noise"].count() > 0
 
 
 def test_the_band_does_not_depend_on_which_stacks_are_shown(store):

@@ -42,6 +42,28 @@ def test_the_best_of_many_alike_does_not_flatter_itself():
     assert np.mean(held_out) < 0.15 < np.mean(own)
 
 
+@pytest.mark.parametrize(
+    ("is_", "ends", "word"),
+    [
+        (kinds.OPEN, (0.041, 0.005, 0.076), kinds.CORRECTED),
+        (kinds.OPEN, (-0.041, -0.076, -0.005), kinds.CORRECTED),  # of Harm, say
+        (kinds.OPEN, (0.018, -0.002, 0.039), kinds.OPEN),
+        (kinds.OTHER, (0.1, 0.05, 0.15), kinds.OTHER),
+        (kinds.STAYS, (-0.017, -0.032, -0.001), kinds.STAYS),
+        (kinds.STAYS, (0.0, 0.0, 0.0), kinds.SAME),
+    ],
+)
+def test_a_gain_that_is_sure_by_itself_is_said_to_be_corrected(
+    is_: str, ends: tuple[float, float, float], word: str
+):
+    row = {"tag": "type=broad", "is": is_, **dict(zip(("difference", "low", "high"), ends, strict=True))}
+    rows = pl.DataFrame([row, row | {"tag": "other", "is": kinds.STAYS}], schema=kinds.ROWS)
+    assert kinds.becomes(rows)[0] == word
+    said = kinds.before_correction(rows)
+    assert said.endswith("not significant after correction for 2 kinds.") == (word == kinds.CORRECTED)
+    assert ("type=broad" in said) == (word == kinds.CORRECTED)
+
+
 def test_unknown_values_pick_nothing():
     values = np.vstack([NOISE[0], np.full(20, np.nan)])
     assert kinds._best(values, 0, 1.0) == 0
@@ -60,7 +82,7 @@ def test_the_section_on_real_runs(demo_store: Path):
     assert (rows["is"] == kinds.STAYS).to_list() == stays.to_list(), "no gain by another, or none is better"
     cells = next(block for block in blocks if isinstance(block, Table)).cells
     nothing = (rows["difference"] == 0) & (rows["low"] == 0) & (rows["high"] == 0)
-    assert [cell.get("is") == kinds.SAME for cell in cells] == nothing.to_list()
+    assert [cell["is"] == kinds.SAME for cell in cells] == nothing.to_list()
     fitting = kinds.kinds(view, Constraints(sla_ms=0.0001))
     assert fitting.is_empty()
 
