@@ -32,8 +32,11 @@ GRADED_ON = "decision"  # The page that says who graded what its answer rests on
 _PERCENT, _USD, _CHANGE = "%.1f %%", "%.3g", "%+.3g"
 _DOLLARS = (_USD, _CHANGE)
 _DECIMALS = re.compile(r"%\+?,?\.\df")
-_NARROW = 4  # Columns that a table has at most to be seen whole
+_WHOLE = 8  # Columns of a table that are seen whole, wide as a window of a desk is
+_WHOLE_ON_PHONE = 2
 _ON_PHONE = 140  # Pixels of a column of names on a phone
+_LETTERS = 20  # In a line of it
+_SEVERAL_LINES = 66  # Pixels of a row in which Streamlit breaks a text into lines: more than 4 rem
 _INK = "#000037"
 """Stands for the stronger of Streamlit's two greys of text, which the browser puts in for light and dark; the
 other, which axes have by default, has a contrast of 3.7:1 on white."""
@@ -168,11 +171,17 @@ def table(
     shown = rows.head(ROWS_SHOWN).select(
         pl.col(name) * scales[name] if name in scales else pl.col(name) for name in columns
     )
-    if len(columns) > _NARROW:  # whose row it is stays in sight
+    phone = st.session_state.get(PHONE)
+    if len(columns) > (_WHOLE_ON_PHONE if phone else _WHOLE):  # whose row it is stays in sight, if paler
         first = next(iter(columns))
         columns |= {first: _pinned(columns[first])}
-    if st.session_state.get(PHONE):
-        columns = {name: _narrowed(about) for name, about in columns.items()}
+    if phone:
+        cut = {name for name, about in columns.items() if _wide(about)}
+        columns = {
+            name: {**about, "width": _ON_PHONE} if name in cut else about for name, about in columns.items()
+        }
+        if any(_long(shown[name]) for name in cut):  # a name that is cut may be another's
+            options = {"row_height": _SEVERAL_LINES, **options}
     data, columns = _signed(upright(shown), columns, cells)
     result = place.dataframe(
         data,
@@ -222,11 +231,14 @@ def _pinned(about: Any) -> Any:
     return {**(about if isinstance(about, Mapping) else {"label": about}), "pinned": True}
 
 
-def _narrowed(about: Any) -> Any:
-    """Return the settings of a column on a phone, where the numbers beside a long name must be seen too."""
+def _wide(about: Any) -> bool:
+    """Tell whether a column is narrowed on a phone, where the numbers beside a long name must be seen too."""
     width = about.get("width") if isinstance(about, Mapping) else None
-    wide = width == "large" or (isinstance(width, int) and width > _ON_PHONE)
-    return {**about, "width": _ON_PHONE} if wide else about
+    return width == "large" or (isinstance(width, int) and width > _ON_PHONE)
+
+
+def _long(values: pl.Series) -> bool:
+    return values.dtype == pl.String and (values.str.len_chars() > _LETTERS).any()
 
 
 def _signed(

@@ -25,14 +25,14 @@ MOST_STACKS = 1000
 """Stacks that are offered, the first of the table: a browser looks through them with every key."""
 WORDS: Mapping[str, str] = {
     "decision": "ship Pareto frontier trade-off near miss limits",
-    "cost": "price dollars bill spend month budget",
-    "confidence": "interval bootstrap significance ties chance",
+    "cost": "price dollars bill spend monthly budget",
+    "confidence": "interval bootstrap significance ties chance how sure certain",
     "confidence/kinds of question": "tags slices segments",
     "confidence/other weights": "alpha sensitivity RA-nWG",
     "confidence/worth measuring more": "sample size power",
     "what_if/routing": "adaptive K difficulty hard queries",
     "what_if/criteria weights": "REBEL reranker",
-    "headroom": "reranker PROC ceiling oracle recall ordering",
+    "headroom": "PROC reranker ceiling oracle recall ordering",
     "curves": "cutoff Top-K recall precision nDCG",
     "curves/by candidate depth": "pool reranker K",
     "curves/cut-off methods": "dynamic Top-K threshold adaptive",

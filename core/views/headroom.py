@@ -21,7 +21,7 @@ from core.views import text, theme
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Table, section
 from core.views.levers import to_try
-from core.views.words.choice import meaning
+from core.views.words.choice import axis
 
 POOL = (
     "What the final order could choose from. dense@50: the first 50 of a dense search. A ceiling means "
@@ -217,10 +217,7 @@ def _figure(rows: pl.DataFrame, quality: Quality, chosen: str | None) -> go.Figu
                     for name, value, share in shown.select("name", column, "pct_proc").iter_rows()])
         for title, column, colour, pattern in looks
     ]  # fmt: skip
-    fig = theme.stacked(
-        names, parts, x=f"{quality.name}: {meaning(quality) or 'of a possible 1'}", chosen=marked
-    )
-    return fig.update_xaxes(range=[0, 1])
+    return theme.stacked(names, parts, x=axis(quality), chosen=marked).update_xaxes(range=[0, 1])
 
 
 @section(question="Would better retrieval or better ordering raise the quality?")

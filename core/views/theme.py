@@ -8,6 +8,7 @@ shape besides, so that nothing is told by colour alone.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
@@ -113,9 +114,18 @@ def layout(*, x: str = "", y: str = "", height: int = 440, legend: bool = True) 
         "hovermode": "closest",
         "uirevision": "keep",
         "dragmode": "zoom",
-        "xaxis": {"title": {"text": escape(x)}, "automargin": True, "zeroline": False},
-        "yaxis": {"title": {"text": escape(y)}, "automargin": True, "zeroline": False},
+        "xaxis": {"title": {"text": lines(x, _ALONG)}, "automargin": True, "zeroline": False},
+        "yaxis": {"title": {"text": lines(y, _UPWARD)}, "automargin": True, "zeroline": False},
     }
+
+
+_ALONG, _UPWARD = 48, 34  # Letters in a line of an axis's title, so that a phone's chart holds it
+
+
+def lines(words: str, wide: int, most: int | None = None) -> str:
+    """Return untrusted words in lines so wide, for a chart; "K = 20" and "1 : 1.3" stay on one line."""
+    kept = re.sub(r" ([=:]) ", "\u00a0\\1\u00a0", words)
+    return "<br>".join(map(escape, wrap(kept, wide, max_lines=most, placeholder="…")))
 
 
 def scatter(name: str, x: object, y: object, *, hover: Sequence[str] = (), **look: object) -> Spec:
@@ -193,7 +203,7 @@ def stacked(names: Sequence[str], parts: Sequence[Part], *, x: str, chosen: str 
         )
         for part in parts
     ]
-    fig = figure(traces, x=x, height=150 + 38 * len(names))
+    fig = figure(traces, x=x, height=150 + 44 * len(names))
     fig.update_layout(barmode="stack", bargap=0.3, legend_traceorder="normal")
     return name_rows(fig, names, chosen)
 
@@ -203,11 +213,10 @@ def name_rows(
 ) -> go.Figure:
     """Name the rows of a chart from top to bottom, 0, 1, …, in lines so wide; ring the chosen stack's."""
     marked = [f"▸ {name}" if name == chosen else name for name in names]
-    kept = [name.replace(" = ", "\u00a0=\u00a0") for name in marked]  # "K = 20" stays on one line
     fig.update_yaxes(
         range=[len(names) - 0.4, -0.6],
         tickvals=list(range(len(names))),
-        ticktext=["<br>".join(map(escape, wrap(name, wide, max_lines=3, placeholder="…"))) for name in kept],
+        ticktext=[lines(name, wide, 3) for name in marked],
         showgrid=False,
     )
     if chosen in names:
@@ -235,7 +244,8 @@ class Panels:
         self._across = across
         self._listed: set[str] = set()
         self.figure = make_subplots(
-            rows=rows, cols=across, subplot_titles=[escape(title) for title in titles], x_title=escape(x),
+            rows=rows, cols=across, subplot_titles=[lines(title, 72 // across) for title in titles],
+            x_title=escape(x),
             specs=grid,
             vertical_spacing=0.3 / rows, horizontal_spacing=0.24 / across,
         )  # fmt: skip

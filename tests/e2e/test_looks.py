@@ -49,6 +49,18 @@ def test_a_page_fits_its_window(server: Server, visit: Open, page: str) -> None:
         before = place
 
 
+def test_on_a_phone_the_sidebar_makes_way_for_the_page_that_was_chosen(server: Server, visit: Open) -> None:
+    seen = visit(_address(server, "library"))
+    seen.look(dark=False, narrow=True)
+    sidebar = seen.page.get_by_test_id("stSidebar")
+    expect(sidebar).not_to_be_in_viewport()
+    seen.page.get_by_test_id("stExpandSidebarButton").click()
+    sidebar.get_by_role("link", name="Measures").click()
+    expect(sidebar).not_to_be_in_viewport()
+    seen.settle()
+    assert urlsplit(seen.address).path == "/measures"
+
+
 def _click(seen: Visit, section: str) -> None:
     """Click on a section in the bar, or behind "More"."""
     choice = seen.page.locator(f".st-key-{SECTION}").get_by_text(section, exact=True)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from core.ui.state import PHONE
 from core.views.pages import PAGES, SECTION
 from tests.pages.conftest import OpenPage
 
@@ -29,7 +30,15 @@ def test_a_section_behind_more_stands_in_the_bar_while_it_is_open(
     assert [*more.proto.options] == [name for name in LATENCY if name not in bar]
 
 
-def test_the_first_column_of_a_wide_table_stays_in_sight(open_page: OpenPage, demo_store: Path) -> None:
-    (first, *_) = open_page(demo_store, "decision").dataframe
-    columns = json.loads(first.proto.columns)
-    assert [name for name, about in columns.items() if about.get("pinned")] == ["stack"]
+@pytest.mark.parametrize(
+    ("phone", "more", "stays"), [(False, False, []), (False, True, ["stack"]), (True, False, ["passage"])]
+)
+def test_the_first_column_stays_in_sight_where_others_are_moved_past_it(
+    open_page: OpenPage, demo_store: Path, *, phone: bool, more: bool, stays: list[str]
+) -> None:
+    """Only there: what is pinned is paler."""
+    app = open_page(demo_store, "measures" if phone else "decision")
+    app.session_state[PHONE] = phone
+    (app.toggle[0].set_value(True) if more else app).run()
+    columns = json.loads(app.dataframe[0].proto.columns)
+    assert [name for name, about in columns.items() if about.get("pinned")] == stays

@@ -52,7 +52,7 @@ CANNOT_FILL = {
     "latency/indexes": "No index was measured by itself, or imported.",
     "what_if/criteria weights": "No stack here was reranked by several criteria.",
     "curves/by candidate depth": "No two stacks here differ in their candidate depth K alone.",
-    "golden/people": "People graded the Top-K of 0 questions whole: 10 are needed.",
+    "golden/people": "People graded the whole Top-K of 0 questions; 10 are needed.",
     "diagnostics/noise": "No stack of this workspace was asked perturbed queries.",
     "diagnostics/drift": "No stack here says when its queries were asked.",
     "diagnostics/live quality": "No stack here says when its queries were asked.",

@@ -56,6 +56,8 @@ def test_measures_settings_and_documents_lead_to_what_is_there() -> None:
         ("HNSW", "Latency → index loss"),
         ("jitter", "Jitter (ms)"),
         ("upload", "Add results"),
+        ("monthly", "Cost"),
+        ("sure", "Confidence"),
     ],
 )
 def test_the_words_of_the_field_find_a_place(word: str, title: str) -> None:

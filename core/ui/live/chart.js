@@ -223,7 +223,7 @@ class Live {
     if (this.plot.clientWidth < 560) {
       const keys = traces.filter(({ showlegend }) => showlegend !== false).length;
       const more = 20 * Math.max(keys - 2, 0); // rows of the legend below the first two
-      Object.assign(layout.legend, { y: -0.24, yanchor: "top" });
+      Object.assign(layout.legend, { yref: "container", y: 0.01, yanchor: "bottom" }); // below the axis's title
       Object.assign(layout.margin, { b: keys ? 104 + more : 48, l: 50, r: 20 });
       layout.height += more;
       layout.annotations = layout.annotations.filter(({ name }) => name !== "stack"); // they would lie on each other

@@ -78,6 +78,7 @@ class Search {
       this.open();
     };
     addEventListener("keydown", this.pressed, true); // before what is open behind it takes the key
+    host.closest("[data-testid=stSidebar]")?.addEventListener("click", makeWay);
   }
 
   end() {
@@ -142,6 +143,12 @@ class Search {
     const { kind, name, at } = row.entry;
     if (kind !== "setting" || !(await reach(name))) this.send("chosen", at);
   }
+}
+
+/** On a phone the sidebar lies over the page: once a page was chosen in it, it makes way. */
+function makeWay({ target, currentTarget }) {
+  const shown = matchMedia("(max-width: 640px)").matches && target.closest("a[data-testid=stPageLink-NavLink]");
+  if (shown) currentTarget.querySelector("[data-testid=stSidebarCollapseButton] button")?.click();
 }
 
 const searches = new WeakMap();

@@ -14,6 +14,7 @@ from core.analysis.per_query import WEAK
 from core.analysis.workspace.scope import Quality
 from core.analysis.workspace.scores import Floats
 from core.views import text, theme
+from core.views.words.choice import axis
 
 BARS = 200  # Bars drawn at most: the two ends of the order; the table has every query
 _LABELLED = 40
@@ -47,7 +48,8 @@ def bars(
         drawn = pl.concat([drawn.head(BARS // 2), drawn.tail(BARS // 2)])
     heights = drawn[column].to_numpy()
     best = drawn["best"].to_numpy() if len(names) == 1 else heights
-    layout = theme.layout(y=quality.name if len(names) == 1 else f"difference in {quality.name}", height=280)
+    title = axis(quality) if len(names) == 1 else f"difference in {quality.name}"
+    layout = theme.layout(y=title, height=280)
     few = drawn.height <= _LABELLED
     ticks = [text.escape(text.shorten(name, 12)) for name in drawn["query_id"]] if few else []
     layout["xaxis"] |= {

@@ -101,23 +101,24 @@ def printed() -> pl.DataFrame:
 
 
 def answer(rows: pl.DataFrame) -> tuple[str, str]:
-    """Say which reranker with which way is best by F1, and the best fixed depth; within the limits.
+    """Say whether the way of the highest F1 beats the best fixed depth; within the limits.
 
-    Where none is within them, the best of all.
+    Where none is within them, of all. Of two rerankers or chunkings nothing is known by chance.
     """
     within = rows.filter(pl.col("beyond").is_null())
     rows = rows if within.is_empty() else within
     several = rows["reranker"].n_unique() > 1
     best = rows.sort("f1", descending=True).row(0, named=True)
     fixed = rows.filter(~pl.col("dynamic")).sort("f1", descending=True).row(0, named=True)
-    said = (
-        f"{best['way']}{_after(best, several=several)} has the best F1: {score(best['f1'])}"
-        f"{text.interval(best['f1_low'], best['f1_high'])}, {text.sample(best['n'])}."
-    )
+    who = f"{'tuning' if best['way'] == cuts.TUNED else best['way']}{_after(best, several=several)}"
+    f1, n = f"F1 {score(best['f1'])}{text.interval(best['f1_low'], best['f1_high'])}", text.sample(best["n"])
     if not best["dynamic"]:
-        return said, ""
-    depth = f"{fixed['way']}{_after(fixed, several=several)}"
-    return said, f"It keeps {best['kept']:.1f} passages. Best fixed depth: {depth}, {score(fixed['f1'])}."
+        return f"{who} has the highest {f1} ({n}).", ""
+    keeps = f"It keeps {best['kept']:.1f} passages."
+    if any(best[name] != fixed[name] for name in ("reranker", "chunking")):
+        depth = f"{fixed['way']}{_after(fixed, several=several)}"
+        return f"{who} has {f1}, {depth} {score(fixed['f1'])} ({n}).", keeps
+    return f"{who} {cuts.verdict(best)} {fixed['way']}: {f1} against {score(fixed['f1'])} ({n}).", keeps
 
 
 def _after(cut: Mapping[str, Any], *, several: bool) -> str:

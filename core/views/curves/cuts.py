@@ -272,7 +272,7 @@ def answer(compared: Cuts, fixed: int) -> str:
         return compared.left_out
     best, flat, _ = _best(compared.rows, fixed)
     return (
-        f"Cutting query by query {_verdict(best)} {flat['way']}: F1 {text.score(best['f1'])} to "
+        f"Cutting query by query {verdict(best)} {flat['way']}: F1 {text.score(best['f1'])} against "
         f"{text.score(flat['f1'])} ({text.sample(best['n'])})."
     )
 
@@ -305,7 +305,7 @@ def _best(rows: pl.DataFrame, fixed: int) -> tuple[dict[str, Any], dict[str, Any
     return best, usual if usual["f1"] >= flat["f1"] else flat, usual
 
 
-def _verdict(row: Mapping[str, Any]) -> str:
+def verdict(row: Mapping[str, Any]) -> str:
     """Say how a way does against the best fixed depth; alike only where it is surely hardly better."""
     if row["lead_low"] is None:  # too few queries
         return "does not measurably beat"
@@ -313,7 +313,7 @@ def _verdict(row: Mapping[str, Any]) -> str:
         return "beats"
     if row["lead_high"] < 0:
         return "loses to"
-    return f"gains ≤ {ALIKE:g} on" if row["lead_most"] <= ALIKE else "does not measurably beat"
+    return f"gains ≤ {ALIKE:g} over" if row["lead_most"] <= ALIKE else "does not measurably beat"
 
 
 def _span(row: Mapping[str, Any], names: tuple[str, str, str]) -> str:

@@ -82,14 +82,14 @@ def said(rows: pl.DataFrame, quality: Quality, n: object) -> tuple[str, str]:
     if paying.is_empty():
         if not (rows["d_quality"].abs() > 0).any():
             return f"K changes nothing here {sample}.", ""
-        return f"Keep the smallest K: none of {text.count(rows.height, 'larger one')} pays {sample}.", ""
+        return f"Keep the smallest K: no larger one pays off {sample}.", ""
     best = paying.sort("d_quality", descending=quality.higher_is_better).row(0, named=True)
     low, high = best.get("gain_low"), best.get("gain_high")
     sure = UNTESTED
     if low is not None and high is not None:
         sure = f"95 % CI {text.signed(low)} to {text.signed(high)}"
     return (
-        f"A larger K pays in {paying.height} of {text.count(rows.height, 'step')} {sample}.",
+        f"A larger K pays off in {paying.height} of {text.count(rows.height, 'step')} {sample}.",
         f"Most for {best['family']} from K = {best['from_k']} to {best['to_k']}: "
         f"{text.signed(best['d_quality'])} ({sure}).",
     )

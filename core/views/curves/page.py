@@ -16,6 +16,7 @@ from core.analysis.workspace.costs import basis
 from core.analysis.workspace.pools import stack_of
 from core.analysis.workspace.scope import Quality
 from core.analysis.workspace.scores import Evidence, evidence, furthest
+from core.axes import SAID_K
 from core.metrics import REGISTRY, Measure, aggregate
 from core.number_format import PER_1K, CostUnit
 from core.records import stack_label
@@ -24,6 +25,7 @@ from core.store import Snapshot
 from core.tables import schema
 from core.views import text, theme
 from core.views.blocks import Card
+from core.views.words.choice import axis
 
 MAX_DEPTH = 200
 BESIDE = ("RA-nWG", "N-Recall4+", "N-Recall5", "Precision4+", "Harm", "Hole", "Hit")
@@ -126,6 +128,8 @@ HOW = (
     "Dotted: PROC, what the best order of the pool that the stack could choose from would reach. "
     "Dashed line or large dot: the cutoff. ↓: lower is better."
 )
+CEILINGS = "PROC of each stack's pool"
+"""What the legend says of ceilings."""
 NO_OTHERS = "Every other measure needs rankings; of these stacks only averages are known."
 NO_DEPTHS = "No two stacks here differ in their candidate depth K alone."
 UNREAD = "Nothing reads K in {}: its ranking is the same at every K."
@@ -152,11 +156,11 @@ def answer(main: pl.DataFrame, quality: Quality, names: Sequence[str]) -> str:
         return f"None of the stacks shown has a value for {quality.name}."
     best = at_k.row(0, named=True)
     deepest = known.filter(pl.col("name") == best["name"]).sort("k").row(-1, named=True)
-    deeper = f"; {text.score(deepest['value'])} at cutoff {deepest['k']}"
+    deeper = f", {text.score(deepest['value'])} with {deepest['k']}"
     return (
-        f"{best['name']} leads with {quality.name} {text.score(best['value'])}"
-        f"{text.interval(best['low'], best['high'])}, {text.sample(best['n'])}"
-        f"{deeper if deepest['k'] > quality.k else ''}."
+        f"{best['name']} reaches {quality.name} {text.score(best['value'])}"
+        f"{text.interval(best['low'], best['high'])} with {text.count(quality.k, 'passage')}"
+        f"{deeper if deepest['k'] > quality.k else ''} ({text.sample(best['n'])})."
     )
 
 
@@ -254,7 +258,7 @@ def curves(
 def _main(
     known: pl.DataFrame, quality: Quality, colours: Mapping[str, str], title: str, *, by_k: bool
 ) -> go.Figure:
-    fig = theme.figure(x=title, y=quality.bare, height=400)
+    fig = theme.figure(x=title, y=axis(quality, at_any=True), height=400)
     main = known.filter(pl.col("measure") == quality.bare)
     if main["x"].n_unique() < 2:
         return fig
@@ -279,8 +283,7 @@ def _main(
             fig.add_trace(theme.quiet("", *at, marker=marker, legendgroup=text.escape(name)))
     line = {"width": 1, "color": theme.NEUTRAL}
     if ceilings.height:
-        key = "PROC of each stack's pool"
-        fig.add_trace(theme.scatter(key, [None], [None], mode="lines", line={**line, "dash": "dot"}))
+        fig.add_trace(theme.scatter(CEILINGS, [None], [None], mode="lines", line={**line, "dash": "dot"}))
     if by_k:
         words = {"annotation_text": f"cutoff {quality.k}", "annotation_position": "bottom right"}
         fig.add_vline(x=quality.k, line={**line, "dash": "dash"}, **words)
@@ -340,12 +343,15 @@ def depth_table(table: pl.DataFrame) -> pl.DataFrame:
         with two or more depths that something reads.
     """
     families = [_family(spec) for spec in table["spec"]]
+    named = pl.col("name").cast(pl.String).str.replace_all(SAID_K, "").first().over("family")
+    alone = pl.col("family").n_unique().over(named) == 1  # whose name without K no other family has
     said = [name for name in text.UNIT if name in table.columns]
     read = pl.Series([stack_of(spec) is None for spec in table["spec"]], dtype=pl.Boolean)
     return (
         table.with_columns(pl.Series("family", families, dtype=pl.String))
         .filter(pl.col("candidates").is_not_null() & read)
         .filter(pl.col("candidates").n_unique().over("family") > 1)
+        .with_columns(family=pl.when(alone).then(named).otherwise("family"))
         .sort("family", "candidates")
         .select(
             "family", "candidates", "quality", "proc", "proc_pool", "latency_ms", "cost", *said, "n", "name"
@@ -357,10 +363,15 @@ def _family(spec: str) -> str:
     return stack_label({key: value for key, value in json.loads(spec).items() if key != "candidates"})
 
 
-def families_of(rows: pl.DataFrame, known: Sequence[str]) -> list[str]:
-    """Return the families that some stacks belong to; the first few known ones where they belong to none."""
-    own = dict.fromkeys(_family(spec) for spec in rows["spec"])
-    return [family for family in own if family in known] or list(known[:4])
+def families_of(depths: pl.DataFrame, names: Sequence[str]) -> list[str]:
+    """Return the families that some stacks belong to; where they belong to none, a few of `depth_table`.
+
+    Those that lack a quality come last.
+    """
+    of = dict(depths.select("name", "family").iter_rows())
+    own = dict.fromkeys(of[name] for name in names if name in of)
+    known = depths.group_by("family", maintain_order=True).agg(pl.col("quality").is_null().any())
+    return list(own) or known.sort("quality", maintain_order=True)["family"].head(4).to_list()
 
 
 def depth_figure(rows: pl.DataFrame, families: Sequence[str], quality: Quality) -> go.Figure:
@@ -368,14 +379,14 @@ def depth_figure(rows: pl.DataFrame, families: Sequence[str], quality: Quality) 
     part = rows.filter(pl.col("family").is_in(families))
     said = text.cost_unit(part)
     rows = part.with_columns(cost=said.factor * pl.col("cost"))
-    fields = {"quality": quality.name, "latency_ms": "latency (ms)", "cost": f"$ per {said.many} queries"}
+    fields = {"quality": quality.name, "latency_ms": "latency (ms)", "cost": f"$ / {said.per}"}
     panels = theme.Panels(list(fields.values()), across=3, x="candidate depth K", height=210)
     for place, (family, colour) in enumerate(theme.colours_for(families).items()):
         part = rows.filter(pl.col("family") == family)
         label = text.escape(text.shorten(family))
         drawn = [(panel, field, label, "solid") for panel, field in enumerate(fields)]
         if part["proc"].count():
-            drawn.append((0, "proc", f"{label}, ceiling", "dot"))
+            drawn.append((0, "proc", CEILINGS, "dot"))
         for panel, field, name, dash in drawn:
             line = {"color": colour, "width": 1.8 if place else 3.5, "dash": dash}
             hover = "%{fullData.name}<br>K = %{x}: %{y:.4g}<extra></extra>"

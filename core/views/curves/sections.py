@@ -100,9 +100,7 @@ def by_candidate_depth(view: View, ask: Ask) -> Blocks:
         yield Answer(page.NO_DEPTHS)
         return
     names = ask.stacks(view.table, view.decision, "curves")
-    known = depths.group_by("family", maintain_order=True).agg(pl.col("quality").is_null().any())
-    families = known.sort("quality", maintain_order=True)["family"].to_list()  # those that lack a number last
-    shown = page.families_of(view.table.filter(pl.col("name").is_in(names)), families)
+    shown = page.families_of(depths, names)
     family = depths.filter(pl.col("family") == shown[0])["name"]
     by_step = deeper.within_limits(steps(view), beyond(view))
     sentence, most = deeper.said(by_step, view.quality, view.table["n"].drop_nulls().max())

@@ -202,7 +202,7 @@ def answer(table: pl.DataFrame, quality: Quality) -> tuple[str, str]:
     rho = text.signed(best["rho"], "{:.2f}".format)
     warn = "warn" if sure > 1 else "warns"
     return (
-        f"{sure or 'None'} of {text.count(single.height, 'drop')} {warn} of lower "
+        f"{sure or 'None'} of {text.count(single.height, 'sign')} {warn} of lower "
         f"{quality.name}: rho at most {rho}{_ends(best)}, n = {best['n']:,}.",
         f"Highest: {best['diagnostic']}, {best['stack']}, {asked(best['perturb'])}. "
         f"By chance {0.025 * single.height:.1f} would warn.",

@@ -132,6 +132,7 @@ def as_json(rows: pl.DataFrame) -> dict[str, Any]:
     }
 
 
+ALONE = "Measured on embedders by themselves, not on the stacks here."
 NOTHING = "No embedder was measured on names yet."
 WAY_OUT = "Measure one below, or by `python -m core diagnose names`; the demo brings two."
 HOW = (
@@ -183,10 +184,10 @@ def answer(rows: pl.DataFrame, language: str) -> tuple[str, str]:
             f": {ratio:.1f} times as much as on topics" if ratio >= 1 else f": {100 * ratio:.0f} % of topics"
         )
     if near is None:
-        return f"{said}.", ""
+        return f"{said}.", ALONE
     if near >= 0:
-        return f"{said}.", "Near-identical wrong names do not pass for the right one."
-    return f"{said}.", f"A wrong name a few letters off cuts the name signal by {-near:.0f} %."
+        return f"{said}.", f"Near-identical wrong names do not pass for the right one. {ALONE}"
+    return f"{said}.", f"A wrong name a few letters off cuts the name signal by {-near:.0f} %. {ALONE}"
 
 
 def cards(rows: pl.DataFrame, language: str) -> list[tuple[str, str, str]]:
@@ -209,7 +210,7 @@ def cards(rows: pl.DataFrame, language: str) -> list[tuple[str, str, str]]:
 _CARDS = (
     ("Name signal, D_name", BASE, "d_name"),
     ("Name ÷ topic signal", BASE, RATIO),
-    ("Near-identical wrong name", "edit_distance_near_miss", CHANGE),
+    ("Near-identical name", "edit_distance_near_miss", CHANGE),
     ("Random name", "gibberish_name", CHANGE),
 )
 

@@ -14,6 +14,7 @@ from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.query_sets import among, asked_in, chosen_runs
 from core.analysis.workspace.scope import Quality, Scope
 from core.analysis.workspace.scores import at_cutoff, evidence, mean, unperturbed
+from core.analysis.workspace.stacks import runs_in
 from core.diagnostics.noise import CLEAN, EFFECTS, NONE, Floats, effects, kin, siblings
 from core.errors import InputError
 from core.metrics import Measure
@@ -53,7 +54,7 @@ def gather(snapshot: Snapshot, scope: Scope, quality: Quality) -> Gathered:
     chosen = (
         {relative.family for relative in kin(chosen_runs(snapshot, scope)).values()} if rows.height else set()
     )
-    rows = rows.filter(pl.col("family").is_in(list(chosen)))
+    rows = _named(rows.filter(pl.col("family").is_in(list(chosen))), runs_in(snapshot, scope))
     if rows.is_empty() or scope.golden_set_id is None or quality.measure is None:
         return Gathered(rows.clear(), (), {})
     ids, only = rows["run_id"].to_list(), among(snapshot, scope)
@@ -65,6 +66,13 @@ def gather(snapshot: Snapshot, scope: Scope, quality: Quality) -> Gathered:
     scored = at_cutoff(graded, quality.measure)
     labels = groups(snapshot, scope).labels(graded.query_ids)
     return Gathered(rows, graded.query_ids, dict(zip(graded.run_ids, scored, strict=True)), labels)
+
+
+def _named(rows: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
+    """Call stacks as the workspace calls them, where the clean run without a rewrite is among its runs."""
+    clean = rows.filter(perturb=CLEAN, rewrite=NONE).join(runs.select("run_id", "name"), on="run_id")
+    of = dict(clean.select("family", "name").iter_rows())
+    return rows.with_columns(stack=pl.col("family").replace_strict(of, default=pl.col("stack")))
 
 
 def effect_table(snapshot: Snapshot, gathered: Gathered, quality: Quality) -> pl.DataFrame:

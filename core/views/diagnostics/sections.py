@@ -147,7 +147,7 @@ def vectors(view: View, runs: Gathered) -> Blocks:
     yield Table(shown, VECTORS, whole=rows)
 
 
-@section(foretold.NAME, "Do drops of a diagnostic foretell drops of recall?", dated)
+@section(foretold.NAME, "Which sign warns that noisy queries lose recall?", dated)
 def with_recall(view: View, ask: Ask) -> Blocks:
     """Yield how diagnostics and recall go together, over queries and over stacks."""
     table, quality = foretold.foretold(view), Quality(named.MEASURE, view.quality.k)

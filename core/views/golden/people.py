@@ -299,9 +299,9 @@ def do_people_agree(view: View, ask: Ask) -> Blocks:
         yield Chart(
             drawn(rows, known["name"].to_list(), view.quality.name, text.score), "people", sentence, MARKS
         )
+        yield Table(table, TABLE)
     else:
         yield Text(GUIDE, "guide")
-    yield Table(table, TABLE)
     if known.height > 1:
         yield Fold(f"Differences to {known['name'][0]}", [Table(gaps(found, known), GAPS)])
     apart = families(view, reference)
@@ -315,7 +315,7 @@ def answer(table: pl.DataFrame, measure: str) -> str:
     if known.is_empty():
         most = int(table["graded"].max() or 0)  # type: ignore[arg-type]
         units = f" of {CLUSTERS} groups" if most >= FEW else ""
-        return f"People graded the Top-K of {text.count(most, 'question')} whole: {FEW}{units} are needed."
+        return f"People graded the whole Top-K of {text.count(most, 'question')}; {FEW}{units} are needed."
     best = known.row(0, named=True)
     score = f"{text.score(best['corrected'])}{text.interval(best['low'], best['high'])}"
     moved = text.signed(best["moved"], "{:.3f}".format)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import polars as pl
 
 from core.analysis.cache import cached
-from core.analysis.workspace.noise import auditors
 from core.analysis.workspace.scope import Quality
 from core.analysis.workspace.telling import several_judges
 from core.analysis.workspace.view import View
@@ -67,8 +66,7 @@ def is_sound(view: View, ask: Ask) -> Blocks:
         yield Way("add", "Import judgements")
         return
     doubt = overturned(view.table, view.decision, view.quality)
-    audited = bool(auditors(view.snapshot, view.scope))
-    yield Answer(answer(content, doubt, view.table, view.quality, audited=audited), caveats=caveats(content))
+    yield Answer(answer(content, doubt, view.table, view.quality), caveats=caveats(content))
     yield Cards(cards(content))
     yield Tabs((
         Fold("Label mix", label_mix(content)),
@@ -207,23 +205,15 @@ PAIRS = cols.Rows(
 )
 
 
-def answer(
-    judged: Judged, overturned: str | None, table: pl.DataFrame, quality: Quality, *, audited: bool = False
-) -> str:
-    """Tell whether judging more passages could change the decision; takes what `scores.overturned` says.
-
-    Args:
-        audited: Whether another judge graded some of the passages too.
-    """
+def answer(judged: Judged, overturned: str | None, table: pl.DataFrame, quality: Quality) -> str:
+    """Tell whether judging more passages could change the decision; takes what `near.overturned` says."""
     if reason := undecided(table):
         return f"{_judgements(judged)}: {reason[:1].lower()}{reason[1:]}"
     if overturned or table["hole_high"].count():
-        does = f"{'could' if overturned else 'cannot'} overturn the choice"
-        share = text.percent(table.select(pl.median("hole")).item())
-        open_ = f"{share} of Top-{quality.k} is unjudged"
-        if audited and not overturned:
-            return f"Filling gaps {does}, another judge can: {share} unjudged ({quality.name})."
-        return f"{'Judging more' if overturned else 'Filling gaps'} {does} by {quality.name}: {open_}."
+        gaps = f"{text.percent(table.select(pl.median('hole')).item())} of Top-{quality.k} is unjudged"
+        if overturned:
+            return f"Not yet: {gaps} and could change the choice ({quality.name})."
+        return f"Yes: {gaps}, too little to change the choice ({quality.name})."
     return f"{_judgements(judged)} carry the scores here."
 
 

@@ -284,7 +284,7 @@ def is_unseen(view: View, ask: Ask) -> Blocks:
     offered = retrievers(view) if golden else view.table.clear()
     if offered.height < 2 or view.snapshot.judgements(golden or "").is_empty():
         yield Answer(
-            "What nobody saw cannot be estimated yet.",
+            "Unseen relevant passages cannot be estimated yet.",
             "It takes judgements of passages, and the rankings of two retrievers or more.",
         )
         yield Way("run", "Run another retriever")
@@ -344,7 +344,8 @@ def answer(row: Row, found: Unseen, depth: int) -> str:
     if row["total"] - found.known < 1:
         most = found.estimates.row(int(found.estimates["missing"].arg_max() or 0), named=True)
         other = f"; {most['method']}: {text.percent(most['missing'])}" if most["missing"] else ""
-        return f"No relevant passage is missing in the Top-{depth} by {row['method']}{other}."
+        known = f"all {found.known:,} relevant passages of the Top-{depth} are judged"
+        return f"None: {known}, by {row['method']}'s estimate{other}."
     ends = _ends(row["total_low"], row["total_high"], lambda end: text.percent(1 - found.known / end))
     side = {LEAST: "At least ", MOST: "At most "}.get(row["side"], "")
     return f"{side}{text.percent(row['missing'])} of the relevant passages are unjudged ({ends})."

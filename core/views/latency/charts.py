@@ -52,15 +52,12 @@ def distributions(
             ms = np.sort(part.filter(pl.col("name") == name)["ms"].to_numpy())
             if len(ms):
                 panels.add(place, _trace(ms, name, colour, shape))
-        panels.figure.update_xaxes(type=_scale(part["ms"]), **panels.at(place))
+        scale = {"type": "log", "dtick": "D2"} if logarithmic(part["ms"].drop_nulls().to_numpy()) else {}
+        panels.figure.update_xaxes(**scale, **panels.at(place))
         if stage == TOTAL:
             _band(panels, part, next(iter(colours), ""), jitter_ms)
     axis = {"range": [0, 1.02], "tickformat": ".0%"} if shape == "ECDF" else {"showticklabels": False}
     return panels.figure.update_yaxes(**axis)
-
-
-def _scale(ms: pl.Series) -> str:
-    return "log" if logarithmic(ms.drop_nulls().to_numpy()) else "linear"
 
 
 def _band(panels: theme.Panels, rows: pl.DataFrame, name: str, jitter_ms: float) -> None:
@@ -90,9 +87,6 @@ def _trace(ms: np.ndarray, name: str, colour: str, shape: Shape) -> go.BaseTrace
     )
 
 
-_STEPS = 50  # Points of a fitted line, which is a curve where the axis is logarithmic
-
-
 def by_depth(rows: pl.DataFrame) -> go.Figure:
     """Draw reranker medians against K with their fitted lines; figures that leave their line are ringed."""
     groups = rows.partition_by("reranker", "embedder", maintain_order=True)
@@ -114,7 +108,7 @@ def by_depth(rows: pl.DataFrame) -> go.Figure:
         traces.append(theme.scatter(name, x, y, marker=marker, **own))
         slope, intercept = group["slope"][0], group["intercept"][0]
         if slope is not None:
-            along = np.linspace(0.0, float(x.max()), _STEPS)
+            along = np.array([0.0, float(x.max())])
             hover = f"%{{fullData.name}}<br>{intercept:.0f} ms + {slope:.2f} ms a candidate<extra></extra>"
             own = {"mode": "lines", "legendgroup": name, "showlegend": False, "hovertemplate": hover}
             line = {"color": colour, "width": 1.5, "dash": "dash"}
@@ -126,8 +120,7 @@ def by_depth(rows: pl.DataFrame) -> go.Figure:
         name = f"leaves its line ({out.height})"
         traces.append(theme.scatter(name, x, y, marker=ring, hoverinfo="skip"))
     layout = theme.layout(x="candidates K", y="reranker latency p50 (ms)")
-    layout["xaxis"]["rangemode"] = "tozero"
-    layout["yaxis"]["type"] = _scale(rows["latency_ms"])
+    layout["xaxis"]["rangemode"] = layout["yaxis"]["rangemode"] = "tozero"  # on a log axis lines are curves
     return theme.finished(traces, layout)
 
 

@@ -309,13 +309,13 @@ def index_loss(view: View, ask: Ask) -> Blocks:
     if rows.is_empty():
         yield Answer(NOTHING, NEEDS)
         return
-    bearable = ask.number("Bearable loss (%)", "ixloss", 2.0, 0.0, 50.0, step=0.5, about=ABOUT) or 0.0
+    bearable = ask.number("Acceptable loss (%)", "ixloss", 2.0, 0.0, 50.0, step=0.5, about=ABOUT) or 0.0
     higher = view.quality.higher_is_better
     marked = passing(rows, bearable, higher_is_better=higher, reasons=beyond(view))
     by_kind = kinds(marked)
     cutoff = view.quality.k
     said = answer(by_kind, view.quality.name, bearable)
-    yield Answer(said, f"Held at {everywhere(rows, cutoff)}.", caveats={"how to read": HOW})
+    yield Answer(said, f"Tested at {everywhere(rows, cutoff)}.", caveats={"how to read": HOW})
     yield Cards(
         [
             (
@@ -354,8 +354,9 @@ def answer(by_kind: pl.DataFrame, quality: str, bearable: float) -> str:
     kept = [f"{percent:.1f} %" for percent in by_kind["percent"]]
     best = by_kind["index"].to_list()[: kept.count(kept[0])]
     who = f"{best[0]} keeps" if len(best) == 1 else f"{' and '.join(best[:2])} keep"
-    safe, every = int(by_kind["passing"].sum()), int(by_kind["stacks"].sum())
-    return f"{who} {kept[0]} of flat's {quality}; {safe} of {every} surely ≥ {100 - bearable:g} %."
+    safe, every = (int(by_kind[name].head(len(best)).sum()) for name in ("passing", "stacks"))
+    which = {0: "none ", every: ""}.get(safe, f"{safe} of {every} ")
+    return f"{who} {kept[0]} of the flat index's {quality}, {which}surely ≥ {100 - bearable:g} %."
 
 
 def chart(marked: pl.DataFrame, bearable: float, cutoff: int) -> go.Figure:

@@ -25,7 +25,7 @@ from core.views.latency.index_loss import index_loss, losses
 
 SHAPES = "ECDF: share of the queries answered within so many ms. box: quartiles, whiskers, outliers."
 MEDIANS = "Medians of the stages over queries; they need not add up to the median of the whole."
-REPEATS = "Repeats of a query count once, by their median. Grey: too close to the first stack's median."
+REPEATS = "Repeats of a query count once, by their median. Grey: within the jitter of the first's median."
 NO_STAGES = "No times of single stages are known for these stacks."
 NO_SAMPLES = "No times per query are known for these stacks: there is no distribution to draw."
 LINES = (
@@ -83,7 +83,8 @@ def head(
     names = tuple(ask.stacks(view.table, view.decision, "lats", usual=usual, most=6))
     row, jitter_ms = known.row(by_predicate=pl.col("name") == names[0], named=True), view.decision.jitter_ms
     by_depth = depths(view.snapshot, view.scope, jitter_ms=jitter_ms)
-    yield Answer(say(row), caveats=caveats(known, by_depth))
+    chosen = None if view.decision.chosen is None else view.table["name"][view.decision.chosen]
+    yield Answer(say(row), instead(known, names[0], chosen), caveats=caveats(known, by_depth))
     yield Cards(cards(row, view.latency))
     return names
 
@@ -220,8 +221,15 @@ def answer(row: Mapping[str, Any], stages: pl.DataFrame) -> str:
     own = stages.filter(pl.col("name") == row["name"]).sort("p50", descending=True)
     if own.height < 2 or not own["p50"].sum():
         return f"{row['name']} answers half of its queries within {text.ms(row['p50'])}."
-    share = 100 * own["p50"][0] / own["p50"].sum()
-    return f"{row['name']} spends {share:.0f} % of its time in stage {own['stage'][0]}."
+    longest, whole = own["p50"][0], own["p50"].sum()
+    share = f"{text.percent(longest / whole)} of the time of {row['name']}"
+    return f"Stage {own['stage'][0]} takes {share}: {text.ms(longest)} (p50, {text.sample(own['n'][0])})."
+
+
+def instead(rows: pl.DataFrame, name: str, chosen: str | None) -> str:
+    """Say why a stack is shown in place of the chosen one; empty where that is timed, or there is none."""
+    timed = rows.filter(pl.col("p50").is_not_null())["name"]
+    return "" if chosen is None or chosen in timed else f"No latency is known of {chosen}: {name} is shown."
 
 
 def unknown(rows: pl.DataFrame) -> Answer:
@@ -255,9 +263,9 @@ def per_candidate(lines: pl.DataFrame) -> tuple[str, str]:
     first = known.row(0, named=True)
     more = f"; {text.count(known.height - 1, 'more pair')} in the table" if known.height > 1 else ""
     return (
-        f"Each further candidate takes {first['reranker']} {text.ms(first['slope'])}, "
-        f"by {text.count(first['stacks'], 'stack')} at {text.count(first['depths'], 'depth')}.",
-        f"Over {first['embedder']}{more}." if first["embedder"] else "",
+        f"Each further candidate adds {text.ms(first['slope'])} to {first['reranker']} "
+        f"({text.count(first['stacks'], 'stack')}, {text.count(first['depths'], 'depth')}).",
+        f"With {first['embedder']}{more}." if first["embedder"] else "",
     )
 
 

@@ -93,9 +93,9 @@ def predicting_answers(view: View, ask: Ask) -> Blocks:
     table, curves = correlated(view.snapshot, view.scope, kind, segment)
     sentence, chips = words.answer(samples, table, kind, segment)
     runs = samples.rows["run_id"].unique().to_list()
-    if set(made_up(view.snapshot, runs)) >= set(runs):
-        chips["made up"] = words.TRIED
-    yield Answer(sentence, caveats=chips)
+    tried = set(made_up(view.snapshot, runs)) >= set(runs)
+    said = (words.TRIED, sentence) if tried else (sentence, "")
+    yield Answer(*said, caveats=chips)
     yield Chart(charts.bars(table, kind), "correlations", sentence)
     yield Table(table, COEFFICIENTS)
     ways = outcome.graded_samples(samples, offered[segment])

@@ -11,7 +11,7 @@ from core.metrics.info import MeasureInfo
 from core.params import show
 from core.stats.correlation import Kind
 from core.views import text
-from core.views.measures.outcome import Curve, Samples
+from core.views.measures.outcome import ALL, Curve, Samples
 from core.views.measures.worked import worked
 
 _NEEDS = {
@@ -123,7 +123,7 @@ CEILINGS = (
     "%PROC-per-query[X] is the mean of X / PROC[X] over queries."
 )
 KINDS = "spearman: of ranks. pearson: of values. kendall-b, kendall-c: of pairs, two ways to treat ties."
-TRIED = "The trial reader repeats a sentence: what predicts its answers says nothing of a model's."
+TRIED = "No real answers yet: what predicts made-up ones says nothing."
 NO_ANSWERS = (
     "No run here has answers with grades.",
     "Import rankings with graded answers: retrieval-response files, or an export with the table answers.",
@@ -176,8 +176,9 @@ def answer(samples: Samples, table: pl.DataFrame, kind: Kind, segment: str) -> t
         f"{best['measure']}: {best['note']}." if best["low"] is None and best["note"] else ""
     )
     ends = "" if best["low"] is None else f" [{best['low']:.2f}, {best['high']:.2f}]"
+    of = "" if segment == ALL else f" ({segment})"
     sentence = (
-        f"{best['measure']} predicts answer grades best ({segment}): {kind} {best['value']:.2f}{ends}, "
+        f"{best['measure']} predicts answer grades best{of}: {kind} {best['value']:.2f}{ends}, "
         f"n = {best['n']:,}."
     )
     return sentence, {"questions": f"Answers to {text.count(best['queries'], 'query')}.", **more}

@@ -34,6 +34,7 @@ from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, Way, section
 from core.views.readers import joint
 from core.views.readers.charts import points
+from core.views.readers.reading import honestly, made_up
 
 NOTHING = "No answers here come from rankings with grades."
 TO_DOSE = (
@@ -150,14 +151,12 @@ def dose_of_distractors(view: View, ask: Ask) -> Blocks:
         return
     label = ask.listed("Reader", whole["label"].to_list(), "reader")
     tolerance = (
-        ask.number("Bearable loss (points)", "bear", 2.0, 0.0, 100.0, step=0.5, about=ABOUT_LOSS) or 0.0
+        ask.number("Acceptable loss (points)", "bear", 2.0, 0.0, 100.0, step=0.5, about=ABOUT_LOSS) or 0.0
     )
     row = whole.row(by_predicate=pl.col("label") == label, named=True)
-    made_up = (
-        label.startswith(TRIAL) * f"The reader {TRIAL} repeats a sentence: its answers count in no decision."
-    )
-    yield Answer(answer(row, scorer), caveats={"how to read": HOW, "made up": made_up})
     asked = contexts(view, scorer).filter(pl.col("label") == label)
+    said = honestly(answer(row, scorer), "", asked["reader"])
+    yield Answer(*said, caveats={"how to read": HOW, **made_up(asked["reader"])})
     priced = prices(view, row, asked)
     yield Cards(cards(row, tolerance, priced, text.cost_unit(view.table)))
     rows = response(asked, view.seed, groups(view.snapshot, view.scope).labels)
@@ -165,7 +164,7 @@ def dose_of_distractors(view: View, ask: Ask) -> Blocks:
         chart(rows),
         "dose",
         answer(row, scorer),
-        f"{MOST} stands for so many or more." if rows["harm"].to_list()[-1] == MOST else "",
+        f"{MOST} stands for {MOST} or more." if rows["harm"].to_list()[-1] == MOST else "",
     )
     yield Table(table, SHOWN)
     yield Fold("The score at every dose", [Table(rows, DOSES)])
@@ -233,12 +232,12 @@ def cards(
     dollars, about = _priced(priced, said)
     return [
         (
-            "Change per harmful passage",
+            "Per harmful passage",
             f"{text.signed(row['value'], points)} points",
             f"{points(row['low'], row['high']).strip()}, {text.sample(row['queries'])}",
         ),
         (f"Cap for {tolerance:g} points", capped, worst),
-        ("Price of one", dollars, about),
+        ("Cost of one more", dollars, about),
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from typing import NamedTuple
 
 import polars as pl
@@ -72,18 +72,29 @@ def read(view: View, ask: Ask, *, ruled: bool = True) -> Generator[Block, None, 
     scorer = ask.listed("Score", answered.scorers, "scorer")
     voices = data.voices(answered, scorer)
     voice = ask.listed("Scored by", voices, "voice", about=VOICES) if len(voices) > 1 else ""
-    rules = ask_rules(ask) if ruled else Rules()
     rows = curves(view, scorer, voice)
+    if set(rows["reader"]) == {TRIAL}:
+        yield from nothing(view, MADE_UP)
+        yield Fold("Made-up answers", [Table(rows, cols.Rows("points", *POINTS, more=MORE_POINTS))])
+        return None
+    rules = ask_rules(ask) if ruled else Rules()
     depths = data.depth_table(rows, rules)
     if depths.is_empty():
         yield from no_curve(NO_CURVE)
         yield Table(rows, cols.Rows("answers", *POINTS, more=MORE_POINTS))
         return None
-    if set(depths["reader"]) == {TRIAL}:
-        yield from nothing(view, MADE_UP)
-        yield Fold("Made-up answers", [Table(rows, cols.Rows("points", *POINTS, more=MORE_POINTS))])
-        return None
     return Curves(scorer, voice, rules, rows, depths)
+
+
+def made_up(readers: Iterable[str | None]) -> dict[str, str]:
+    """Return a chip that says so where some answers are those of the reader for trying things out."""
+    said = f"The reader {TRIAL} repeats a sentence: its answers count in no decision."
+    return {"made up": said} if TRIAL in set(readers) else {}
+
+
+def honestly(sentence: str, details: str, readers: Iterable[str | None]) -> tuple[str, str]:
+    """Return a heading and what stands below it; where all answers are made up, the heading says that."""
+    return (MADE_UP, f"{sentence} {details}".strip()) if set(readers) == {TRIAL} else (sentence, details)
 
 
 def ask_rules(ask: Ask) -> Rules:

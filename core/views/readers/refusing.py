@@ -236,7 +236,7 @@ def answer(table: pl.DataFrame, most: float) -> tuple[str, str]:
     if best["auc_low"] is None:
         few = f"Fewer than {CLUSTERS} groups of questions tell no more."
         return f"{name}'s scores have AUC {area} on these questions.", few
-    does = "tell" if best["auc_low"] > 0.5 else "do not surely tell"
+    does = "recognise" if best["auc_low"] > 0.5 else "do not surely recognise"
     ends = f"[{best['auc_low']:.3f}, {best['auc_high']:.3f}]"
     said = f"{name}'s scores {does} unanswerable questions: AUC {area} {ends}."
     if best["threshold"] is None:

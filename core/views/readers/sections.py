@@ -10,7 +10,6 @@ import polars as pl
 from core.analysis import readers as data
 from core.analysis.cache import cached
 from core.analysis.readers import EVERY, WITH, WITHOUT, Need
-from core.analysis.workspace.answers import TRIAL
 from core.analysis.workspace.telling import answers_by_depth, real_answers, scored_by
 from core.analysis.workspace.view import View
 from core.importers.formats.published.readers import RAGGED
@@ -30,6 +29,8 @@ from core.views.readers.reading import (
     POINTS_ENDS,
     SENT,
     found_in,
+    honestly,
+    made_up,
     no_curve,
     nothing,
     read,
@@ -225,7 +226,8 @@ def side_by_side(view: View, ask: Ask) -> Blocks:
     rows = cells(view, chosen)
     baseline = ask.listed("Baseline", generators.baselines(view.snapshot, view.scope, rows), "genbase")
     table = compared(view, chosen, baseline)
-    yield Answer(*generators.answer(table, chosen, baseline), caveats={"how to read": GENERATORS})
+    said = honestly(*generators.answer(table, chosen, baseline), table["reader"])
+    yield Answer(*said, caveats={"how to read": GENERATORS, **made_up(table["reader"])})
     itself = pl.when(pl.col("label") != baseline).then(pl.col("difference"))  # no "+0.0" to itself
     shown = table.with_columns(pl.col("mode").replace(data.SENT), difference=itself)
     means = [cols.points(generators.mean_of(name), name.replace("_", " "), CRITERION) for name in chosen]
@@ -386,8 +388,7 @@ def caveats(depths: pl.DataFrame, delta: float, epsilon: float, plateau: float) 
             f"RSC: last k that gains {epsilon:g} points × (score there {MINUS} closed book), “last anywhere” "
             f"and “before it stops”. Plateau: the deepest k keeps {100 * plateau:g} % of the best (RAGGED)."
         ),
-        "made up": (TRIAL in depths["reader"].to_list())
-        * f"The reader {TRIAL} repeats a sentence: its answers count in no decision.",
+        **made_up(depths["reader"]),
         "answers with cut passages": bool(cut)
         * f"At k*, {text.count(cut, 'answer')} of {asked:,} saw passages that were cut to fit.",
         "no closed book": bool(depths["closed_book"].null_count())

@@ -29,6 +29,7 @@ from core.views import columns as cols
 from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Fold, Table, Text, Way, section
+from core.views.readers.reading import honestly, made_up
 
 if TYPE_CHECKING:  # the engines take a second to load
     from core.providers.embed.base import Embedder
@@ -271,7 +272,8 @@ def sources(view: View, ask: Ask) -> Blocks:
         yield Text(TO_HAVE, "guide")
         yield Way("run", "Run", "readers")
         return
-    yield Answer(*answer(table, name), caveats={"how to read": HOW})
+    said = honestly(*answer(table, name), table["reader"])
+    yield Answer(*said, caveats={"how to read": HOW, **made_up(table["reader"])})
     yield Table(table, COLUMNS_OF)
     shown = sentences.head(MOST)
     title = f"Sentences ({shown.height:,} of {sentences.height:,})"
@@ -284,8 +286,8 @@ def answer(table: pl.DataFrame, name: str) -> tuple[str, str]:
     who = f"{row['label']} on {name}, k = {row['k']}, {text.sample(row['n'])} answers."
     said = "Which passages are gold is not known."
     if row["precision"] is not None:
-        said = f"{text.percent(row['precision'])} of the passages that sentences rest on are gold"
-        said += f" ({text.percent(row['base'])} of those sent)."
+        said = f"{text.percent(row['precision'])} of the passages behind the answers are relevant"
+        said += f", {text.percent(row['base'])} of those sent."
     if row["agree"] is None:
         return said, f"{who} It cites none."
     gold = (

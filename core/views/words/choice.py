@@ -52,16 +52,23 @@ def undecided(table: pl.DataFrame) -> str:
     return "" if proofless.is_empty() else f"{proofless[0][:1].upper()}{proofless[0][1:]}."
 
 
-def meaning(quality: Quality) -> str:
+def meaning(quality: Quality, *, at_any: bool = False) -> str:
     """Say what the measure counts: ``share of the best possible evidence in ten passages``.
 
-    Empty of one that is not computed here.
+    Empty of one that is not computed here. At any cutoff, it is in K passages.
     """
     measure = quality.measure
     if measure is None:
         return ""
     said = measure.info.text.removeprefix(f"{measure.name}: ").partition("; ")[0].rstrip(".")
-    return re.sub(r"\bK\b", "ten" if measure.k == 10 else str(measure.k), f"{said[:1].lower()}{said[1:]}")
+    k = "K" if at_any else "ten" if measure.k == 10 else str(measure.k)
+    return re.sub(r"\bK\b", k, f"{said[:1].lower()}{said[1:]}")
+
+
+def axis(quality: Quality, *, at_any: bool = False) -> str:
+    """Name the axis of a quality, at its cutoff or at any, which says what the measure counts."""
+    name, counted = quality.bare if at_any else quality.name, meaning(quality, at_any=at_any)
+    return f"{name}: {counted}" if counted else name
 
 
 COSTED: Mapping[str, str] = {"answered query": "answered queries", "correct answer": "correct answers"}

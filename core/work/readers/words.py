@@ -27,7 +27,7 @@ NO_READER = "Choose a model that answers; “fake” tries it out without a key 
 def headline(known: Sequence[Status]) -> str:
     """Say how many jobs there were, and which run now."""
     if not known:
-        return "No reader has answered here yet."
+        return "No reader was started from this store yet."
     times = count(len(known), "time")
     return f"{now(known, 'answering', f'Readers answered {times}')}."
 

@@ -131,7 +131,7 @@ ALONE = {"gain": [0.0, 0.05], "gain_low": [0.0, -0.01], "gain_high": [0.0, 0.1]}
         (0.01, 0.1, 0.09, "beats"),
         (-0.1, -0.01, -0.02, "loses to"),
         (-0.1, 0.1, 0.05, "does not measurably beat"),
-        (-0.02, 0.011, 0.01, "gains ≤ 0.01 on"),
+        (-0.02, 0.011, 0.01, "gains ≤ 0.01 over"),
         (-0.02, 0.012, 0.0101, "does not measurably beat"),
         (None, None, None, "does not measurably beat"),  # too few queries
     ],
@@ -140,7 +140,7 @@ def test_what_does_as_well_follows_from_the_interval_of_the_pair(low, high, most
     """Between a way of each query's own and the best depth for all, whatever either is over a third."""
     lead = {"lead": [0.0, 0.03], "lead_low": [0.0, low], "lead_high": [0.0, high], "lead_most": [0.0, most]}
     made = told(way=["K = 10", "otsu"], f1=[0.25, 0.28], **ALONE, **lead)
-    assert answer(made, 10) == f"Cutting query by query {verdict} K = 10: F1 0.280 to 0.250 (n = 64)."
+    assert answer(made, 10) == f"Cutting query by query {verdict} K = 10: F1 0.280 against 0.250 (n = 64)."
     assert "for all" not in details(made, AT_10)
 
 

@@ -74,7 +74,7 @@ def test_quality_and_margin_stand_side_by_side(store: Path):
     assert rows["d_change"][1] < rows["d_change"][0] < 0
     assert "0.600" in asked_names.answer(rows, QUALITY)
     drawn = asked_names.chart(rows, QUALITY)
-    assert [list(trace.x) for trace in drawn.data if trace.name.startswith("BM25")] == [[-0.5]]
+    assert [list(trace.x) for trace in drawn.data if trace.name.startswith("sparse")] == [[-0.5]]
 
 
 CHANGES = [(-10.0, -0.1), (-40.0, -0.2), (-70.0, -0.5), (-20.0, 0.0), (-50.0, -0.3), (-80.0, -0.25)]

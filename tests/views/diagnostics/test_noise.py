@@ -67,11 +67,11 @@ def test_effects_of_a_store(snapshot: Snapshot):
 @pytest.mark.parametrize(
     ("scope", "stacks", "n"),
     [
-        (LAB, {"BM25, K = 2", "BM25, K = 3"}, 1),
+        (LAB, {"clean", "other"}, 1),
         (replace(LAB, run_ids=("rules",)), {"BM25, K = 3"}, 12),
         (replace(LAB, run_ids=("noise",)), {"BM25, K = 3"}, 12),
-        (replace(LAB, apart=Ids.of(["other"])), {"BM25, K = 3"}, 12),
-        (replace(LAB, run_ids=("clean", "short"), shared=Ids.of(ASKED[:3])), {"BM25, K = 3"}, 3),
+        (replace(LAB, apart=Ids.of(["other"])), {"clean"}, 12),
+        (replace(LAB, run_ids=("clean", "short"), shared=Ids.of(ASKED[:3])), {"clean"}, 3),
     ],
 )
 def test_stacks_and_queries_are_the_workspaces(tmp_path: Path, scope: Scope, stacks: set[str], n: int):

@@ -78,7 +78,7 @@ def test_the_known_correlation_is_found(by_recall: Snapshot):
     assert values["T"]["low"] < expected < values["T"]["high"]
     assert (values["T"]["n"], values["T"]["queries"]) == (360, 60)
     sentence, more = words.answer(found, table, "spearman", page.ALL)
-    assert sentence == "R predicts answer grades best (all answers): spearman 1.00 [1.00, 1.00], n = 360."
+    assert sentence == "R predicts answer grades best: spearman 1.00 [1.00, 1.00], n = 360."
     assert {label: told for label, told in more.items() if told} == {
         "questions": "Answers to 60 queries.",
         "scale of grades": "Grades are on the scale 1-5.",

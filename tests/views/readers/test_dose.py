@@ -14,6 +14,7 @@ from core.tables import frame
 from core.views.ask import Given
 from core.views.blocks import Answer, Chart, Table
 from core.views.readers import dose
+from core.views.readers.reading import MADE_UP, honestly, made_up
 from tests.views.made import BOOK
 from tests.views.what_if.routed import ROUTED, write
 
@@ -69,8 +70,17 @@ def test_the_price_of_one_has_its_ends(
            "right_low": ends[0], "right_high": ends[1]}  # fmt: skip
     priced = dose.prices(None, row, asked)  # type: ignore[arg-type]
     label, amount, about = dose.cards(row, 2.0, priced)[2]
-    assert (label, amount) == ("Price of one", said[0])
+    assert (label, amount) == ("Cost of one more", said[0])
     assert about.startswith(said[1])
+
+
+@pytest.mark.parametrize(
+    ("readers", "heading"), [(["fake", "fake"], MADE_UP), (["fake", "m"], "A."), (["m"], "A.")]
+)
+def test_where_every_answer_is_made_up_the_heading_says_so(readers: list[str], heading: str):
+    sentence, details = honestly("A.", "B.", readers)
+    assert (sentence, details) == (heading, "A. B." if heading == MADE_UP else "B.")
+    assert bool(made_up(readers)) == ("fake" in readers)
 
 
 def test_without_answers_it_says_how_to_have_some(store: Store):

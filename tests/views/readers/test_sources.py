@@ -53,7 +53,7 @@ def test_answers_are_scored_by_what_they_rest_on_and_cite(
     assert row["base"] == pytest.approx((2 / 3 + 1 / 3) / 2)
     assert row["agree_low"] < row["agree"] < row["agree_high"]
     said, more = sources.answer(pl.DataFrame([row]), "run")
-    assert said == "100.0 % of the passages that sentences rest on are gold (50.0 % of those sent)."
+    assert said == "100.0 % of the passages behind the answers are relevant, 50.0 % of those sent."
     assert "agree on 50.0 % of the sentences that cite; 25.0 % of those cited are gold" in more
 
 

@@ -171,9 +171,9 @@ def test_steps_are_named_by_their_family_and_flagged(demo_store: Path):
     assert (rows["d_quality"] == 0).all()
     assert deeper.said(rows, AT_10, 5) == ("K changes nothing here (RA-nWG@10, n = 5).", "")
     down = rows.with_columns(d_quality=pl.lit(-0.1))
-    assert deeper.said(down, AT_10, 5)[0].startswith("Keep the smallest K: none of")
+    assert deeper.said(down, AT_10, 5)[0].startswith("Keep the smallest K: no larger one pays off")
     up, most = deeper.said(rows.with_columns(d_quality=pl.lit(0.1), pays=pl.lit(value=True)), AT_10, 5)
-    assert up.startswith(f"A larger K pays in {rows.height} of {rows.height} step")
+    assert up.startswith(f"A larger K pays off in {rows.height} of {rows.height} step")
     assert ": +0.100 (95 % CI" in most
 
 
