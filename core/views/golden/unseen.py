@@ -343,9 +343,9 @@ def answer(row: Row, found: Unseen, depth: int) -> str:
     """Say how much is unseen by an estimate."""
     if row["total"] - found.known < 1:
         most = found.estimates.row(int(found.estimates["missing"].arg_max() or 0), named=True)
-        other = f"; {most['method']}: {text.percent(most['missing'])}" if most["missing"] else ""
-        known = f"all {found.known:,} relevant passages of the Top-{depth} are judged"
-        return f"None: {known}, by {row['method']}'s estimate{other}."
+        other = f"; others ≤ {text.percent(most['missing'])}" if most["missing"] else ""
+        judged = f"all {found.known:,} relevant passages of the Top-{depth} are judged"
+        return f"None, says {row['method']}: {judged}{other}."
     ends = _ends(row["total_low"], row["total_high"], lambda end: text.percent(1 - found.known / end))
     side = {LEAST: "At least ", MOST: "At most "}.get(row["side"], "")
     return f"{side}{text.percent(row['missing'])} of the relevant passages are unjudged ({ends})."
