@@ -29,6 +29,11 @@ from core.views.text import cost_unit, plain
 _FIELDS = "limits"  # Key of the container of the fields, which the frame's style sheet hides
 _KEY, _ANSWERED, _KEPT = "limits_strip", "_limits_answered", "_limits_kept"
 _HERE = Path(__file__).parent / "live"
+TELLING: Mapping[str, Mapping[str, float | str]] = {
+    "docs-search": {"sla": 10.0},
+    "clq-paper": {"sla": 600.0, "budget": "2.5per1k"},
+}
+"""Limits under which the stacks of the demo's workspaces differ, each is first seen with them."""
 READABLE = r"^\s*[0-9]+(\.[0-9]+)?(per1[kM])?\s*$"
 HOW = "Write 2.5per1k or 0.2per1M: dollars per 1,000 or per million."
 
@@ -124,11 +129,16 @@ def _in_address() -> dict[str, float | str | None]:
 
 
 def turn(old: str | None, new: str | None) -> None:
-    """Lift the limits of the workspace that is left; one that was looked at before gets its own back."""
+    """Lift the limits of the workspace that is left; one that was looked at before gets its own back.
+
+    One of the demo's that was not has those under which its stacks differ.
+    """
     kept = st.session_state.setdefault(_KEPT, {})
     if old is not None:
         kept[old] = _in_address()
-    own = dict.fromkeys(LIMITS) | (kept.get(new, {}) if new != old else {})
+    own: dict[str, float | str | None] = dict.fromkeys(LIMITS)
+    if new is not None and new != old:
+        own |= kept.get(new, TELLING.get(new, {}))
     st.session_state.update(own)
     address.put(own)
 

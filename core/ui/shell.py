@@ -20,6 +20,7 @@ from core.jobs import State
 from core.jobs.job import STATUS, Job, begin, new_folder
 from core.ui import access, address, cache
 from core.ui.behind import Behind, steps
+from core.ui.limits import TELLING
 from core.ui.links import link
 from core.ui.serving import GARBAGE, TURNS, bound_handles
 from core.ui.share import offer, share
@@ -56,11 +57,6 @@ from core.views.text import count, plain
 
 _ASKED, _SAID = "_asked", "_asked_in_vain"
 _VISITED, _HINT, _JOB = "_visited", "_hint", "_demo_job"
-_LIMITS: Mapping[str, Mapping[str, float | str]] = {
-    "docs-search": {"sla": 10.0},
-    "clq-paper": {"sla": 600.0, "budget": "2.5per1k"},
-}
-"""What a first visit opens, the first that is there, with limits under which its stacks differ."""
 
 BEHIND = Behind(TURNS.rest, steps)
 """Of the process."""
@@ -240,22 +236,20 @@ def _take_away(bar: DeltaGenerator, page: Page) -> None:
 
 
 def _first_visit() -> None:
-    """Open a workspace of the demo with limits that tell, where at most its workspace was asked for.
+    """Open a workspace of the demo with limits that tell, where the address asks for nothing at all.
 
-    A link that was shared pins its revision, so one without limits means that there are none.
+    An address that names a workspace says all of its limits: without any, none is meant.
     """
     asked = SETTINGS.keys() & st.query_params.keys()
     if st.session_state.setdefault(_VISITED, False) and (asked or not address.stepped()):
         return
     st.session_state[_VISITED] = True
-    named = st.query_params["ws"] if asked == {"ws"} else None
-    if current_page() is not next(iter(PAGES.values())) or (asked and named not in _LIMITS):
+    if asked or current_page() is not next(iter(PAGES.values())):
         return
     there = cache.workspaces(cache.snapshot(None))
-    first = next((name for name in _LIMITS if name in there and named in (None, name)), None)
-    if first is not None:
-        st.session_state[_HINT] = not asked
-        address.put({"ws": first, **_LIMITS[first]})
+    if first := next((name for name in TELLING if name in there), None):
+        st.session_state[_HINT] = True
+        address.put({"ws": first, **TELLING[first]})
 
 
 def _hint() -> None:

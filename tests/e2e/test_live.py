@@ -90,7 +90,7 @@ def dimmed(page: Visit) -> int:
 
 
 def test_a_drag_is_followed_at_once_and_is_one_step_of_the_history(server: Server, visit: Open) -> None:
-    page = visit(f"{server.url}/?ws=clq-paper")
+    page = visit(f"{server.url}/?ws=clq-paper&sla=600&budget=2.5per1k")
     counted = page.page.locator(".clq-count")
     answer, address, count, dim = page.answer, page.address, counted.inner_text(), dimmed(page)
     steps, sla = page.page.evaluate("history.length"), page.field("SLA").input_value()
@@ -117,7 +117,7 @@ def test_a_drag_is_followed_at_once_and_is_one_step_of_the_history(server: Serve
 
 
 def test_a_typed_limit_is_exact_and_empty_is_no_limit(server: Server, visit: Open) -> None:
-    page = visit(f"{server.url}/?ws=clq-paper")
+    page = visit(f"{server.url}/?ws=clq-paper&sla=600&budget=2.5per1k")
     for label, text, key, said in (
         ("SLA", "510.5", "sla", "510.5"),
         ("Budget", "2.50", "budget", "2.5per1k"),
@@ -221,7 +221,7 @@ def test_names_on_the_chart_lie_on_nothing(server: Server, visit: Open, width: i
 def test_without_the_library_the_chart_is_streamlits(server: Server, visit: Open) -> None:
     page = visit(f"{server.url}/measures?ws=clq-paper")
     with page.page.route("**/plotly.min.js", lambda route: route.abort()):
-        page.page.goto(f"{server.url}/?ws=clq-paper")
+        page.page.goto(f"{server.url}/?ws=clq-paper&sla=600&budget=2.5per1k")
         chart = page.page.locator("[data-testid=stPlotlyChart] .main-svg").first
         expect(chart).to_be_visible(timeout=30_000)
         page.settle()
@@ -235,7 +235,7 @@ def test_without_the_library_the_chart_is_streamlits(server: Server, visit: Open
 def test_fields_of_their_own_appear_where_the_strip_cannot(server: Server, visit: Open) -> None:
     page = visit(f"{server.url}/measures?ws=clq-paper")
     with page.page.add_init_script("URL.createObjectURL = () => { throw new Error('no modules') }"):
-        page.page.goto(f"{server.url}/?ws=clq-paper")
+        page.page.goto(f"{server.url}/?ws=clq-paper&sla=600&budget=2.5per1k")
     own = page.page.get_by_test_id("stNumberInput").filter(has_text="SLA").get_by_role("spinbutton")
     expect(own).to_be_visible(timeout=30_000)
     budget = page.page.get_by_test_id("stTextInput").filter(has_text="Budget").get_by_role("textbox")
