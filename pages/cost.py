@@ -60,7 +60,7 @@ st.subheader("What is sent", anchor=False)
 ask_columns(form, PER_QUERY)
 with st.expander("Corpus and index", expanded=bool(st.query_params.get(PASSAGES))):
     ask_columns(form, CORPUS)
-now = prices.in_force(books[chosen_book]) if view is None else view.book
+now = books[chosen_book].derived(prices.changes(books[chosen_book])) if view is None else view.book
 own = books[now.name]
 with priced.expander("Prices of what it uses", expanded=True):
     tried = prices.ask(own, now, [line.price for line in calculator(form.inputs, own).lines if line.price])

@@ -156,6 +156,12 @@ def test_a_choice_is_a_field_whose_key_stands_nowhere_else(kind):
         assert SETTINGS[field.choice.key].word == field.choice.word
 
 
+def test_a_question_becomes_a_view_in_one_place():
+    assert naming(r"(?<!class )\bView\(\n|\bView\([a-z]+=", "core", "pages") == {
+        "core/analysis/workspace/resolve.py"
+    }
+
+
 def test_every_folder_of_modules_is_a_package_which_the_import_contracts_see():
     folders = {path.rpartition("/")[0] for path in sources("core")}
     assert {folder for folder in folders if f"{folder}/__init__.py" not in sources("core")} == set()

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from core.analysis.workspace.asked import golden_set_of
+from core.analysis.workspace.resolve import golden_set_of
 from core.api.results import Measured
 from core.errors import BudgetError, InputError
 from core.jobs import asked_to_stop

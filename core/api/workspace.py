@@ -171,8 +171,8 @@ class Workspace(Shown):
             section: Its name; None = the first.
             choices: Answers to what the section asks, by key.
         """
-        from core.analysis.workspace.asked import place_of  # noqa: PLC0415
         from core.analysis.workspace.question import Question  # noqa: PLC0415
+        from core.analysis.workspace.resolve import place_of  # noqa: PLC0415
         from core.api.pages import page_of, reads_results  # noqa: PLC0415
 
         if reads_results(name):
@@ -195,8 +195,8 @@ class Workspace(Shown):
             InputError: If it is no record, or one that chose nothing.
             NothingKnownError: If no stack is known on what a limit asks for.
         """
-        from core.analysis.workspace.asked import resolve  # noqa: PLC0415
         from core.analysis.workspace.question import Question  # noqa: PLC0415
+        from core.analysis.workspace.resolve import resolve  # noqa: PLC0415
         from core.report.data import verdict  # noqa: PLC0415
         from core.report.gate import Held, asked_again, record_of, waived  # noqa: PLC0415
 
@@ -261,8 +261,8 @@ class Workspace(Shown):
         return books[name]
 
     def _view(self, given: Mapping[str, object]) -> View:
-        from core.analysis.workspace.asked import resolve  # noqa: PLC0415
         from core.analysis.workspace.question import Question  # noqa: PLC0415
+        from core.analysis.workspace.resolve import resolve  # noqa: PLC0415
 
         question = asked(Question, {"collection": self.name, "golden_set": self.golden_set, **given})
         return resolve(question, self.store.read(question.revision), self._book(question.prices))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from core.analysis.workspace import question
-from core.analysis.workspace.asked import place_of, resolve
+from core.analysis.workspace.resolve import place_of, resolve
 from core.cli.base import Context, complain
 from core.cli.options import options
 from core.importers.read.text import shown

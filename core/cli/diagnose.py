@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import polars as pl
 import typer
 
-from core.analysis.workspace.asked import quality_of, scope_of
+from core.analysis.workspace.resolve import quality_of, scope_of
 from core.cli.base import Context, complain
 from core.cli.context import Format, FormatOption, YesOption, emit
 from core.cli.noise import CollectionOption, GoldenOption, MeasureOption, noise, robust

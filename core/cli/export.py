@@ -10,7 +10,7 @@ import polars as pl
 import typer
 
 from core.analysis.export import MEASURES, batch_of, tracked
-from core.analysis.workspace.asked import golden_set_of
+from core.analysis.workspace.resolve import golden_set_of
 from core.analysis.workspace.scope import Scope, resolve_runs
 from core.cli.base import Context, complain
 from core.cli.context import Format, emit

@@ -8,7 +8,7 @@ import polars as pl
 import typer
 
 from core.analysis.readers import NO_SCORES, Need
-from core.analysis.workspace.asked import golden_set_of
+from core.analysis.workspace.resolve import golden_set_of
 from core.analysis.workspace.scope import Scope, resolve_runs
 from core.cli.base import Context, complain
 from core.cli.context import CollectionOption, Format, FormatOption, RunsOption, emit

@@ -15,8 +15,8 @@ import typer
 from core.analysis.scoring_files import in_parts, score_files, write_parquet
 from core.analysis.scoring_stored import score_stored
 from core.analysis.scoring_table import Over
-from core.analysis.workspace.asked import golden_set_of
 from core.analysis.workspace.choices import as_reported, only_reported
+from core.analysis.workspace.resolve import golden_set_of
 from core.analysis.workspace.scope import resolve_runs
 from core.cli.base import Context, complain
 from core.cli.context import CollectionOption, Format, FormatOption, RunsOption, emit

@@ -8,7 +8,6 @@ browser, a button) moves the strip.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,12 @@ import streamlit as st
 from core.analysis.workspace.latencies import jitter_kinds
 from core.analysis.workspace.scope import Latency, Quality, zone
 from core.decide.axes import LIMITS, axes
-from core.decide.rules import Constraints
 from core.decide.ties import JITTER_MS
 from core.ui import address
 from core.ui.pick import ASKED, type_asked
 from core.ui.state import PHONE, SETTINGS, TAKE, UNMOVED, linked, number
-from core.views.decision.limits import LARGEST, NO_LIMIT, Limit, limits, per_correct
-from core.views.text import cost_unit, plain
+from core.views.decision.limits import LARGEST, NO_LIMIT, Limit, limits
+from core.views.text import plain
 
 _FIELDS = "limits"  # Key of the container of the fields, which the frame's style sheet hides
 _KEY, _ANSWERED, _KEPT = "limits_strip", "_limits_answered", "_limits_kept"
@@ -46,28 +44,25 @@ _component = st.components.v2.component(
 )
 
 
-def constraints(table: pl.DataFrame, quality: Quality, latency: Latency, band: Alike) -> Constraints:
-    """Draw the strip, and the fields that hold the limits."""
+def constraints(table: pl.DataFrame, quality: Quality, latency: Latency) -> dict[str, Any]:
+    """Draw the strip, and the fields that hold the limits; return them by the question's names."""
     offered = offered_limits(table, quality, latency)
     with st.container(key=_FIELDS, horizontal=True):
         values = {limit.key: _field(limit) for limit in offered}
         st.text_input(ASKED["take"].choice.label, **linked(TAKE))
     _strip(offered)
-    return _asked(values, table, quality, band)
+    return _named(values, quality)
 
 
-def standing(table: pl.DataFrame, quality: Quality, latency: Latency, band: Alike) -> Constraints:
+def standing(table: pl.DataFrame, quality: Quality, latency: Latency) -> dict[str, Any]:
     """Return the limits as they were set on other pages; takes what `constraints` does, and draws nothing."""
-    return _asked(current(offered_limits(table, quality, latency)), table, quality, band)
+    return _named(current(offered_limits(table, quality, latency)), quality)
 
 
-def _asked(
-    values: Mapping[str, float | None], table: pl.DataFrame, quality: Quality, band: Alike
-) -> Constraints:
-    up = quality.higher_is_better
-    given: dict[str, Any] = {axis.field: values.get(axis.limit) for axis in axes(higher_is_better=up)}
-    given |= {"higher_is_better": up, "per_correct": per_correct(table), "costs_said": cost_unit(table)}
-    return Constraints(**given, jitter_ms=band.jitter_ms, delta=band.delta)
+def _named(values: Mapping[str, float | None], quality: Quality) -> dict[str, Any]:
+    """Return limits by the question's names; of a measure that is better the lower the floor is a cap."""
+    limited = {axis.field: values.get(axis.limit) for axis in axes(higher_is_better=quality.higher_is_better)}
+    return {"min_quality": limited.pop("floor"), **limited}
 
 
 def _field(limit: Limit) -> float | None:
@@ -86,29 +81,15 @@ def _field(limit: Limit) -> float | None:
     return limit.taken(value)
 
 
-@dataclass(frozen=True)
-class Alike:
-    """Widths within which stacks are the same."""
-
-    jitter_ms: float | None  # of latencies; None = as measured, or the paper's
-    delta: float  # of qualities: the indifference zone
-
-
-def alike(table: pl.DataFrame, quality: Quality) -> Alike:
+def alike(table: pl.DataFrame, quality: Quality) -> dict[str, Any]:
     """Draw the fields of the jitter band and of the indifference zone, which are rarely changed."""
-    band, usual = jitter(table), zone(quality, table)
-    typed = type_asked("indifference", None, placeholder=f"{usual:g}")
-    return Alike(band, usual if typed is None else typed)
-
-
-def jitter(table: pl.DataFrame) -> float | None:
-    """Draw the field of the jitter band."""
     bands = jitter_kinds(table)
     usual = f"{JITTER_MS:g}" if len(bands) != 1 else bands[0].partition(" ")[0]
-    value = type_asked("jitter_ms", None, placeholder=usual)
-    if value is None and bands:
+    band = type_asked("jitter_ms", None, placeholder=usual)
+    if band is None and bands:
         st.caption(plain("; ".join(bands)))
-    return value
+    zone_of = zone(quality, table)
+    return {"jitter_ms": band, "indifference": type_asked("indifference", None, placeholder=f"{zone_of:g}")}
 
 
 def adopt() -> None:

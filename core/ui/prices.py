@@ -22,13 +22,13 @@ _FIELD, _MORE, _SEEN, _TRIED = "_price_field_", "_price_more", "_price_seen", "_
 _LARGEST = 1e9
 
 
-def in_force(book: PriceBook) -> PriceBook:
-    """Return the chosen book with the changed prices; what of the address is no price of it is left out."""
+def changes(book: PriceBook) -> list[str]:
+    """Return the changed prices of the chosen book; what of the address is no price of it is left out."""
     texts = st.session_state.pop(_SET, st.query_params.get_all(KEY))
     kept = [text for text in texts if not book.read_changes([text])[1]]
     st.session_state[KEY] = kept
     address.put({KEY: kept})
-    return book.derived(kept)
+    return kept
 
 
 def use(texts: Iterable[str] = ()) -> None:

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
-from core.analysis.workspace.answers import as_word
 from core.analysis.workspace.choices import Choices as Offered
 from core.analysis.workspace.clusters import groupings
 from core.analysis.workspace.comparable import ALL, ALL_MACHINES, EVERY, SAME, SHARED
 from core.analysis.workspace.narrow import (
     Choices,
-    Narrowed,
     Offer,
     Reads,
     about_offer,
     judging,
     judging_offer,
-    narrow,
 )
 from core.analysis.workspace.noise import OFF, about_grades, auditors, usual_auditor
 from core.analysis.workspace.query_sets import ANY, EVERY_SET, ONE_SET, QuerySets
-from core.analysis.workspace.scope import AUTO, PER, SINGLY, Answering, Judging, Latency, Quality, Scope
+from core.analysis.workspace.scope import AUTO, PER, SINGLY, Answering, Judging, Quality, Scope
 from core.metrics import REGISTRY, Measure
 from core.metrics.rates import ANSWER
 from core.params import Param, Value
-from core.prices import PriceBook
 from core.stats.latency import Generation, Speed
 from core.store import Snapshot
 from core.ui import cache
@@ -39,31 +36,20 @@ from core.views.latency.sections import timed_answers
 from core.views.link import parameter_key
 from core.views.text import plain
 
-_offer = cache.cached(entries=64)(judging_offer)
+READS = Reads(cache.stacks, cache.query_sets, cache.cached(entries=64)(judging_offer))
 
 
-def compared(
-    snapshot: Snapshot, scope: Scope, quality: Quality, latency: Latency, book: PriceBook
-) -> Narrowed:
-    """Draw a control for whatever differs between the runs of a workspace, and read what compares."""
-    choices, reads = _Asking(quality), Reads(cache.stacks, cache.query_sets, _offer)
-    return narrow(snapshot, scope, quality, latency, book, choices=choices, reads=reads)
-
-
-def judge_noise(snapshot: Snapshot, scope: Scope, quality: Quality) -> str | None:
+def judge_noise(snapshot: Snapshot, scope: Scope, quality: Quality) -> str:
     """Offer to draw another judge's grades in the chances, where one graded enough of the same passages."""
-    known = _auditors(snapshot, scope) if scope.golden_set_id and about_grades(quality) else {}
+    known = auditors(snapshot, scope) if scope.golden_set_id and about_grades(quality) else {}
     if not known:
-        return None
-    usual = _usual(snapshot, scope) or OFF
+        return OFF
+    usual = usual_auditor(snapshot, scope) or OFF
     options = list(dict.fromkeys((usual, *known, OFF)))  # no other words: what is shown stands in the address
     chosen = pick_asked("judge_noise", options)
     if chosen != OFF:
         st.caption(f"{known[chosen]:,} passages of this golden set were graded by both.")
-    return None if chosen == OFF else chosen
-
-
-_auditors, _usual = cache.cached(entries=64)(auditors), cache.cached(entries=64)(usual_auditor)
+    return chosen
 
 
 def cluster_by(snapshot: Snapshot, scope: Scope) -> str:
@@ -72,14 +58,10 @@ def cluster_by(snapshot: Snapshot, scope: Scope) -> str:
     return pick_asked("cluster_by", [AUTO, *known, SINGLY], few=True) if known else AUTO
 
 
-class _Asking(Choices):
-    """Asks the visitor, wherever there is a choice."""
+class Asking(Choices):
+    """Asks the visitor how runs that differ are compared: a control for whatever differs."""
 
     offers = True
-
-    def __init__(self, quality: Quality) -> None:
-        super().__init__()
-        self._quality = quality
 
     def shared(self, sets: QuerySets) -> bool:
         """Offer the queries that all compared stacks have, or all."""
@@ -110,14 +92,14 @@ class _Asking(Choices):
             about="The golden sets of this collection judge different queries; "
             f"n = {sets.everywhere} are judged in all of them.",
         ) == EVERY_SET  # fmt: skip
-        wanted = judging(self._quality, everywhere=everywhere)
+        wanted = judging(scope.cutoff, everywhere=everywhere)
         left = offer(replace(scope, judging=wanted)) if everywhere else sets
         if left.left:
             options = [ANY, *left.left]
             counts = ", ".join(f"{word}: n = {count}" for word, count in left.left.items())
             about = f"{ASKED['judged'].choice.about} K = {left.k}; {counts}."
             word = pick_asked("judged", options, few=True, about=about)
-            wanted = judging(self._quality, word, everywhere=everywhere)
+            wanted = judging(scope.cutoff, word, everywhere=everywhere)
         asked = replace(scope, judging=wanted)
         return wanted, about_offer(replace(left, everywhere=sets.everywhere), asked)
 
@@ -129,16 +111,15 @@ class _Asking(Choices):
         return None if chosen == ALL_MACHINES else chosen
 
 
-def answering(offered: Offered) -> Answering:
-    """Draw whose answers count and what a cost is one of, where readers answered."""
-    usual = Answering()
+def answering(offered: Offered) -> dict[str, Any]:
+    """Draw whose answers count and what a cost is one of, where readers answered; by the question's names."""
     if not offered.sent:
-        return usual
+        return {}
     reader = _name("reader", offered.readers, "unnamed" if offered.unnamed else "")
     scorer = _name("scorer", offered.scorers)
-    per = pick_asked("cost_per", PER, few=True)
-    least = (type_asked("correct_from", usual.least) if per == "correct answer" else None) or usual.least
-    return Answering(as_word(reader), as_word(scorer), per=per, least=least)
+    per, usual = pick_asked("cost_per", PER, few=True), Answering().least
+    least = (type_asked("correct_from", usual) if per == "correct answer" else None) or usual
+    return {"reader": reader, "scorer": scorer, "cost_per": per, "correct_from": least}
 
 
 def _name(parameter: str, known: tuple[str, ...], first: str = "") -> str:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import get_args
+from typing import Any, get_args
 
 import polars as pl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.analysis.workspace.answers import agreed
-from core.analysis.workspace.asked import taken
 from core.analysis.workspace.choices import Choices
-from core.analysis.workspace.scope import Latency, LatencyScope, Percentile, Quality, Scope
-from core.analysis.workspace.view import Place, View
+from core.analysis.workspace.question import Question
+from core.analysis.workspace.resolve import compare, decided, taken
+from core.analysis.workspace.scope import LatencyScope, Percentile, Quality, Scope
+from core.analysis.workspace.view import Place
 from core.errors import UnknownNameError
 from core.metrics import REGISTRY
 from core.store import Snapshot
@@ -23,7 +23,7 @@ from core.ui.find import search
 from core.ui.limits import adopt, alike, constraints, standing, turn
 from core.ui.pages import links
 from core.ui.pick import ASKED, KEPT, pick_asked, still_offered
-from core.ui.settings import answering, cluster_by, compared, generation, judge_noise, parameters
+from core.ui.settings import READS, Asking, answering, cluster_by, generation, judge_noise, parameters
 from core.ui.state import LATEST, SETTINGS, TAKE, back_to_defaults, bound, changed, forget_defaults, linked
 from core.ui.view import Frame, Lacking, current_page
 from core.views.text import plain
@@ -113,43 +113,32 @@ def _view(top: DeltaGenerator, frame: Frame) -> Place | None:
         about = "Settings chooses another."
         top.caption(plain(f"Golden set {scope.golden_set_id}, one of {sets}"), help=about)
     with measure:
-        quality = _quality(offered)
-        quality, asked_of = agreed(quality, answering(offered))
-        scope = replace(scope, answering=asked_of, cutoff=quality.k)
+        chosen = {"measure": _quality(offered).name, **answering(offered)}
     with rest:
-        latency = _latency(offered, snapshot.revision, scope)
-        if latency.scope == "end-to-end" and offered.sent:
-            latency = replace(latency, answers=asked_of.measure(quality.k))
+        chosen |= _latency(offered, snapshot.revision, scope)
     with foot:
         books = cache.books()
-        usual = next(iter(books))
-        named = pick_asked("prices", books, usual=usual)
-        book = prices.in_force(books[named])
+        book = books[pick_asked("prices", books, usual=next(iter(books)))]
+        chosen |= {"prices": book.name, "price": prices.changes(book), "revision": snapshot.revision}
     with differing:
-        scope = replace(scope, cluster_by=cluster_by(snapshot, scope))
-        narrowed = compared(snapshot, scope, quality, latency, book)
-    scope, latency, table = narrowed.scope, narrowed.latency, narrowed.table
-    with differing:
-        drawn = judge_noise(snapshot, scope, quality)
-        band = alike(table, quality)
+        question = Question(
+            collection=collection,
+            golden_set=scope.golden_set_id,
+            runs=list(scope.run_ids),
+            cluster_by=cluster_by(snapshot, scope),
+            **chosen,
+        )
+        asked = compare(question, snapshot, book, scope=scope, chosen=Asking(), reads=READS)
+        scope, latency, table = asked.narrowed.scope, asked.narrowed.latency, asked.narrowed.table
+        drawn = judge_noise(snapshot, scope, asked.quality)
+        band = alike(table, asked.quality)
     if page.limits:
         with frame.strip:
-            asked = constraints(table, quality, latency, band)
+            limits = constraints(table, asked.quality, latency)
     else:
-        asked = standing(table, quality, latency, band)
-    view = View(
-        snapshot=snapshot,
-        scope=scope,
-        quality=quality,
-        latency=latency,
-        constraints=asked,
-        book=book,
-        compared=narrowed.compared,
-        noise=drawn,
-        take=_taken(table),
-        given=table,
-    )
-    return cache.shared(view)
+        limits = standing(table, asked.quality, latency)
+    question = replace(question, judge_noise=drawn, take=_taken(table), **band, **limits)
+    return cache.shared(decided(question, asked))
 
 
 def _taken(table: pl.DataFrame) -> str | None:
@@ -263,9 +252,10 @@ def _quality(offered: Choices) -> Quality:
     return Quality(parameters(name) if offered.computed else name, k)
 
 
-def _latency(offered: Choices, revision: int, within: Scope) -> Latency:
+def _latency(offered: Choices, revision: int, within: Scope) -> dict[str, Any]:
+    """Draw what the latency is, by the question's names."""
     percentile: Percentile = pick_asked("on", get_args(Percentile), few=True, usual=offered.percentile)
     scopes: list[LatencyScope] = [of for of in get_args(LatencyScope) if offered.reranked or of != "rerank"]
     scope = pick_asked("latency", scopes, few=True)
     modelled = generation(revision, within) if scope == "end-to-end" else None
-    return Latency(percentile, scope, generation=modelled)
+    return {"on": percentile, "latency": scope, "generation": modelled}

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from core import extras
-from core.analysis.workspace.asked import quality_of
+from core.analysis.workspace.resolve import quality_of
 from core.analysis.workspace.scope import Quality
 from core.cli.app import app
 from core.errors import InputError, UnknownNameError

@@ -134,7 +134,7 @@ class Reads:
     offer: Callable[[Snapshot, Scope, Quality], Offer] = judging_offer
 
 
-_READS = Reads()
+READS = Reads()
 
 
 def narrow(
@@ -145,7 +145,7 @@ def narrow(
     book: PriceBook,
     *,
     choices: Choices | None = None,
-    reads: Reads = _READS,
+    reads: Reads = READS,
 ) -> Narrowed:
     """Narrow a workspace to what compares.
 
@@ -252,7 +252,7 @@ def about_offer(offer: Offer, scope: Scope) -> tuple[str, ...]:
     return tuple(said)
 
 
-def judging(quality: Quality, word: str = ANY, *, everywhere: bool = False) -> Judging:
+def judging(k: int, word: str = ANY, *, everywhere: bool = False) -> Judging:
     """Return the judging that is wanted, by the word of `LEAST`, or any."""
     least = LEAST.get(word, 0.0)
-    return Judging(quality.k if least else 0, least, everywhere)
+    return Judging(k if least else 0, least, everywhere)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from core.analysis.cache import cached
 from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.query_sets import among
 from core.analysis.workspace.scope import Quality, Scope
@@ -45,6 +46,7 @@ class Noise:
     fair: bool = True  # whether the passages that both judged were drawn at random, whatever their rank
 
 
+@cached(entries=64)
 def auditors(snapshot: Snapshot, scope: Scope, least: int = LEAST) -> dict[str, int]:
     """List golden sets of the collection, of another judge, with so many or more passages of the one in use.
 
@@ -74,6 +76,7 @@ def auditors(snapshot: Snapshot, scope: Scope, least: int = LEAST) -> dict[str, 
     return {name: n for name, n in sorted(common.items(), key=lambda item: (-item[1], item[0])) if n >= least}
 
 
+@cached(entries=64)
 def usual_auditor(snapshot: Snapshot, scope: Scope) -> str | None:
     """Name the golden set drawn from where nobody says: of `auditors` the first that is a mere sample.
 
@@ -90,12 +93,12 @@ def auditor(snapshot: Snapshot, scope: Scope, asked: str | None) -> str | None:
     Raises:
         UnknownNameError: If that set does not audit the one in use.
     """
-    if asked is None:
-        return usual_auditor(snapshot, scope)
+    if asked is None or asked == OFF:
+        return None if asked else usual_auditor(snapshot, scope)
     known = auditors(snapshot, scope)
-    if asked not in (*known, OFF):
+    if asked not in known:
         raise UnknownNameError("golden set that audits this one", asked, [*known, OFF])
-    return None if asked == OFF else asked
+    return asked
 
 
 def about_grades(quality: Quality) -> bool:

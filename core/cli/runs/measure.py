@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import polars as pl
 import typer
 
-from core.analysis.workspace.asked import golden_set_of
+from core.analysis.workspace.resolve import golden_set_of
 from core.analysis.workspace.scope import Latency, Scope
 from core.cli import runs
 from core.cli.base import Context, complain

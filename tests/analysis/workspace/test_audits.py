@@ -1,7 +1,7 @@
 import pytest
 
-from core.analysis.workspace.asked import golden_set_of
 from core.analysis.workspace.query_sets import judged_everywhere
+from core.analysis.workspace.resolve import golden_set_of
 from core.analysis.workspace.scope import audits
 from core.errors import InputError
 from core.pipeline import demo

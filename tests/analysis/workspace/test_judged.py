@@ -55,7 +55,7 @@ def uneven(tmp_path: Path) -> Snapshot:
 def test_what_is_offered_and_left(uneven: Snapshot):
     offer = judging_offer(uneven, LAB, AT_2)
     assert offer == Offer(2, 0.0, pytest.approx(28 / 60), {"half": 20, "most": 12, "all": 12}, 11)
-    assert [len(among(uneven, replace(LAB, judging=judging(AT_2, word))) or ()) for word in offer.left] == [
+    assert [len(among(uneven, replace(LAB, judging=judging(AT_2.k, word))) or ()) for word in offer.left] == [
         20,
         12,
         12,
@@ -76,7 +76,7 @@ def test_scores_on_them(uneven: Snapshot):
     whole = table(uneven, LAB, AT_2).select("run_id", "quality", "n").rows()
     assert whole == [("a", 1.0, 30), ("b", pytest.approx((12 + 8 / 2) / 30), 30)]
     for word, expected in {"half": (16 / 20, 20), "all": (1.0, 12)}.items():
-        rows = table(uneven, replace(LAB, judging=judging(AT_2, word)), AT_2).filter(run_id="b")
+        rows = table(uneven, replace(LAB, judging=judging(AT_2.k, word)), AT_2).filter(run_id="b")
         assert rows.select("quality", "n").row(0) == (pytest.approx(expected[0]), expected[1])
     rows = table(uneven, replace(LAB, judging=Judging(everywhere=True)), AT_2)
     assert rows["n"].to_list() == [11, 11]
@@ -100,11 +100,11 @@ def test_a_query_that_a_run_was_not_asked_is_not_judged_there(tmp_path: Path):
 
 
 def test_deciding_on_them(uneven: Snapshot):
-    found = narrow(uneven, LAB, AT_2, Latency(), BOOK, choices=Choices(judging(AT_2, "most")))
+    found = narrow(uneven, LAB, AT_2, Latency(), BOOK, choices=Choices(judging(AT_2.k, "most")))
     assert found.scope == replace(LAB, judging=Judging(2, 0.8))
     assert found.compared.sentences == about_judging(found.scope, 12)
     with pytest.raises(InputError, match="Only 0 queries are judged so well"):
-        narrow(uneven, Scope("lab", "other"), AT_2, Latency(), BOOK, choices=Choices(judging(AT_2, "half")))
+        narrow(uneven, Scope("lab", "other"), AT_2, Latency(), BOOK, choices=Choices(judging(AT_2.k, "half")))
 
 
 @pytest.mark.slow

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from core.analysis.workspace.asked import resolve
 from core.analysis.workspace.question import Question
+from core.analysis.workspace.resolve import resolve
 from core.analysis.workspace.view import View
 from core.cli.app import app
 from core.importers import Options, Upload, load

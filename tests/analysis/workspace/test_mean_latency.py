@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from core.analysis.workspace.asked import resolve
 from core.analysis.workspace.choices import choices
 from core.analysis.workspace.latencies import MEAN_SAID, latencies
 from core.analysis.workspace.question import Question
+from core.analysis.workspace.resolve import resolve
 from core.analysis.workspace.scope import MEAN, Latency, Scope
 from core.analysis.workspace.stacks import runs_in
 from core.analysis.workspace.view import View

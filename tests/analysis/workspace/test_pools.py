@@ -9,10 +9,10 @@ import pytest
 
 from core.analysis.per_query import query_table
 from core.analysis.scoring_table import figures
-from core.analysis.workspace.asked import resolve
 from core.analysis.workspace.pools import lost
 from core.analysis.workspace.query_sets import chosen_runs
 from core.analysis.workspace.question import Question
+from core.analysis.workspace.resolve import resolve
 from core.analysis.workspace.scope import Quality, Scope
 from core.analysis.workspace.scores import at_cutoff, evidence
 from core.metrics import Measure

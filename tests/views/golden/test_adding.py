@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from core.analysis.workspace.asked import golden_set_of
 from core.analysis.workspace.choices import choices, workspaces
+from core.analysis.workspace.resolve import golden_set_of
 from core.analysis.workspace.scope import Scope, audits
 from core.analysis.workspace.scores import evidence
 from core.cli.app import app

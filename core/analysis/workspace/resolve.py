@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -11,7 +11,7 @@ import polars as pl
 from core.analysis.workspace.answers import agreed, as_word
 from core.analysis.workspace.choices import choices
 from core.analysis.workspace.clusters import groups
-from core.analysis.workspace.narrow import Choices, Narrowed, judging, narrow
+from core.analysis.workspace.narrow import READS, Choices, Narrowed, Reads, judging, narrow
 from core.analysis.workspace.query_sets import unperturbed
 from core.analysis.workspace.question import Question
 from core.analysis.workspace.scope import Answering, Latency, Quality, Scope, audits, resolve_runs, zone
@@ -27,42 +27,76 @@ if TYPE_CHECKING:
     from core.analysis.workspace.view import Place, View
 
 
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """What a question compares: the part of a view that limits, rule and judge noise do not change."""
+
+    snapshot: Snapshot
+    quality: Quality
+    book: PriceBook
+    narrowed: Narrowed
+
+
 def resolve(question: Question, snapshot: Snapshot, book: PriceBook) -> View:
-    """Return the workspace with everything that a question asks of it.
+    """Return the workspace with everything that a question asks of it; takes and raises as `compare`."""
+    return decided(question, compare(question, snapshot, book))
+
+
+def compare(
+    question: Question,
+    snapshot: Snapshot,
+    book: PriceBook,
+    *,
+    scope: Scope | None = None,
+    chosen: Choices | None = None,
+    reads: Reads = READS,
+) -> Compared:
+    """Return what a question compares.
 
     Args:
         book: The prices, before those that the question changes.
+        scope: The runs where they are known, as those of a page, which may be none.
+        chosen: How runs that differ are compared, in place of what the question says of that.
+        reads: Reads of narrowing; a page gives the same functions cached.
 
     Raises:
         InputError: If a choice is missing that nobody but the user can make, or one is out of its range.
         UnknownNameError: If a name stands for nothing in the data.
     """
-    # Here because the frontier's library takes long to load, which no other command should wait for.
-    from core.analysis.workspace.noise import auditor  # noqa: PLC0415
-    from core.analysis.workspace.view import View  # noqa: PLC0415
-
     book = book.derived(question.price or ())
-    scope, quality = _measured(question, snapshot)
+    scope, quality = _measured(question, snapshot, scope)
     latency = Latency(
         question.on or choices(snapshot, scope).percentile,
         question.latency,
         generation=question.generation,
         answers=scope.answering.measure(quality.k) if question.latency == "end-to-end" else None,
     )
-    narrowed = _compared(question, snapshot, (scope, quality), latency, book)
+    chosen = _chosen(question, quality) if chosen is None else chosen
+    narrowed = narrow(snapshot, scope, quality, latency, book, choices=chosen, reads=reads)
+    return Compared(snapshot=snapshot, quality=quality, book=book, narrowed=narrowed)
+
+
+def decided(question: Question, asked: Compared) -> View:
+    """Return the view of what is compared, under the limits and by the rule of a question; as `compare`."""
+    # Here because the frontier's library takes long to load, which no other command should wait for.
+    from core.analysis.workspace.noise import auditor  # noqa: PLC0415
+    from core.analysis.workspace.view import View  # noqa: PLC0415
+
+    quality, narrowed = asked.quality, asked.narrowed
+    delta = question.indifference
     return View(
-        snapshot=snapshot,
+        snapshot=asked.snapshot,
         scope=narrowed.scope,
         quality=quality,
         latency=narrowed.latency,
         constraints=replace(
-            _limits(question, quality, scope.answering),
+            _limits(question, quality, narrowed.scope.answering),
             costs_said=cost_unit(narrowed.table),
-            delta=zone(quality, narrowed.table) if question.indifference is None else question.indifference,
+            delta=zone(quality, narrowed.table) if delta is None else delta,
         ),
-        book=book,
+        book=asked.book,
         compared=narrowed.compared,
-        noise=auditor(snapshot, narrowed.scope, question.judge_noise),
+        noise=auditor(asked.snapshot, narrowed.scope, question.judge_noise),
         rule=question.rule,
         take=None if question.take is None else taken(narrowed.table, question.take),
         seed=question.seed,
@@ -90,11 +124,11 @@ def known_collection(snapshot: Snapshot, name: str) -> None:
         raise UnknownNameError("collection", name, known)
 
 
-def _measured(question: Question, snapshot: Snapshot) -> tuple[Scope, Quality]:
+def _measured(question: Question, snapshot: Snapshot, scope: Scope | None) -> tuple[Scope, Quality]:
     """Return what is compared, and by which measure."""
-    scope = scope_of(
-        snapshot, question.collection, question.golden_set, question.origin or (), question.runs or ()
-    )
+    if scope is None:
+        asked = (question.collection, question.golden_set, question.origin or (), question.runs or ())
+        scope = scope_of(snapshot, *asked)
     scope = replace(scope, cluster_by=question.cluster_by)
     groups(snapshot, scope)  # refuses what they do not come in
     answering = Answering(
@@ -133,23 +167,15 @@ def taken(table: pl.DataFrame, name: str) -> str:
     raise UnknownNameError("stack", name, table["name"])
 
 
-def _compared(
-    question: Question,
-    snapshot: Snapshot,
-    measured: tuple[Scope, Quality],
-    latency: Latency,
-    book: PriceBook,
-) -> Narrowed:
-    scope, quality = measured
-    wanted = judging(quality, question.judged, everywhere=question.every_golden_set)
-    if not question.together:
-        return narrow(snapshot, scope, quality, latency, book, choices=Choices(wanted))
-    if wanted:
+def _chosen(question: Question, quality: Quality) -> Choices:
+    """Return how a question compares runs that differ."""
+    wanted = judging(quality.k, question.judged, everywhere=question.every_golden_set)
+    if wanted and question.together:
         raise InputError(
             "--together takes everything; --judged and --every-golden-set do the opposite.",
             do="Leave one of them out.",
         )
-    return narrow(snapshot, scope, quality, latency, book, choices=Choices(as_they_are=True))
+    return Choices(wanted, as_they_are=question.together)
 
 
 def quality_of(text: str) -> Quality:
