@@ -21,11 +21,16 @@ from core.views.pages import PAGES
 from tests.server import CHROMIUM_ARGS, find_chromium, serve_cold
 
 ROUNDS = 2
-_WHOLE = """() => document.querySelector('[data-testid=stApp][data-test-script-state=notRunning]')
-  && document.querySelector('h1, [data-testid=stSlider]')
-  && !document.querySelector('[data-testid=stSkeleton]')
-  && [...document.querySelectorAll('[data-testid=stPlotlyChart], [data-testid=stDataFrame]')]
-    .every((drawn) => !drawn.checkVisibility() || drawn.querySelector('.main-svg, canvas'))"""
+_WHOLE = """() => {
+  const seen = (drawn) => drawn.checkVisibility() && drawn.getBoundingClientRect().top < innerHeight;
+  const all = (query) => [...document.querySelectorAll(query)];
+  return document.querySelector('[data-testid=stApp][data-test-script-state=notRunning]')
+    && document.querySelector('h1, [data-testid=stSlider]')
+    && !document.querySelector('[data-testid=stSkeleton]')
+    && all('.clq-figure, .clq-live').filter(seen).every((drawn) => drawn.matches('.clq-ready'))
+    && all('[data-testid=stPlotlyChart], [data-testid=stDataFrame]')
+      .every((drawn) => !drawn.checkVisibility() || drawn.querySelector('.main-svg, canvas'));
+}"""
 _PATIENCE_MS = 60_000.0
 
 

@@ -1,6 +1,6 @@
 """Access to the server: who may connect, write and start work, what browsers may do with a page.
 
-Plotly for the live chart goes out here too: Streamlit keeps its own copy to itself.
+Plotly for the charts goes out here too: Streamlit keeps its own, three times as large, to itself.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Callable, Collection, Mapping
-from functools import cache
+from functools import cache, partial
 from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -18,7 +18,7 @@ import streamlit as st
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -117,26 +117,34 @@ HEADERS: Mapping[str, str] = {
 }
 """Sent with every answer."""
 _REFUSED = 1008
-_PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+_WHOLE = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+_SMALL = Path(__file__).parent / "live" / "plotly-cartesian-4.1.1.min.js.gz"
+"""Of the package plotly.js-cartesian-dist-min, of the version that the Python package has."""
 PLOTLY = f"plotly-{plotly.__version__}/plotly.min.js"
-"""Of the library, beside the pages; another version has another, so browsers may keep it for good."""
-_PRELOAD = f"<{PLOTLY}>; rel=preload; as=script"  # The header to fetch it while the page still starts
+CARTESIAN = f"plotly-small/{_SMALL.stem}"
+"""Of the library, whole and for charts with two axes alone, which nearly all are, beside the pages; another
+version has another, so browsers may keep it for good."""
+_PRELOAD = f"<{CARTESIAN}>; rel=preload; as=script"  # The header to fetch it while the page still starts
+_CHARTED = ("", "cost", "headroom", "curves", "latency", "compare", "queries", "golden", "diagnostics")
+"""Pages whose first screen has a chart, by their names in the address."""
 _KEPT = {"Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
 
 
 @cache
-def _packed() -> bytes:
-    return gzip.compress(_PLOTLY.read_bytes())
+def _packed(name: str) -> bytes:
+    return _SMALL.read_bytes() if name == CARTESIAN else gzip.compress(_WHOLE.read_bytes())
 
 
-async def _plotly(request: Request) -> Response:
-    if "gzip" not in request.headers.get("accept-encoding", ""):
-        return FileResponse(_PLOTLY, media_type="text/javascript", headers=_KEPT)
-    packed = await run_in_threadpool(_packed)
-    return Response(packed, media_type="text/javascript", headers=_KEPT | {"Content-Encoding": "gzip"})
+async def _library(name: str, request: Request) -> Response:
+    packed = await run_in_threadpool(_packed, name)
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(packed, media_type="text/javascript", headers=_KEPT | {"Content-Encoding": "gzip"})
+    return Response(
+        await run_in_threadpool(gzip.decompress, packed), media_type="text/javascript", headers=_KEPT
+    )
 
 
-ROUTE = Route("/{base:path}" + PLOTLY, _plotly)
+ROUTES = [Route("/{base:path}" + name, partial(_library, name)) for name in (PLOTLY, CARTESIAN)]
 """Wherever the pages lie."""
 
 
@@ -160,9 +168,8 @@ class AccessMiddleware:
         elif not served_as(headers.get("host"), names):
             await _not_served(hostname(f"//{headers.get('host')}"))(scope, receive, send)
             return
-        await self._app(
-            scope, receive, _with_headers(send, first=scope.get("path") == "/", seat=_seat(headers))
-        )
+        charted = scope.get("path", "").removeprefix("/") in _CHARTED
+        await self._app(scope, receive, _with_headers(send, charted=charted, seat=_seat(headers)))
 
 
 def served_as(host: str | None, names: Collection[str | None]) -> bool:
@@ -225,15 +232,15 @@ def _seat(headers: Headers) -> str | None:
     return f"{pair}; Path=/; HttpOnly; SameSite=Lax"
 
 
-def _with_headers(send: Send, *, first: bool, seat: str | None) -> Send:
-    """Add what every answer carries; the first page, which has the live chart, names the library too."""
+def _with_headers(send: Send, *, charted: bool, seat: str | None) -> Send:
+    """Add what every answer carries; a page that has a chart names the library too."""
 
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers[name] = value
-            if first:
+            if charted:
                 headers["Link"] = _PRELOAD
             if seat:
                 headers.append("Set-Cookie", seat)

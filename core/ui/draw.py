@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.analysis.workspace.view import Place, View
 from core.bidi import strip_bidi_controls
-from core.ui import controls, show
+from core.ui import controls, figures, show
 from core.ui.ask import Visitor
 from core.ui.links import go
 from core.ui.pages import pick_section, way
@@ -130,9 +130,7 @@ def _lack(block: Lack) -> None:
 
 
 def _chart(block: Chart) -> None:
-    show.chart(
-        block.figure, block.name, alt=block.alt, **_clicked(block.click, f"chart_{block.name}", "points")
-    )
+    figures.draw(block.figure, block.name, block.alt, _chosen(block.click, f"chart_{block.name}"))
     if block.caption:
         st.caption(plain(block.caption))
 
@@ -165,6 +163,7 @@ _ROW = 35  # Pixels of a row of a table; fewer rows than its height has room for
 
 def _table(block: Table) -> None:
     key, high = f"table_{block.name}", block.height
+    chosen = _chosen(block.click, key)
     options = {"height": high} if high is not None and high < _ROW * (block.rows.height + 1) else {}
     if block.ticked is not None:
         selected = {"selection": {"rows": list(block.ticked)}}
@@ -173,21 +172,21 @@ def _table(block: Table) -> None:
     show.table(
         block.rows, block.name, show.configured(block.of.columns), more=show.configured(block.of.more),
         whole=block.whole, cells=block.cells, placeholder="unknown" if block.unknown else "–", **options,
-        **_clicked(block.click, key, "single-row"),
+        **({"on_select": chosen, "selection_mode": "single-row"} if chosen else {}),
     )  # fmt: skip
 
 
 _GO = "_go"  # Slot of the session: the page that a click opens, and what stands in its address
 
 
-def _clicked(click: Click | None, key: str, mode: str) -> dict[str, Any]:
-    """Return what draws a chart or a table so that a click chooses."""
+def _chosen(click: Click | None, key: str) -> Callable[[], None] | None:
+    """Return what a click on a mark or a row does."""
     if click is None:
-        return {}
+        return None
 
     def chosen() -> None:
         row = selected_row(key)
-        if row is None:
+        if row is None or row >= click.rows.height:
             return
         values = {setting: click.rows[column][row] for setting, column in click.sets.items()}
         values.update(click.also)
@@ -196,7 +195,7 @@ def _clicked(click: Click | None, key: str, mode: str) -> dict[str, Any]:
         else:
             st.session_state.update(values)
 
-    return {"on_select": chosen, "selection_mode": mode}
+    return chosen
 
 
 def _passages(block: Passages) -> None:

@@ -235,7 +235,7 @@ def pick_from_chart(
 
     def picked() -> None:
         row = selected_row(chart_key)
-        if row is not None:
+        if row is not None and row < table.height:
             st.session_state[key] = table[column][row]
 
     return picked
@@ -243,7 +243,11 @@ def pick_from_chart(
 
 def selected_row(key: str) -> int | None:
     """Find the row ticked in a table, or whose mark was clicked in a chart: its first custom datum."""
-    selection = st.session_state[key]["selection"]
+    state = st.session_state[key]
+    if "selection" not in state:
+        picked = state.get("picked")  # anybody can send anything
+        return picked if isinstance(picked, int) and picked >= 0 else None
+    selection = state["selection"]
     if rows := selection.get("rows"):
         return int(rows[0])
     points = selection.get("points")

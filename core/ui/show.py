@@ -1,4 +1,4 @@
-"""How pages show things: the answer, a chart, the table behind it with its download."""
+"""How pages show things: the answer, the table behind a chart with its download."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-import plotly.graph_objects as go
 import polars as pl
 import streamlit as st
 
@@ -24,7 +23,6 @@ from core.ui.view import current_frame, current_page, find_view
 from core.views import text
 from core.views.columns import Column, scale_of, unit_of
 from core.views.text import plain, to_csv, to_parquet, upright
-from core.views.theme import chart_config
 from core.views.words.judging import provenance
 
 UNJUDGED_ON = "confidence"  # The page that says what is unjudged
@@ -37,9 +35,6 @@ _WHOLE_ON_PHONE = 2
 _ON_PHONE = 140  # Pixels of a column of names on a phone
 _LETTERS = 20  # In a line of it
 _SEVERAL_LINES = 66  # Pixels of a row in which Streamlit breaks a text into lines: more than 4 rem
-_INK = "#000037"
-"""Stands for the stronger of Streamlit's two greys of text, which the browser puts in for light and dark; the
-other, which axes have by default, has a contrast of 3.7:1 on white."""
 _CENTS = 0.1  # Dollars below which two decimals say too little
 _FINEST = 9  # Decimals of a column at most
 ROWS_SHOWN = 100
@@ -125,14 +120,6 @@ def _chips(sentences: Mapping[str, str]) -> None:
         if sentence:
             with st.popover(plain(label), icon=":material/info:", type="tertiary", width="content"):
                 st.markdown(plain(sentence))
-
-
-def chart(figure: go.Figure, name: str, **options: Any) -> Any:
-    """Draw a chart in the page's light or dark theme; its button saves it as SVG."""
-    ink = {"tickfont_color": _INK, "title_font_color": _INK}
-    figure.update_xaxes(**ink).update_yaxes(**ink)
-    figure.for_each_annotation(lambda note: note.update(font_color=note.font.color or _INK))
-    return st.plotly_chart(figure, key=f"chart_{name}", config=chart_config(name), width="stretch", **options)
 
 
 def table(

@@ -220,7 +220,7 @@ def test_names_on_the_chart_lie_on_nothing(server: Server, visit: Open, width: i
 
 def test_without_the_library_the_chart_is_streamlits(server: Server, visit: Open) -> None:
     page = visit(f"{server.url}/measures?ws=clq-paper")
-    with page.page.route("**/plotly.min.js", lambda route: route.abort()):
+    with page.page.route("**/plotly-*.min.js", lambda route: route.abort()):
         page.page.goto(f"{server.url}/?ws=clq-paper&sla=600&budget=2.5per1k")
         chart = page.page.locator("[data-testid=stPlotlyChart] .main-svg").first
         expect(chart).to_be_visible(timeout=30_000)

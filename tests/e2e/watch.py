@@ -161,7 +161,7 @@ class Visit:
 
     def inks(self) -> set[str]:
         """The colours of the text beside the axes of its charts."""
-        texts = self.page.locator(".stPlotlyChart text:is(.xtitle, .ytitle, :is(.xtick, .ytick) > *)")
+        texts = self.page.locator(".clq-figure text:is(.xtitle, .ytitle, :is(.xtick, .ytick) > *)")
         return set(texts.evaluate_all("all => all.map(one => getComputedStyle(one).fill)"))
 
     def overflow(self) -> int:

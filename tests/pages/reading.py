@@ -102,9 +102,9 @@ def figure(app: AppTest, place: int = 0) -> dict[str, Any]:
 
 
 def figures(app: AppTest) -> list[dict[str, Any]]:
-    """Every chart of the page: the live one first, then those that Streamlit draws."""
-    specs = _live_tables(app)["figure"]["json"].to_list() if _live(app) else []
-    return [json.loads(spec) for spec in [*specs, *(each.proto.spec for each in app.get("plotly_chart"))]]
+    """Every chart of the page: the live one first."""
+    sent = [(each, data[name]) for name in ("figure", "chart") for each, data in _sent(app) if name in data]
+    return [json.loads(_table(each, told)["json"].item()) for each, told in sent]
 
 
 def _sent(app: AppTest) -> list[tuple[Any, dict[str, Any]]]:
@@ -137,11 +137,11 @@ def live_points(app: AppTest) -> pl.DataFrame:
 def _live_tables(app: AppTest) -> dict[str, pl.DataFrame]:
     """The tables that the live chart of the page is sent."""
     ((sent, data),) = _live(app)
-    blobs = sent.proto.mixed.arrow_blobs
-    return {
-        name: pl.read_ipc_stream(blobs[data[name]["__streamlit_arrow_ref__"]].data)
-        for name in ("figure", "points")
-    }
+    return {name: _table(sent, data[name]) for name in ("figure", "points")}
+
+
+def _table(sent: Any, told: dict[str, str]) -> pl.DataFrame:
+    return pl.read_ipc_stream(sent.proto.mixed.arrow_blobs[told["__streamlit_arrow_ref__"]].data)
 
 
 def stacks(app: AppTest) -> pl.DataFrame:

@@ -145,8 +145,8 @@ def test_bca_moves_the_interval_and_nothing_else(open_page: OpenPage, demo_store
 
 def chart_of(app: AppTest, kind: str) -> int:
     """The place of a chart on the page, by a word of its axis titles."""
-    for place in range(len(app.get("plotly_chart"))):
-        if kind in str(figure(app, place)["layout"]["xaxis"]["title"]["text"]):
+    for place, drawn in enumerate(figures(app)):
+        if kind in str(drawn["layout"]["xaxis"]["title"]["text"]):
             return place
     raise AssertionError(kind)
 
@@ -226,7 +226,7 @@ def test_published_figures_are_compared_by_their_averages(open_page: OpenPage, p
     assert sides(app)["difference"].null_count() == 0
     assert "no results per query" in everything(app)
     assert "Add results" in [link.proto.label for link in app.main.get("page_link")]
-    assert not app.get("plotly_chart")
+    assert not figures(app)
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.pages.conftest import OpenPage
-from tests.pages.reading import answer, assert_sound, everything, figure, opening, rows
+from tests.pages.reading import answer, assert_sound, everything, figure, figures, opening, rows
 
 
 def test_the_choice_and_the_order_are_followed_through_the_grid(open_page: OpenPage, demo_store: Path):
@@ -63,4 +63,4 @@ def test_published_figures_cannot_be_scored_again_and_the_page_says_so(
     app = open_page(published_store, "confidence/other weights", **address)
     assert_sound(app, "Confidence")
     assert "came without per-query data" in answer(app)
-    assert not app.get("plotly_chart")
+    assert not figures(app)

@@ -8,7 +8,9 @@ from plotly.offline import get_plotlyjs_version
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from core.ui.access import HEADERS, PLOTLY, ROUTE, VISITOR, AccessMiddleware, welcome
+from core.ui import access
+from core.ui.access import CARTESIAN, HEADERS, PLOTLY, ROUTES, VISITOR, AccessMiddleware, welcome
+from core.views.pages import PAGES
 
 
 @pytest.mark.parametrize(
@@ -91,6 +93,10 @@ def test_the_start_of_the_server_passes():
     assert passed == ["lifespan"]
 
 
+def test_the_pages_with_a_chart_are_pages():
+    assert {"", *PAGES} >= access._CHARTED
+
+
 def test_every_answer_carries_the_headers():
     (start,), _ = _asked("http", host="localhost")
     found = dict(start["headers"])
@@ -98,21 +104,24 @@ def test_every_answer_carries_the_headers():
     assert b"frame-ancestors 'self'" in found[b"content-security-policy"]
 
 
-def test_the_first_page_names_the_library_of_its_chart():
-    (start,), _ = _asked("http", "/", host="localhost")
-    assert dict(start["headers"])[b"link"] == f"<{PLOTLY}>; rel=preload; as=script".encode()
+@pytest.mark.parametrize(("page", "named"), [("", True), ("latency", True), ("library", False)])
+def test_a_page_with_a_chart_names_the_library(page: str, named: bool):
+    (start,), _ = _asked("http", f"/{page}", host="localhost")
+    said = dict(start["headers"]).get(b"link")
+    assert said == (f"<{CARTESIAN}>; rel=preload; as=script".encode() if named else None)
 
 
 @pytest.mark.parametrize("coding", ["gzip", "identity"])
 @pytest.mark.parametrize("base", ["/", "/behind/a-proxy/"])
-def test_the_library_is_served_once_per_version(base: str, coding: str):
-    with TestClient(Starlette(routes=[ROUTE])) as browser:
-        found = browser.get(base + PLOTLY, headers={"Accept-Encoding": coding})
-        assert browser.get(base + PLOTLY.replace("plotly-", "plotly-0")).status_code == 404
+@pytest.mark.parametrize(("library", "said"), [(PLOTLY, ""), (CARTESIAN, " (cartesian - minified)")])
+def test_the_library_is_served_once_per_version(base: str, coding: str, library: str, said: str):
+    with TestClient(Starlette(routes=ROUTES)) as browser:
+        found = browser.get(base + library, headers={"Accept-Encoding": coding})
+        assert browser.get(base + library.replace("plotly-", "plotly-0")).status_code == 404
     assert found.headers.get("content-encoding", "identity") == coding
     assert "immutable" in found.headers["cache-control"]
     assert found.headers["content-type"].startswith("text/javascript")
-    assert f"plotly.js v{get_plotlyjs_version()}" in found.text[:200]
+    assert f"plotly.js{said} v{get_plotlyjs_version()}" in found.text[:200]
 
 
 def test_a_foreign_page_is_turned_away_at_the_door():

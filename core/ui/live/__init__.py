@@ -14,8 +14,8 @@ import pyarrow as pa
 import streamlit as st
 
 from core.analysis.workspace.view import View
-from core.ui import show
-from core.ui.access import PLOTLY
+from core.ui import figures
+from core.ui.access import CARTESIAN
 from core.ui.limits import current
 from core.ui.pick import pick_from_chart
 from core.views.decision.chart import ParetoView, drawing, figure_json, points
@@ -24,14 +24,14 @@ from core.views.text import plain
 from core.views.theme import chart_config
 
 _HERE = Path(__file__).parent
-_KEY, _FAILED = "live_pareto", "_live_failed"
+_KEY = "live_pareto"
 _CHART = "pareto"
 
 _component = st.components.v2.component(
     "clq_live_pareto",
     html=(_HERE / "chart.html").read_text(encoding="utf-8"),
     css=(_HERE / "chart.css").read_text(encoding="utf-8"),
-    js=(_HERE / "chart.js").read_text(encoding="utf-8"),
+    js=figures.script("chart.js"),
     isolate_styles=False,  # Plotly's own style sheet does not reach into a shadow root
 )
 
@@ -39,10 +39,9 @@ _component = st.components.v2.component(
 def pareto_chart(view: View, drawn: ParetoView, alt: str, note: str) -> None:
     """Draw the chart with a note above it; a click on a mark selects its stack."""
     table = view.table
-    if st.session_state.get(_FAILED):
+    if figures.failed():
         st.caption(plain(note))
-        chosen = pick_from_chart(table, f"chart_{_CHART}")
-        show.chart(drawn.figure, _CHART, on_select=chosen, selection_mode="points", alt=alt)
+        figures.draw(drawn.figure, _CHART, alt, pick_from_chart(table, f"chart_{_CHART}"))
         return
 
     def picked() -> None:
@@ -54,12 +53,12 @@ def pareto_chart(view: View, drawn: ParetoView, alt: str, note: str) -> None:
             **view.once(_sent, drawn),
             "values": current(limits(table, view.quality, view.latency)),
             "config": chart_config(_CHART),
-            "library": PLOTLY,
+            "library": CARTESIAN,
             "alt": alt,
             "note": note,
         },
         on_picked_change=picked,
-        on_failed_change=_failed,
+        on_failed_change=figures.fail,
     )
 
 
@@ -71,11 +70,6 @@ def _sent(view: View, drawn: ParetoView) -> dict[str, Any]:
         "figure": pa.table({"json": [figure_json(drawn)]}),
         "drawing": drawing(view.table, drawn),
     }
-
-
-def _failed() -> None:
-    """Do without the live chart for the rest of the session."""
-    st.session_state[_FAILED] = True
 
 
 def _picked(table: pl.DataFrame) -> None:

@@ -48,20 +48,6 @@ export function frontier(points, ok, axes, across) {
   return line;
 }
 
-let library;
-/** Plotly, from this server, once per page. */
-function plotly(path) {
-  library ??= new Promise((resolve, reject) => {
-    const base = document.querySelector('script[type="module"][src*="static/js/"]').src;
-    const script = document.createElement("script");
-    script.src = new URL(`../../${path}`, base).href;
-    script.onload = () => (window.Plotly ? resolve(window.Plotly) : reject(new Error("no Plotly")));
-    script.onerror = reject;
-    document.head.append(script);
-  });
-  return library;
-}
-
 /** How far the chosen stack's name may move from where it was placed; pixels, the nearest first. */
 const ASIDE = [[0, 0], [0, -6], [0, -14], [0, -24], [30, -6], [-30, -6], [70, 0], [-70, 0], [0, 38], [60, 20], [-60, 20], [0, -40]];
 /** Names of marks and limits; the first annotation says which way is better. */
@@ -209,10 +195,7 @@ class Live {
   }
 
   dress(traces, layout) {
-    const style = getComputedStyle(this.host);
-    const of = (name) => style.getPropertyValue(`--st-${name}`).trim();
-    const [text, ground, line] = ["text-color", "background-color", "border-color"].map(of);
-    const dark = /rgb\((\d+)/.exec(style.color)?.[1] > 128; // light text
+    const { text, ground, line, dark } = dressed(this.host, layout);
     for (const trace of traces) {
       if (!trace.meta) continue;
       trace.uid = trace.meta; // Plotly makes a class of it
@@ -231,10 +214,6 @@ class Live {
       for (const { marker } of traces) if (marker?.showscale) marker.showscale = false; // no room; the table says it
     }
     layout.template = {};
-    layout.font = { family: of("font"), color: text, size: 12 };
-    layout.paper_bgcolor = layout.plot_bgcolor = "rgba(0,0,0,0)";
-    layout.hoverlabel = { bgcolor: ground, bordercolor: line, font: { color: text } };
-    layout.modebar = { bgcolor: "rgba(0,0,0,0)", color: line, activecolor: text };
     for (const axis of ["xaxis", "xaxis2", "yaxis"]) {
       if (layout[axis]) Object.assign(layout[axis], { gridcolor: line, linecolor: line, tickcolor: line });
     }

@@ -13,7 +13,7 @@ from core.golden.pool import Pool
 from core.golden.refine.methods import restore
 from core.pipeline.sweep import load_as
 from core.store import Snapshot
-from core.ui import access, cache, show, work
+from core.ui import access, cache, figures, show, work
 from core.ui.links import link
 from core.views.golden import refined
 from core.views.pages import SECTION
@@ -93,10 +93,10 @@ def _refined(view: View, begun: Sequence[Known]) -> None:
         query = st.selectbox("Question", sorted(states), key="golden_refined")
         state = {query: restore(states[query])}
         st.caption(plain(words.came_to_rest(state[query])))
-        show.chart(refined.convergence(state), "convergence", alt="How the Top-20 came to rest")
+        figures.draw(refined.convergence(state), "convergence", "How the Top-20 came to rest")
         show.table(refined.curves(state), "convergence", _CURVES)
         if state[query].locks:
-            show.chart(refined.lock_graph(state[query]), "locks", alt="Locked pairs, and contradictions")
+            figures.draw(refined.lock_graph(state[query]), "locks", "Locked pairs, and contradictions")
         for title, contradicted in (("Contradictions", True), ("Locks", False)):
             rows = refined.pairs(state, contradicted=contradicted)
             if rows.height:

@@ -1,0 +1,73 @@
+"""Charts as the browser draws them: with the library that this server hands out, the ones in sight first.
+
+Streamlit's own way loads three times as much and draws each chart three or four times over. Where the browser
+cannot load the library, the page is told and draws charts that way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import plotly.graph_objects as go
+import plotly.io as pio
+import pyarrow as pa
+import streamlit as st
+
+from core.ui.access import CARTESIAN, PLOTLY
+from core.views.theme import chart_config
+
+_LIVE = Path(__file__).with_name("live")
+_FAILED = "_library_failed"  # Slot of the session
+_FURTHER = ("parcoords",)  # Traces that the small library lacks
+_HIGH = 450  # Pixels of a chart that says none
+
+
+def script(name: str) -> str:
+    """Return the script of a component that draws charts."""
+    return "".join((_LIVE / file).read_text(encoding="utf-8") for file in ("plotly.js", name))
+
+
+_component = st.components.v2.component(
+    "clq_figure",
+    html='<div class="clq-figure"><div class="clq-plot"></div></div>',
+    js=script("figure.js"),
+    isolate_styles=False,  # Plotly's own style sheet does not reach into a shadow root
+)
+
+
+def draw(figure: go.Figure, name: str, alt: str, chosen: Callable[[], None] | None = None) -> None:
+    """Draw a chart.
+
+    Args:
+        name: File name without ending, and key.
+        alt: What a screen reader says.
+        chosen: Called when a mark is clicked; `core.ui.pick.selected_row` says which.
+    """
+    key, config = f"chart_{name}", chart_config(name)
+    if failed():
+        clicked = {} if chosen is None else {"on_select": chosen, "selection_mode": "points"}
+        st.plotly_chart(figure, key=key, config=config, width="stretch", alt=alt, **clicked)
+        return
+    figure.layout.template = None  # colours are put in where it is drawn
+    height = figure.layout.height or _HIGH
+    data = {
+        # As a table: text Streamlit would read and write again to know it by.
+        "chart": pa.table({"json": [pio.to_json(figure, validate=False)]}),
+        "config": config,
+        "library": PLOTLY if any(each.type in _FURTHER for each in figure.data) else CARTESIAN,
+        "alt": alt,
+        "clicks": chosen is not None,
+        "height": height,
+    }
+    _component(key=key, data=data, height=int(height), on_picked_change=chosen, on_failed_change=fail)
+
+
+def failed() -> bool:
+    """Tell whether this session's browser could not load the library."""
+    return bool(st.session_state.get(_FAILED))
+
+
+def fail() -> None:
+    """Do without it for the rest of the session (a callback)."""
+    st.session_state[_FAILED] = True
