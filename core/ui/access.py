@@ -125,8 +125,18 @@ CARTESIAN = f"plotly-small/{_SMALL.stem}"
 """Of the library, whole and for charts with two axes alone, which nearly all are, beside the pages; another
 version has another, so browsers may keep it for good."""
 _PRELOAD = f"<{CARTESIAN}>; rel=preload; as=script"  # The header to fetch it while the page still starts
-_CHARTED = ("", "cost", "headroom", "curves", "latency", "compare", "queries", "golden", "diagnostics")
-"""Pages whose first screen has a chart, by their names in the address."""
+_CHARTED = (
+    "/",
+    "/cost",
+    "/headroom",
+    "/curves",
+    "/latency",
+    "/compare",
+    "/queries",
+    "/golden",
+    "/diagnostics",
+)
+"""Pages whose first screen has a chart, by their paths."""
 _KEPT = {"Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
 
 
@@ -168,7 +178,7 @@ class AccessMiddleware:
         elif not served_as(headers.get("host"), names):
             await _not_served(hostname(f"//{headers.get('host')}"))(scope, receive, send)
             return
-        charted = scope.get("path", "").removeprefix("/") in _CHARTED
+        charted = scope.get("path") in _CHARTED
         await self._app(scope, receive, _with_headers(send, charted=charted, seat=_seat(headers)))
 
 

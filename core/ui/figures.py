@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import plotly.graph_objects as go
-import plotly.io as pio
 import pyarrow as pa
 import streamlit as st
+from plotly.io.json import to_json_plotly
 
 from core.ui.access import CARTESIAN, PLOTLY
 from core.views.theme import chart_config
@@ -46,14 +47,15 @@ def draw(figure: go.Figure, name: str, alt: str, chosen: Callable[[], None] | No
     """
     key, config = f"chart_{name}", chart_config(name)
     if failed():
-        clicked = {} if chosen is None else {"on_select": chosen, "selection_mode": "points"}
+        clicked: dict[str, Any] = {} if chosen is None else {"on_select": chosen, "selection_mode": "points"}
         st.plotly_chart(figure, key=key, config=config, width="stretch", alt=alt, **clicked)
         return
-    figure.layout.template = None  # colours are put in where it is drawn
+    specification = figure.to_dict()
+    specification["layout"].pop("template", None)  # colours are put in where it is drawn
     height = figure.layout.height or _HIGH
     data = {
         # As a table: text Streamlit would read and write again to know it by.
-        "chart": pa.table({"json": [pio.to_json(figure, validate=False)]}),
+        "chart": pa.table({"json": [to_json_plotly(specification)]}),
         "config": config,
         "library": PLOTLY if any(each.type in _FURTHER for each in figure.data) else CARTESIAN,
         "alt": alt,

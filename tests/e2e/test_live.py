@@ -313,3 +313,15 @@ def test_a_density_follows_a_drag_and_a_click_on_it_selects_a_stack(many_server:
     page.settle()
     (name,) = parse_qs(urlsplit(page.address).query)["stack"]
     expect(page.page.locator("[data-testid=stMain] strong", has_text=name)).to_be_visible()
+
+
+def test_charts_out_of_sight_are_drawn_too(server: Server, visit: Open) -> None:
+    page = visit(f"{server.url}/latency?ws=docs-search")
+    charts = page.page.locator(".clq-figure")
+    expect(charts).to_have_count(2)
+    expect(page.page.locator(".clq-figure.clq-ready")).to_have_count(2, timeout=30_000)
+
+
+def test_a_chart_that_the_small_library_lacks_is_drawn_by_the_whole(server: Server, visit: Open) -> None:
+    page = visit(f"{server.url}/?ws=docs-search&view=parallel+axes")
+    expect(page.page.locator(".clq-figure.clq-ready .parcoords").first).to_be_visible(timeout=30_000)

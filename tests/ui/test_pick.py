@@ -83,21 +83,24 @@ def test_an_address_of_before_names_stacks_as_they_are_offered(
 
 
 @pytest.mark.parametrize(
-    ("points", "chosen"),
+    ("state", "chosen"),
     [
-        ([], None),
-        ([{"x": 1}], None),
-        ([{"customdata": None}], None),
-        ([{"customdata": [2, 0.5]}], "stack 2"),
-        ([{"customdata": [1.0]}, {"customdata": [2]}], "stack 1"),
-        ([{"customdata": {"0": 3, "1": 0.5}}], "stack 3"),
+        ({"selection": {"points": []}}, None),
+        ({"selection": {"points": [{"x": 1}]}}, None),
+        ({"selection": {"points": [{"customdata": None}]}}, None),
+        ({"selection": {"points": [{"customdata": [2, 0.5]}]}}, "stack 2"),
+        ({"selection": {"points": [{"customdata": [1.0]}, {"customdata": [2]}]}}, "stack 1"),
+        ({"selection": {"points": [{"customdata": {"0": 3, "1": 0.5}}]}}, "stack 3"),
+        ({}, None),
+        ({"picked": 3}, "stack 3"),
+        ({"picked": 5}, None),
+        ({"picked": -1}, None),
+        ({"picked": "3"}, None),
     ],
 )
-def test_a_click_chooses_the_row_of_its_mark(
-    session: Session, points: list[dict[str, Any]], chosen: str | None
-):
+def test_a_click_chooses_the_row_of_its_mark(session: Session, state: dict[str, Any], chosen: str | None):
     table = stacks(5)
-    session["chart"] = {"selection": {"points": points}}
+    session["chart"] = state
     pick_from_chart(table, "chart")()
     assert session.get("stack") == chosen
     pick_from_chart(table, "chart", key="q", column="run_id")()
