@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from core.decide.axes import COST, LATENCY, QUALITY, Axis, Floats
 from core.decide.beliefs import Beliefs
@@ -23,6 +25,7 @@ from core.stats.intervals import CLUSTERS
 
 SHOWN = 3  # Alternatives in a card and in a record; all are in the table
 STEP = 0.01  # Quality that a price is told for
+AGAIN = 0.5**0.5  # How far a mean moves towards its true value with as many queries again, in their spread
 MUCH = 0.5  # Share of the cost, or of the latency, from which a saving is told first
 _SINGLE = 1e-6  # What draws of single precision can differ by
 DECIDED_BY = 2
@@ -62,6 +65,8 @@ class Assessment:
 
     pgs: float | None  # probability of good selection, 0..1; None = unknown
     unknown: str  # why it is
+    # Chance that as many queries again show a stack that is better by more than δ; None = unknown
+    p_better_found: float | None
     p_feasible: float | None  # share of draws in which the shipped stack meets every limit
     expected: float | None  # quality of the shipped stack on new queries
     expected_low: float | None  # the 95 % interval of that: it holds although the stack was selected
@@ -98,9 +103,10 @@ def assess(
     quality = decision.quality
     numbers = Numbers.of(table, quality, limits.jitter_ms, paired, delta=decision.delta)
     chosen = decision.chosen
-    good = within = rival = None
+    good = within = rival = found = None
     if chosen is not None and believed is not None:
         good, within, rival = _good(believed, decision, limits, chosen)
+        found = None if good is None else _found(believed, decision, limits, chosen, good)
         if rival is not None:
             rows = np.flatnonzero(decision.feasible)
             rival = lightest(numbers, rival, rows[rows != chosen])
@@ -110,6 +116,7 @@ def assess(
     return Assessment(
         pgs=good if known else None,
         unknown="" if known else _why(decision, believed, paired, alone=alone),
+        p_better_found=found if known else None,
         p_feasible=within,
         expected=expected,
         expected_low=low,
@@ -187,20 +194,38 @@ def _good(
     return float(good.mean()), float(fits.mean()), rival
 
 
+def _found(believed: Beliefs, decision: Decision, limits: Constraints, chosen: int, good: float) -> float:
+    """Return how often as many queries again show a row that is better by more than does not matter.
+
+    What is believed then lies between today's mean and the true one, with half of the variance of that
+    (Jalal & Alarid-Escudero 2018, Med. Decis. Making 38). By cost or latency queries count for the limits
+    alone, so what is doubted is what they could show.
+    """
+    if decision.rule != "quality":
+        return 1 - good
+    rows = np.flatnonzero(~decision.unknown.any(axis=1))
+    fits = _fits(believed, limits, decision.required, np.array([chosen]))[0]
+    near, _ = _near_best(believed, decision, limits, (chosen, rows), AGAIN)
+    return float((fits & ~near).mean())
+
+
 def _near_best(
-    believed: Beliefs, decision: Decision, limits: Constraints, among: tuple[int, Rows]
+    believed: Beliefs, decision: Decision, limits: Constraints, among: tuple[int, Rows], width: float = 1.0
 ) -> tuple[Mask, Rows]:
     """Return in which draws no feasible row beats the chosen one by more than does not matter [B].
 
     Also the row that is the best in each [B]; -1 = none that could beat it.
+
+    Args:
+        width: How far the draws of quality lie from the mean, beside how far they do.
     """
     chosen, rows = among
     if decision.rule == "quality":
         sign = 1 if decision.quality.higher_is_better else -1
-        mine = sign * believed.quality[chosen]
+        mine = sign * _drawn(believed, chosen, width)
         rows = rows[believed.peaks(sign)[rows] > mine.min() + decision.delta]  # the others never beat it
         fits = _fits(believed, limits, decision.required, rows)
-        merits = np.where(fits, sign * believed.quality[rows], -np.inf)
+        merits = np.where(fits, sign * _drawn(believed, rows, width), -np.inf)
         best = merits.max(axis=0, initial=-np.inf)
         return np.asarray(mine >= best - decision.delta - _SINGLE), _firsts(merits, rows)
     fits = _fits(believed, limits, decision.required, rows)
@@ -212,6 +237,15 @@ def _near_best(
     band = np.maximum(decision.band[chosen], decision.band[rows][paid.argmin(axis=0)])
     near = believed.numbers(LATENCY, np.array([chosen]))[0] <= paid.min(axis=0) + band + ROUNDING
     return np.asarray(near), _firsts(-paid, rows)
+
+
+def _drawn(believed: Beliefs, rows: int | Rows, width: float) -> NDArray[Any]:
+    """Return the draws of quality of a row [B], or of several [m, B], with some of their width."""
+    values = believed.quality[rows]
+    if width == 1:
+        return values
+    middle = believed.shrunk[rows][..., None]
+    return np.asarray(middle + width * (values - middle))
 
 
 def _firsts(merits: Floats, rows: Rows) -> Rows:

@@ -94,12 +94,13 @@ def decision_data(view: View, verdict: Verdict) -> dict[str, object]:
     """Return the decision itself, and what it was made on: what `decide --format json` prints.
 
     Returns:
-        What `facts.record` returns, with collection, golden_set, prices, seed, resamples and
+        What `facts.record` returns, with advice, collection, golden_set, prices, seed, resamples and
         revision.
     """
     decision = record(verdict.table, view, chances=verdict.chances)
     return {
         **decision,
+        "advice": advice(view) or None,
         "collection": view.scope.collection_id,
         "golden_set": view.scope.golden_set_id,
         "prices": view.book.title,
@@ -163,7 +164,6 @@ def record_data(
             {"good": sign.good, "finding": sign.sentence}
             for sign in soundness(chosen, rival, view.quality, verdict.paired)
         ],
-        "advice": advice(view) or None,
         "pgs_if_judged": if_judged(view),
         "slow": late,
         "environment": environment(verdict.table),

@@ -311,7 +311,7 @@ def _queries(view: View, ask: Ask, rows: list[int], *, heads: bool = True) -> Bl
     amounts = worth.amounts(money.affordable)
     plan = data.look_ahead(view, view.constraints, view.rule, tuple(rows), amounts)
     planned = worth.plan_rows(plan, money.price)
-    sentence, details = words.plan_answer(planned, money.affordable, assumed_usd=money.assumed_usd)
+    sentence, details = words.plan_answer(view, planned, money.affordable, assumed_usd=money.assumed_usd)
     chips = {
         "how it is simulated": words.ABOUT_WORLDS,
         "what a query costs": words.price_words(money.price, len(rows)),

@@ -22,6 +22,7 @@ from core.views import text
 from core.views.confidence.hold import SLIGHT, Front
 from core.views.confidence.weights import Grid, letters
 from core.views.confidence.worth import REPEATS, Plan
+from core.views.words.advice import again, asking_pays
 from core.views.words.choice import limits
 from core.views.words.facts import if_judged
 
@@ -269,11 +270,12 @@ def weighing_legend(grid: Grid, chosen: Sequence[str | None]) -> str:
 
 
 def plan_answer(
-    rows: pl.DataFrame, affordable: int | None, *, assumed_usd: float | None = None
+    view: View, rows: pl.DataFrame, affordable: int | None, *, assumed_usd: float | None = None
 ) -> tuple[str, str]:
-    """Return the answer in words: what the money buys, and when to stop.
+    """Return the answer in words: whether more questions pay, what the money buys, and when to stop.
 
     Args:
+        view: What is decided; its advice is the answer, where it is known.
         rows: From `plan_rows`.
         affordable: Queries that the money pays for; None = any number.
         assumed_usd: The price of a judgement, where it is assumed.
@@ -281,6 +283,18 @@ def plan_answer(
     Returns:
         The sentence to head the page with, and when the doubt that is left becomes small.
     """
+    found, (bought, rest) = view.sure.p_better_found, _bought(rows, affordable, assumed_usd)
+    if found is None:
+        return bought, rest
+    share, more = text.percent(found), text.count(again(view), "more question")
+    pays = (
+        f"{'Yes' if asking_pays(view) else 'No'}: {more} would show a better stack in {share} of simulations."
+    )
+    return pays, f"{bought.removeprefix('No: ').removeprefix('Yes: ')} {rest}"
+
+
+def _bought(rows: pl.DataFrame, affordable: int | None, assumed_usd: float | None) -> tuple[str, str]:
+    """Return what the money's queries do to the choice, and when the doubt that is left becomes small."""
     wanted = rows["more"].to_list()[-1] if affordable is None else affordable
     at = rows.filter(pl.col("more") == wanted)
     assumed = "" if assumed_usd is None else f" at an assumed {text.usd(assumed_usd)} a judgement"
@@ -301,7 +315,7 @@ def plan_answer(
     if calm.is_empty():
         last = rows.row(-1, named=True)
         doubt = f"After {last['more']:,} more, further queries change it in {text.percent(last['left'])}"
-        return sentence, f"{stays}. {doubt}: choose by cost or latency."
+        return sentence, f"{stays}. {doubt}."
     few = f"After {calm['more'][0]:,} more, further queries change it in less than {text.percent(CALM)}."
     return sentence, f"{stays}. {few}"
 
@@ -309,7 +323,8 @@ def plan_answer(
 ABOUT_WORLDS = (
     f"{WORLDS:,} simulations, seed {SEED}: in each the queries seen so far have other shares (Bayesian "
     "bootstrap), further queries are drawn by them, and limits, rule and ties (by the paired difference, "
-    "with intervals that shrink) are applied again. Further queries are taken to be like those of today."
+    "with intervals that shrink) are applied again. Further queries are taken to be like those of today. "
+    "“Better” is by more than does not matter, in the draws of the confidence."
 )
 """How further queries are simulated."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.analysis.judging import TARGET, waiting
+from core.analysis.judging import waiting
 from core.analysis.workspace.view import View
 from core.views import text
 
@@ -11,7 +11,9 @@ JUDGE = "Judge"
 NOTHING = "Nothing more needs measuring first."
 HARDLY = "More questions would hardly pay."
 FINE = (NOTHING, HARDLY)
-"""What is said where nothing need be done first: surely the best, or surely good enough."""
+"""What is said where nothing need be done first: surely the best, or not worth more questions."""
+PAYS = 0.1
+"""Chance that as many questions again show a better stack, from which on they are asked first."""
 MEETS = 0.9
 """Share of simulated repeats within the limits below which the stack is timed again first."""
 
@@ -29,10 +31,22 @@ def advice(view: View) -> str:
         passages, other = text.count(told.first, "passage"), told.rival or "another stack"
         then = f"{other} {'would lead' if told.leads else 'could win'}"
         return f"{JUDGE} {passages} first; graded like the rest, {then}."
-    if sure.pgs >= TARGET:
+    if not asking_pays(view):
         return NOTHING if sure.ahead else HARDLY
     rival = "another stack" if sure.rival is None else table["name"][sure.rival]
-    return f"Ask more questions first: {rival} may be better."
+    return f"Ask {again(view):,} more questions first: {rival} may be better."
+
+
+def asking_pays(view: View) -> bool:
+    """Tell whether as many questions again are likely to show a better stack than the chosen one."""
+    found = view.sure.p_better_found
+    return found is not None and found >= PAYS
+
+
+def again(view: View) -> int:
+    """Return how many questions are as many as the chosen stack was scored on."""
+    assert view.decision.chosen is not None  # asked for where one is  # noqa: S101
+    return int(view.table["n"][view.decision.chosen] or 0)
 
 
 def _late(view: View) -> bool:

@@ -335,6 +335,7 @@ def _sure(chosen: dict[str, object] | None, sure: Assessment) -> dict[str, objec
         "p_feasible": sure.p_feasible,
         "pgs": sure.pgs,
         "pgs_unknown": sure.unknown or None,
+        "p_better_found": sure.p_better_found,
         "expected_quality": sure.expected,
         "expected_low": sure.expected_low,
         "expected_high": sure.expected_high,

@@ -18,7 +18,7 @@ from core.records import stack_label
 from core.store import Store
 from core.views.confidence import charts, data, words, worth
 from core.views.confidence.hold import shares
-from tests.views.made import AT_10, BOOK, DEMO, PAPER, stacks, table
+from tests.views.made import AT_10, BOOK, DEMO, PAPER, asking, stacks, table
 
 RNG = np.random.default_rng(9)
 PER_QUERY = np.clip(RNG.normal([[0.60], [0.61], [0.2]], 0.2, size=(3, 40)), 0, 1)
@@ -75,7 +75,7 @@ def test_the_rows_begin_with_today_and_carry_n_and_money():
          "They cost $2.00. Unlimited queries would keep it in 60.0 %. "
          "After 20 more, further queries change it in less than 5.0 %."),
         ([0.0, 0.1, 0.3], [0.4, 0.3, 0.2], None, "20 more queries would change the choice in 30.0 %",
-         "After 20 more, further queries change it in 20.0 %: choose by cost or latency."),
+         "After 20 more, further queries change it in 20.0 %."),
         ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0], 0, "No: your budget pays for 0 more", "keep it in 100.0 %"),
         ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0], 7, "No: your budget pays for 7 more", "keep it in 100.0 %"),
     ],
@@ -84,12 +84,13 @@ def test_the_answer(flip, left, affordable, sentence, details):
     rows = pl.DataFrame(
         {"more": [0, 10, 20], "n": [40, 50, 60], "usd": [0.0, 2.0, 4.0], "flip": flip, "left": left}
     )
-    said = words.plan_answer(rows, affordable)
+    averages = asking(stacks(name=["a", "b"], quality=[0.5, 0.6]))
+    said = words.plan_answer(averages, rows, affordable)
     assert said[0].startswith(sentence)
     assert len(said[0].split()) <= 14
     assert details in said[1]
     assert "assumed" not in said[1]
-    marked = words.plan_answer(rows, affordable, assumed_usd=0.01)[1]
+    marked = words.plan_answer(averages, rows, affordable, assumed_usd=0.01)[1]
     assert ("at an assumed $0.01 a judgement" in marked) == ("They cost" in marked)
 
 

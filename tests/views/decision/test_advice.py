@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from core.analysis.judging import NEAR, TARGET, waiting
@@ -12,7 +13,8 @@ from core.api.workspace import Workspace
 from core.decide.joint import JointSample
 from core.decide.rules import Constraints
 from core.store import Store
-from core.views.words.advice import HARDLY, JUDGE, MEETS, NOTHING, advice
+from core.views.confidence.words import plan_answer
+from core.views.words.advice import HARDLY, JUDGE, MEETS, NOTHING, PAYS, advice
 from core.views.words.facts import if_judged
 from tests.views.golden.test_value import lab
 from tests.views.made import asking, stacks
@@ -42,7 +44,7 @@ APART = np.stack([RANDOM.normal(0.8, 0.05, 40), RANDOM.normal(0.3, 0.05, 40)])
     [
         (of_queries(APART), NOTHING),
         (of_queries(EQUAL), HARDLY),
-        (of_queries(ALIKE), "Ask more questions first: {rival} may be better."),
+        (of_queries(ALIKE), "Ask 20 more questions first: {rival} may be better."),
         (of_queries(ALIKE[:, :4]), ""),
         (asking(stacks(name=["a", "b"], quality=[0.5, 0.6])), ""),
         (asking(stacks(quality=[0.5]), Constraints(floor=0.9)), ""),
@@ -60,6 +62,28 @@ def test_without_holes_the_confidence_says_what_to_do(view: View, said: str):
     rival = view.sure.rival
     assert advice(view) == said.format(rival=None if rival is None else view.table["name"][rival])
     assert (rival is None) == (("rival" not in said and view.sure.pgs != 1.0) or view.sure.pgs in (None, 1.0))
+
+
+@pytest.mark.parametrize("lead", [0.0, 0.02, 0.05, 0.1, 0.2])
+@pytest.mark.parametrize("seed", range(3))
+def test_asking_more_pays_as_often_as_it_shows_a_better_stack(lead: float, seed: int):
+    values = np.random.default_rng(seed).normal(0.5, 0.2, (2, 40))
+    values += np.array([[0.5 + lead], [0.5]]) - values.mean(axis=1, keepdims=True)
+    view = of_queries(values)
+    found, rows = (
+        view.sure.p_better_found,
+        pl.DataFrame(
+            {"more": [0, 10], "n": [40, 50], "usd": [0.0, 1.0], "flip": [0.0, 0.4], "left": [0.4, 0.2]}
+        ),
+    )
+    assert 0 <= found <= 1 - view.sure.pgs, "what questions without end would show"
+    page, _ = plan_answer(view, rows, 10)
+    asked = (
+        advice(view)
+        == f"Ask 40 more questions first: {view.table['name'][view.sure.rival or 0]} may be better."
+    )
+    assert asked == page.startswith("Yes: 40 more questions would show a better stack in ") == (found >= PAYS)
+    assert asked != page.startswith("No: ")
 
 
 @pytest.mark.parametrize(
@@ -94,7 +118,9 @@ def test_where_the_unjudged_decide_they_are_judged_first(holes: bool, tmp_path: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("limits", [{}, {"sla_ms": 20.0}, {"sla_ms": 5.0}])
+@pytest.mark.parametrize(
+    "limits", [{}, {"sla_ms": 20.0}, {"sla_ms": 5.0}, {"sla_ms": 20.0, "budget": 0.001, "min_quality": 0.5}]
+)
 def test_every_surface_says_the_same_advice_in_few_words(shipped_store: Path, limits: dict[str, float]):
     decided = Workspace(Store.open(shipped_store), "docs-search").decide(**limits)
     view = decided.view
@@ -103,6 +129,9 @@ def test_every_surface_says_the_same_advice_in_few_words(shipped_store: Path, li
     assert said
     assert said in str(page.blocks)
     assert said in str(sure.blocks)
+    assert said == decided.data["advice"]
+    pays = decided.page("confidence", "worth measuring more").sentence
+    assert pays.startswith("Yes: " if said.startswith("Ask ") else "No: ")
     for name in sorted(names, key=len, reverse=True):
         said = said.replace(name, "NAME")
     assert len(re.findall(r"\S*\w\S*", said)) <= LONGEST
