@@ -25,7 +25,13 @@ _BESIDE = ("quality", "latency_ms", "cost", "n")
 def gate_blocks(held: Held) -> Blocks:
     """Yield what a gate says of a recorded decision."""
     yield Answer(held.sentence)
-    yield Table(beside(held), cols.Rows("before_and_after", *_columns(held)))
+    quality, latency = held.view.quality.name, f"{held.view.latency.percentile} ms"
+    shown = cols.Rows(
+        "before_and_after",
+        *(cols.text("when"), "stack", cols.score("quality", quality), cols.number("latency_ms", latency)),
+        "cost n",
+    )
+    yield Table(beside(held), shown)
     if not held.holds:
         yield Text("What flipped it", "heading")
         yield Table(held.findings, _FINDINGS)
@@ -67,15 +73,3 @@ def beside(held: Held) -> pl.DataFrame:
             rows.append((when, now["name"], *(now[name] for name in _BESIDE)))
     schema = {"when": pl.String, "stack": pl.String, **dict.fromkeys(_BESIDE, pl.Float64)}
     return pl.DataFrame(rows, schema=schema, orient="row")
-
-
-def _columns(held: Held) -> tuple[cols.Column, ...]:
-    view = held.view
-    return (
-        cols.text("when", ""),
-        cols.COLUMNS["stack"],
-        cols.score("quality", view.quality.name),
-        cols.number("latency_ms", f"{view.latency.percentile} ms"),
-        cols.COLUMNS["cost"],
-        cols.COLUMNS["n"],
-    )

@@ -59,14 +59,6 @@ class Column:
         """Return the same column under another name or label, with other help, or in another form."""
         return replace(self, **changes)
 
-    def ends(self, help: str = "95 % interval.") -> tuple[Column, Column]:  # noqa: A002
-        """Return the columns of the ends of its interval."""
-        low, high = (
-            self.replace(name=f"{self.name}_{end}", label=f"{self.label}, {end}", help=help)
-            for end in ("low", "high")
-        )
-        return low, high
-
 
 _DTYPES: Mapping[Form, pl.DataType] = {
     "text": pl.String(), "list": pl.List(pl.String), "date": pl.Date(), "time": pl.Datetime(),
@@ -91,7 +83,8 @@ class Rows:
     def __init__(self, name: str, *shown: Column | str, more: Columns | str = ()) -> None:
         self.name = name
         try:
-            self.columns, self.more = columns(shown), columns((more,) if isinstance(more, str) else more)
+            self.columns = columns(shown)
+            self.more = columns((more,) if isinstance(more, str) else more, self.columns)
         except KeyError as error:
             raise LookupError(
                 f"Table {name}: {error} is in none of COLUMNS; declare it there or here."
@@ -151,13 +144,11 @@ _EVERY = (
     text("reader", width=130),
     text("reranker"),
     text("embedder"),
-    text("reason", "no line because"),
+    text("reason", "unknown because"),
     text("stage"),
     text("basis", "figures are"),
     text("quality_basis", "figures are"),
-    score("quality"),
-    score("quality_low", "low", "95 % interval over queries."),
-    score("quality_high", "high", "95 % interval over queries."),
+    score("quality", help="Mean over n queries."),
     count("n", help="Queries."),
     count("clusters", "groups", "Groups that the queries come from: each counts as one."),
     share("lacks", "missing", "Of the queries, those without a score; the mean leaves them out."),
@@ -200,8 +191,6 @@ _EVERY = (
         help="Each asks one vector at a time and waits; the tools that were imported may count otherwise.",
     ),
     score("recall", help="Share of the exact K neighbours that the index finds, over n queries."),
-    score("recall_low", help="95 % interval over queries."),
-    score("recall_high", help="95 % interval over queries."),
     *(number(f"{percentile}_ms", f"{percentile} ms") for percentile in _PERCENTILES),
     count("queries_per_second", "queries / s", "Of all clients together."),
     usd("usd_per_1k", "$ / 1k", "Per 1,000 queries."),
@@ -215,8 +204,6 @@ _EVERY = (
     score("low", help="Lower end of the 95 % interval."),
     score("high", help="Upper end of the 95 % interval."),
     count("tokens", "tokens sent", "Of the passages of Top(K), mean over the queries."),
-    count("tokens_low", "tokens, low", "Lower end of the 95 % interval."),
-    count("tokens_high", "tokens, high", "Upper end of the 95 % interval."),
     text("counted", "tokens counted by"),
     count("candidates", "K", "Candidate depth."),
     text("params", "parameters", "Of a custom pipeline."),
@@ -224,8 +211,6 @@ _EVERY = (
     text("way", "keeps", width=150),
     score("precision", help="Share of what is kept that is relevant (grade 4 or 5)."),
     score("f1", "F1", "Mean over the queries of the harmonic mean of the two."),
-    score("f1_low", "low", "Lower end of the 95 % interval of F1 over queries."),
-    score("f1_high", "high", "Upper end of the 95 % interval of F1 over queries."),
     points("kept", "passages", "Kept, mean over the queries."),
     # Comparisons of stacks
     *(text(key, width=200) for key in ("before", "after", "against")),
@@ -294,14 +279,9 @@ _EVERY = (
     score("refusal_rate", "refused rightly", "Of the questions without an answer, what the reader refused."),
     score("answer_rate", "answered", "Of the questions with an answer, what the reader did not refuse."),
     *(
-        column
+        count(f"{axis.column}_n", "n", f"Queries that carry the {axis.word}.")
         for axis in BESIDE
         if axis != HARM
-        for column in (
-            score(f"{axis.column}_low", "low", f"Lower end of the 95 % interval of the {axis.word}."),
-            score(f"{axis.column}_high", "high", f"Upper end of the 95 % interval of the {axis.word}."),
-            count(f"{axis.column}_n", "n", f"Queries that carry the {axis.word}."),
-        )
     ),
     count("holes", "unjudged"),
     count("judged"),
@@ -315,7 +295,7 @@ _EVERY = (
     signed("delta", "difference"),
     score("score"),
     score("other", "second"),
-    text("tag"),
+    text("tag", width=220),
     Column("tags", form="list"),
     # Bills
     text("item"),
@@ -366,15 +346,8 @@ _EVERY = (
     score("without", "without those"),
     score("bias"),
     share("same", "same grade"),
-    *(
-        number(key, label, _KAPPA, digits=3)
-        for key, label in (("kappa", "kappa"), ("quadratic", "quadratic kappa"))
-    ),
-    *(
-        number(f"{key}_{end}", f"{key}, {end}", "95 % interval over queries.", digits=3)
-        for key in ("kappa", "quadratic")
-        for end in ("low", "high")
-    ),
+    number("kappa", help=_KAPPA, digits=3),
+    number("quadratic", "quadratic kappa", _KAPPA, digits=3),
     # Diagnostics
     text("what", "names changed to", width=190),
     text("condition", "ablation"),
@@ -386,11 +359,7 @@ _EVERY = (
     text("hurt_by", "hurt most by", "Empty = no perturbation makes it worse."),
     signed("lost", "change"),
     score("clean", "as they are"),
-    signed("change_low", "change, low", "Lower end of the 95 % paired interval of the change."),
-    signed("change_high", "change, high", "Upper end of the 95 % paired interval of the change."),
     signed("won", "won back", "Against no rewrite of the same queries."),
-    signed("won_low", help="Lower end of its 95 % paired interval."),
-    signed("won_high", help="Upper end of its 95 % paired interval."),
     number("rewrite_ms", help="p50 over queries."),
     score("cosine"),
     score("d_name", "D_name", "Right name and topic minus the better of two other names."),
@@ -440,8 +409,6 @@ _EVERY = (
     points("best", help="Points 0 to 100, at k*."),
     points("closed_book", help="Points without passages."),
     signed("gain", help="Points over the closed book at k*, where a question has both.", digits=1),
-    points("gain_low", "gain, low", "95 % interval, paired by question."),
-    points("gain_high", "gain, high", "95 % interval, paired by question."),
     score("rss", "stability (RSS)", "Worst score within k* ± the rule's distance, as a share of the best."),
     score("rss_fewer", "RSS, fewer", "Stability with fewer passages than k* alone."),
     score("rss_more", "RSS, more", "Stability with more passages than k* alone."),
@@ -466,18 +433,12 @@ _EVERY = (
     usd("usd_low", "$ / 1k correct, low", "From the upper end of the share's 95 % interval."),
     usd("usd_high", "$ / 1k correct, high", "From the lower end of the share's 95 % interval."),
     share("correct", help="Share of the answers whose score reaches the threshold."),
-    share("correct_low", "correct, low", "95 % interval."),
-    share("correct_high", "correct, high", "95 % interval."),
     text("missing", "cost lacks"),
     points("total", help="Sum of the criteria, each the mean of its judges."),
     signed("difference_low", "difference, low", "95 % interval.", digits=1),
     signed("difference_high", "difference, high", "95 % interval.", digits=1),
     count("difference_n", "difference, n", "Cases that it is over."),
     number("similarity", help="Of the answer, by a judge, 0 to 5."),
-    number("similarity_low", "similarity, low", "95 % interval over questions."),
-    number("similarity_high", "similarity, high", "95 % interval over questions."),
-    score("precision_low", "precision, low", "95 % interval over questions."),
-    score("precision_high", "precision, high", "95 % interval over questions."),
     count("passes"),
     count("speed", "characters / s", "Of the answer, over retrieval, reranking and generation."),
     text("dataset", "questions", width=90),
@@ -523,8 +484,6 @@ _EVERY = (
     share("deeper", "sent deeper", "Share of the queries beyond the shallowest depth."),
     number("mean_ms"),
     score("over", "over one depth", "Against the best single depth for all queries."),
-    score("over_low", "over one depth, low", "Lower end of the 95 % interval, paired."),
-    score("over_high", "over one depth, high", "Upper end of the 95 % interval, paired."),
     # How sure a choice is
     text("status", "is"),
     share(
@@ -538,8 +497,6 @@ _EVERY = (
     share("p_sla", "P(SLA)", "Empty without an SLA, or where the latency is unknown."),
     text("unknown", "unknown because"),
     score("noisy", "with judge noise", "Mean on the grades that the other judge would give."),
-    score("noisy_low", "with noise, low", "Lower end of its 95 % interval."),
-    score("noisy_high", "with noise, high", "Upper end of its 95 % interval."),
     signed("d_quality", "minus the best", "Difference to the best of them, on the same queries."),
     signed("d_low", "low", "95 % interval of the difference, query by query."),
     signed("d_high", "high", "95 % interval of the difference, query by query."),
@@ -583,7 +540,7 @@ _EVERY = (
     text("said_by", help="Additive effects of the axes, a search's model, or both."),
     count("place", "search's order", "What a search would begin with first."),
     score("guess", "guessed quality", "Modelled: additive effects of the axes."),
-    text("beyond", "limits", "Limits that it breaks already by its dearest part."),
+    text("beyond", "your limits", "How it breaks them; empty = within."),
 )
 
 COLUMNS: Mapping[str, Column] = {column.name: column for column in _EVERY}
@@ -642,22 +599,33 @@ def for_people(
     return written, tuple(map(told, shown))
 
 
-def columns(chosen: Columns) -> tuple[Column, ...]:
-    """Look columns up.
+def columns(chosen: Columns, before: Sequence[Column] = ()) -> tuple[Column, ...]:
+    """Look columns up; ends of an interval (low, high, gain_low) follow from what they are the ends of.
+
+    Args:
+        before: Those of the same table that stand before them.
 
     Raises:
         KeyError: If a name is in none of `COLUMNS`.
     """
-    return tuple(
-        found
-        for each in chosen
-        for found in ([each] if isinstance(each, Column) else map(_known, each.split()))
-    )
+    found = [*before]
+    for each in chosen:
+        for one in [each] if isinstance(each, Column) else each.split():
+            found.append(one if isinstance(one, Column) else _known(one, found))
+    return tuple(found[len(before) :])
 
 
-def _known(name: str) -> Column:
-    """Look a column up; the ends of an interval follow from what it is of."""
+def _known(name: str, before: Sequence[Column]) -> Column:
     of, _, end = name.rpartition("_")
-    if name in COLUMNS or end not in ("low", "high"):
+    if end not in ENDS:
         return COLUMNS[name]
-    return COLUMNS[of].ends()[end == "high"]
+    beside = before[-1 - (end == "high")] if len(before) > (end == "high") else None
+    own = beside if not of else next((column for column in before if column.name == of), COLUMNS.get(of))
+    if own is None or own.form == "text" or (name in COLUMNS and own == COLUMNS.get(of)):
+        return COLUMNS[name]
+    label = end if own is beside else f"{own.label}, {end}"
+    return own.replace(name=name, label=label, help=f"{_WHICH[end]} end of the 95 % interval.", width=None)
+
+
+ENDS = ("low", "high")
+_WHICH = {"low": "Lower", "high": "Upper"}

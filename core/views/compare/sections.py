@@ -43,37 +43,17 @@ from core.views.words.choice import costed
 Row = Mapping[str, Any]
 LETTERS = "ABCDE"
 _BY_ITSELF = "{} end of the 95 % interval, of this comparison by itself."
-NUMBERS = (
-    "difference",
-    cols.signed("low", help=_BY_ITSELF.format("Lower")),
-    cols.signed("high", help=_BY_ITSELF.format("Upper")),
-    "p_adjusted verdict",
-    cols.count("n", help="Queries that count for both."),
-    "clusters",
-)
-MORE = (
-    "wins",
-    "ties",
-    "losses",
-    "superiority",
-    "d_z",
-    "detectable",
-    "detectable_high",
-    "needed",
-    "needed_low",
-    "needed_high",
-    "p",
-    "p_holm",
-)
+NUMBERS = ("difference low high p_adjusted verdict n clusters",)
+MORE = ("wins ties losses superiority d_z detectable detectable_high needed needed_low needed_high p p_holm",)
 PAIR = ("second", cols.text("first", "against", width=200))
-BESIDE = {
-    **{column if isinstance(column, str) else column.name: column for column in NUMBERS},
-    "stack": cols.text("stack", width=200),
-    "value": cols.number("value", "stack's", digits=4),
-    "value_against": cols.COLUMNS["value_against"],
-}
-"""The columns of `SIDES` that differ from those of other tables."""
+_LAST = ("p_adjusted", "p_holm", "stack")  # Beyond 1280 pixels
+_OWN = {"stack": cols.text("stack", width=200), "value": cols.number("value", "stack's", digits=4)}
+SIDE = cols.Rows(
+    "sides",
+    *(_OWN.get(name, name) for name in sorted(SIDES, key=_LAST.__contains__) if name != "cluster_kind"),
+)
 OVERLAP = ("overlap", "tau")
+SOURCES = cols.Rows("sources", "measure says value_second value_first difference low high p n")
 FLIPS = cols.Rows(
     "flips",
     "query_id text outcome delta",
@@ -197,13 +177,8 @@ def first_look(view: View, names: Sequence[str], rows: pl.DataFrame | None, *, s
         "" if rows is None else words.doubt(rows, view.quality),
     )
     yield Comparison(numbers(view, letters, gaps))
-    names = [name for name in SIDES if name != "cluster_kind"]
-    order = sorted(
-        names, key=lambda name: name in ("p_adjusted", "p_holm", "stack")
-    )  # last: beyond 1280 pixels
-    shown = [BESIDE.get(name, name) for name in order]
     cells = [words.in_units(row, cost_of(view, gaps)) for row in gaps.to_dicts()]
-    yield Fold("As a table", [Table(gaps, cols.Rows("sides", *shown), cells=cells)])
+    yield Fold("As a table", [Table(gaps, SIDE, cells=cells)])
 
 
 def cost_of(view: View, gaps: pl.DataFrame) -> Axis:
@@ -298,9 +273,7 @@ def sources(closer: Closer) -> Blocks:
         return
     if warned := words.pools(closer):
         yield Text(warned, "caption")
-    difference, low, high, *_, n = NUMBERS
-    shown = ("measure", "says", "value_second", "value_first", difference, low, high, "p", n)
-    yield Table(closer.sources, cols.Rows("sources", *shown))
+    yield Table(closer.sources, SOURCES)
 
 
 def change(view: View, ask: Ask, setup: Setup) -> Blocks:

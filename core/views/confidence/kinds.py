@@ -62,8 +62,7 @@ _HOW = (
 
 TABLE = cols.Rows(
     "kinds",
-    cols.text("tag", "questions with", width=220),
-    cols.count("n", help="Queries with the tag that have a score."),
+    "tag n",
     cols.text("is", "another stack", "By the gain on held-out queries and its adjusted p.", width=170),
     cols.signed(
         "difference",
@@ -71,7 +70,7 @@ TABLE = cols.Rows(
         "Over today's choice, on the fifth of the queries that picked no stack, each in turn; another fifth "
         "may pick another stack.",
     ),
-    *(cols.signed(end, help="95 % interval of the gain, query by query.") for end in ("low", "high")),
+    "low high",
     cols.text(
         "stack",
         "highest there",

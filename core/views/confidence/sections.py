@@ -373,8 +373,11 @@ TIES = cols.Rows(
     cols.text("reading", "query by query"),
     more=(*INTERVAL, "gap_ms"),
 )
-OUTCOME = cols.text("outcome", "then chosen", "Or why no such change turns the choice.", width=260)
-TURNS = cols.Rows("turning", "stack number now then", cols.text("change"), OUTCOME)
+TURNS = cols.Rows(
+    "turning",
+    *("stack number now then", cols.text("change")),
+    cols.text("outcome", "then chosen", "Or why no such change turns the choice.", width=260),
+)
 EXCLUDED = cols.Rows(
     "excluded", "name", cols.text("reason", "excluded because"), "by unit", *NUMBERS, more="constraint"
 )
@@ -391,15 +394,13 @@ FLIPS = cols.Rows(
     cols.signed("difference", help="As usual, mean over queries."),
     "flips reversal reading",
     more=(
-        *map(cols.signed, ("low", "high")),
+        *map(cols.signed, cols.ENDS),
         cols.number("p_holm", "p (Holm)", "Of the usual order, Holm-adjusted over these pairs.", digits=4),
         cols.text("where", help="The setting with the reversal.", width=260),
         "p_there",
     ),
 )
-CELLS = cols.Rows(
-    "grid", "name alpha cap4 cap3 usual", cols.score("quality", "score"), "low high n rank chosen"
-)
+CELLS = cols.Rows("grid", "name alpha cap4 cap3 usual quality low high n rank chosen")
 PASSAGES = cols.Rows(
     "judge_next",
     "query_id passage_id",
@@ -413,8 +414,7 @@ WITH = cols.Rows("with_grades", "name", cols.score("before"), cols.score("after"
 PLAN = cols.Rows("plan", "more", cols.count("n", "n then"), "usd flip left")
 TAGS = cols.Rows(
     "tags",
-    cols.text("tag", "queries with", width=220),
-    cols.count("n"),
+    "tag n",
     cols.signed("difference", help="Mean, first stack minus the second."),
     "spread",
     cols.share("share", "today"),
@@ -427,6 +427,6 @@ NEIGHBOURS = cols.Rows(
     cols.share("chance", "beats the choice", "Chance of a higher quality than today's choice."),
     cols.number("latency_least", "≥ ms", AT_LEAST),
     cols.usd("cost_least", "≥ $ / 1k", AT_LEAST),
-    "beyond",
+    cols.text("beyond", "limits", "That it breaks already by its dearest part."),
 )
 SECTIONS = (would_it_hold, what_flips_it, kinds_of_question, other_weights, worth_measuring_more)

@@ -220,7 +220,6 @@ def _paper() -> Iterable[Block]:
         yield Table(rows, cols.Rows(name, first, *(cols.usd(column) for column in rows.columns[1:])))
 
 
-UNKNOWN = cols.text("reason", "unknown because")
 HOW = cols.text(
     "basis", "known how", "measured, imported or published: recorded by the stack; else modelled."
 )
@@ -228,10 +227,10 @@ BILL = cols.Rows(
     "bill",
     "stage item usd_per_1k usd_per_month units_per_query unit",
     HOW,
-    UNKNOWN,
+    "reason",
     more="unit_price confirmed looked_up source note",
 )
-RECORDED = cols.Rows("recorded", "stage item units_per_query unit usd_per_1k", HOW, UNKNOWN)
+RECORDED = cols.Rows("recorded", "stage item units_per_query unit usd_per_1k", HOW, "reason")
 SWINGS = cols.Rows(
     "sensitivity_of_the_bill",
     cols.text("input", width=230),

@@ -156,18 +156,14 @@ THESIS = (
     cols.points("items_passed", "items", "Chunks or pages kept."),
     cols.points("docs_passed", "documents", "Documents of which something is kept."),
 )
-_AGAINST = cols.signed("gain", "against the cutoff", "F1 less that of the cutoff for all.")
-_LIMITS = cols.text("beyond", "your limits", "How the stack breaks them; empty = within.")
 SHOWN = cols.Rows(
     "cut_off_table",
     *NAMES,
     "f1 f1_low f1_high kept",
-    _AGAINST,
-    "precision recall n",
-    _LIMITS,
+    cols.signed("gain", "against the cutoff", "F1 less that of the cutoff for all."),
+    "precision recall n beyond",
     more=(
-        cols.signed("gain_low", "low", "95 % interval of that difference, query by query."),
-        cols.signed("gain_high", "high", "95 % interval of that difference, query by query."),
+        "gain_low gain_high",
         "tokens name",
     ),
 )

@@ -147,8 +147,7 @@ DEPTHS = cols.Rows(
     "depths",
     "name candidates quality",
     cols.score("proc", "PROC of its pool", OWN_PROC),
-    "proc_pool latency_ms cost",
-    cols.text("beyond", "your limits", "How it breaks them; empty = within."),
+    "proc_pool latency_ms cost beyond",
 )
 STEPS = cols.Rows(
     "steps",
@@ -157,8 +156,7 @@ STEPS = cols.Rows(
     "d_ms d_usd pays",
     cols.text("reason", "why not", width=200),
     more=(
-        cols.signed("gain_low", "quality, low", "95 % interval of the difference, query by query."),
-        cols.signed("gain_high", "quality, high", "95 % interval of the difference, query by query."),
+        "gain_low gain_high",
         "per_100_ms per_usd",
     ),
 )
@@ -167,20 +165,14 @@ CUT = cols.Rows(
     cols.text("way", "keeps", cuts.WAYS, width=150),
     "kept f1",
     cols.signed("gain", "against the cutoff", "F1 less that of the cutoff for all."),
-    cols.signed("gain_low", "low", "95 % interval of that difference, query by query."),
-    cols.signed("gain_high", "high", "95 % interval of that difference, query by query."),
+    "gain_low gain_high",
     cols.signed("lead", "against the best K", "F1 less that of the best fixed depth."),
     cols.count("tokens", "tokens sent", "Of what is kept, mean over the queries."),
     more=(
         "precision",
         cols.score("recall", help="Share of what is relevant that is kept."),
         "f1_low f1_high",
-        cols.signed(
-            "lead_low", "against the best K, low", "95 % interval of the difference, query by query."
-        ),
-        cols.signed(
-            "lead_high", "against the best K, high", "95 % interval of the difference, query by query."
-        ),
+        "lead_low lead_high",
         "n",
     ),
 )

@@ -61,8 +61,7 @@ PARALLEL = (
 )
 
 MORE = (
-    cols.score("quality_low", "low", "Lower end of the 95 % interval over queries."),
-    cols.score("quality_high", "high", "Upper end of the 95 % interval over queries."),
+    "quality_low quality_high",
     cols.text("quality_basis", "quality is"),
     "params calls latency_basis cost_basis cost_note latency_note",
 )

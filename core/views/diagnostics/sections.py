@@ -71,10 +71,12 @@ def measured(rows: pl.DataFrame, checks: Sequence[Check], ask: Ask) -> Blocks:
     table = page.wide(rows, language)
     spreads = [name for name in table.columns if name.startswith("± ")]
     labels = [name for name in table.columns if name not in (*spreads, "condition", "what")]
-    changes = (cols.signed(name, f"{name}, %", digits=1) for name in labels)
-    sds = (cols.points(name, help="Standard deviation between runs.") for name in spreads)
-    changed = cols.text("what", "name changed to", width=190)
-    shown = cols.Rows("names", changed, *changes, more=(*sds, "condition"))
+    shown = cols.Rows(
+        "names",
+        cols.text("what", "name changed to", width=190),
+        *(cols.signed(name, f"{name}, %", digits=1) for name in labels),
+        more=(*(cols.points(name, help="Standard deviation between runs.") for name in spreads), "condition"),
+    )
     yield Table(table, shown, whole=page.deltas(rows, language))
     ranking = Table(page.ranking(rows, language), RANKING)
     yield Fold("Which embedder goes most by names", [ranking])
@@ -130,9 +132,12 @@ def by_query(view: View, ask: Ask, runs: Gathered, table: pl.DataFrame) -> Block
     rows = per_query(runs, row["family"], row["rewrite"], higher_is_better=view.quality.higher_is_better)
     asked = view.snapshot.queries(view.scope.collection_id).select("query_id", "text")
     levels = [name for name in rows.columns if name not in ("query_id", "clean", "hurt_by", "lost")]
-    query, scores = cols.text("text", "query", width=330), map(cols.score, levels)
+    scores = map(cols.score, levels)
     texts = rows.join(asked, on="query_id", how="left", maintain_order="left")
-    yield Table(texts, cols.Rows("noise_queries", query, "hurt_by lost clean", *scores))
+    yield Table(
+        texts,
+        cols.Rows("noise_queries", cols.text("text", "query", width=330), "hurt_by lost clean", *scores),
+    )
 
 
 def vectors(view: View, runs: Gathered) -> Blocks:
@@ -203,8 +208,7 @@ DRIFT = cols.Rows(
     cols.count("n", help="Queries of which the proxy is known."),
     cols.number("mean", help="Of the proxy.", digits=3),
     cols.number("shift", help="Mean minus that of the first window.", digits=3),
-    cols.number("shift_low", "low", "Lower end of its 95 % interval.", digits=3),
-    cols.number("shift_high", "high", "Upper end of its 95 % interval.", digits=3),
+    "shift_low shift_high",
     cols.text("p_said", "p", OF_P, width=80),
     cols.text("verdict", "drifted", "p below 0.05.", width=70),
     more=(
@@ -225,8 +229,7 @@ FORETOLD = cols.Rows(
     cols.text("perturb", "queries"),
     cols.text("diagnostic", help="What changes beside recall.", width=230),
     cols.signed("rho", help="Spearman's, with the change of recall; as they are: with recall.", digits=2),
-    cols.signed("low", help="Lower end of its 95 % interval.", digits=2),
-    cols.signed("high", help="Upper end of its 95 % interval.", digits=2),
+    "low high",
     cols.count("n", help="Queries; over stacks: pairs of stack and perturbation."),
     more=(
         cols.signed("change", "recall changes", "Mean over the queries; as they are: recall."),
@@ -234,17 +237,11 @@ FORETOLD = cols.Rows(
         "reason",
     ),
 )
-CHANGE = (
-    "change",
-    cols.signed("change_low", "low", "Lower end of the 95 % paired interval of the change."),
-    cols.signed("change_high", "high", "Upper end of the 95 % paired interval of the change."),
-)
 ASKED = cols.Rows(
     "names_asked",
     "stack what clean",
     cols.score("quality", help="Of the questions with other names."),
-    *CHANGE,
-    "d_change",
+    "change change_low change_high d_change",
     more=(
         cols.signed("d_low", "D_name low, %", "Lower end of its 95 % interval.", digits=1),
         cols.signed("d_high", "D_name high, %", "Upper end of its 95 % interval.", digits=1),
@@ -254,14 +251,17 @@ ASKED = cols.Rows(
         "d_n",
     ),
 )
-BUNDLES = cols.count("n", help="Bundles over all runs.")
 EMBEDDER = cols.text("label", "embedder", width=170)
 RANKING = cols.Rows(
     "names_ranking",
     cols.count("rank", help="By D_name, largest first."),
     EMBEDDER,
     "basis name_topic_ratio d_name",
-    more=("d_topic d_both sd runs", BUNDLES, "gibberish_name edit_distance_near_miss"),
+    more=(
+        "d_topic d_both sd runs",
+        cols.count("n", help="Bundles over all runs."),
+        "gibberish_name edit_distance_near_miss",
+    ),
 )
 CHECKS = cols.Rows(
     "names_checks",
@@ -276,8 +276,7 @@ NOISE = cols.Rows(
     "stack perturb rewrite",
     cols.score("quality", help="Mean over n queries."),
     cols.signed("change", help="Against the queries as they are."),
-    *CHANGE[1:],
-    "won",
+    "change_low change_high won",
     more=(
         "won_low won_high",
         cols.share("overlap", "Top-K that stays", "Overlap with the ranking of the query as it is."),

@@ -37,7 +37,8 @@ LIMITS = (
 )
 ABOUT_SHARE = "Share of the live queries to judge, in percent; their ids draw them, not their scores."
 ABOUT_FIRST = "Judged queries that stand for how it was."
-JUDGE = (
+JUDGE = cols.Rows(
+    "to_judge",
     cols.text("query_id", "query", width=160),
     cols.text("asked", "asked (UTC)", width=150),
     cols.text("query", "text", width=420),
@@ -90,7 +91,7 @@ def live_quality(view: View, ask: Ask) -> Blocks:
         shown = lacking.sort("at", descending=True).join(
             texts, on="query_id", how="left", maintain_order="left"
         )
-        yield Table(shown.with_columns(dates(shown["at"]).alias("asked")), cols.Rows("to_judge", *JUDGE))
+        yield Table(shown.with_columns(dates(shown["at"]).alias("asked")), JUDGE)
         yield Way("golden", "Judge them", "judge")
 
 
@@ -116,7 +117,7 @@ def _alarm(view: View, judged: pl.DataFrame, first: int) -> Blocks:
         cols.Rows(
             "watched",
             cols.exact("number", "judged", "In the order of time."),
-            *JUDGE[:2],
+            *JUDGE.columns[:2],
             cols.score("value", view.quality.name),
             cols.number("evidence", help=f"Alarm at {found.needed:g}."),
         ),

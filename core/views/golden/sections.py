@@ -93,8 +93,8 @@ def unjudged(view: View) -> Blocks:
     yield Text(HOLES, "caption")
     figure = charts.bounds_figure(bounds, view.quality, chosen)
     yield Chart(figure, "holes", "Scores and their bounds if all were judged")
-    score = cols.score("quality", view.quality.name)
-    yield Table(bounds, cols.Rows("holes", "name", score, "hole_low hole_high hole n"))
+    shown = cols.Rows("holes", "name", cols.score("quality", view.quality.name), "hole_low hole_high hole n")
+    yield Table(bounds, shown)
 
 
 def bias(view: View) -> Blocks:
@@ -105,8 +105,8 @@ def bias(view: View) -> Blocks:
         yield Text(f"Leaving a run out needs 2 to {most} runs with rankings; choose some runs.", "info")
         return
     yield Text(BIAS, "caption")
-    score = cols.score("score", view.quality.name)
-    yield Table(left_out, cols.Rows("pool_bias", "name unique", score, "without bias"))
+    shown = cols.Rows("pool_bias", "name unique", cols.score("score", view.quality.name), "without bias")
+    yield Table(left_out, shown)
 
 
 def conflicts(judged: Judged) -> Blocks:

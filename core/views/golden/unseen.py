@@ -62,8 +62,7 @@ ESTIMATES = cols.Rows(
     cols.text("side", "there are", "By how the lists depend on each other."),
     cols.count("lists"),
     cols.count("total", "passages", "Relevant, over all queries; at least those judged."),
-    cols.count("total_low", "low", "Lower end of the 95 % bootstrap interval."),
-    cols.count("total_high", "high", "Upper end of the 95 % bootstrap interval."),
+    "total_low total_high",
     cols.share("missing", "unseen", "Share of them that nobody judged."),
 )
 PAIRS = cols.Rows(
@@ -74,8 +73,7 @@ PAIRS = cols.Rows(
     cols.count("both"),
     cols.count("other", "second alone"),
     cols.points("odds", "odds ratio", "Among the passages of the other lists; 1 = independent."),
-    cols.points("odds_low", "low", "Lower end of its 95 % bootstrap interval."),
-    cols.points("odds_high", "high", "Upper end."),
+    "odds_low odds_high",
     cols.text("dependence", "the two are", "Where the interval of the odds ratio leaves out 1."),
 )
 

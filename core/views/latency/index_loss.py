@@ -397,20 +397,16 @@ def ends(row: Mapping[str, Any], at: str = "") -> str:
     return "" if low is None else f" [{low:.1f}, {high:.1f}]"
 
 
-def _percent(name: str, label: str, about: str) -> cols.Column:
-    return cols.points(name, label, about)
-
-
 SHOWN = cols.Rows(
     "index_loss",
     cols.text("name", "stack", width=250),
     cols.text("index", width=90),
     cols.text("options", help="Those not as usual, beside what a search looks at.", width=120),
     cols.count("effort", "looks at", "efSearch, probes or their like; empty = as the engine has it."),
-    _percent("percent", "% of flat", "Quality over that of the same stack on a flat index."),
-    _percent("low", "low", "95 % paired bootstrap interval over queries."),
-    _percent("high", "high", "95 % paired bootstrap interval over queries."),
-    _percent("low_30", "low @30", "Of the interval at cutoff 30; empty = not ranked so far."),
+    cols.points("percent", "% of flat", "Quality over that of the same stack on a flat index."),
+    cols.points("low", "low", "95 % paired bootstrap interval over queries."),
+    cols.points("high", "high", "95 % paired bootstrap interval over queries."),
+    cols.points("low_30", "low @30", "Of the interval at cutoff 30; empty = not ranked so far."),
     cols.share("pct_proc", "%PROC", "Of what its own candidates at this K allow."),
     cols.text("passes", "bearable", "Surely: at the worse end of the interval, at every cutoff.", width=70),
     cols.text(
@@ -420,12 +416,12 @@ SHOWN = cols.Rows(
     ),
     "n",
     more=(
-        cols.text("beyond", "your limits", "How it breaks them; empty = within."),
+        "beyond",
         cols.share("flat_proc", "%PROC of flat", "Of what flat's candidates at this K allow."),
         "quality",
         cols.score("flat", "quality of flat"),
         *(
-            _percent(name, f"{said} @{k}", f"At cutoff {k}; empty = not ranked so far.")
+            cols.points(name, f"{said} @{k}", f"At cutoff {k}; empty = not ranked so far.")
             for k in CUTOFFS
             for end, said in (("percent", "% of flat"), ("low", "low"), ("high", "high"))
             if (name := f"{end}_{k}") != "low_30"

@@ -130,18 +130,7 @@ def reranker_by_k(view: View, ask: Ask) -> Blocks:
     fitted = charts.depth_lines(rows)
     yield Answer(*per_candidate(fitted), caveats={"jumps with K": " ".join(_breaks(rows))})
     yield Chart(charts.by_depth(rows), "reranker_by_depth", "Reranker latency against K", LINES)
-    lines = (
-        "reranker",
-        "embedder",
-        "slope",
-        "intercept",
-        "stacks",
-        "depths",
-        "breaks_at",
-        "worst_ms",
-        "reason",
-    )
-    yield Table(fitted, cols.Rows("reranker_lines", *lines))
+    yield Table(fitted, BY_K)
 
 
 @section("generator", "How long does the answer take after retrieval?", timed_reader)
@@ -200,6 +189,11 @@ def every_index(view: View, ask: Ask) -> Blocks:
     yield Table(rows, INDEX)
 
 
+BY_K = cols.Rows(
+    "reranker_lines",
+    "reranker embedder slope intercept stacks depths breaks_at worst_ms",
+    cols.text("reason", "no line because"),
+)
 INDEX = cols.Rows(
     "indexes",
     "index basis effort",

@@ -15,45 +15,36 @@ from core.views.blocks import Answer, Blocks, Control, Fold, Section, Table, Tab
 from core.views.library import data
 
 TITLES: Mapping[str, Kind] = {"Runs": "run", "Collections": "collection", "Golden sets": "golden_set"}
-_CHUNKS_TOO = "The chunks of its chunkings are counted too."
-_COLUMNS: Mapping[Kind, tuple[cols.Columns, cols.Columns]] = {
-    "run": (
-        (
-            cols.text("label", "run", width=290),
-            "collection_id",
-            "origin",
-            cols.count("n", help="Queries that it ranks, or that its averages rest on."),
-            cols.count("passages", "ranked passages"),
-            "created_at",
-        ),
-        ("pool", "added_revision", cols.text("run_id", "id")),
+TABLES: Mapping[Kind, cols.Rows] = {
+    "run": cols.Rows(
+        "run",
+        cols.text("label", "run", width=290),
+        "collection_id origin",
+        cols.count("n", help="Queries that it ranks, or that its averages rest on."),
+        cols.count("passages", "ranked passages"),
+        "created_at",
+        more=("pool added_revision", cols.text("run_id", "id")),
     ),
-    "collection": (
-        (
-            "collection_id",
-            cols.text("name", width=200),
-            "runs",
-            "golden_sets",
-            cols.count("queries"),
-            cols.count("passages", help=_CHUNKS_TOO),
-            cols.text("source", "from", width=200),
-        ),
-        ("notes",),
+    "collection": cols.Rows(
+        "collection",
+        "collection_id",
+        cols.text("name", width=200),
+        "runs golden_sets",
+        cols.count("queries"),
+        cols.count("passages", help="The chunks of its chunkings are counted too."),
+        cols.text("source", "from", width=200),
+        more="notes",
     ),
-    "golden_set": (
-        (
-            "golden_set_id",
-            "collection_id",
-            cols.count("queries", "judged queries"),
-            "judgements",
-            "spans",
-            cols.text("judge", width=200),
-            "mapping",
-        ),
-        ("notes",),
+    "golden_set": cols.Rows(
+        "golden_set",
+        "golden_set_id collection_id",
+        cols.count("queries", "judged queries"),
+        "judgements spans",
+        cols.text("judge", width=200),
+        "mapping",
+        more="notes",
     ),
 }
-"""Columns of a kind of things, and those that are shown on demand."""
 EXPORTS = (
     "To MLflow, or for a choice of runs: `python -m core export http://host:5000 --format mlflow`, "
     "`python -m core export out.zip --format trec --run RUN`."
@@ -115,8 +106,7 @@ def deleted(place: Place) -> Blocks:
 
 def _ticked(control: str, place: Place, kind: Kind, rows: pl.DataFrame, name: str) -> Control:
     """Return rows that the dashboard lets be ticked, to delete or to restore them."""
-    shown, more = _COLUMNS[kind]
-    table = Table(rows, cols.Rows(name, *shown, more=more))
+    table = Table(rows, TABLES[kind].named(name))
     given = {"snapshot": place.snapshot, "kind": kind, "table": table}
     return Control(control, given, lambda: iter((table,)))
 

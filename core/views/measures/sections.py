@@ -112,8 +112,8 @@ def _over_alpha(curves: Sequence[Curve], kind: Kind) -> Blocks:
     for curve in curves:
         yield Text(words.in_words(curve))
     yield Chart(charts.alpha_figure(curves, kind), "alpha", "Correlation over alpha")
-    columns = [cols.number("alpha"), *(cols.score(curve.name) for curve in curves)]
-    yield Fold("Table", [Table(outcome.curve_table(curves), cols.Rows("alpha", *columns))])
+    shown = cols.Rows("alpha", cols.number("alpha"), *(cols.score(curve.name) for curve in curves))
+    yield Fold("Table", [Table(outcome.curve_table(curves), shown)])
 
 
 def _by_ratio(samples: Samples, kind: Kind, kept: pl.Expr, ask: Ask) -> Blocks:
@@ -133,19 +133,27 @@ def _by_ratio(samples: Samples, kind: Kind, kept: pl.Expr, ask: Ask) -> Blocks:
         yield Text(words.too_few(least), "info")
         return
     yield Chart(charts.heatmap(cells, measure, other), "against", f"{measure} minus {other}")
-    values = (cols.score("value", measure), cols.score("reference", f"minus: {other}"))
-    yield Table(cells, cols.Rows("against", "name ratio", N, *values, cols.signed("difference")))
+    other = f"minus: {other}"
+    yield Table(
+        cells,
+        cols.Rows(
+            "against",
+            *("name ratio n", cols.score("value", measure), cols.score("reference", other), "difference"),
+        ),
+    )
     yield Text("Grades by K / Np", "heading")
     yield Text(ALIKE, "caption")
     grades = outcome.distribution(samples, kept, least)
     shown = charts.distribution_figure(grades)
     yield Chart(shown, "spread", "Share of every grade against K / Np")
-    share = cols.share("share", help="Of the answers of the stack at this K / Np.")
-    grade = cols.text("grade")
-    yield Table(grades, cols.Rows("spread", "name ratio", grade, N, share))
+    yield Table(grades, SPREAD)
 
 
-N = cols.count("n", help="Answers.")
+SPREAD = cols.Rows(
+    "spread",
+    *("name ratio", cols.text("grade"), "n"),
+    cols.share("share", help="Of the answers of the stack at this K / Np."),
+)
 PARAMETERS = cols.Rows("parameters", "parameter", cols.text("value"), "default range type", cols.text("text"))
 LISTED = cols.Rows(
     "measures",
@@ -159,7 +167,7 @@ COEFFICIENTS = cols.Rows(
     cols.text("measure", help="At each answer's own K; see the list of measures."),
     cols.score("value", "correlation"),
     "low high",
-    N,
+    "n",
     cols.count("queries"),
     "note",
 )
@@ -168,7 +176,7 @@ GRADED = cols.Rows(
     "graded_samples",
     cols.text("name", "stack", "Of the stack.", width=290),
     QUERIES,
-    N,
+    "n",
     cols.exact("narrow", help="Answers with K < Np."),
     cols.exact("wide", help="Answers with K ≥ Np."),
 )
@@ -180,6 +188,6 @@ RANKED = cols.Rows(
     cols.exact("k_from", "smallest K", "Of the answers."),
     cols.exact("k_to", "largest K", "Of the answers."),
     QUERIES,
-    N,
+    "n",
 )
 SECTIONS = (all_measures, predicting_answers)

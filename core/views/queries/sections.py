@@ -49,10 +49,6 @@ TAGS = "Tags of one name add up (package=numpy or package=polars); those of two 
 
 FIND = "words of the question, an id or a tag"
 
-SECOND = (cols.signed("delta", "difference", "Score minus the score of the second stack."), "other")
-
-JUDGED = cols.count("judged", help="Passages judged for this query.")
-
 TYPED = cols.Rows(
     "typed",
     "perturb score",
@@ -62,22 +58,19 @@ TYPED = cols.Rows(
     more="run_id",
 )
 
-SHOWN = cols.columns(
-    (
-        cols.count("rank", "#", "Rank."),
-        cols.count("place", "#", "Place in the best order."),
-        cols.count("grade", help="1 to 5; – = unjudged."),
-        "weight",
-        cols.count("now", "rank now", "Rank in the ranking; – = left out of it."),
-        cols.text(
-            "change", "vs", "▲ ▼: places won or lost against the other stack; new: not in its ranking."
-        ),
-        *("passage", cols.text("text", width=400), "points"),
-        cols.text("reason", "why", "Why the reranker rated it so, in its words."),
-    )
+SHOWN = cols.Rows(
+    "passages",
+    cols.count("rank", "#", "Rank."),
+    cols.count("place", "#", "Place in the best order."),
+    cols.count("grade", help="1 to 5; – = unjudged."),
+    "weight",
+    cols.count("now", "rank now", "Rank in the ranking; – = left out of it."),
+    cols.text("change", "vs", "▲ ▼: places won or lost against the other stack; new: not in its ranking."),
+    "passage",
+    cols.text("text", width=400),
+    "points",
+    cols.text("reason", "why", "Why the reranker rated it so, in its words."),
 )
-
-BEST = cols.score("best", "best reachable", "PROC: the best ordering of the pool that the card names.")
 
 DEPTHS = ("first 3", "Top-K", "all")
 
@@ -200,21 +193,11 @@ def every_query(
         less = words.bars(charts.BARS) if drawn.drawn.height < rows.height else ""
         yield Chart(drawn.figure, "queries", sentence, less, Click(drawn.drawn, {"q": "query_id"}))
     of, k = view.quality.by_query.name, view.quality.k
-    passages = (BEST, cols.count("holes", "unjudged", f"Unjudged passages among the first {k}."))
     known = not rows["judged"].is_null().all()  # of a stack that was scored elsewhere no passages are
-    score = cols.score("score", help=f"{of} of the stack; – = no score, see note.")
-    second = (SECOND[0], cols.score("other", "second", f"{of} of the second stack.")) if against else ()
     row = rows["query_id"].head(LISTED).index_of(query_id)
     table = Table(
         rows,
-        cols.Rows(
-            "queries",
-            "query_id text",
-            score,
-            *second,
-            *(passages if known else ()),
-            more=(*([JUDGED] if known else ()), "tags note"),
-        ),
+        _listed(of, k, known=known, against=against),
         click=Click(rows, {"q": "query_id"}),
         ticked=[] if row is None else [row],
         height=318,
@@ -224,17 +207,30 @@ def every_query(
         yield Way("compare", words.MEANS, settings=dict(zip(("stack", "vs"), names, strict=True)))
         return
     by_tags = slices(view, runs[0][0], int(rows["query_id"].hash().sum()), rows)
-    tags = Table(by_tags, cols.Rows("slices", *_slices(of)), height=318)
+    shown = cols.Rows(
+        "slices", "tag n", cols.score("value_second", "mean", f"Mean {of} of the stack on them."), "low high"
+    )
+    tags = Table(by_tags, shown, height=318)
     yield Tabs([Fold("Queries", [table]), Fold("By tag", [tags])])
 
 
-def _slices(of: str) -> tuple[cols.Column, ...]:
-    return (
-        cols.COLUMNS["tag"],
-        cols.count("n", help="Queries with a score."),
-        cols.score("value_second", "mean", f"Mean {of} of the stack on them."),
-        cols.score("low", help="Lower end of the 95 % interval of the mean."),
-        cols.score("high", help="Upper end of the 95 % interval of the mean."),
+def _listed(of: str, k: int, *, known: bool, against: bool) -> cols.Rows:
+    """Declare the table of queries, with a second stack, and with passages where they are known."""
+    delta = cols.signed("delta", "difference", "Score minus the score of the second stack.")
+    best = cols.score("best", "best reachable", "PROC: the best ordering of the pool that the card names.")
+    return cols.Rows(
+        "queries",
+        *("query_id text", cols.score("score", help=f"{of} of the stack; – = no score, see note.")),
+        *((delta, cols.score("other", "second", f"{of} of the second stack.")) if against else ()),
+        *(
+            (best, cols.count("holes", "unjudged", f"Unjudged passages among the first {k}."))
+            if known
+            else ()
+        ),
+        more=(
+            *((cols.count("judged", help="Passages judged for this query."),) if known else ()),
+            "tags note",
+        ),
     )
 
 
@@ -327,23 +323,20 @@ def tables(query: OneQuery) -> Blocks:
             rows = getattr(side, name)
             if rows.height:
                 yield Text(f"{side.name}: {words.LISTS[name]}", "caption")
-                yield Table(
-                    rows,
-                    cols.Rows(
-                        f"{name}_{number}", *[column for column in SHOWN if column.name in rows.columns]
-                    ),
-                )
+                known = [column for column in SHOWN.columns if column.name in rows.columns]
+                yield Table(rows, cols.Rows(f"{name}_{number}", *known))
 
 
 def weights(view: View, query: OneQuery) -> Blocks:
     """Yield how the judged passages weigh, and what the rankings collect of that."""
-    shown = (
-        cols.count("grade"),
+    shown = cols.Rows(
+        "grades",
+        "grade",
         cols.count("passages", help="Judged passages of this grade in the golden set."),
         cols.score("weight", help=query.weigher.info.formula),
     )
     for number, judged in enumerate(query.judged, start=1):  # several: the stacks cut the documents otherwise
-        yield Table(judged.grades, cols.Rows(f"grades_{number}", *shown))
+        yield Table(judged.grades, shown.named(f"grades_{number}"))
     for side in query.sides:
         yield Text(words.gains(side, view.quality.k))
     yield Text(f"{query.weigher} = G_obs / G_ideal. {words.RARE}", "caption")

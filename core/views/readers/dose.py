@@ -274,28 +274,22 @@ def chart(rows: pl.DataFrame) -> go.Figure:
     return figure.update_xaxes(dtick=1)  # passages are whole
 
 
-_POINTS = cols.signed("value", "points per passage", "What one more takes (−) or adds.", digits=1)
-_LOW = cols.signed("low", help="95 % bootstrap interval over questions.", digits=1)
-_HIGH = cols.signed("high", help="95 % bootstrap interval over questions.", digits=1)
 _ANSWERS = cols.count("answers")
-_RIGHT = cols.signed("right", "correct, per passage", "Percent of answers that are correct.", digits=1)
 SHOWN = cols.Rows(
     "losses",
     "label",
     cols.text("of", "harmful passages"),
-    _POINTS,
-    _LOW,
-    _HIGH,
-    _RIGHT,
+    cols.signed("value", "points per passage", "What one more takes (−) or adds.", digits=1),
+    "low high",
+    cols.signed("right", "correct, per passage", "Percent of answers that are correct.", digits=1),
     "queries",
     _ANSWERS,
-    more=_RIGHT.ends("95 % bootstrap interval over questions."),
+    more="right_low right_high",
 )
 DOSES = cols.Rows(
     "dose",
     cols.count("harm", "harmful", f"Passages sent; {MOST} = so many or more."),
     cols.signed("value", "points against none", "All else equal.", digits=1),
-    _LOW,
-    _HIGH,
+    "low high",
     _ANSWERS,
 )

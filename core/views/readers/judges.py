@@ -42,14 +42,10 @@ HOW = (
 
 STACK = ("name", cols.text("label", "reader", width=170))
 
-_ENDS = tuple(cols.points(end, help="95 % interval.") for end in ("low", "high"))
-_ALONE = cols.signed("alone_difference", "people alone", "Points.", digits=1)
 SCORES = cols.Rows(
     "corrected",
     *STACK,
-    "corrected",
-    *_ENDS,
-    "judged_score moved alone graded",
+    "corrected low high judged_score moved alone graded",
     cols.count("queries", "judged", "Questions whose answers the judge scored."),
     "effective",
     more=(
@@ -72,7 +68,8 @@ GAPS = cols.Rows(
     cols.signed("difference", "corrected", "Points, to the compared stack.", digits=1),
     "difference_low difference_high",
     cols.signed("judged_difference", "judge's", "Points.", digits=1),
-    *(_ALONE, *_ALONE.ends()),
+    cols.signed("alone_difference", "people alone", "Points.", digits=1),
+    "alone_difference_low alone_difference_high",
     "graded",
     cols.count("both", help="Questions of which people graded both answers."),
     "effective",

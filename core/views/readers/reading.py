@@ -21,23 +21,17 @@ NO_CURVE = "No answer here says from how many passages it comes."
 MADE_UP = "No real answers yet: those below are made up."
 VOICES = "Judges: the mean of all of them; people's grades are never mixed with theirs."
 TO_SCORE = "Have a reader answer from stored runs (`readers run SPEC`), or import answers with scores."
-POINTS_ENDS = tuple(cols.points(end, help="95 % interval over questions.") for end in ("low", "high"))
 SENT = cols.count("k")
-POINT: cols.Columns = (
-    "sent",
-    SENT,
-    cols.points("value", "score", "Points 0 to 100."),
-    *POINTS_ENDS,
-    "queries",
-)
-POINTS: cols.Columns = (
+POINT: cols.Columns = ("sent", SENT, cols.points("value", "score", "Points 0 to 100."), "low high queries")
+POINTS = cols.Rows(
+    "points",
     "label name",
     *POINT,
     cols.signed("gain", help="Points over the closed book, where a question has both.", digits=1),
     cols.count("tokens", "tokens sent", "Mean of the prompt, or of the passages where it is counted here."),
     cols.usd("usd_per_1k", "$ / 1k", "What the reader cost, per 1,000 questions."),
+    more=("gain_low gain_high", cols.count("n", "scores", "With all passes."), "truncated counted"),
 )
-MORE_POINTS = ("gain_low gain_high", cols.count("n", "scores", "With all passes."), "truncated counted")
 
 
 @cached("Reading the answers…", entries=8)
@@ -81,7 +75,7 @@ def read(view: View, ask: Ask, *, ruled: bool = True) -> Generator[Block, None, 
     depths = data.depth_table(rows, rules)
     if depths.is_empty():
         yield from no_curve(NO_CURVE)
-        yield Table(rows, cols.Rows("answers", *POINTS, more=MORE_POINTS))
+        yield Table(rows, POINTS.named("answers"))
         return None
     return Curves(scorer, voice, rules, rows, depths)
 

@@ -22,11 +22,9 @@ from core.views.readers import charts, gains, generators, joint, judges, refusin
 from core.views.readers.charts import points
 from core.views.readers.dose import dose_of_distractors
 from core.views.readers.reading import (
-    MORE_POINTS,
     NO_CURVE,
     POINT,
     POINTS,
-    POINTS_ENDS,
     SENT,
     found_in,
     honestly,
@@ -139,7 +137,7 @@ def by_depth(view: View, ask: Ask) -> Blocks:
     drawn = charts.by_depth(rows, depths, colours, panel=panel, line=line, x=x, said=unit)
     yield Chart(drawn, "readers", sentence)
     yield Table(depths, DEPTHS)
-    yield Fold("Every point", [Table(rows, cols.Rows("points", *POINTS, more=MORE_POINTS))])
+    yield Fold("Every point", [Table(rows, POINTS)])
     if not answered.runs["has_rankings"].any():
         return
     if depths["wanted"].count():
@@ -209,9 +207,8 @@ def joint_k(view: View, ask: Ask) -> Blocks:
     names = ask.stacks(there, view.decision, "answered", usual=usual, most=6)
     drawn = table.filter(pl.col("name").is_in(names))
     yield Chart(joint.joint_chart(drawn, theme.colours_for(names), view.quality, said), "joint", sentence)
-    target_k = cols.count("k_target", "k for the target")
-    yield Table(rows, cols.Rows("cheapest_k", *JOINT, target_k, more=MORE_JOINT))
-    yield Fold("Every k", [Table(table, cols.Rows("joint", *JOINT, more=MORE_JOINT))])
+    yield Table(rows, CHEAPEST)
+    yield Fold("Every k", [Table(table, JOINT)])
 
 
 @section("generators", "Which model, prompt and temperature answers best?", real_answers)
@@ -287,7 +284,7 @@ DEPTHS = cols.Rows(
     "depths",
     "label name best k_star gain rss rsc rsc_before_stop shape wanted",
     more=(
-        *(end.replace(label=f"best, {end.label}") for end in POINTS_ENDS),
+        *(cols.points(end, f"best, {end}", "95 % interval over questions.") for end in cols.ENDS),
         "queries closed_book gain_low gain_high k_last k_last_before_stop start_k send",
         *("rss_fewer rss_more rss_reason truncated", PROMPT, "temperature"),
     ),
@@ -299,7 +296,8 @@ PRINTED = cols.Rows(
     "closed_book_gain gain_mean better_than_closed_book over_bm25 recall_at_k_star rss rsc",
     more="over_bm25_mean rsc_before_stop shape source",
 )
-JOINT = (
+JOINT = cols.Rows(
+    "joint",
     "name",
     SENT,
     "usd_per_1k_correct correct",
@@ -307,8 +305,11 @@ JOINT = (
     cols.usd("usd_per_1k", "$ / 1k answered", "Retrieval and the reader, per 1,000 queries."),
     cols.score("retrieval", help="The measure of the limits, at k."),
     cols.count("n", help="Answers."),
+    more="usd_low usd_high correct_low correct_high reader scorer missing",
 )
-MORE_JOINT = ("usd_low", "usd_high", "correct_low", "correct_high", "reader", "scorer", "missing")
+CHEAPEST = cols.Rows(
+    "cheapest_k", *JOINT.columns, cols.count("k_target", "k for the target"), more=JOINT.more
+)
 LABEL = cols.text("label", "generator", width=260)
 WHO = ("reader", PROMPT, "temperature", SENT, "mode", "name")
 TOTAL = ("total", cols.signed("difference", help="To the baseline.", digits=1))
@@ -318,7 +319,7 @@ CELLS = cols.Rows(
     LABEL,
     "criterion judge",
     cols.points("value", "score", "Points 0 to 100."),
-    *(cols.points(end, help="95 % interval.") for end in ("low", "high")),
+    "low high",
     cols.count("queries", "n", "Cases."),
 )
 RERANKED = cols.Rows(

@@ -63,11 +63,7 @@ COLUMNS_OF = cols.Rows(
     cols.share("cites", help="Share of the answers that cite anything."),
     cols.count("n", "answers", "Queries."),
     more=(
-        *(
-            cols.share(f"{name}_{end}", f"{words}, {end}", "95 % interval over questions.")
-            for name, (words, _) in _FIGURES.items()
-            for end in ("low", "high")
-        ),
+        *(f"{name}_{end}" for name in _FIGURES for end in cols.ENDS),
         cols.count("refused", help="Answers that refuse, left out."),
     ),
 )

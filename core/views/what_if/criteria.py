@@ -151,16 +151,15 @@ PAIRS = cols.Rows(
     cols.text("pair", "criteria", width=260),
     cols.signed("both", help="Over relevance alone."),
     cols.signed("interaction", help="Beyond the sum of each alone."),
-    *(cols.signed(end, help="95 % for all pairs together.") for end in _ENDS),
+    "low high",
     "n",
 )
 KINDS = cols.Rows(
     "criteria_by_kind",
-    cols.text("tag", "questions with", width=220),
-    "n",
+    "tag n",
     cols.score("common", "common weights", "Tuned on other queries of all kinds."),
     cols.score("own", "own weights", "Tuned on other queries of the kind."),
     cols.signed("gain", help="Own over common."),
-    *(cols.signed(end, help="95 % for all kinds together.") for end in _ENDS),
+    "low high",
     cols.text("weights", "own weights, which", width=420),
 )

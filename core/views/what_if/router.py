@@ -107,12 +107,20 @@ def router(view: View, ask: Ask) -> Blocks:
         drawn = simulator.chart(found.rows, found.between, behind, quality, axis, said=unit)
         yield Chart(drawn, "router", said)
     yield Table(found.methods, COMPARED)
-    every = Table(found.rows, cols.Rows("router", *WAYS, more=WAYS_MORE))
+    every = Table(found.rows, WAYS)
     yield Fold("Every way of answering, with latency and cost", [every])
     lines = coefficients(found)
     if not lines.is_empty():
-        further = tuple(cols.signed(label, f"to {label}", PER_SD, digits=2) for label in lines.columns[3:])
-        yield Fold("What it goes by", [Table(lines, cols.Rows("router_signs", SIGN, *further, *SCALES))])
+        goes_by = cols.Rows(
+            "router_signs",
+            cols.text("sign", help="As router.json and router.py call it.", width=230),
+            *(cols.signed(label, f"to {label}", PER_SD, digits=2) for label in lines.columns[3:]),
+            cols.number(
+                "mean", help="Of the sign over the queries; stands in where it is unknown.", digits=3
+            ),
+            cols.number("sd", help="Standard deviation of the sign.", digits=3),
+        )
+        yield Fold("What it goes by", [Table(lines, goes_by)])
     yield Control("router", {"told": told(view, plan, found)}, lambda: iter([Text(LEAVES, "guide")]))
 
 
@@ -140,11 +148,6 @@ LEAVES = (
     f"{PROGRAM} router FOLDER, with the same choices, writes router.json and router.py, which decides alike."
 )
 PER_SD = "Log odds of being better than the first stack, per standard deviation of the sign."
-SIGN = cols.text("sign", help="As router.json and router.py call it.", width=230)
-SCALES = (
-    cols.number("mean", help="Of the sign over the queries; stands in where it is unknown.", digits=3),
-    cols.number("sd", help="Standard deviation of the sign.", digits=3),
-)
 _OVER = "Against the same shares of queries sent at random."
 COMPARED = cols.Rows(
     "router_methods",
@@ -152,8 +155,7 @@ COMPARED = cols.Rows(
     "deeper",
     cols.score("quality", help="Held out; mean over n queries."),
     cols.signed("gain", "over chance", _OVER),
-    cols.signed("gain_low", "low", "Lower end of its 95 % interval."),
-    cols.signed("gain_high", "high", "Upper end of its 95 % interval."),
+    "gain_low gain_high",
     cols.signed("null_most", "most by noise", f"The most that {COPIES} noisy copies gain over chance."),
     more=(
         cols.signed("null_gain", "mean by noise", "The mean that noisy copies gain over chance."),
@@ -161,20 +163,13 @@ COMPARED = cols.Rows(
         "over over_low over_high n",
     ),
 )
-WAYS = (
+WAYS = cols.Rows(
+    "router",
     cols.text("way", "queries are answered at", width=250),
-    "deeper",
-    cols.score("quality", help="Mean over n queries."),
-    "low high",
-    cols.number("p50", "p50 ms", "Of the latencies of the chosen depths."),
-    cols.number("p95", "p95 ms", "Withheld below 60 queries."),
-    cols.usd("cost", "$ / 1k", "Blended, per 1,000 queries; empty = unknown."),
-    cols.text("beyond", "limits", "Those that it breaks."),
-)
-WAYS_MORE = (
-    "n mean_ms latency_basis cost_basis",
-    cols.score("gain", "over chance", "Against the same share of queries sent deeper at random."),
-    cols.score("gain_low", "over chance, low", "Lower end of the 95 % interval, paired."),
-    cols.score("gain_high", "over chance, high", "Upper end of the 95 % interval, paired."),
-    "over over_low over_high note",
+    "deeper quality low high p50 p95 cost beyond",
+    more=(
+        "n mean_ms latency_basis cost_basis",
+        cols.score("gain", "over chance", "Against the same share of queries sent deeper at random."),
+        "gain_low gain_high over over_low over_high note",
+    ),
 )

@@ -20,7 +20,7 @@ from core.views.text import cost_unit
 from core.views.what_if import data, sent, simulator, words
 from core.views.what_if.bounds import Bounds
 from core.views.what_if.options import ask_options, way_of
-from core.views.what_if.router import WAYS, WAYS_MORE, router
+from core.views.what_if.router import WAYS, router
 from core.views.what_if.routing import Routable
 from core.views.what_if.scenarios import MOST, choices, measures, parse
 from core.views.what_if.simulator import AXES
@@ -86,8 +86,7 @@ def scenarios(view: View, ask: Ask) -> Blocks:
             "scenario name",
             first,
             latency,
-            "cost",
-            LIMITS,
+            "cost beyond",
             more=("asked", *others, *CONFIGURATION, "latency_low latency_high latency_n cost_note"),
         ),
     )
@@ -170,7 +169,7 @@ def route(view: View, ask: Ask) -> Blocks:
         said = cost_unit(view.table)
         drawn = simulator.chart(result.rows, result.path, behind, quality, axes[title], said=said)
         yield Chart(drawn, "routing", result.sentence)
-    every = Table(result.rows, cols.Rows("routing", *WAYS, more=WAYS_MORE))
+    every = Table(result.rows, WAYS.named("routing"))
     worth = result.sentence.startswith(WORTH)
     yield every if worth else Fold("Every way of answering, with latency and cost", [every])
 
@@ -198,13 +197,11 @@ def marked_off(low: float, high: float) -> tuple[float, float, float]:
     return round(math.floor(low / step) * step, digits), round(math.ceil(high / step) * step, digits), step
 
 
-LIMITS = cols.text("beyond", "your limits", "How it breaks them; empty = within.")
-CONFIGURATION = ("rerank_ms embedder dim reranker", cols.count("candidates", "K"))
+CONFIGURATION = ("rerank_ms embedder dim reranker", "candidates")
 LEADERS = cols.Rows(
     "efficiency",
     "rank name efficiency average latency_ms",
-    cols.text("reason", "unknown because"),
-    LIMITS,
+    "reason beyond",
     more="average_basis",
 )
 TARGETS = cols.Rows(

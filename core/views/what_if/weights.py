@@ -232,21 +232,19 @@ def trail(read: Weighable) -> pl.DataFrame:
     )
 
 
-_QUALITY = cols.score("quality", help="Mean over n queries.")
 _WEIGHT = cols.number("weight", help="What a point of the rating adds to the relevance.")
 _CRITERION = cols.text("criterion")
 SHOWN = cols.Rows(
     "criteria_weights",
     cols.text("weighed", "weights"),
-    _QUALITY,
+    "quality",
     "low high",
     cols.signed("gain", "over equal", "Over equal weights, on the same queries."),
-    cols.signed("gain_low", "over equal, low", "95 % interval, paired by query."),
-    cols.signed("gain_high", "over equal, high", "95 % interval, paired by query."),
+    "gain_low gain_high",
     "n",
     cols.text("weights", "which", width=420),
 )
-RESPONSE = cols.Rows("criteria_response", _CRITERION, _WEIGHT, _QUALITY, "low high n")
+RESPONSE = cols.Rows("criteria_response", _CRITERION, _WEIGHT, "quality low high n")
 TRAIL = cols.Rows(
     "criteria",
     _CRITERION,

@@ -9,11 +9,12 @@ from core.views.words import choice as choice_of
 
 def stack_columns(view: View) -> tuple[cols.Column, ...]:
     """Return the columns of a list of stacks."""
-    return (
+    return cols.Rows(
+        "stacks",
         cols.text("stack", width=360),
         cols.score("quality", view.quality.name),
         cols.number("latency_ms", f"{view.latency.percentile} ms", view.latency.name),
         cols.usd("cost", "$ / 1,000", f"Per 1,000 {choice_of.costed(view.table)}."),
-        cols.count("n", help="Queries that the mean rests on."),
+        "n",
         cols.text("outcome", "status", width=260),
-    )
+    ).columns
