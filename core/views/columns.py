@@ -99,10 +99,12 @@ class Rows:
         """Return the same table under another name."""
         return Rows(name, *self.columns, more=self.more)
 
-    def frame(self, rows: Sequence[Mapping[str, Any]] = (), others: str = "") -> pl.DataFrame:
+    def frame(
+        self, rows: Sequence[Mapping[str, Any] | tuple[Any, ...]] = (), others: str = ""
+    ) -> pl.DataFrame:
         """Return rows as the table's frame; `others` declares columns that are not shown, or otherwise."""
         shown = {column.name: column.dtype for column in self.every}
-        return pl.DataFrame(rows, schema={**shown, **schema(others)})
+        return pl.DataFrame(rows, schema={**shown, **schema(others)}, orient="row")
 
     def check(self, rows: pl.DataFrame) -> None:
         """Compare a frame with what is declared.

@@ -33,18 +33,6 @@ FOLDS = 5
 
 _EQUAL = 1e-12
 
-ROWS = pl.Schema(
-    {
-        "tag": pl.String,
-        "n": pl.Int64,
-        "stack": pl.String,
-        "is": pl.String,
-        **dict.fromkeys(("quality", "quality_low", "quality_high", "today"), pl.Float64),
-        **dict.fromkeys(("difference", "low", "high", "p_holm"), pl.Float64),
-    }
-)
-"""Columns of `kinds`: the best stack there, how today's choice stands to it, and the gain over it."""
-
 _LOOKS = {
     STAYS: (theme.OKABE_ITO[4], "circle"),
     OPEN: (theme.NEUTRAL, "circle-open"),
@@ -94,15 +82,15 @@ def kinds(view: View, constraints: Constraints) -> pl.DataFrame:
     """Look for the best stack within the limits on the queries of each kind alone.
 
     Returns:
-        `ROWS`, those that another stack is better for first, then by tag; empty where nothing is known query
+        `TABLE`, those that another stack is better for first, then by tag; empty where nothing is known query
         by query or nothing is chosen.
     """
     known, decision = sample(view), data.decided(view.replace(constraints=constraints), view.rule)
     if known is None or decision.chosen is None:
-        return pl.DataFrame(schema=ROWS)
+        return TABLE.frame()
     offered = np.flatnonzero(decision.feasible & known.quality_varies)
     if decision.chosen not in offered:
-        return pl.DataFrame(schema=ROWS)
+        return TABLE.frame()
     names, today = view.table["name"].to_list(), int(np.flatnonzero(offered == decision.chosen)[0])
     sign = 1.0 if view.quality.higher_is_better else -1.0
     gaps = sign * (known.quality[offered] - known.quality[offered[today]])
@@ -122,7 +110,7 @@ def kinds(view: View, constraints: Constraints) -> pl.DataFrame:
                 "quality": float(np.nanmean(values[best])), "quality_low": low[0], "quality_high": high[0],
                 "today": float(values[today].mean()), "difference": gain, "low": ends[0], "high": ends[1],
             })  # fmt: skip
-    found = pl.DataFrame(rows, schema=ROWS)
+    found = TABLE.frame(rows)
     found = found.with_columns(p_holm=pl.Series(holm(found["p_holm"].to_numpy())))
     better = (pl.col("is") == OPEN) & (pl.col("p_holm") < ALPHA) & (sign * pl.col("difference") > 0)
     found = found.with_columns(pl.when(better).then(pl.lit(OTHER)).otherwise("is").alias("is"))
@@ -131,13 +119,13 @@ def kinds(view: View, constraints: Constraints) -> pl.DataFrame:
 
 
 def uncorrected(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of `ROWS` whose interval leaves 0 out, but whose p does not stand the correction."""
+    """Return the rows of `TABLE` whose interval leaves 0 out, but whose p does not stand the correction."""
     sure = pl.col("low") * pl.col("high") > 0
     return rows.filter(sure, pl.col("is") == OPEN).sort(pl.col("difference").abs(), descending=True)
 
 
 def becomes(rows: pl.DataFrame) -> list[str]:
-    """Say of each row of `ROWS` whether another stack is better."""
+    """Say of each row of `TABLE` whether another stack is better."""
     nothing = pl.all_horizontal(pl.col("difference", "low", "high") == 0)
     corrected = pl.col("tag").is_in(uncorrected(rows)["tag"].implode())
     word = pl.when(nothing).then(pl.lit(SAME)).when(corrected).then(pl.lit(CORRECTED)).otherwise("is")

@@ -54,7 +54,6 @@ MODELLED = (
     "≈ modelled, not measured. Effects: additive effects of the axes. Search: TPE over quality, latency and "
     "cost of the evaluated stacks; it gives an order, no guess."
 )
-AT_LEAST = "What the least of the evaluated stacks with its dearest part takes."
 WEIGH_BACK = "Queries taken by these shares must be weighted back to the shares of today."
 BEST_STACK = "the best as usual"
 NOT_BY_QUERIES = "More queries cannot show that: their first passages would be as unjudged."
@@ -257,7 +256,7 @@ def worth_measuring_more(view: View, ask: Ask) -> Blocks:
     yield Text(words.next_stack_words(further))
     if not further.is_empty():
         yield Text(MODELLED, "caption")
-        yield Table(further, NEIGHBOURS)
+        yield Table(further, worth.NEIGHBOURS)
     if (missing := worth.missing_model()) is not None:
         yield Text(missing, "caption")
 
@@ -419,14 +418,5 @@ TAGS = cols.Rows(
     "spread",
     cols.share("share", "today"),
     cols.share("best", "tells most", "Share of further queries with the least error (Neyman)."),
-)
-NEIGHBOURS = cols.Rows(
-    "neighbours",
-    "of step said_by place guess",
-    cols.score("spread", "±", "Standard error of the guess."),
-    cols.share("chance", "beats the choice", "Chance of a higher quality than today's choice."),
-    cols.number("latency_least", "≥ ms", AT_LEAST),
-    cols.usd("cost_least", "≥ $ / 1k", AT_LEAST),
-    cols.text("beyond", "limits", "That it breaks already by its dearest part."),
 )
 SECTIONS = (would_it_hold, what_flips_it, kinds_of_question, other_weights, worth_measuring_more)

@@ -21,6 +21,7 @@ from core.pipeline.search.unmeasured import unmeasured
 from core.pipeline.sweep.fields import SearchLimits
 from core.records import is_group, stack_label
 from core.stats.intervals import SEED, Floats
+from core.views import columns as cols
 from core.views.confidence.levels import Levels
 
 USUAL = (10, 20, 40, 80, 160, 320, 640, 1280)  # Numbers of further queries that are always looked at
@@ -29,12 +30,16 @@ LEADING = 30  # Stacks that the planner looks at; the others hardly ever win
 
 EFFECTS, SEARCH, BOTH = "effects", "search", "both"
 """Which model names a stack to add: additive effects of the axes, the search's (TPE), or both."""
-_PROPOSED = {
-    **dict.fromkeys(("stack", "of", "step", "said_by"), pl.String),
-    "place": pl.Int64,
-    **dict.fromkeys(("guess", "spread", "chance", "latency_least", "cost_least"), pl.Float64),
-    "beyond": pl.String,
-}
+AT_LEAST = "What the least of the evaluated stacks with its dearest part takes."
+NEIGHBOURS = cols.Rows(
+    "neighbours",
+    "of step said_by place guess",
+    cols.score("spread", "±", "Standard error of the guess."),
+    cols.share("chance", "beats the choice", "Chance of a higher quality than today's choice."),
+    cols.number("latency_least", "≥ ms", AT_LEAST),
+    cols.usd("cost_least", "≥ $ / 1k", AT_LEAST),
+    cols.text("beyond", "limits", "That it breaks already by its dearest part."),
+)
 _Key = tuple[str | None, ...]
 _DEPTH = "candidates"
 LEAST = 5  # Queries of a tag below which no spread is told
@@ -188,16 +193,15 @@ def next_rows(table: pl.DataFrame, decision: Decision, limits: Constraints) -> p
     """
     levels = Levels.of(table)
     if not levels.frame.width:  # nobody said how the stacks were made
-        return pl.DataFrame(schema=_PROPOSED)
+        return NEIGHBOURS.frame(others="stack")
     rows = _searched(table, levels, limits) if missing_model() is None else {}
     for key, near in _near(table, levels, decision).items():
         rows[key] = {**rows[key], **near, "said_by": BOTH} if key in rows else near
     least = {axis: _least(levels, axis.read(table)) for axis in (LATENCY, COST)}
     proposed = [
-        {**dict.fromkeys(_PROPOSED), **row, **_beyond({axis: of(key) for axis, of in least.items()}, limits)}
-        for key, row in rows.items()
+        {**row, **_beyond({axis: of(key) for axis, of in least.items()}, limits)} for key, row in rows.items()
     ]
-    return pl.DataFrame(proposed, schema=_PROPOSED).sort(pl.col("beyond").is_not_null(), maintain_order=True)
+    return NEIGHBOURS.frame(proposed, "stack").sort(pl.col("beyond").is_not_null(), maintain_order=True)
 
 
 def _least(levels: Levels, values: Floats) -> Callable[[_Key], float | None]:

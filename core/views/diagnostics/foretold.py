@@ -27,6 +27,7 @@ from core.diagnostics.noise import CLEAN, Floats
 from core.errors import ClqError
 from core.pipeline.query.perturb import NAMES, perturbed
 from core.stats.correlation import RESAMPLES, correlate
+from core.views import columns as cols
 from core.views import text, theme
 from core.views.diagnostics.asked_names import MEANS, MEASURE, Renamed, renamed
 from core.views.diagnostics.noise import QUICK, Gathered, gather, rewritten
@@ -45,11 +46,20 @@ OWN: Mapping[str, str] = {
 NARROW = 20  # Letters of a line beside the chart, which leave room on a phone
 LEAST = 10  # Fewer queries give no coefficient
 _PAIRS, _STACKS = 4, 4  # Fewer pairs of means give no coefficient, fewer stacks no interval
-FORETOLD = pl.Schema({
-    **dict.fromkeys(("stack", "perturb", "diagnostic"), pl.String()),
-    **dict.fromkeys(("rho", "low", "high", "change", "moved"), pl.Float64()),
-    "n": pl.Int32(), "reason": pl.String(),
-})  # fmt: skip
+FORETOLD = cols.Rows(
+    "foretold",
+    "stack",
+    cols.text("perturb", "queries"),
+    cols.text("diagnostic", help="What changes beside recall.", width=230),
+    cols.signed("rho", help="Spearman's, with the change of recall; as they are: with recall.", digits=2),
+    "low high",
+    cols.count("n", help="Queries; over stacks: pairs of stack and perturbation."),
+    more=(
+        cols.signed("change", "recall changes", "Mean over the queries; as they are: recall."),
+        cols.signed("moved", "diagnostic changes", "Mean over the queries; as they are: itself."),
+        "reason",
+    ),
+)
 """Columns of `foretold`: rho between changes of the diagnostic and of quality over n queries (pairs of stack
 and perturbation in the rows `EVERY`), or between both as they are; change and moved are their means."""
 NO_RUNS = "No stack of this workspace was asked perturbed queries."
@@ -71,10 +81,10 @@ def foretold(view: View) -> pl.DataFrame:
     quality = Quality(MEASURE, view.quality.k)
     runs = gather(view.snapshot, view.scope, quality)
     if not runs:
-        return pl.DataFrame(schema=FORETOLD)
+        return FORETOLD.frame()
     named = renamed(view.snapshot, view.scope, quality)
     rows = list(_rows(view, runs, named))
-    return pl.DataFrame([*_over_stacks(rows), *rows], schema=FORETOLD)
+    return FORETOLD.frame([*_over_stacks(rows), *rows])
 
 
 def _rows(view: View, runs: Gathered, named: Renamed) -> Iterator[dict[str, Any]]:

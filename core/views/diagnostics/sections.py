@@ -170,7 +170,7 @@ def with_recall(view: View, ask: Ask) -> Blocks:
         yield Chart(foretold.chart(rows), "foretold", sentence)
     every = table.filter(pl.col("stack").is_in([foretold.EVERY, chosen]))
     said = every.with_columns(pl.col("perturb").map_elements(foretold.asked, return_dtype=pl.String))
-    yield Table(said, FORETOLD, whole=table)
+    yield Table(said, foretold.FORETOLD, whole=table)
 
 
 @section(drifting.NAME, "Does live traffic still look as it did?", dated)
@@ -221,20 +221,6 @@ DRIFT = cols.Rows(
             for end in ("", "_low", "_high")
         ),
         *(cols.exact(f"{name}_n", f"{name}: n", "Judged queries.") for name in drifting.JUDGED),
-    ),
-)
-FORETOLD = cols.Rows(
-    "foretold",
-    "stack",
-    cols.text("perturb", "queries"),
-    cols.text("diagnostic", help="What changes beside recall.", width=230),
-    cols.signed("rho", help="Spearman's, with the change of recall; as they are: with recall.", digits=2),
-    "low high",
-    cols.count("n", help="Queries; over stacks: pairs of stack and perturbation."),
-    more=(
-        cols.signed("change", "recall changes", "Mean over the queries; as they are: recall."),
-        cols.signed("moved", "diagnostic changes", "Mean over the queries; as they are: itself."),
-        "reason",
     ),
 )
 ASKED = cols.Rows(

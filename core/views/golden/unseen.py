@@ -223,10 +223,7 @@ def _pairs(
         told = not np.isnan(each.odds) and not (np.isfinite(each.odds) and np.isnan(each.low))
         signs.append(each.sign if told else None)
         rows.append((first, second, shared[1], shared[3], shared[2], *ends, SIGNS[signs[-1]]))
-    schema = dict.fromkeys(("first_list", "second_list"), pl.String()) | dict.fromkeys(
-        ("one", "both", "other", "odds", "odds_low", "odds_high"), pl.Float64()
-    )
-    return pl.DataFrame(rows, schema=schema | {"dependence": pl.String()}, orient="row"), tuple(signs)
+    return PAIRS.frame(rows, "one:float both:float other:float"), tuple(signs)
 
 
 @cached("Scoring with what nobody saw…")

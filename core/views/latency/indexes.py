@@ -13,6 +13,7 @@ import polars as pl
 
 from core.records import JsonMap
 from core.store import Snapshot
+from core.views import columns as cols
 from core.views import text, theme
 from core.work.names.landing import diagnosed
 
@@ -20,14 +21,18 @@ RECALL, QPS = "recall", "queries_per_second"
 LATENCIES = ("p50_ms", "p95_ms", "p99_ms")
 MEASURED, IMPORTED = "measured", "imported"
 _DIAGNOSIS = "indexes"
-_SCHEMA = pl.Schema(
-    {
-        "index": pl.String, "basis": pl.String, "where": pl.String, "effort": pl.Int64, "k": pl.Int64,
-        "clients": pl.Int64, RECALL: pl.Float64, "recall_low": pl.Float64, "recall_high": pl.Float64,
-        "n": pl.Int64, **dict.fromkeys((*LATENCIES, QPS), pl.Float64), "searches": pl.Int64,
-        "build_s": pl.Float64, "bytes": pl.Float64, "passages": pl.Int64,
-    }
-)  # fmt: skip
+DOLLARS_HELP = "$ per 1,000 = 1000 · $ per hour / (3600 · queries per second · utilisation)."
+INDEX = cols.Rows(
+    "indexes",
+    "index basis effort",
+    cols.count("k", "K", "Neighbours asked for."),
+    "clients recall",
+    cols.count("n", help="Queries behind the recall."),
+    "p50_ms p95_ms p99_ms queries_per_second",
+    cols.usd("usd_per_1k", "$ / 1k", DOLLARS_HELP),
+    more="recall_low recall_high searches build_s bytes passages where",
+)
+_MADE = "queries_per_second:float bytes:float"
 """One row per index, effort, K and number of clients; what is not known is null."""
 _MS_PER_S = 1000.0
 NEARLY_ALL = 0.95
@@ -47,7 +52,7 @@ def figures(snapshot: Snapshot) -> pl.DataFrame:
     """
     names = dict(snapshot.collections().select("collection_id", "name").iter_rows())
     here = measured(diagnosed(snapshot, _DIAGNOSIS), names)
-    other = pl.DataFrame(list(_imported(snapshot, names)), schema=_SCHEMA, orient="row")
+    other = INDEX.frame(list(_imported(snapshot, names)), _MADE)
     return pl.concat([here, other]).sort(
         "basis", "where", "index", "effort", "k", "clients", descending=[True, *[False] * 5]
     )
@@ -72,10 +77,10 @@ def measured(rows: pl.DataFrame, names: Mapping[str, str]) -> pl.DataFrame:
                 "n": recall.get("n"),
                 "searches": speed.get("n"),
                 "passages": size.get("n"),
-                **{name: values[name]["value"] for name in _SCHEMA if name in values},
+                **{name: values[name]["value"] for column in INDEX.every if (name := column.name) in values},
             }
         )
-    return pl.DataFrame(points, schema=_SCHEMA, orient="row")
+    return INDEX.frame(points, _MADE)
 
 
 def _imported(snapshot: Snapshot, names: Mapping[str, str]) -> Iterator[JsonMap]:
@@ -221,7 +226,6 @@ HOW = (
     "Measure some by the command indexes bench, or add results of VectorDBBench or ann-benchmarks "
     "(page Add results)."
 )
-DOLLARS_HELP = "$ per 1,000 = 1000 · $ per hour / (3600 · queries per second · utilisation)."
 SCALES = "Dotted and hollow: imported, measured elsewhere on other machines and vectors."
 
 

@@ -186,23 +186,13 @@ def every_index(view: View, ask: Ask) -> Blocks:
         showlegend=False
     )
     yield Chart(slow, "indexes_latency", "Recall against latency of every index", indexes.SCALES)
-    yield Table(rows, INDEX)
+    yield Table(rows, indexes.INDEX)
 
 
 BY_K = cols.Rows(
     "reranker_lines",
     "reranker embedder slope intercept stacks depths breaks_at worst_ms",
     cols.text("reason", "no line because"),
-)
-INDEX = cols.Rows(
-    "indexes",
-    "index basis effort",
-    cols.count("k", "K", "Neighbours asked for."),
-    "clients recall",
-    cols.count("n", help="Queries behind the recall."),
-    "p50_ms p95_ms p99_ms queries_per_second",
-    cols.usd("usd_per_1k", "$ / 1k", indexes.DOLLARS_HELP),
-    more="recall_low recall_high searches build_s bytes passages where",
 )
 SECTIONS = (where_the_time_goes, reranker_by_k, generator, every_index, index_loss)
 

@@ -202,12 +202,6 @@ def own_scope(snapshot: Snapshot, table: pl.DataFrame, latency: Latency) -> str:
 
 
 PROMISING = "Promising, not measured"
-_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
-    **dict.fromkeys(("run_id", "stack"), pl.String),
-    **dict.fromkeys(("quality", "gain"), pl.Float64),
-    "unknown": pl.List(pl.String),
-    **dict.fromkeys(("missing", "measure", "why"), pl.String),
-}
 _NOTES = {"latency": "latency_note", "cost": "cost_note"}
 
 
@@ -240,7 +234,9 @@ def promising_rows(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
             "why": "; ".join(str(note) for column in columns if (note := table[column][row])) or None,
         }
         promising.append({**stack, "gain": merit[row] - best, **lacking})
-    return pl.DataFrame(promising, schema=_SCHEMA).with_columns(pl.col("gain").fill_nan(None))
+    return _LACKING.frame(promising, "run_id gain:float unknown:texts").with_columns(
+        pl.col("gain").fill_nan(None)
+    )
 
 
 def promising_words(rows: pl.DataFrame, decision: Decision) -> str:
