@@ -75,16 +75,17 @@ class Rows:
         name: Of its files, without ending.
         shown: Its columns from left to right.
         more: Those that are shown on demand.
+        ends: What the ends of its intervals are, where that is not the usual 95 % interval.
 
     Raises:
         LookupError: If a name is in none of `COLUMNS`.
     """
 
-    def __init__(self, name: str, *shown: Column | str, more: Columns | str = ()) -> None:
+    def __init__(self, name: str, *shown: Column | str, more: Columns | str = (), ends: str = "") -> None:
         self.name = name
         try:
-            self.columns = columns(shown)
-            self.more = columns((more,) if isinstance(more, str) else more, self.columns)
+            self.columns = columns(shown, ends=ends)
+            self.more = columns((more,) if isinstance(more, str) else more, self.columns, ends)
         except KeyError as error:
             raise LookupError(
                 f"Table {name}: {error} is in none of COLUMNS; declare it there or here."
@@ -601,11 +602,12 @@ def for_people(
     return written, tuple(map(told, shown))
 
 
-def columns(chosen: Columns, before: Sequence[Column] = ()) -> tuple[Column, ...]:
+def columns(chosen: Columns, before: Sequence[Column] = (), ends: str = "") -> tuple[Column, ...]:
     """Look columns up; ends of an interval (low, high, gain_low) follow from what they are the ends of.
 
     Args:
         before: Those of the same table that stand before them.
+        ends: What the ends are.
 
     Raises:
         KeyError: If a name is in none of `COLUMNS`.
@@ -613,11 +615,11 @@ def columns(chosen: Columns, before: Sequence[Column] = ()) -> tuple[Column, ...
     found = [*before]
     for each in chosen:
         for one in [each] if isinstance(each, Column) else each.split():
-            found.append(one if isinstance(one, Column) else _known(one, found))
+            found.append(one if isinstance(one, Column) else _known(one, found, ends))
     return tuple(found[len(before) :])
 
 
-def _known(name: str, before: Sequence[Column]) -> Column:
+def _known(name: str, before: Sequence[Column], ends: str) -> Column:
     of, _, end = name.rpartition("_")
     if end not in ENDS:
         return COLUMNS[name]
@@ -626,7 +628,8 @@ def _known(name: str, before: Sequence[Column]) -> Column:
     if own is None or own.form == "text" or (name in COLUMNS and own == COLUMNS.get(of)):
         return COLUMNS[name]
     label = end if own is beside else f"{own.label}, {end}"
-    return own.replace(name=name, label=label, help=f"{_WHICH[end]} end of the 95 % interval.", width=None)
+    what = ends or f"{_WHICH[end]} end of the 95 % interval."
+    return own.replace(name=name, label=label, help=what, width=None)
 
 
 ENDS = ("low", "high")

@@ -234,16 +234,15 @@ def limit(view: View, ask: Ask) -> Blocks:
     yield Answer(answer(parted.explained), caveats=chips)
     yield Cards(cards(parted.explained, view.quality))
     yield Chart(parted.figure, "headroom", numbers(parted.explained, view.quality))
-    actual = [cols.COLUMNS[name].replace(label=label) for name, label in ACTUAL.items()]
     yield Table(
         parted.table,
         cols.Rows(
             "headroom",
             "name pool",
-            actual[0],
+            cols.score("quality", "actual"),
             "ordering retrieval pct_proc reading",
             more=(
-                *actual[1:],
+                "quality_low quality_high",
                 cols.score("proc", "PROC of that pool", "The best ordering of the candidate pool."),
                 "n quality_basis",
             ),
@@ -255,5 +254,4 @@ def limit(view: View, ask: Ask) -> Blocks:
     )
 
 
-ACTUAL = {"quality": "actual", "quality_low": "actual, low", "quality_high": "actual, high"}
 SECTIONS = (limit,)

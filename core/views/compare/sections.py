@@ -43,7 +43,12 @@ from core.views.words.choice import costed
 Row = Mapping[str, Any]
 LETTERS = "ABCDE"
 _BY_ITSELF = "{} end of the 95 % interval, of this comparison by itself."
-NUMBERS = ("difference low high p_adjusted verdict n clusters",)
+NUMBERS = (
+    "difference",
+    cols.signed("low", help=_BY_ITSELF.format("Lower")),
+    cols.signed("high", help=_BY_ITSELF.format("Upper")),
+    "p_adjusted verdict n clusters",
+)
 MORE = ("wins ties losses superiority d_z detectable detectable_high needed needed_low needed_high p p_holm",)
 PAIR = ("second", cols.text("first", "against", width=200))
 _LAST = ("p_adjusted", "p_holm", "stack")  # Beyond 1280 pixels
@@ -53,7 +58,7 @@ SIDE = cols.Rows(
     *(_OWN.get(name, name) for name in sorted(SIDES, key=_LAST.__contains__) if name != "cluster_kind"),
 )
 OVERLAP = ("overlap", "tau")
-SOURCES = cols.Rows("sources", "measure says value_second value_first difference low high p n")
+SOURCES = cols.Rows("sources", "measure says value_second value_first", *NUMBERS[:3], "p n clusters")
 FLIPS = cols.Rows(
     "flips",
     "query_id text outcome delta",

@@ -236,6 +236,7 @@ ASKED = cols.Rows(
         cols.count("n", help="Questions that name something."),
         "d_n",
     ),
+    ends="95 % paired interval.",
 )
 EMBEDDER = cols.text("label", "embedder", width=170)
 RANKING = cols.Rows(
@@ -270,6 +271,7 @@ NOISE = cols.Rows(
         "rewrite_ms",
         cols.count("n", help="Queries that every run here was asked."),
     ),
+    ends="95 % paired interval.",
 )
 VECTORS = cols.Rows(
     "noise_vectors",

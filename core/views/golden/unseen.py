@@ -64,6 +64,7 @@ ESTIMATES = cols.Rows(
     cols.count("total", "passages", "Relevant, over all queries; at least those judged."),
     "total_low total_high",
     cols.share("missing", "unseen", "Share of them that nobody judged."),
+    ends="95 % bootstrap interval.",
 )
 PAIRS = cols.Rows(
     "captures",
@@ -75,6 +76,7 @@ PAIRS = cols.Rows(
     cols.points("odds", "odds ratio", "Among the passages of the other lists; 1 = independent."),
     "odds_low odds_high",
     cols.text("dependence", "the two are", "Where the interval of the odds ratio leaves out 1."),
+    ends="95 % bootstrap interval.",
 )
 
 

@@ -430,4 +430,5 @@ SHOWN = cols.Rows(
         cols.number("flat_ms", "latency of flat, ms"),
         cols.text("family", "flat stack"),
     ),
+    ends="95 % paired bootstrap interval over queries.",
 )

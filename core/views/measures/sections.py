@@ -138,7 +138,7 @@ def _by_ratio(samples: Samples, kind: Kind, kept: pl.Expr, ask: Ask) -> Blocks:
         cells,
         cols.Rows(
             "against",
-            *("name ratio n", cols.score("value", measure), cols.score("reference", other), "difference"),
+            *("name ratio", N, cols.score("value", measure), cols.score("reference", other), "difference"),
         ),
     )
     yield Text("Grades by K / Np", "heading")
@@ -149,9 +149,10 @@ def _by_ratio(samples: Samples, kind: Kind, kept: pl.Expr, ask: Ask) -> Blocks:
     yield Table(grades, SPREAD)
 
 
+N = cols.count("n", help="Answers.")
 SPREAD = cols.Rows(
     "spread",
-    *("name ratio", cols.text("grade"), "n"),
+    *("name ratio", cols.text("grade"), N),
     cols.share("share", help="Of the answers of the stack at this K / Np."),
 )
 PARAMETERS = cols.Rows("parameters", "parameter", cols.text("value"), "default range type", cols.text("text"))
@@ -167,7 +168,7 @@ COEFFICIENTS = cols.Rows(
     cols.text("measure", help="At each answer's own K; see the list of measures."),
     cols.score("value", "correlation"),
     "low high",
-    "n",
+    N,
     cols.count("queries"),
     "note",
 )
@@ -176,7 +177,7 @@ GRADED = cols.Rows(
     "graded_samples",
     cols.text("name", "stack", "Of the stack.", width=290),
     QUERIES,
-    "n",
+    N,
     cols.exact("narrow", help="Answers with K < Np."),
     cols.exact("wide", help="Answers with K ≥ Np."),
 )
@@ -188,6 +189,6 @@ RANKED = cols.Rows(
     cols.exact("k_from", "smallest K", "Of the answers."),
     cols.exact("k_to", "largest K", "Of the answers."),
     QUERIES,
-    "n",
+    N,
 )
 SECTIONS = (all_measures, predicting_answers)

@@ -35,6 +35,7 @@ SHARE = cols.Rows(
     cols.signed("per_recall", "reader gain ÷ recall gain", "Points of score a point of recall.", digits=2),
     "per_recall_low per_recall_high",
     cols.count("paired", "n", "Questions."),
+    ends="95 % interval, Fieller's.",
 )
 _CELLS = dict(
     zip(

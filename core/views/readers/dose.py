@@ -285,6 +285,7 @@ SHOWN = cols.Rows(
     "queries",
     _ANSWERS,
     more="right_low right_high",
+    ends="95 % bootstrap interval over questions.",
 )
 DOSES = cols.Rows(
     "dose",
@@ -292,4 +293,5 @@ DOSES = cols.Rows(
     cols.signed("value", "points against none", "All else equal.", digits=1),
     "low high",
     _ANSWERS,
+    ends="95 % bootstrap interval over questions.",
 )

@@ -45,6 +45,7 @@ GAINS = cols.Rows(
     cols.signed("gain_mean", "mean gain", "Points over the closed book, of all k.", digits=1),
     "gain k_star shape queries",
     more=("gain_mean_low gain_mean_high gain_low gain_high best closed_book",),
+    ends="95 % interval, paired by question.",
 )
 LESS = cols.Rows(
     "stack_differences",
@@ -56,6 +57,7 @@ LESS = cols.Rows(
     "k_star",
     cols.count("base_k_star", "k* of the other", "The smallest k with the best score."),
     "queries",
+    ends="95 % interval, paired by question.",
 )
 FACTS = cols.Rows(
     "corpus",

@@ -69,7 +69,7 @@ def read(view: View, ask: Ask, *, ruled: bool = True) -> Generator[Block, None, 
     rows = curves(view, scorer, voice)
     if set(rows["reader"]) == {TRIAL}:
         yield from nothing(view, MADE_UP)
-        yield Fold("Made-up answers", [Table(rows, cols.Rows("points", *POINTS, more=MORE_POINTS))])
+        yield Fold("Made-up answers", [Table(rows, POINTS)])
         return None
     rules = ask_rules(ask) if ruled else Rules()
     depths = data.depth_table(rows, rules)

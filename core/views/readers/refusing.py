@@ -63,6 +63,7 @@ STACKS = cols.Rows(
     cols.share("harmful", help="Share of Top(K) judged 1 or 2 on questions without an answer."),
     cols.count("without", help="Questions without an answer."),
     cols.count("answerable", "with", "Questions with an answer."),
+    ends="95 % interval; of AUC Newcombe's.",
 )
 READERS = cols.Rows(
     "refusals",

@@ -153,6 +153,7 @@ PAIRS = cols.Rows(
     cols.signed("interaction", help="Beyond the sum of each alone."),
     "low high",
     "n",
+    ends="95 % for all pairs together.",
 )
 KINDS = cols.Rows(
     "criteria_by_kind",
@@ -162,4 +163,5 @@ KINDS = cols.Rows(
     cols.signed("gain", help="Own over common."),
     "low high",
     cols.text("weights", "own weights, which", width=420),
+    ends="95 % for all kinds together.",
 )

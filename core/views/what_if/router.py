@@ -162,6 +162,7 @@ COMPARED = cols.Rows(
         cols.signed("null_over", "noise over best", "The mean that they gain over the best copy."),
         "over over_low over_high n",
     ),
+    ends="95 % interval, paired by query.",
 )
 WAYS = cols.Rows(
     "router",
@@ -172,4 +173,5 @@ WAYS = cols.Rows(
         cols.score("gain", "over chance", "Against the same share of queries sent deeper at random."),
         "gain_low gain_high over over_low over_high note",
     ),
+    ends="95 % interval, paired by query.",
 )

@@ -243,6 +243,7 @@ SHOWN = cols.Rows(
     "gain_low gain_high",
     "n",
     cols.text("weights", "which", width=420),
+    ends="95 % interval, paired by query.",
 )
 RESPONSE = cols.Rows("criteria_response", _CRITERION, _WEIGHT, "quality low high n")
 TRAIL = cols.Rows(

@@ -234,8 +234,10 @@ def promising_rows(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
             "why": "; ".join(str(note) for column in columns if (note := table[column][row])) or None,
         }
         promising.append({**stack, "gain": merit[row] - best, **lacking})
-    return _LACKING.frame(promising, "run_id gain:float unknown:texts").with_columns(
-        pl.col("gain").fill_nan(None)
+    return (
+        _LACKING.frame(promising, "run_id gain:float unknown:texts")
+        .drop("gain_of")
+        .with_columns(pl.col("gain").fill_nan(None))
     )
 
 

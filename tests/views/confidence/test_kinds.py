@@ -57,7 +57,7 @@ def test_a_gain_that_is_sure_by_itself_is_said_to_be_corrected(
     is_: str, ends: tuple[float, float, float], word: str
 ):
     row = {"tag": "type=broad", "is": is_, **dict(zip(("difference", "low", "high"), ends, strict=True))}
-    rows = pl.DataFrame([row, row | {"tag": "other", "is": kinds.STAYS}], schema=kinds.ROWS)
+    rows = kinds.TABLE.frame([row, row | {"tag": "other", "is": kinds.STAYS}])
     assert kinds.becomes(rows)[0] == word
     said = kinds.before_correction(rows)
     assert said.endswith("not significant after correction for 2 kinds.") == (word == kinds.CORRECTED)
