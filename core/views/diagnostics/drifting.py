@@ -152,7 +152,7 @@ def answer(rows: pl.DataFrame, proxy: str) -> str:
         return f"No drift of {proxy} in {windows_of} ({n})."
     row = gone.row(0, named=True)
     ends = f" [{_signed(row['shift_low'])}, {_signed(row['shift_high'])}]"
-    return f"{gone.height} of {windows_of} drifted, most by {_signed(row['shift'])}{ends} in {proxy} ({n})."
+    return f"{gone.height} of {windows_of} drifted: {proxy} by {_signed(row['shift'])}{ends} ({n})."
 
 
 def sample(rows: pl.DataFrame) -> str:

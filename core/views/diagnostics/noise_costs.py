@@ -71,9 +71,10 @@ def answer(table: pl.DataFrame, quality: Quality) -> tuple[str, str]:
     worse = row["change_high"] if sign > 0 else row["change_low"]
     if worse is None or sign * worse >= 0:
         return f"{row['perturb'].capitalize()} costs {row['stack']} nothing measurable (n = {row['n']}).", ""
-    lost = f"{text.score(abs(row['change']))} {quality.name}"
+    does = "lowers" if sign > 0 else "raises"
+    lost = f"{does} {quality.name} of {row['stack']} by {text.score(abs(row['change']))}"
     advice = _advice(best_rewrite(table, row, quality), row, sign)
-    return f"{row['perturb'].capitalize()} costs {row['stack']} {lost} (n = {row['n']}).", f"{advice}."
+    return f"{row['perturb'].capitalize()} {lost} (n = {row['n']}).", f"{advice}."
 
 
 def _advice(won: Row | None, row: Row, sign: int) -> str:

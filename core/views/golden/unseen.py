@@ -305,7 +305,8 @@ def is_unseen(view: View, ask: Ask) -> Blocks:
         return
     by = ask.one("Estimate that counts", found.estimates["method"], "listby", about=HOW)
     row = found.estimates.row(by_predicate=pl.col("method") == by, named=True)
-    yield Answer(answer(row, found, depth), warning=_unjudged(found, depth), caveats=caveats(found))
+    first = "Judge them first, or take less depth." * (found.judged < JUDGED)
+    yield Answer(answer(row, found, depth), first, caveats=caveats(found))
     yield Cards(cards(row, found, depth, least))
     yield Chart(figure(found), "unseen", "Relevant passages by each estimate, with its 95 % interval")
     yield Table(found.estimates, ESTIMATES)
@@ -337,7 +338,11 @@ def scores(view: View, row: Row, known: int, least: int) -> Blocks:
 
 
 def answer(row: Row, found: Unseen, depth: int) -> str:
-    """Say how much is unseen by an estimate."""
+    """Say how much is unseen by an estimate, which takes lists that are judged."""
+    if found.judged < JUDGED:
+        return (
+            f"Not known: {text.percent(1 - found.judged)} of the lists' first {depth} passages are unjudged."
+        )
     if row["total"] - found.known < 1:
         most = found.estimates.row(int(found.estimates["missing"].arg_max() or 0), named=True)
         other = f"; others ≤ {text.percent(most['missing'])}" if most["missing"] else ""
@@ -350,13 +355,6 @@ def answer(row: Row, found: Unseen, depth: int) -> str:
 
 def _ends(low: float | None, high: float | None, written: Callable[[float], str]) -> str:
     return FEW_GROUPS if low is None or high is None else f"{written(low)} to {written(high)}"
-
-
-def _unjudged(found: Unseen, depth: int) -> str:
-    if found.judged >= JUDGED:
-        return ""
-    share = text.percent(1 - found.judged)
-    return f"{share} of the lists' first {depth} passages are unjudged: judge them first, or take less depth."
 
 
 def caveats(found: Unseen) -> dict[str, str]:

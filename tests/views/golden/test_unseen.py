@@ -9,7 +9,7 @@ from core.analysis.workspace.scope import Quality
 from core.analysis.workspace.view import View
 from core.views.ask import Given
 from core.views.blocks import Answer, Cards, Table, Tabs
-from core.views.golden.unseen import is_unseen, judged_depth
+from core.views.golden.unseen import Unseen, answer, is_unseen, judged_depth
 from tests.stores import Lab
 from tests.views.decision.test_facts import asked
 from tests.views.made import LAB
@@ -95,3 +95,8 @@ def test_the_sign_of_the_dependence_says_on_which_side_an_estimate_is(tmp_path: 
         assert pairs["dependence"][0] == words
         cards = next(block for block in blocks if isinstance(block, Cards)).cards
         assert cards[1][1].startswith({"at least": "≥ ", "at most": "≤ "}.get(side, "≈ "))
+
+
+def test_lists_that_are_not_judged_tell_nothing() -> None:
+    found = Unseen(("a", "b"), known=3, queries=2, judged=0.4, estimates=pl.DataFrame(), pairs=pl.DataFrame())
+    assert answer({}, found, 10) == "Not known: 60.0 % of the lists' first 10 passages are unjudged."
