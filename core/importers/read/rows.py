@@ -102,11 +102,14 @@ def numbers(rows: pl.DataFrame, column: str, name: str, *, whole: bool = False) 
         good &= (values == values.floor()) & (values.abs() < 2**53)
     bad = (~good.fill_null(value=False) & (cleaned.fill_null("") != "")).arg_true()
     if len(bad):
-        problem = f"{quoted(cleaned[bad[0]])} is not {'an integer' if whole else 'a finite number'}."
-        raise InputError(problem, where=place(name, rows["line"][bad[0]], column))
+        cell = cleaned[bad[0]]
+        problem = f"{quoted(cell)} is not {'an integer' if whole else 'a finite number'}."
+        do = "Write the unit into the column's name." if _WITH_UNIT.fullmatch(cell) else ""
+        raise InputError(problem, where=place(name, rows["line"][bad[0]], column), do=do)
     return values.cast(pl.Int64) if whole else values
 
 
+_WITH_UNIT = re.compile(r"[\d.,]+ ?[^\W\d_]+")
 _TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 _INTEGERS = re.compile(r"\[[\d\s,]*\d[\d\s,]*\]", re.ASCII)
 _BETWEEN = re.compile(r"[\s,]*")

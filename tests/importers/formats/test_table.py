@@ -164,6 +164,11 @@ BROKEN = {
     "unknown role": (CSV, {"columns": {"speed": "query_id"}}, 'Unknown meaning "speed". Choose one of: '),
     "a reading": (CSV, {"columns": {"percent": "score"}}, "--numbers 'score=percent'"),
     "score": (CSV + "q3,a,1,?\n", {}, "x:5, column `score`: '?' is not a finite number."),
+    "a unit": (
+        CSV + "q3,a,1,3 ms\n",
+        {},
+        "'3 ms' is not a finite number. Write the unit into the column's name.",
+    ),
     "score NaN": (CSV + "q3,a,1,nan\n", {}, "x:5, column `score`: 'nan' is not a finite number."),
     "rank": (CSV + "q3,a,1.5,1\n", {}, "x:5, column `rank`: '1.5' is not an integer."),
     "no id": (CSV + ",a,1,1\n", {}, "x:5, column `query_id`: The id is empty."),
