@@ -47,6 +47,7 @@ def named(made: World) -> dict[str, object]:
     return {name: value for name, value in limits.items() if value is not None}
 
 
+HEADS = {"ship": "Ship ", "best so far": "Best so far: ", "taken by hand": "Taken by hand: "}
 Told = tuple[str, object, object, object]
 
 
@@ -71,8 +72,12 @@ def surfaces(store: Path, collection: str, asked: dict[str, object], folder: Pat
     assert percent(sure and sure.pgs) is None or str(percent(sure and sure.pgs)) in html
 
     page = decision.page("decision")
-    heading = page.sentence.removeprefix("Ship ").removesuffix(".")
-    yield "decision", heading if page.sentence.startswith("Ship") else stack, None, cards(page)["Confidence"]
+    said = HEADS.get(str(decision.data["verdict"]), "")
+    assert page.sentence.startswith((said, "Too few queries to decide on ", "Nothing to compare "))
+    assert bool(decision.data["doubt"]) == (decision.data["verdict"] != "ship")
+    heading = page.sentence.removeprefix(said)
+    same = heading == page.sentence or heading.startswith(str(stack))
+    yield "decision", stack if same else heading, None, cards(page)["Confidence"]
 
     hold = decision.page("confidence", choices=rule_of(view.rule))
     ties = hold.tables.get("ties")

@@ -61,6 +61,7 @@ class Answers:
         near = self._near(decision)
         return {
             "answer": untrusted(said.sentence),
+            "verdict": data["verdict"],
             "notes": [untrusted(words) for words in notes if words],
             "ship": _stack(view, verdict.table, verdict.decision.chosen),
             "runner_up": _stack(view, verdict.table, verdict.decision.runner_up),

@@ -31,6 +31,7 @@ from core.views.decision import words as decision_words
 from core.views.decision.ship import handed
 from core.views.headroom import limiting
 from core.views.link import elsewhere
+from core.views.words import verdict as standing
 from core.views.words.advice import advice
 from core.views.words.facts import if_judged, nearest_rival, record, soundness
 from core.views.words.late import slow
@@ -94,12 +95,14 @@ def decision_data(view: View, verdict: Verdict) -> dict[str, object]:
     """Return the decision itself, and what it was made on: what `decide --format json` prints.
 
     Returns:
-        What `facts.record` returns, with advice, collection, golden_set, prices, seed, resamples and
-        revision.
+        What `facts.record` returns, with verdict, doubt (what stands against shipping), advice, collection,
+        golden_set, prices, seed, resamples and revision.
     """
     decision = record(verdict.table, view, chances=verdict.chances)
     return {
         **decision,
+        "verdict": standing.verdict(view),
+        "doubt": standing.doubt(view) or None,
         "advice": advice(view) or None,
         "collection": view.scope.collection_id,
         "golden_set": view.scope.golden_set_id,
@@ -145,7 +148,7 @@ def record_data(
         "command": command,
         "question": question(view),
         "answer": {
-            "title": decision_words.title(verdict.table, verdict.decision, view.quality),
+            "title": decision_words.title(view),
             "sentence": said.sentence,
             "reason": said.reason,
             "warning": said.warning or None,

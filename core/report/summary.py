@@ -76,9 +76,11 @@ def summary(data: Data, view: View) -> list[str]:
 
 def _what(data: Data, quality: Quality) -> str:
     """Say what to ship and what it is worth."""
-    taken = data["taken"]
+    taken, is_worth = data["taken"], measured(data["chosen"]["quality"], quality)
+    if data["doubt"]:
+        return f"{data['answer']['title']}. {is_worth[:1].upper()}{is_worth[1:]}."
     by = f", which a person took instead of {taken['instead_of']}" if taken else ""
-    return f"{data['answer']['title']}{by}: {measured(data['chosen']['quality'], quality)}."
+    return f"{data['answer']['title']}{by}: {is_worth}."
 
 
 def measured(value: float | None, quality: Quality) -> str:
@@ -172,7 +174,6 @@ def _changes(data: Data) -> Iterator[_Change]:
     yield from _more_known(data)
     yield from map(_looser, (miss for miss in misses if not miss["near"]))
     yield from _numbers(data)
-    yield from _tighter(data)
 
 
 def _looser(miss: Data) -> _Change:
@@ -217,19 +218,6 @@ def _within(data: Data, name: str) -> str:
     """Say how often a stack meets the limits, where that is in doubt."""
     share = next((row.get("p_feasible") for row in data["stacks"] if row["stack"] == name), None)
     return f", which meets the limits in {_percent(share)}" if share is not None and share < SURE else ""
-
-
-def _tighter(data: Data) -> Iterator[_Change]:
-    """Yield the limits that the chosen stack itself would not meet."""
-    row, said = data["chosen"], said_in(data)
-    if row is None:
-        return
-    if row["latency_ms"] is not None:
-        limit = f"a time limit below about {text.ms(row['latency_ms'])}"
-        yield _Change(limit, f"{limit[:1].upper()}{limit[1:]}: then it is too slow.")
-    if row["cost"] is not None:
-        limit = f"a budget below about {costs(row, said)} per {said.many}"
-        yield _Change(limit, f"{limit[:1].upper()}{limit[1:]}: then it is too expensive.")
 
 
 def terms(data: Data, view: View) -> dict[str, str]:

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.extras
 
 FOLDER = ROOT / "docs" / "notebooks"
 PROMISED = {
-    "from_a_dataframe_to_a_decision": (r"Ship hybrid \+ small reranker", "Holds: ", "set_to"),
+    "from_a_dataframe_to_a_decision": (r"(Ship |Best so far: )hybrid \+ small reranker", "Holds: ", "set_to"),
     "measure_my_retriever": ("finished: 2 of 2 stacks", "finished: 1 of 1 stack", "N-Recall4\\+@3"),
 }
 """What stands in the outputs of each, as patterns."""

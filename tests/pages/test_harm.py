@@ -28,7 +28,7 @@ def test_a_cap_on_harm_moves_the_choice_table_and_link(open_page: OpenPage, tmp_
     assert "mixed" in answer(app)
     app.number_input(key="harm").set_value(0.2).run()
     assert_sound(app)
-    assert answer(app).startswith("Ship sound;")
+    assert answer(app).startswith("Best so far: sound;")
     assert strip(app)["values"]["harm"] == 0.2
     shown = dict(stacks(app).select("stack", "outcome").iter_rows())
     assert shown == {"sound": "chosen", "mixed": "0.300 over the harm cap", "untimed": "unknown latency"}
@@ -45,7 +45,7 @@ def test_the_quality_can_be_better_the_lower(open_page: OpenPage, tmp_path: Path
     store = harmful(tmp_path)
     app = open_page(store, "decision", m="Harm", k="2", sla="500")
     assert_sound(app)
-    assert "Ship sound" in answer(app)
+    assert "Best so far: sound" in answer(app)
     assert [each["key"] for each in strip(app)["limits"]] == ["sla", "cap", "harm"]
     app.number_input(key="cap").set_value(0.1).run()
     outcomes = dict(stacks(app).select("stack", "outcome").iter_rows())
@@ -56,7 +56,7 @@ def test_the_quality_can_be_better_the_lower(open_page: OpenPage, tmp_path: Path
 
 
 def test_what_lacks_a_number_is_listed_with_what_to_measure(open_page: OpenPage, tmp_path: Path):
-    assert answer(open_page(harmful(tmp_path), "decision", k="2")).startswith("Ship untimed;")
+    assert answer(open_page(harmful(tmp_path), "decision", k="2")).startswith("Best so far: untimed;")
     app = open_page(tmp_path / "s", "decision", k="2", sla="500")  # only now the latency is asked for
     assert_sound(app)
     (listed,) = [unescaped(each.value) for each in app.markdown if each.value.startswith("**")]

@@ -274,4 +274,4 @@ def test_a_press_counts_in_the_moment_that_an_evaluation_ends(
     status[0] = Status(state=State.FINISHED, **runs)
     app.button(key="show_local-1").click().run()
     assert_sound(app)
-    assert answer(app).startswith("Ship ")
+    assert answer(app).startswith("Best so far: ")

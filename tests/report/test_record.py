@@ -262,7 +262,7 @@ def test_a_record_may_replace_a_file(published_store: Path, tmp_path: Path):
     path = tmp_path / "there.md"
     path.write_text("mine")
     call(published_store, "record", str(path), "--replace")
-    assert path.read_text().startswith("# Decision record\n\n**Ship ")
+    assert path.read_text().startswith("# Decision record\n\n**Best so far: ")
 
 
 @pytest.mark.slow

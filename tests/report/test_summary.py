@@ -119,7 +119,7 @@ def test_a_person_who_took_one_is_named(published_store: Path):
     other = first["alternatives"][0]
     taken = case.replace(take=other["run_id"])
     data = record_data(taken, verdict(taken), link="", made_at=NOW)
-    words = f"Ship {other['stack']}, which a person took instead of {first['chosen']['stack']}: its first "
+    words = f"Taken by hand: {other['stack']}; confidence unknown. Its first "
     assert data["summary"][0].startswith(words)
 
 
@@ -166,6 +166,7 @@ def fake(**more: Any) -> dict[str, Any]:
         "taken": None,
         "pgs_if_judged": None,
         "advice": None,
+        "doubt": None,
         "slow": None,
         "price_entries": (),
         "delta": 0.01,
@@ -252,7 +253,7 @@ JUDGE = "Judge 12 passages first; graded like the rest, b would lead."
         ),
         (
             {"would_turn": [{**TURN, "then": None}], "latency_ms": 9.0},
-            "a time limit below about 9.00 ms could change it.",
+            "nothing close by could change it.",
         ),
     ],
 )

@@ -101,7 +101,7 @@ def answered(view: View) -> Blocks:
     """Yield the answer, and ways to judgements where there are none."""
     first = advice(view)
     yield Answer(
-        words.title(view.table, view.decision, view.quality),
+        words.title(view),
         words.why(view),
         "" if first in FINE else first,
     )

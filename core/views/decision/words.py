@@ -23,6 +23,7 @@ from core.views import text
 from core.views.words.advice import FINE, advice
 from core.views.words.choice import ALL_AXES, COSTED, all_unknown, limits, meaning, quality_notes, undecided
 from core.views.words.near import gain_words
+from core.views.words.verdict import SHIP, doubt, verdict
 
 SHORT = 34
 """Letters of a name where several stand in one line."""
@@ -67,7 +68,7 @@ def answer(asked: View) -> Answer:
     """Say which stack the limits select: the sentence to head a page with, and the reasons."""
     table, decision, quality, sure = asked.table, asked.decision, asked.quality, asked.sure
     within = limits(asked.constraints, asked.latency)
-    heading = title(table, decision, quality)
+    heading = title(asked, within)
     if axis := unknown(decision):
         return Answer(f"{heading}.", _lacked(decision, axis))
     if decision.chosen is None and (unscored := undecided(table) or _unscored(table)):
@@ -78,7 +79,8 @@ def answer(asked: View) -> Answer:
         return Answer(f"No stack{within} is left.", _nearest(table, decision), warning)
     row = table.row(decision.chosen, named=True)
     feasible = int(decision.feasible.sum())
-    sentence = f"{heading}{within}: {numbers(row, quality, asked.latency)}."
+    ends = ":" if verdict(asked) == SHIP else "."
+    sentence = f"{heading}{ends} {numbers(row, quality, asked.latency)}."
     meet = f"{feasible:,} of {text.count(table.height, 'stack')} within the limits."
     parts = [lacking(table, decision) or meet, sure_words(decision, sure), took(table, decision)]
     parts += [decision.note, offer_words(table, sure, quality, asked.dropped)]
@@ -157,20 +159,34 @@ def _unscored(table: pl.DataFrame) -> str:
     return f"It {notes[0]}." if len(notes) else _NO_QUALITY
 
 
-def title(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
-    """Return the heading: what to ship, or that nothing can be."""
+def title(asked: View, within: str = "") -> str:
+    """Return the heading: what to ship, the best so far with what stands against it, or that there is none.
+
+    Args:
+        within: The limits in words, where they are not told beside it.
+    """
+    table, decision, quality = asked.table, asked.decision, asked.quality
     if axis := unknown(decision):
         return f"No stack here has a known {axis.word}"
     if decision.chosen is not None:
-        name = table["name"][decision.chosen]
-        if few(table, decision):
-            return f"Too few queries to decide on {name}"
-        return f"Nothing to compare {name} with" if table.height == 1 else f"Ship {name}"
+        return _chosen(asked, table["name"][decision.chosen], within)
     if undecided(table):
         return "No decision yet"
     if all_unknown(table):
         return f"No stack here has a known {quality.name}"
     return "No stack meets these limits"
+
+
+def _chosen(asked: View, name: str, within: str) -> str:
+    """Return the heading of a chosen stack."""
+    if few(asked.table, asked.decision):
+        return f"Too few queries to decide on {name}{within}"
+    if asked.table.height == 1:
+        return f"Nothing to compare {name} with{within}"
+    if against := doubt(asked):
+        said = verdict(asked)
+        return f"{said[:1].upper()}{said[1:]}{within}: {name}; {against}"
+    return f"Ship {name}{within}"
 
 
 def few(table: pl.DataFrame, decision: Decision) -> bool:

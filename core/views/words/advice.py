@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import numpy as np
+
 from core.analysis.judging import waiting
 from core.analysis.workspace.view import View
 from core.views import text
 
 JUDGE = "Judge"
-"""How the sentence begins where judging could take the confidence away."""
+"""How a step begins where judging could take the confidence away."""
 NOTHING = "Nothing more needs measuring first."
 HARDLY = "More questions would hardly pay."
 FINE = (NOTHING, HARDLY)
@@ -18,23 +22,71 @@ MEETS = 0.9
 """Share of simulated repeats within the limits below which the stack is timed again first."""
 
 
+@dataclass(frozen=True)
+class Step:
+    """What stands against shipping the choice, or nothing."""
+
+    do: str = ""  # in a few words: "Judge 333 passages first"; empty where nothing need be done first
+    why: str = ""  # the end of its sentence
+
+
 def advice(view: View) -> str:
     """Say what to do first; empty where nothing is chosen, or nobody knows how sure that is."""
-    decision, sure, table = view.decision, view.sure, view.table
-    if decision.chosen is None or sure.pgs is None:
+    first = first_step(view)
+    if first.do:
+        return f"{first.do}{first.why}."
+    if view.decision.chosen is None or view.sure.pgs is None:
         return ""
+    return NOTHING if view.sure.ahead else HARDLY
+
+
+def first_step(view: View) -> Step:
+    """Return what to do before the choice is shipped, the most telling one."""
+    decision, sure = view.decision, view.sure
+    if decision.chosen is None:
+        return Step()
     if _late(view):
         share = text.percent(sure.p_feasible)
-        return f"Time it again first: it meets the limits in {share} of simulated repeats."
+        return Step("Time it again first", f": it meets the limits in {share} of simulated repeats")
+    if sure.pgs is None:
+        return Step()
+    return _instead(view) or _judge(view) or _ask(view) or Step()
+
+
+def _judge(view: View) -> Step | None:
     told = waiting(view)
-    if told is not None and told.matters:
-        passages, other = text.count(told.first, "passage"), told.rival or "another stack"
-        then = f"{other} {'would lead' if told.leads else 'could win'}"
-        return f"{JUDGE} {passages} first; graded like the rest, {then}."
+    if told is None or not told.matters:
+        return None
+    passages, other = text.count(told.first, "passage"), told.rival or "another stack"
+    then = f"{other} {'would lead' if told.leads else 'could win'}"
+    return Step(f"{JUDGE} {passages} first", f"; graded like the rest, {then}")
+
+
+def _ask(view: View) -> Step | None:
     if not asking_pays(view):
-        return NOTHING if sure.ahead else HARDLY
-    rival = "another stack" if sure.rival is None else table["name"][sure.rival]
-    return f"Ask {again(view):,} more questions first: {rival} may be better."
+        return None
+    rival = "another stack" if view.sure.rival is None else _name(view, view.sure.rival)
+    return Step(f"Ask {again(view):,} more questions first", f": {rival} may be better")
+
+
+def _instead(view: View) -> Step | None:
+    """Return the stack that the rule chooses, where it is surely better than the one that a person took."""
+    decision, paired = view.decision, view.paired
+    if decision.instead_of is None or decision.chosen is None or paired is None:
+        return None
+    own, other = paired.places(view.table["run_id"])[[decision.chosen, decision.instead_of]].tolist()
+    if min(own, other) < 0:
+        return None
+    told = paired.differences(np.array([other]), own)
+    gap, *ends = (float(decision.quality.merit(end)[0]) for end in told)
+    if min(ends) <= 0:
+        return None
+    by = f", by {text.score(gap)} [{text.score(min(ends))}, {text.score(max(ends))}]"
+    return Step(f"Surely worse than {_name(view, decision.instead_of)}", by)
+
+
+def _name(view: View, row: int) -> str:
+    return str(view.table["name"][row])
 
 
 def asking_pays(view: View) -> bool:

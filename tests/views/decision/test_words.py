@@ -56,7 +56,8 @@ def test_limits_in_words(constraints: Constraints, words: str):
 def test_the_answer_names_the_stack_its_numbers_and_what_would_be_cheaper():
     found = said(Constraints())
     assert found.sentence == (
-        "Ship slow <b>best</b>: RA-nWG@10 0.800 [0.750, 0.850], n = 50; 900 ms; $1.25 / 1k."
+        "Best so far: slow <b>best</b>; confidence unknown. "
+        "RA-nWG@10 0.800 [0.750, 0.850], n = 50; 900 ms; $1.25 / 1k."
     )
     assert "3 of 4 stacks" in found.reason
     assert "How sure this is, is unknown: there are no results per query." in found.reason
@@ -66,7 +67,7 @@ def test_the_answer_names_the_stack_its_numbers_and_what_would_be_cheaper():
 
 def test_a_limit_changes_the_answer():
     found = said(Constraints(sla_ms=500))
-    assert found.sentence.startswith("Ship fast within 500 ms (p50): ")
+    assert found.sentence.startswith("Best so far within 500 ms (p50): fast; confidence unknown. ")
     assert "2 of 4 stacks" in found.reason
     assert "Cheaper or faster" not in found.reason
 
@@ -168,7 +169,7 @@ def test_a_choice_that_is_not_surely_better_than_a_much_lighter_stack_says_so(lo
 def test_a_stack_that_a_person_takes_says_in_whose_place_and_is_dropped_aloud():
     sample = of_queries(TWO, QUERIES)
     taken = asking(TWO, sample=sample, take="r1")
-    assert answer(taken).sentence.startswith("Ship shallow")
+    assert answer(taken).sentence.startswith("Taken by hand: shallow; surely worse than deep. ")
     assert "Taken by hand in place of deep." in answer(taken).reason
     assert why(taken).startswith("Taken by hand in place of deep.")
     dropped = asking(TWO, Constraints(sla_ms=295.0), sample=sample, take="r0")
@@ -245,7 +246,7 @@ def test_a_choice_without_evidence_is_none(
 ):
     table = stacks(name=names, quality=[0.9, 0.5][: len(names)], n=[n] * len(names))
     view = asking(table)
-    assert answer(view).sentence.startswith("Ship ") is ships
+    assert answer(view).sentence.startswith("Best so far: ") is ships
     assert all(words in lacking(table, view.decision) for words in lacks)
     assert bool(lacking(table, view.decision)) is bool(lacks)
     few = "fewer than 8 queries" if n is not None and n < 8 else None
