@@ -16,15 +16,10 @@ from core.importers.formats.lists.quepid import Quepid
 from core.importers.formats.lists.query_rows import QueryRows
 from core.importers.formats.lists.search import RankEval, SearchRelevance
 from core.importers.formats.mteb import Mteb
-from core.importers.formats.nugget_rows import NuggetRows
-from core.importers.formats.nuggetizer import Nuggetizer
-from core.importers.formats.open_rag_eval import OpenRagEval
-from core.importers.formats.open_rag_report import OpenRagReport
 from core.importers.formats.optuna import OptunaCsv
 from core.importers.formats.optuna.storage import OptunaStorage
 from core.importers.formats.own import Own
 from core.importers.formats.published import PublishedTables
-from core.importers.formats.rag_gs import RagGs
 from core.importers.formats.ragas import Ragas
 from core.importers.formats.rankllm import RankLlm, RankLlmResults
 from core.importers.formats.ranx import RanxQrels, RanxRun
@@ -42,9 +37,6 @@ _OWN: tuple[Format, ...] = (
     Own(),
     PublishedTables(),
     Beir(),
-    RagGs(),
-    OpenRagEval(),
-    OpenRagReport(),
     DeepEval(),
     Ragas(),
     AutoRag(),
@@ -76,8 +68,6 @@ _OWN: tuple[Format, ...] = (
     MtRag(),
     TruLens(),
     RankEval(),
-    Nuggetizer(),
-    NuggetRows(),
     SearchRelevance(),
     TableFormat(),
     Excel(),

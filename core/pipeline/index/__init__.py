@@ -14,12 +14,8 @@ from core.extras import obstacle
 from core.params import Options
 from core.pipeline.index import dense, outside
 from core.pipeline.index.dense import DenseIndex, ann_recall
-from core.pipeline.index.elastic import Elasticsearch, OpenSearch
 from core.pipeline.index.kinds import INDEXES, METRICS, Engine, Kind, check_metric
-from core.pipeline.index.lancedb import LanceDb
 from core.pipeline.index.outside import DatabaseIndex, Place, address
-from core.pipeline.index.pgvector import PgVector
-from core.pipeline.index.qdrant import Qdrant
 from core.pipeline.index.saved import about_folder
 from core.plugins import loaded, subclass_of
 from core.providers.embed import Vectors
@@ -48,10 +44,8 @@ __all__ = [
     "use_index",
 ]
 
-_OWN = {each.engine.name: each for each in (PgVector, LanceDb, Qdrant, Elasticsearch, OpenSearch)}
-
 ENGINES: Mapping[str, type[DatabaseIndex]] = MappingProxyType(
-    {**_OWN, **loaded("clq.indexes", subclass_of(DatabaseIndex), (*INDEXES, *_OWN))}
+    loaded("clq.indexes", subclass_of(DatabaseIndex), INDEXES)
 )
 """Indexes that a database keeps, by name."""
 INDEX_NAMES = (*INDEXES, *ENGINES)

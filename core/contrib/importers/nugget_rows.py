@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
+from core.contrib.importers.nuggetizer import ROWS, SUPPORT, VITAL, nugget_set
 from core.importers.base import LOOK_ROWS, SURE, Format, Import, Look, Options, merged
-from core.importers.formats.nuggetizer import ROWS, SUPPORT, VITAL, nugget_set
 from core.importers.naming import ROLES as KNOWN_ROLES
 from core.importers.naming import roles_by
 from core.importers.read.member import Archive, Member

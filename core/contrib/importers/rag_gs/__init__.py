@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import polars as pl
 
+from core.contrib.importers.rag_gs import layout
 from core.errors import InputError
 from core.importers.base import (
     LOOK_ROWS,
@@ -26,7 +27,6 @@ from core.importers.base import (
     frames_of,
     merged,
 )
-from core.importers.formats.rag_gs import layout
 from core.importers.judgements import golden_set
 from core.importers.read.jsons import Json, number
 from core.importers.read.member import Archive

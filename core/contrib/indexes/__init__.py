@@ -1,0 +1,1 @@
+"""Indexes in databases, each behind its own client."""
