@@ -34,6 +34,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 OFF = "CLQ_PLUGINS"
 """Variable of the environment that leaves out other packages' plug-ins where it is ``off``."""
 _CONTRIB = "core.contrib"
+_PARTS = {"clq.providers": "none of embed, rerank and chat", "clq.sections": "no page"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ def loaded(
     """
     found: dict[str, T] = {}
     for entry, package in _entries(group):
-        begins, _, name = entry.name.rpartition(".") if part else ("", "", entry.name)
+        begins, _, name = entry.name.partition(".") if part else ("", "", entry.name)
         if begins != part:
             continue
         problem = f"{name} is there already. Give it another name." if name in taken or name in found else ""
@@ -80,9 +81,12 @@ def loaded(
 
 def plugins() -> tuple[PlugIn, ...]:
     """Return every plug-in that was found, loaded or not, by group and name; all groups are loaded."""
-    for modules in GROUPS.values():
+    for group, modules in GROUPS.items():
         for module in modules:
-            import_module(module)
+            getattr(import_module(module), "load_all", lambda: None)()
+        for entry, package in _entries(group):
+            key = group, entry.name, package
+            _LOADED.setdefault(key, PlugIn(*key, f"{entry.name} begins with {_PARTS.get(group)}."))
     return tuple(_LOADED[key] for key in sorted(_LOADED))
 
 

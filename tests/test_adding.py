@@ -80,10 +80,8 @@ def test_pages_lists_the_pages_of_the_sidebar():
 @pytest.mark.parametrize("name", [name for name, page in PAGES.items() if page.home])
 def test_a_section_is_a_function_in_the_package_of_its_page(name):
     """A page is an entry of the list and a script beside it, which draws whatever sections there are."""
-    home = PAGES[name].home.removesuffix(".sections")
-    assert {section.draw.__module__.removeprefix(home).split(".")[0] for section in PAGES[name].drawn()} == {
-        ""
-    }
+    home, own = PAGES[name].home.removesuffix(".sections"), PAGES[name].declared()
+    assert {section.draw.__module__.removeprefix(home).split(".")[0] for section in own} == {""}
 
 
 USED_TOO = {"beir", "judged-spans", "table"}

@@ -37,7 +37,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("record", "decide:record"),
     ("snapshot", "decide:snapshot"),
     ("page", "page:run"),
-    ("router", "router:run"),
+    ("router", ".contrib.router.command:run"),
     ("cost", "cost:run"),
     ("delete", "store:delete"),
     ("restore", "store:restore"),

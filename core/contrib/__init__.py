@@ -22,5 +22,10 @@ ENTRY_POINTS: Mapping[str, Mapping[str, str]] = {
         "elasticsearch": "core.contrib.indexes.elastic:Elasticsearch",
         "opensearch": "core.contrib.indexes.elastic:OpenSearch",
     },
+    "clq.sections": {
+        "golden.unseen": "core.contrib.unseen:is_unseen",
+        "what_if.router": "core.contrib.router.section:router",
+        "what_if.weights": "core.contrib.weights.section:criteria_weights",
+    },
 }
 """Group of entry points to name and place, as `[project.entry-points]` of a package has them."""

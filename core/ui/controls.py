@@ -103,7 +103,7 @@ CONTROLS: Mapping[str, Callable[..., None]] = {
     "held": library.held,
     "deleted": library.deleted,
     "export": library.export,
-    "router": leaving.router,
+    "files": leaving.files,
     "stack": decision.stack,
     "stacks": decision.stacks,
 }

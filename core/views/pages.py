@@ -69,9 +69,9 @@ class Page:
         """
         if not self.home:
             return ()
-        from core.views.added import ADDED  # noqa: PLC0415 - loads packages of others
+        from core.views.added import added  # noqa: PLC0415 - loads packages of others
 
-        sections = (*self.declared(), *ADDED.get(self.name, ()))
+        sections = (*self.declared(), *added(self.name))
         if not sections or not self.limits or self.name == _FIRST:
             return sections
         from core.views.within import limited  # noqa: PLC0415 - the charts' library takes long to load

@@ -7,7 +7,7 @@ import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 
-from core import api, report, views
+from core import api, contrib, report, views
 from core.analysis.workspace.question import Question
 from core.choices import Choice, declared
 from core.exporters import FORMATS as EXPORTS
@@ -174,7 +174,7 @@ def columns() -> str:
 
 def _modules() -> Iterator[ModuleType]:
     """Yield the modules that declare tables."""
-    for package in (api, report, views):
+    for package in (api, report, views, contrib):
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             yield importlib.import_module(found.name)
 

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import streamlit as st
 
-from core.records import JsonMap
-from core.views.what_if.learned import files
 
-_WHAT = {
-    "router.json": "Options, means, coefficients or neighbours, threshold, and what it was learnt from.",
-    "router.py": "Decides by router.json beside it; needs Python and no package.",
-}
-
-
-def router(*, told: JsonMap) -> None:
-    """Offer the router that was learnt from all queries as its two files."""
+def files(*, texts: Mapping[str, str], about: Mapping[str, str]) -> None:
+    """Offer files by their names, with what each is."""
     with st.container(horizontal=True):
-        for name, content in files(told).items():
+        for name, content in texts.items():
             st.download_button(
                 f"Download {name}",
                 content,
@@ -25,5 +19,5 @@ def router(*, told: JsonMap) -> None:
                 on_click="ignore",
                 icon=":material/download:",
                 key=f"download_{name}",
-                help=_WHAT[name],
+                help=about[name],
             )

@@ -20,7 +20,6 @@ from core.views.golden import charts, data, judges, soundness
 from core.views.golden.data import Judged, Part
 from core.views.golden.judging import TWO_JUDGES
 from core.views.golden.people import do_people_agree
-from core.views.golden.unseen import is_unseen
 from core.views.words.choice import undecided
 from core.views.words.near import overturned
 
@@ -163,7 +162,7 @@ def do_judges_agree(view: View, ask: Ask) -> Blocks:
     yield Fold("Agreement of the pair", [pairwise]) if pairs.height == 1 else pairwise
 
 
-SECTIONS = (is_sound, do_judges_agree, do_people_agree, is_unseen)
+SECTIONS = (is_sound, do_judges_agree, do_people_agree)
 MIX = cols.Rows(
     "grade_mix",
     cols.text("grade"),

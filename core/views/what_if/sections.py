@@ -20,12 +20,10 @@ from core.views.text import cost_unit
 from core.views.what_if import data, sent, simulator, words
 from core.views.what_if.bounds import Bounds
 from core.views.what_if.options import ask_options, way_of
-from core.views.what_if.router import WAYS, router
 from core.views.what_if.routing import Routable
 from core.views.what_if.scenarios import MOST, choices, measures, parse
-from core.views.what_if.simulator import AXES
+from core.views.what_if.simulator import AXES, WAYS
 from core.views.what_if.targets import panels, read_targets, target_rows, thinning
-from core.views.what_if.weights import criteria_weights
 from core.views.what_if.words import WORTH
 from core.views.within import with_limits
 
@@ -211,4 +209,4 @@ TARGETS = cols.Rows(
     "quality latency_ms cost feasible",
     more="quality_low quality_high n frontier runner_up",
 )
-SECTIONS = (scenarios, latency_targets, route, router, criteria_weights)
+SECTIONS = (scenarios, latency_targets, route)

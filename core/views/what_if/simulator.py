@@ -31,6 +31,7 @@ from core.decide.routing import (
 from core.decide.ties import JITTER_MS
 from core.number_format import PER_1K, CostUnit
 from core.records import Basis
+from core.views import columns as cols
 from core.views import text, theme
 from core.views.what_if.bounds import Bounds
 from core.views.what_if.routing import Routable
@@ -44,17 +45,33 @@ NAMES = {
     "oracle": "oracle (knows the judgements)",
 }
 """Names of the ways, by kind; those of one depth for all are named by it."""
+
 NEEDS = (
     "Routing needs results per query: rankings of two depths or stacks, or one deep run of a pointwise "
     "reranker that smaller depths can be replayed from."
 )
+
 NO_SIGNAL = (
     "A signal is a score margin, gap or entropy of the shallowest depth, recorded by a run or computed from "
     "the scores of its rankings, or a tag of the queries such as type=narrow."
 )
+
 FREE = Bounds()  # No limits
+
 _NUMBERS = ("deeper", "quality", "p50", "p95", "mean_ms", "cost")
+
 _WEAKEST_LAST = (Basis.MEASURED, Basis.IMPORTED, Basis.PUBLISHED, Basis.MODELLED)
+WAYS = cols.Rows(
+    "router",
+    cols.text("way", "queries are answered at", width=250),
+    "deeper quality low high p50 p95 cost beyond",
+    more=(
+        "n mean_ms latency_basis cost_basis",
+        cols.score("gain", "over chance", "Against the same share of queries sent deeper at random."),
+        "gain_low gain_high over over_low over_high note",
+    ),
+    ends="95 % interval, paired by query.",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,6 +254,7 @@ AXES: Mapping[str, str] = {
     "cost": "cost",
 }
 """Columns that can stand on the x axis, with their titles."""
+
 _MARKS: Mapping[str, tuple[str, str, int]] = {
     "always": ("circle", theme.FRONTIER, 12),
     "random": ("x", theme.NEUTRAL, 10),
@@ -246,6 +264,7 @@ _MARKS: Mapping[str, tuple[str, str, int]] = {
     "oracle": ("diamond", theme.OKABE_ITO[2], 12),
 }
 """Symbol, colour and size of each kind of way."""
+
 _LINES: Mapping[str, tuple[str, str, str]] = {
     "random": ("chance at every rate", theme.NEUTRAL, "dot"),
     "threshold": ("every threshold, in sample", theme.ACCENT, "solid"),

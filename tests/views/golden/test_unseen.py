@@ -7,9 +7,9 @@ import pytest
 
 from core.analysis.workspace.scope import Quality
 from core.analysis.workspace.view import View
+from core.contrib.unseen import Unseen, answer, is_unseen, judged_depth
 from core.views.ask import Given
 from core.views.blocks import Answer, Cards, Table, Tabs
-from core.views.golden.unseen import Unseen, answer, is_unseen, judged_depth
 from tests.stores import Lab
 from tests.views.decision.test_facts import asked
 from tests.views.made import LAB

@@ -12,6 +12,8 @@ import pytest
 
 from core.analysis.workspace.scope import Latency, Quality
 from core.analysis.workspace.view import View
+from core.contrib.router import learned
+from core.contrib.router import section as router
 from core.errors import InputError
 from core.providers import embed
 from core.records import Batch
@@ -19,7 +21,7 @@ from core.store import Snapshot, Store
 from core.tables import frame
 from core.views.ask import Given
 from core.views.blocks import Answer, Control
-from core.views.what_if import data, features, learned, router, sent
+from core.views.what_if import data, features, sent
 from tests.views.made import BOOK
 from tests.views.what_if import routed
 
@@ -159,9 +161,11 @@ def test_the_section_offers_the_files_and_says_what_noise_gains(reranked: Store)
     (answer,) = [block for block in blocks if isinstance(block, Answer)]
     assert "noisy copies" in answer.caveats["what noise gains"]
     (control,) = [block for block in blocks if isinstance(block, Control)]
-    told = control.given["told"]
+    texts = control.given["texts"]
+    told = json.loads(texts["router.json"])
     assert (told["format"], told["learnt_from"]["queries"]) == ("clq-explorer/router", routed.QUESTIONS)
-    assert json.loads(learned.files(told)["router.json"]) == json.loads(json.dumps(told))
+    assert texts == learned.files(told)
+    assert texts.keys() == control.given["about"].keys()
 
 
 def test_one_stack_is_not_enough(reranked: Store):

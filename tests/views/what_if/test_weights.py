@@ -10,12 +10,13 @@ from pydantic import ValidationError
 from core.analysis.workspace.scope import Latency, Quality
 from core.analysis.workspace.scores import at_cutoff
 from core.analysis.workspace.view import View
+from core.contrib.weights import criteria
+from core.contrib.weights import section as weights
+from core.contrib.weights.weighable import ALL_EQUAL, AS_INFERRED, Weighable, weighable
 from core.providers.config import ModelConfig, RatedOn
 from core.store import Store
 from core.views.ask import Given
 from core.views.blocks import Answer, Chart, Fold, Table
-from core.views.what_if import criteria, weights
-from core.views.what_if.weighable import ALL_EQUAL, AS_INFERRED, Weighable, weighable
 from tests.views.made import BOOK
 from tests.views.what_if.routed import ROUTED, write
 

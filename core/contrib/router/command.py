@@ -32,8 +32,10 @@ def run(
     form: Annotated[Format, typer.Option("--format", help="How to print what it gains.")] = Format.TABLE,
 ) -> None:
     """Learn a router from several signs, print what it gains on queries it has not seen, and write it."""
-    from core.views.ask import Given  # noqa: PLC0415 - the charts' library takes long to load
-    from core.views.what_if import learned, router  # noqa: PLC0415
+    # Here because the charts' library takes long to load, which no other command should wait for.
+    from core.contrib.router import learned  # noqa: PLC0415
+    from core.contrib.router import section as router  # noqa: PLC0415
+    from core.views.ask import Given  # noqa: PLC0415
 
     if folder.exists():
         raise InputError("It exists already.", where=str(folder), do="Name a new folder.")

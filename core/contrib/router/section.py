@@ -10,6 +10,16 @@ import polars as pl
 from core.analysis.workspace.scope import Quality
 from core.analysis.workspace.telling import seldom
 from core.analysis.workspace.view import View
+from core.contrib.router.learned import (
+    METHODS,
+    REGRESSION,
+    Learned,
+    Plan,
+    as_json,
+    coefficients,
+    files,
+    learned,
+)
 from core.decide.routers import COPIES
 from core.paths import PROGRAM
 from core.records import JsonMap
@@ -19,17 +29,22 @@ from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Control, Fold, Table, Text, section
 from core.views.what_if import data, features, sent, simulator, words
 from core.views.what_if.bounds import Bounds
-from core.views.what_if.learned import METHODS, REGRESSION, Learned, Plan, as_json, coefficients, learned
 from core.views.what_if.options import ask_options, way_of
+from core.views.what_if.simulator import WAYS
 
 NAME = "router"
+
 ABOUT_METHOD = (
     "Logistic regression: log odds that a further stack is better, a query weighed by what is at stake. "
     "Nearest neighbours: what the queries with the most similar signs gained."
 )
+
 ABOUT_MOST = "The router sends no more of the queries that it learns from beyond the first stack."
+
 TOO_FEW = "Choose two or three stacks, depths, rewrites or numbers of passages to route {} between."
+
 NO_SIGNS = "Nothing is known of a query here that a router could go by."
+
 HOW = (
     "Penalty and number of neighbours are chosen within the queries that are learnt from; each is routed by "
     "a router that has not seen its quality (5 folds dealt 5 ways, 2 from 500 queries on). Chance sends the "
@@ -121,7 +136,8 @@ def router(view: View, ask: Ask) -> Blocks:
             cols.number("sd", help="Standard deviation of the sign.", digits=3),
         )
         yield Fold("What it goes by", [Table(lines, goes_by)])
-    yield Control("router", {"told": told(view, plan, found)}, lambda: iter([Text(LEAVES, "guide")]))
+    leave = {"texts": files(told(view, plan, found)), "about": ABOUT_FILES}
+    yield Control("files", leave, lambda: iter([Text(LEAVES, "guide")]))
 
 
 def caveats(found: Learned, method: Mapping[str, Any]) -> dict[str, str]:
@@ -144,6 +160,10 @@ def caveats(found: Learned, method: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
+ABOUT_FILES = {
+    "router.json": "Options, means, coefficients or neighbours, threshold, and what it was learnt from.",
+    "router.py": "Decides by router.json beside it; needs Python and no package.",
+}
 LEAVES = (
     f"{PROGRAM} router FOLDER, with the same choices, writes router.json and router.py, which decides alike."
 )
@@ -161,17 +181,6 @@ COMPARED = cols.Rows(
         cols.signed("null_gain", "mean by noise", "The mean that noisy copies gain over chance."),
         cols.signed("null_over", "noise over best", "The mean that they gain over the best copy."),
         "over over_low over_high n",
-    ),
-    ends="95 % interval, paired by query.",
-)
-WAYS = cols.Rows(
-    "router",
-    cols.text("way", "queries are answered at", width=250),
-    "deeper quality low high p50 p95 cost beyond",
-    more=(
-        "n mean_ms latency_basis cost_basis",
-        cols.score("gain", "over chance", "Against the same share of queries sent deeper at random."),
-        "gain_low gain_high over over_low over_high note",
     ),
     ends="95 % interval, paired by query.",
 )

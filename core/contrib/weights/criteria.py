@@ -14,12 +14,12 @@ import polars as pl
 
 from core.analysis.kinds import tagged
 from core.analysis.workspace.view import View
+from core.contrib.weights.weighable import Weighable
 from core.decide.weighing import FOLDS, Floats, tuned
 from core.stats.means import mean_interval
 from core.views import columns as cols
 from core.views import text
 from core.views.blocks import Blocks, Fold, Table, Text
-from core.views.what_if.weighable import Weighable
 
 LEAST = 4 * FOLDS
 """Queries of a kind from which weights are tuned for it: a fold of four at the least."""

@@ -11,6 +11,8 @@ import polars as pl
 from core.analysis.cache import cached
 from core.analysis.workspace.telling import rated
 from core.analysis.workspace.view import View
+from core.contrib.weights import criteria
+from core.contrib.weights.weighable import Weighable, rated_runs, weighable
 from core.decide.weighing import Floats, offered, tuned
 from core.providers.rerank.criteria import AUTHORITY, THRESHOLD
 from core.stats.means import mean_interval
@@ -19,8 +21,6 @@ from core.views import text, theme
 from core.views.ask import Ask, run_of
 from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, section
 from core.views.text import score
-from core.views.what_if import criteria
-from core.views.what_if.weighable import Weighable, rated_runs, weighable
 
 USED, EQUAL, ALONE, CHOSEN = "as it ran", "equal weights", "relevance alone", "as chosen here"
 TUNED, BEST, RETRIEVED = "tuned on other queries", "best on these very queries", "order of retrieval"

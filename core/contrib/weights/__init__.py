@@ -1,0 +1,1 @@
+"""Weights of the criteria that a reranker rated passages on, replayed."""
