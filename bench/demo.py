@@ -8,7 +8,7 @@ from pathlib import Path
 
 from core.paths import ROOT
 
-ADDRESS = "?ws=docs-search&sla=20"
+ADDRESS = "?ws=docs-search&sla_ms=20"
 
 
 def demo(folder: Path) -> str:

@@ -24,7 +24,7 @@ COUNTS = (1_000, 10_000)
 MOVES = 30
 WARM_UP = 4
 BARE = Path(__file__).with_name("bare_app.py")
-PATH = f"?ws={many_stacks.COLLECTION}&sla=500"
+PATH = f"?ws={many_stacks.COLLECTION}&sla_ms=500"
 _PLOT = ".js-plotly-plot"
 _WATCH = """() => {
   const drawn = () => {

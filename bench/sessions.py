@@ -41,7 +41,7 @@ DEAR = ("confidence", "diagnostics", "curves", "what_if")
 """Pages whose first drawing in a process once took seconds of processor."""
 _BARE = Path(__file__).with_name("bare_app.py")
 _LABEL = "SLA"
-_MANY = f"?ws={many_stacks.COLLECTION}&sla=500"
+_MANY = f"?ws={many_stacks.COLLECTION}&sla_ms=500"
 _PEER = "bare Streamlit and Plotly page"
 
 

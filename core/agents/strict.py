@@ -10,9 +10,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from core.decide.axes import FORMER
 from core.errors import ClqError, InputError, cut, nearest, refusal
 
-RENAMED = {"floor": "min_quality", "harm": "max_harm", "percentile": "on"}
+RENAMED = {**FORMER, "percentile": "on"}
 """Arguments as release 0.2 called them, which are understood until the next."""
 _FURTHER = "floors"  # An argument of release 0.2: further limits by their names
 _CHOICE = re.compile("'([^']+)'")

@@ -15,6 +15,7 @@ from core.api.asked import asked
 from core.api.decision import Decision, Gate
 from core.api.pages import Choices, Page
 from core.api.shown import Shown
+from core.decide.axes import FORMER
 from core.errors import UnknownNameError
 from core.views import columns as cols
 from core.views.blocks import Answer, Block, Table
@@ -189,7 +190,7 @@ class Workspace(Shown):
             record: The JSON that `Decision.record` wrote.
             share: Of records of the rule until 0.2: probability above which another stack must be chosen.
             least_pgs: Least probability of good selection that the recorded stack must have.
-            waive: Limits to go on without where nothing is known of them for the recorded stack: "robust".
+            waive: Limits to go on without where nothing is known of them for that stack: "min_robust".
 
         Raises:
             InputError: If it is no record, or one that chose nothing.
@@ -280,14 +281,11 @@ def loading() -> Iterator[None]:
         yield
 
 
-_RENAMED = {"floor": "min_quality", "harm": "max_harm"}
-
-
 def _renamed(choices: Mapping[str, Any]) -> dict[str, Any]:
     """Return choices under their names of today; one of release 0.2 is warned of."""
-    for name in _RENAMED.keys() & choices.keys():
-        warnings.warn(f"{name} is called {_RENAMED[name]} now.", DeprecationWarning, stacklevel=3)
-    return {_RENAMED.get(name, name): value for name, value in choices.items()}
+    for name in FORMER.keys() & choices.keys():
+        warnings.warn(f"{name} is called {FORMER[name]} now.", DeprecationWarning, stacklevel=3)
+    return {FORMER.get(name, name): value for name, value in choices.items()}
 
 
 def _remark(words: str) -> None:

@@ -41,8 +41,7 @@ class Axis:
     higher_is_better: bool = False  # which direction is good
     compared: bool = True  # whether the frontier compares it
     like_quality: bool = False  # whether its scale is that of the quality, which may be no share
-    limit: str  # what its limit is called in links and reasons
-    field: str  # the limit's field of `core.decide.rules.Constraints`
+    limit: str  # what its limit is called everywhere: in addresses, commands, records, reasons, as a field
     limit_word: str  # the limit in a sentence
     missing: str  # what a stack is called of which its number is unknown
     remedy: str  # what to do about that
@@ -69,6 +68,11 @@ class Axis:
         """Return what its limit is: the least or the most."""
         return "least" if self.higher_is_better else "most"
 
+    @property
+    def short(self) -> str:
+        """Return its limit in the one word that fits beside a line: ``floor``."""
+        return self.limit_word.rpartition(" ")[2]
+
     def merit(self, values: Floats) -> Floats:
         """Return its numbers turned so that higher is better."""
         return values if self.higher_is_better else -values
@@ -93,8 +97,7 @@ LATENCY = Axis(
     pattern="{} ms",
     decimals=0,
     least=10,
-    limit="sla",
-    field="sla_ms",
+    limit="sla_ms",
     limit_word="SLA",
     missing="not timed",
     remedy="time its queries on the machine that the others were timed on",
@@ -124,7 +127,6 @@ def cost_axis(said: CostUnit, *, per_correct: bool) -> Axis:
         least=10.0 ** (said.digits - 3),
         digits=said.digits,
         limit="budget",
-        field="budget",
         limit_word="budget",
         missing="not priced",
         bound="cost_least",
@@ -147,8 +149,7 @@ QUALITY = Axis(
     word="quality",
     higher_is_better=True,
     like_quality=True,
-    limit="floor",
-    field="floor",
+    limit="min_quality",
     limit_word="quality floor",
     missing="not scored",
     remedy="import or make its rankings, and judge them",
@@ -158,8 +159,7 @@ HARM = Axis(
     column="harm",
     word="harm",
     compared=False,
-    limit="harm",
-    field="max_harm",
+    limit="max_harm",
     limit_word="harm cap",
     missing="not judged for harm",
     remedy="judge the passages that it ranks first",
@@ -172,8 +172,7 @@ ROBUST = Axis(
     higher_is_better=True,
     compared=False,
     like_quality=True,
-    limit="robust",
-    field="min_robust",
+    limit="min_robust",
     limit_word="robust floor",
     missing="not asked perturbed queries",
     remedy="run its queries perturbed too (noise, typo, accents, case or names in the sweep)",
@@ -185,8 +184,7 @@ REFUSING = Axis(
     article="a ",
     higher_is_better=True,
     compared=False,
-    limit="refusals",
-    field="min_refusal_rate",
+    limit="min_refusal_rate",
     limit_word="refusal floor",
     missing="not seen to refuse",
     remedy="have a reader answer questions without an answer from as many passages as the cutoff, scored by "
@@ -199,8 +197,7 @@ ANSWERING = Axis(
     article="an ",
     higher_is_better=True,
     compared=False,
-    limit="answers",
-    field="min_answer_rate",
+    limit="min_answer_rate",
     limit_word="answer floor",
     missing="not seen to answer",
     remedy="have a reader answer questions with an answer from as many passages as the cutoff, scored by "
@@ -217,7 +214,7 @@ class ExtraLimits:
     max_harm: Annotated[
         float | None,
         Choice(
-            "harm", "harm cap",
+            "max_harm", "harm cap",
             "Highest Harm at the measure's cutoff; Harm + Hole where over 5 % of a Top-K is unjudged.",
             low=0, high=1,
         ),
@@ -225,7 +222,7 @@ class ExtraLimits:
     min_robust: Annotated[
         float | None,
         Choice(
-            "robust", "robust floor",
+            "min_robust", "robust floor",
             "Lowest robust quality: that under the worst of the query as it is and with the highest level of "
             "small talk (or of what else) that was run.",
             low=0,
@@ -234,7 +231,7 @@ class ExtraLimits:
     min_refusal_rate: Annotated[
         float | None,
         Choice(
-            "refusals", "refusal floor",
+            "min_refusal_rate", "refusal floor",
             "Lowest share of the questions without an answer that the reader refuses, given as many passages "
             "as the cutoff.",
             low=0, high=1,
@@ -243,7 +240,7 @@ class ExtraLimits:
     min_answer_rate: Annotated[
         float | None,
         Choice(
-            "answers", "answer floor",
+            "min_answer_rate", "answer floor",
             "Lowest share of the questions with an answer that the reader does not refuse, given as many "
             "passages as the cutoff.",
             low=0, high=1,
@@ -252,15 +249,15 @@ class ExtraLimits:
 
     @property
     def beside(self) -> dict[str, Any]:
-        """Return them by their fields."""
-        return {axis.field: getattr(self, axis.field) for axis in BESIDE}
+        """Return them by their names."""
+        return {axis.limit: getattr(self, axis.limit) for axis in BESIDE}
 
 
 def quality_axis(*, higher_is_better: bool) -> Axis:
     """Return the axis of quality in the direction of a measure: where lower is better its floor is a cap."""
     if higher_is_better:
         return QUALITY
-    return replace(QUALITY, higher_is_better=False, limit="cap", limit_word="quality cap")
+    return replace(QUALITY, higher_is_better=False, limit_word="quality cap")
 
 
 def axes(
@@ -277,10 +274,18 @@ def axes(
     return (LATENCY, cost, quality_axis(higher_is_better=higher_is_better), *BESIDE)
 
 
-LIMITS: Mapping[str, Axis] = {
-    axis.limit: axis for axis in (LATENCY, COST, QUALITY, quality_axis(higher_is_better=False), *BESIDE)
+LIMITS: Mapping[str, Axis] = {axis.limit: axis for axis in axes()}
+"""Every limit by its name."""
+FORMER: Mapping[str, str] = {
+    "sla": LATENCY.limit,
+    "floor": QUALITY.limit,
+    "cap": QUALITY.limit,
+    "harm": HARM.limit,
+    "robust": ROBUST.limit,
+    "refusals": REFUSING.limit,
+    "answers": ANSWERING.limit,
 }
-"""Every limit by its name; that of quality in both directions."""
+"""Limits as release 0.2 called them in one place or another, which are understood until the next."""
 
 
 def floats(table: pl.DataFrame, column: str) -> Floats:

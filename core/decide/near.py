@@ -195,14 +195,14 @@ def near_misses(
             continue
         values = axis.read(table)
         over = axis.merit(np.asarray(bound)) - axis.merit(values)
-        lifted: dict[str, Any] = {axis.field: None}
+        lifted: dict[str, Any] = {axis.limit: None}
         alone = feasible(table, replace(constraints, **lifted), rule)
         rows = np.flatnonzero(alone & ~decision.feasible & (over > 0) & better)
         at_edge = (over < decision.band) & (axis == LATENCY)
 
         def wide(row: int, axis: Axis = axis, values: Floats = values) -> Constraints:
             enough: dict[str, Any] = {
-                axis.field: lets_in(float(values[row]), upper=not axis.higher_is_better)
+                axis.limit: lets_in(float(values[row]), upper=not axis.higher_is_better)
             }
             return replace(constraints, **enough)
 
@@ -215,7 +215,7 @@ def near_misses(
             if row is None:
                 continue
             gain = None if chosen is None else float(merit[row] - here)
-            set_to = float(getattr(wide(row), axis.field))
+            set_to = float(getattr(wide(row), axis.limit))
             value, beyond = float(values[row]), float(over[row])
             misses[row, axis.key] = NearMiss(row, axis, value, beyond, gain, set_to, bool(at_edge[row]))
     return sorted(misses.values(), key=lambda miss: (-merit[miss.row], miss.over))

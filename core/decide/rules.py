@@ -43,7 +43,7 @@ class Constraints(ExtraLimits):
     sla_ms: float | None = None  # highest latency; ms
     budget: float | None = None  # highest cost; $ per 1,000 queries
     # Worst quality: the lowest, or the highest of a measure that is better the lower; 0..1
-    floor: float | None = None
+    min_quality: float | None = None
     # Width of the band within which latencies are not told apart; ms. None = the one of each stack, of the
     # column "jitter_ms", or the paper's where a stack has none.
     jitter_ms: float | None = None
@@ -61,7 +61,7 @@ class Constraints(ExtraLimits):
 
     def of(self, axis: Axis) -> float | None:
         """Return the limit on an axis; None = none."""
-        value: float | None = getattr(self, axis.field)
+        value: float | None = getattr(self, axis.limit)
         return value
 
     def required(self, rule: Rule) -> tuple[Axis, ...]:

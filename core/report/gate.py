@@ -27,7 +27,7 @@ from core.analysis.workspace.scope import AUTO, Answering, LatencyScope, Per, Pe
 from core.analysis.workspace.sure import good_enough
 from core.analysis.workspace.view import View
 from core.axes import stack_key
-from core.decide.axes import BESIDE, LIMITS, Axis
+from core.decide.axes import BESIDE, FORMER, LIMITS, Axis
 from core.decide.rules import Rule
 from core.decide.selection import DECIDED_BY
 from core.decide.ties import CHEAPER, LEVEL, ROUNDING, Numbers, not_slower
@@ -90,7 +90,7 @@ class Again(BaseModel):
         """Gather the limits on what stands beside the quality, each of which an older record may lack."""
         if not isinstance(data, dict):
             return data
-        return {**data, "beside": {axis.field: data[axis.field] for axis in BESIDE if axis.field in data}}
+        return {**data, "beside": {axis.limit: data[axis.limit] for axis in BESIDE if axis.limit in data}}
 
 
 class _Row(BaseModel):
@@ -385,6 +385,7 @@ def waived(was: Recorded, asked: View, names: Collection[str]) -> tuple[View, tu
     Raises:
         UnknownNameError: If there is no such limit.
     """
+    names = [FORMER.get(name, name) for name in names]
     for name in names:
         if name not in LIMITS:
             raise UnknownNameError("limit", name, LIMITS)
@@ -397,7 +398,7 @@ def waived(was: Recorded, asked: View, names: Collection[str]) -> tuple[View, tu
         if axis.limit in names and asked.constraints.of(axis) is not None
         if np.isnan(axis.read(asked.table)[row]) and not decision.over[row, place]
     )
-    no_limits: dict[str, Any] = {axis.field: None for axis in dropped}
+    no_limits: dict[str, Any] = {axis.limit: None for axis in dropped}
     return asked.replace(constraints=replace(asked.constraints, **no_limits)), dropped
 
 

@@ -179,7 +179,7 @@ def _asked(data: Data) -> tuple[tuple[str, str], ...]:
         *(
             (
                 axis.limit_word.capitalize(),
-                _limit(asked[axis.field], text.score, f"at {axis.side} ", asked[axis.key] or ""),
+                _limit(asked[axis.limit], text.score, f"at {axis.side} ", asked[axis.key] or ""),
             )
             for axis in BESIDE
         ),
@@ -266,7 +266,7 @@ def question(view: View) -> dict[str, object]:
         "on": view.latency.percentile,
         "latency": view.latency.scope,
         "budget": limits.budget,
-        "min_quality": limits.floor,
+        "min_quality": limits.min_quality,
         **limits.beside,
         "rule": view.rule,
         "reader": as_name(view.scope.answering.reader),

@@ -35,10 +35,10 @@ _PROBLEM = "_scenario_problem"
 _FIELDS = (
     ("sla_ms", "SLA (ms)", 1e9),
     ("budget", "Budget ($ / {})", 1e9),
-    ("floor", "Worst quality", 1.0),
+    ("min_quality", "Worst quality", 1.0),
     ("dim", "Dimensions at most", 1e6),
     ("depth", "K at least", 1e6),
-    *((axis.field, axis.asks, 1.0) for axis in BESIDE),
+    *((axis.limit, axis.asks, 1.0) for axis in BESIDE),
 )
 """Limits that the form asks of a scenario: field, label and largest value."""
 _ABREAST = 5  # Fields in a row
@@ -51,7 +51,7 @@ def new_scenario(key: str, beside: Sequence[Axis], said: CostUnit) -> None:
         beside: The axes beside the quality on which anything is known.
         said: How the page says costs.
     """
-    left_out = {axis.field for axis in BESIDE if axis not in beside}
+    left_out = {axis.limit for axis in BESIDE if axis not in beside}
     fields = [field for field in _FIELDS if field[0] not in left_out]
     with (
         st.expander("Add a scenario", icon=":material/add:"),

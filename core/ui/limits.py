@@ -16,7 +16,7 @@ import streamlit as st
 
 from core.analysis.workspace.latencies import jitter_kinds
 from core.analysis.workspace.scope import Latency, Quality, zone
-from core.decide.axes import LIMITS, axes
+from core.decide.axes import LIMITS, QUALITY
 from core.decide.ties import JITTER_MS
 from core.ui import address
 from core.ui.pick import ASKED, type_asked
@@ -26,10 +26,11 @@ from core.views.text import plain
 
 _FIELDS = "limits"  # Key of the container of the fields, which the frame's style sheet hides
 _KEY, _ANSWERED, _KEPT = "limits_strip", "_limits_answered", "_limits_kept"
+_QUALITY = "_quality_limited"  # Slot of the session: whether higher is better, and the limit then
 _HERE = Path(__file__).parent / "live"
 TELLING: Mapping[str, Mapping[str, float | str]] = {
-    "docs-search": {"sla": 10.0},
-    "clq-paper": {"sla": 600.0, "budget": "2.5per1k"},
+    "docs-search": {"sla_ms": 10.0},
+    "clq-paper": {"sla_ms": 600.0, "budget": "2.5per1k"},
 }
 """Limits under which the stacks of the demo's workspaces differ, each is first seen with them."""
 READABLE = r"^\s*[0-9]+(\.[0-9]+)?(per1[kM])?\s*$"
@@ -46,23 +47,34 @@ _component = st.components.v2.component(
 
 def constraints(table: pl.DataFrame, quality: Quality, latency: Latency) -> dict[str, Any]:
     """Draw the strip, and the fields that hold the limits; return them by the question's names."""
+    _lift_turned(quality)
     offered = offered_limits(table, quality, latency)
     with st.container(key=_FIELDS, horizontal=True):
         values = {limit.key: _field(limit) for limit in offered}
         st.text_input(ASKED["take"].choice.label, **linked(TAKE))
     _strip(offered)
-    return _named(values, quality)
+    return _named(values)
+
+
+def _lift_turned(quality: Quality) -> None:
+    """Lift a floor of the quality where another measure would make a cap of it, and the other way round."""
+    now = quality.higher_is_better, number(st.query_params.get(QUALITY.limit, ""))
+    before = st.session_state.get(_QUALITY, now)
+    if now[0] != before[0] and now[1] == before[1] is not None:
+        now = now[0], None
+        st.session_state[QUALITY.limit] = None
+        address.put({QUALITY.limit: None})
+    st.session_state[_QUALITY] = now
 
 
 def standing(table: pl.DataFrame, quality: Quality, latency: Latency) -> dict[str, Any]:
     """Return the limits as they were set on other pages; takes what `constraints` does, and draws nothing."""
-    return _named(current(offered_limits(table, quality, latency)), quality)
+    return _named(current(offered_limits(table, quality, latency)))
 
 
-def _named(values: Mapping[str, float | None], quality: Quality) -> dict[str, Any]:
-    """Return limits by the question's names; of a measure that is better the lower the floor is a cap."""
-    limited = {axis.field: values.get(axis.limit) for axis in axes(higher_is_better=quality.higher_is_better)}
-    return {"min_quality": limited.pop("floor"), **limited}
+def _named(values: Mapping[str, float | None]) -> dict[str, Any]:
+    """Return limits by the question's names."""
+    return {name: values.get(name) for name in LIMITS}
 
 
 def _field(limit: Limit) -> float | None:

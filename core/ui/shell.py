@@ -135,12 +135,13 @@ def _drawn(page: Page, view: View | None) -> None:
 def _read_address() -> None:
     """Keep what the address asks for, renew it, and take out of it what no widget could be given."""
     said = {key: st.query_params.get_all(key) for key in st.query_params}
-    asked = {key: [renewed(key, text) for text in texts] for key, texts in said.items()}
+    asked = renewed(said)
     waiting = st.session_state.setdefault(_ASKED, asked)
     if just_arrived():  # what another page left to this one, where it was not changed since
         st.session_state[_ASKED] = {key: texts for key, texts in waiting.items() if asked.get(key) == texts}
     refused = unreadable(asked)
-    address.put({key: texts for key, texts in asked.items() if texts != said[key]} | dict.fromkeys(refused))
+    new = {key: texts for key, texts in asked.items() if texts != said.get(key)}
+    address.put(new | dict.fromkeys([*(said.keys() - asked.keys()), *refused]))
 
 
 def show_error(error: ClqError) -> None:

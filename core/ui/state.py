@@ -16,6 +16,7 @@ import streamlit as st
 
 from core.analysis.workspace.question import Question
 from core.choices import Declaring, declared
+from core.decide.axes import FORMER
 from core.errors import cut, nearest
 from core.number_format import PER_1K, dollars_per_1k
 from core.prices.calculator import CostInputs
@@ -90,7 +91,6 @@ SETTINGS: Mapping[str, Setting] = {
     "depth": Setting("passages shown of a ranking"),
     "spoken": Setting("language of the names"),
     "ref": Setting("measure that is explained"),
-    "cap": Setting("quality cap", number=True),
     "kind": Setting("kind of things"),
     "held": Setting("collection of the runs"),
     "named": Setting("name of the runs"),
@@ -218,8 +218,18 @@ def unreadable(asked: Mapping[str, Sequence[str]]) -> list[str]:
     ]
 
 
-def renewed(key: str, text: str) -> str:
-    """Return what an address of an earlier release says as one of this release has it."""
+def renewed(said: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Return what an address of an earlier release says as one of this release has it.
+
+    A limit that is said by its name of today too keeps that one.
+    """
+    return {
+        key if (now := FORMER.get(key, key)) in said else now: [_renewed(now, text) for text in texts]
+        for key, texts in said.items()
+    }
+
+
+def _renewed(key: str, text: str) -> str:
     setting = SETTINGS.get(key)
     amount = dollars_per_1k(text) if setting and setting.money and "per" not in text else None
     if amount is not None:
@@ -266,8 +276,8 @@ def _problem(
     """Return why a setting cannot be followed; empty where it is, or where another page decides it."""
     setting = SETTINGS.get(key)
     if setting is None:
-        near = nearest(key, SETTINGS)
-        return f"unknown, nearest is {near}" if near else "unknown"
+        near = nearest(key, [*SETTINGS, *FORMER])
+        return f"unknown, nearest is {FORMER.get(near, near)}" if near else "unknown"
     if wrong := _unreadable(key, setting, texts):
         return wrong
     if key not in values:

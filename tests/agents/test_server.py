@@ -186,7 +186,7 @@ LONG = "x" * 50_000
     ("tool", "given", "words"),
     [
         ("decide", {"min_qualty": 0.5}, "No argument 'min_qualty'. Nearest: min_quality."),
-        ("decide", {"sla": 5}, "No argument 'sla'. Nearest: sla_ms."),
+        ("decide", {"sla_m": 5}, "No argument 'sla_m'. Nearest: sla_ms."),
         ("decide", {"sla_ms": "fast"}, "sla_ms: Input should be a valid number, not 'fast'."),
         ("decide", {"sla_ms": "5"}, "sla_ms: Input should be a valid number"),
         ("decide", {"sla_ms": True}, "sla_ms: Input should be a valid number"),
@@ -224,7 +224,7 @@ def test_what_a_tool_does_not_take_is_refused_in_a_short_line(
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ({"floor": 0.5}, {"min_quality": 0.5}),
+        ({"floor": 0.5, "sla": 5}, {"min_quality": 0.5, "sla_ms": 5}),
         ({"harm": 0.5, "percentile": "mean"}, {"max_harm": 0.5, "on": "mean"}),
         ({"floors": {"min_quality": 0.5}}, {"min_quality": 0.5}),
     ],

@@ -63,7 +63,7 @@ def test_a_frame_is_a_table(tmp_path: Path, make: Callable[[], Any]):
     assert decided.chosen is not None
     numbers = decided.chosen.quality, decided.chosen.latency_ms, decided.chosen.cost
     assert (decided.chosen.name, numbers) == ("BM25", (0.49, 12.0, 0.001))
-    assert decided.near_misses.select("stack", "limit", "over").rows() == [("hybrid", "sla", 30.0)]
+    assert decided.near_misses.select("stack", "limit", "over").rows() == [("hybrid", "sla_ms", 30.0)]
     assert decided.confidence is not None
     assert decided.confidence.words == "How sure this is, is unknown: there is nothing to choose from."
     assert (decided.confidence.pgs, decided.confidence.p_best) == (None, None)
@@ -186,7 +186,7 @@ def test_a_record_holds_until_it_does_not(demo: clq.Workspace, tmp_path: Path):
     assert not stricter
     assert stricter.findings["check"].to_list()[0] == "limit"
     assert stricter.changes.rows() == [("limit", "sla ms", "50", "0.0001")]
-    assert "sla=50" in decided.link("https://clq.example/")
+    assert "sla_ms=50" in decided.link("https://clq.example/")
 
 
 @pytest.mark.slow

@@ -68,7 +68,7 @@ def test_the_cap_is_in_json_record_and_command(store, tmp_path):
     words = ("--measure", "RA-nWG@2", "--max-harm", "0.2")
     found = decided(store, *words)
     assert (found["asked"]["max_harm"], found["asked"]["harm"]) == (0.2, "HarmUpper@2")
-    assert {row["constraint"] for row in found["excluded"]} == {"harm"}
+    assert {row["constraint"] for row in found["excluded"]} == {"max_harm"}
     assert found["chosen"]["harm"] == 0.0
     assert {turn["of"] for turn in found["would_turn"]} <= {"cost", "latency", "quality", "harm"}
     out = tmp_path / "record.json"
@@ -76,7 +76,7 @@ def test_the_cap_is_in_json_record_and_command(store, tmp_path):
     record = json.loads(out.read_text())
     assert record["question"]["max_harm"] == 0.2
     assert "--max-harm 0.2" in record["command"]
-    assert "harm=0.2" in record["link"]
+    assert "max_harm=0.2" in record["link"]
     assert call(store, "decide", "--gate", str(out))
     for ending in ("md", "html"):
         call(store, "record", str(tmp_path / f"record.{ending}"), *words)
@@ -93,8 +93,8 @@ def test_the_record_of_a_measure_that_is_better_the_lower(store, tmp_path):
     record = json.loads(out.read_text())
     assert record["chosen"]["run_id"] == "holes"
     assert [row["run_id"] for row in record["stacks"]][-1] == "worst"
-    assert "cap=0.5" in record["link"]
-    assert "floor=" not in record["link"]
+    assert "min_quality=0.5" in record["link"]
+    assert "cap=" not in record["link"]
     call(store, "decide", "--gate", str(out))
 
 

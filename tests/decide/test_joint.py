@@ -51,10 +51,10 @@ def test_chance_to_meet_an_sla_on_the_median():
 def test_quality_and_latency_come_from_the_same_queries():
     # A query is either good and slow or bad and fast: the stack is never good and fast at once.
     made = sample([[1.0, 0.0]], latency=[[300.0, 100.0]])
-    found = chances(made, Constraints(sla_ms=250, floor=0.9), resamples=500, seed=SEED)
+    found = chances(made, Constraints(sla_ms=250, min_quality=0.9), resamples=500, seed=SEED)
     assert found.feasible.tolist() == [0.0]
     assert found.best.tolist() == [0.0]
-    apart = chances(made, Constraints(floor=0.9), resamples=500, seed=SEED)
+    apart = chances(made, Constraints(min_quality=0.9), resamples=500, seed=SEED)
     assert apart.feasible[0] > 0.15
     assert found.sla[0] > 0.6
 
@@ -89,7 +89,7 @@ def test_the_chance_to_be_on_the_frontier_is_unknown_where_a_number_is(latency, 
 
 def test_a_measure_that_is_better_the_lower():
     made = sample([[0.2, 0.2], [0.5, 0.5], [0.9, 0.9]], cost=[3.0, 2.0, 1.0])
-    up, down = Constraints(floor=0.5), Constraints(floor=0.5, higher_is_better=False)
+    up, down = Constraints(min_quality=0.5), Constraints(min_quality=0.5, higher_is_better=False)
     for limits, best, feasible in ((up, [0, 0, 1], [0, 1, 1]), (down, [1, 0, 0], [1, 1, 0])):
         found = chances(made, limits, resamples=20, seed=1)
         assert (found.best.tolist(), found.feasible.tolist()) == (best, feasible)
@@ -163,7 +163,7 @@ def oracle(made, limits, rule, drawn):
         ok = ~np.isnan(quality)
         ok &= latency <= limits.sla_ms if limits.sla_ms is not None else True
         ok &= made.cost <= limits.budget if limits.budget is not None else True
-        ok &= sign * quality >= sign * limits.floor if limits.floor is not None else True
+        ok &= sign * quality >= sign * limits.min_quality if limits.min_quality is not None else True
         sums[1] += ok
         if ok.any():
             among = ok & (made.cost <= 1.01 * made.cost[ok].min()) if rule == "cost" else ok
@@ -186,7 +186,7 @@ def test_equals_an_oracle_that_loops(data, stacks, queries):
     made = JointSample(drawn(stacks, queries), drawn(stacks, queries), known, drawn(stacks), known, 0.95)
     limits = Constraints(
         sla_ms=data.draw(st.sampled_from([None, 3.0])),
-        floor=data.draw(st.sampled_from([None, 2.0])),
+        min_quality=data.draw(st.sampled_from([None, 2.0])),
         budget=2.0,
         higher_is_better=data.draw(st.booleans()),
     )

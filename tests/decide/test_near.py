@@ -10,7 +10,7 @@ from core.decide.near import lets_in, near_misses
 from core.decide.rules import Constraints, decide
 from core.decide.ties import Paired
 
-FIELDS = {"sla": "sla_ms", "budget": "budget", "floor": "floor"}
+FIELDS = {"sla_ms": "sla_ms", "budget": "budget", "min_quality": "min_quality"}
 SCHEMA = {"run_id": pl.String, "quality": pl.Float64, "latency_ms": pl.Float64, "cost": pl.Float64}
 
 
@@ -28,7 +28,7 @@ def found(table, limits, rule="quality"):
 
 def test_the_stack_just_past_the_sla_and_the_one_past_the_budget():
     dear, slow = found(PAPER, Constraints(sla_ms=500, budget=2.5))
-    assert (slow.row, slow.limit, slow.value, slow.unit, slow.set_to) == (1, "sla", 506.6, "ms", 510)
+    assert (slow.row, slow.limit, slow.value, slow.unit, slow.set_to) == (1, "sla_ms", 506.6, "ms", 510)
     assert slow.over == pytest.approx(6.6)
     assert slow.gain == pytest.approx(0.195)
     assert slow.edge
@@ -40,11 +40,12 @@ def test_the_stack_just_past_the_sla_and_the_one_past_the_budget():
     ("limits", "rule", "missed"),
     [
         (Constraints(), "quality", []),
-        (Constraints(sla_ms=100, budget=2.5), "quality", [("sla", 1, None), ("sla", 0, None)]),  # none left
+        (Constraints(sla_ms=100, budget=2.5), "quality", [("sla_ms", 1, None), ("sla_ms", 0, None)]),
         (Constraints(sla_ms=600, budget=2.5), "quality", [("budget", 3, 0.095)]),
-        (Constraints(sla_ms=500, floor=0.7, budget=1), "quality", [("budget", 3, None), ("floor", 0, None)]),
+        (Constraints(sla_ms=500, min_quality=0.7, budget=1), "quality",
+         [("budget", 3, None), ("min_quality", 0, None)]),
         (Constraints(sla_ms=490), "quality", []),  # what is slower is worse than the chosen one
-        (Constraints(sla_ms=600, floor=0.8, budget=3), "cost", [("floor", 0, -0.195)]),
+        (Constraints(sla_ms=600, min_quality=0.8, budget=3), "cost", [("min_quality", 0, -0.195)]),
     ],
 )  # fmt: skip
 def test_which_limit_excludes_what(limits, rule, missed):
@@ -116,7 +117,7 @@ limits = st.builds(
     Constraints,
     sla_ms=st.none() | st.integers(0, 12).map(lambda n: n * 40.0),
     budget=st.none() | st.integers(0, 6).map(lambda n: n / 2),
-    floor=st.none() | st.integers(0, 8).map(lambda n: n / 8),
+    min_quality=st.none() | st.integers(0, 8).map(lambda n: n / 8),
     jitter_ms=st.sampled_from([0.0, 75.0]),
 )
 
@@ -131,11 +132,11 @@ def ships_by_one_limit(table, limits, rule):
         if getattr(limits, field) is None:
             continue
         free = decide(table, replace(limits, **{field: None}), rule).feasible
-        values = {"sla": latency, "budget": cost, "floor": quality}[name]
+        values = {"sla_ms": latency, "budget": cost, "min_quality": quality}[name]
         for row in np.flatnonzero(free & ~now.feasible).tolist():
             if values[row] is None:
                 continue
-            wide = replace(limits, **{field: lets_in(values[row], upper=name != "floor")})
+            wide = replace(limits, **{field: lets_in(values[row], upper=name != "min_quality")})
             gains = now.chosen is None or (
                 quality[row] > quality[now.chosen] or (paid is not None and paid[row] < paid[now.chosen])
             )

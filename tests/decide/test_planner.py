@@ -120,7 +120,7 @@ def test_timing_again_moves_latency_alone():
 
 def test_nothing_feasible_today_may_become_feasible():
     quality = noise(1)
-    limits = (Constraints(floor=float(quality.mean()) + 1e-6), "quality")
+    limits = (Constraints(min_quality=float(quality.mean()) + 1e-6), "quality")
     found = outlook(sample(quality), plain(1), limits, MORE, worlds=400, seed=SEED)
     assert found.now is None
     assert 0.3 < found.left_now < 0.7

@@ -38,11 +38,11 @@ def names(rows, found):
         ({"budget": 1.25}, "quality", "full50", "lite50"),
         ({"sla_ms": 200}, "quality", "dense", None),
         ({"sla_ms": 100}, "quality", None, None),
-        ({"floor": 0.75}, "cost", "lite50", "full50"),
-        ({"floor": 0.75}, "latency", "full50", "lite50"),  # of the two within 75 ms the better
-        ({"floor": 0.78}, "latency", "full50", "full100"),
+        ({"min_quality": 0.75}, "cost", "lite50", "full50"),
+        ({"min_quality": 0.75}, "latency", "full50", "lite50"),  # of the two within 75 ms the better
+        ({"min_quality": 0.78}, "latency", "full50", "full100"),
         ({}, "cost", "dense", "lite50"),
-        ({"floor": 0.75, "sla_ms": 700, "budget": 1.0}, "quality", "lite50", None),
+        ({"min_quality": 0.75, "sla_ms": 700, "budget": 1.0}, "quality", "lite50", None),
     ],
 )
 def test_rules(limits, rule, chosen, runner_up):
@@ -59,7 +59,7 @@ def test_rules(limits, rule, chosen, runner_up):
         ({"budget": 0.0000015}, "$0.0000052 / 1k over the budget"),
         ({"budget": 0.0000015, "costs_said": CostUnit(million=True)}, "$0.0052 / 1M over the budget"),
         ({"budget": 0.0000066555, "costs_said": CostUnit(True, 4)}, "$0.0000445 / 1M over the budget"),
-        ({"floor": 0.50004}, "0.00004 under the quality floor"),
+        ({"min_quality": 0.50004}, "0.00004 under the quality floor"),
     ],
 )
 def test_a_small_excess_is_not_rounded_to_nothing(limits, reason):
@@ -68,14 +68,14 @@ def test_a_small_excess_is_not_rounded_to_nothing(limits, reason):
 
 
 def test_excluded_rows_name_their_first_constraint_and_all_reasons():
-    found = decide(STACKS, Constraints(sla_ms=600, budget=1.0, floor=0.6))
+    found = decide(STACKS, Constraints(sla_ms=600, budget=1.0, min_quality=0.6))
     rows = {row["run_id"]: row for row in found.excluded().iter_rows(named=True)}
     assert found.feasible.tolist() == [False, True, False, False, False, False]
     assert {name: row["constraint"] for name, row in rows.items()} == {
-        "dense": "floor",
+        "dense": "min_quality",
         "full50": "budget",
-        "full100": "sla",
-        "full200": "sla",
+        "full100": "sla_ms",
+        "full200": "sla_ms",
         "hybrid": "unknown latency",
     }
     assert rows["full100"]["by"] == pytest.approx(81.0)
@@ -98,7 +98,7 @@ BARE = UNTIMED.with_columns(pl.lit(None, pl.Float64).alias("cost"))
     ("rows", "limits", "rule", "expected"),
     [
         (STACKS, {}, "quality", ("hybrid", None, [])),
-        (STACKS, {"floor": 0.9}, "quality", (None, "floor", [])),  # breaks a limit: not promising
+        (STACKS, {"min_quality": 0.9}, "quality", (None, "min_quality", [])),  # breaks a limit: not promising
         (STACKS, {}, "cost", ("dense", "unknown cost", [])),
         (STACKS, {"sla_ms": 700}, "quality", ("full100", "unknown latency", [])),
         (STACKS, {"budget": 2.0}, "quality", ("full50", "unknown cost", [])),
@@ -109,10 +109,10 @@ BARE = UNTIMED.with_columns(pl.lit(None, pl.Float64).alias("cost"))
         (BARE, {"max_harm": 0.2}, "quality", (None, "unknown harm", ["harm"])),
         (BARE, {}, "cost", (None, "unknown cost", ["cost"])),
         (BARE, {}, "latency", (None, "unknown latency", ["latency"])),
-        (BARE, {"floor": 0.83}, "quality", ("hybrid", None, [])),
+        (BARE, {"min_quality": 0.83}, "quality", ("hybrid", None, [])),
         (HARMED, {}, "quality", ("hybrid", None, [])),
         (HARMED, {"max_harm": 0.2, "sla_ms": 700}, "quality", ("dense", "unknown latency", [])),
-        (ENDURING, {"min_robust": 0.2, "sla_ms": 700}, "quality", ("full100", "robust", [])),
+        (ENDURING, {"min_robust": 0.2, "sla_ms": 700}, "quality", ("full100", "min_robust", [])),
     ],
 )
 def test_an_axis_is_required_where_a_limit_or_the_rule_asks_for_it(rows, limits, rule, expected):
@@ -215,11 +215,11 @@ LOW_TO_HIGH = harms((1, 0.2), (2, 0.5), (3, 0.8)).with_columns(pl.col("quality")
     ("limits", "up", "down"),
     [
         ({}, ("r3", "r2"), ("r1", "r2")),
-        ({"floor": 0.5}, ("r3", "r2"), ("r1", "r2")),
-        ({"floor": 0.4}, ("r3", "r2"), ("r1", None)),
-        ({"floor": 0.1}, ("r3", "r2"), (None, None)),
+        ({"min_quality": 0.5}, ("r3", "r2"), ("r1", "r2")),
+        ({"min_quality": 0.4}, ("r3", "r2"), ("r1", None)),
+        ({"min_quality": 0.1}, ("r3", "r2"), (None, None)),
         ({"max_harm": 0.5}, ("r2", "r1"), ("r1", "r2")),
-        ({"max_harm": 0.5, "floor": 0.3}, ("r2", None), ("r1", None)),
+        ({"max_harm": 0.5, "min_quality": 0.3}, ("r2", None), ("r1", None)),
         ({"sla_ms": 250.0}, ("r2", "r1"), ("r1", "r2")),
         ({"budget": 0.5}, (None, None), (None, None)),
     ],
@@ -234,15 +234,18 @@ def test_best_follows_the_direction(limits, up, down, rule):
 
 
 @pytest.mark.parametrize(
-    ("higher", "constraint", "reason"),
-    [(True, "floor", "0.100 under the quality floor"), (False, "cap", "0.100 over the quality cap")],
+    ("higher", "reason"),
+    [
+        (True, "0.100 under the quality floor"),
+        (False, "0.100 over the quality cap"),
+    ],
 )
-def test_a_floor_is_a_cap_where_lower_is_better(higher, constraint, reason):
+def test_a_floor_is_a_cap_where_lower_is_better(higher, reason):
     worst = 0.4 if higher else 0.6
-    asked = Constraints(floor=0.5, higher_is_better=higher)
+    asked = Constraints(min_quality=0.5, higher_is_better=higher)
     rows = table(("a", worst, None, None, 1.0, 1.0, 1), ("b", 0.5, None, None, 1.0, 1.0, 1))
     found = decide(rows, asked).excluded()
-    assert found.select("run_id", "constraint", "reason").rows() == [("a", constraint, reason)]
+    assert found.select("run_id", "constraint", "reason").rows() == [("a", "min_quality", reason)]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from tests.decide.test_rules import table
 
 known = st.one_of(st.none(), st.integers(0, 6).map(float))
 four = st.tuples(known, known, known, known)  # quality, latency, cost, harm
-FIELDS = ("floor", "sla_ms", "budget", "max_harm")
+FIELDS = ("min_quality", "sla_ms", "budget", "max_harm")
 
 
 def naive(rows, limits, rule, sign):
@@ -85,12 +85,14 @@ stacks = st.lists(st.tuples(known, known, known, known), min_size=1, max_size=25
     rows=stacks,
     sla=known,
     budget=known,
-    floor=known,
+    min_quality=known,
     rule=st.sampled_from(["quality", "cost", "latency"]),
 )
 def test_invariants(rows, sla, budget, floor, rule):
     named = [(f"r{n}", q, q, q, latency, cost, k) for n, (q, latency, cost, k) in enumerate(rows)]
-    found = decide(table(*named), Constraints(sla_ms=sla, budget=budget, floor=floor, jitter_ms=1), rule)
+    found = decide(
+        table(*named), Constraints(sla_ms=sla, budget=budget, min_quality=floor, jitter_ms=1), rule
+    )
     assert found.feasible.sum() + found.excluded().height == len(rows)
     assert (found.chosen is None) == (not found.feasible.any())
     assert (found.runner_up is None) == (found.feasible.sum() < 2)

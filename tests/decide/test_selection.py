@@ -52,8 +52,8 @@ def looped(made, limits, decision):
             feasible &= latency <= limits.sla_ms
         if limits.budget is not None:
             feasible &= sample.cost <= limits.budget
-        if limits.floor is not None:
-            feasible &= sign * quality >= sign * limits.floor - 1e-6
+        if limits.min_quality is not None:
+            feasible &= sign * quality >= sign * limits.min_quality - 1e-6
         mine = decision.chosen
         fits += feasible[mine]
         if decision.rule == "quality":
@@ -76,7 +76,7 @@ def looped(made, limits, decision):
         Constraints,
         sla_ms=st.sampled_from([None, 100.0]),
         budget=st.sampled_from([None, 2.0]),
-        floor=st.sampled_from([None, 0.5]),
+        min_quality=st.sampled_from([None, 0.5]),
         jitter_ms=st.just(5.0),
         higher_is_better=st.booleans(),
         delta=st.sampled_from([0.0, 0.01, 0.1]),

@@ -40,7 +40,7 @@ def test_the_runner_up_needs_the_quality_of_the_chosen():
 
 
 def test_the_chosen_loses_where_it_breaks_a_constraint():
-    made = found(APART, Constraints(sla_ms=600, budget=2.5, floor=0.3))
+    made = found(APART, Constraints(sla_ms=600, budget=2.5, min_quality=0.3))
     assert made[0, "latency_ms"].then == pytest.approx(600, abs=1e-3)
     assert made[0, "cost"].then == pytest.approx(2.5, abs=1e-3)
     assert made[0, "quality"].then == pytest.approx(0.7005, abs=1e-6)
@@ -48,7 +48,7 @@ def test_the_chosen_loses_where_it_breaks_a_constraint():
 
 
 def test_price_at_which_the_cheapest_changes():
-    made = found(APART, Constraints(floor=0.6), "cost")
+    made = found(APART, Constraints(min_quality=0.6), "cost")
     # within 1 % of the cheapest the better one is taken
     assert made[0, "cost"].then == pytest.approx(0.5 * 1.01, abs=1e-6)
     assert made[1, "cost"].then == pytest.approx(2.0 / 1.01, abs=1e-6)
@@ -56,7 +56,7 @@ def test_price_at_which_the_cheapest_changes():
 
 def test_tiny_costs_turn_as_exactly_as_large_ones():
     tiny = APART.with_columns(pl.col("cost") * 1e-6)
-    made = found(tiny, Constraints(floor=0.6), "cost")
+    made = found(tiny, Constraints(min_quality=0.6), "cost")
     assert made[1, "cost"].then == pytest.approx(2e-6 / 1.01, rel=1e-6)
     assert found(tiny, Constraints(budget=2.5e-6))[0, "cost"].then == pytest.approx(2.5e-6, rel=1e-6)
 
@@ -90,7 +90,7 @@ def test_without_a_runner_up_or_a_value_nothing_is_said():
 
 
 def test_frontier_and_choice_at_several_targets():
-    made = conditioned(APART, [150, 350, 1e9], Constraints(sla_ms=1, floor=0.1))
+    made = conditioned(APART, [150, 350, 1e9], Constraints(sla_ms=1, min_quality=0.1))
     assert [each.decision.chosen for each in made] == [2, 1, 0]
     assert [each.frontier.tolist() for each in made] == [[2], [2, 1], [2, 1, 0]]
     assert conditioned(APART.clear(), [350], Constraints())[0].decision.chosen is None

@@ -26,7 +26,7 @@ def feasible(visit: Visit) -> str:
 def test_a_slower_limit_changes_the_choice_and_a_link_restores_the_view(server: Server, visit: Open) -> None:
     first = visit(f"{server.url}/?ws=python-docs")
     assert first.answer.startswith("Best so far: ")
-    second = visit(f"{server.url}/?ws=clq-paper&sla=3000")
+    second = visit(f"{server.url}/?ws=clq-paper&sla_ms=3000")
     before, all_feasible = second.answer, feasible(second)
     frontier = second.page.locator(".js-plotly-plot [class*=traceover-frontier]").first
     line = frontier.locator("path.js-line").get_attribute("d")
@@ -40,7 +40,7 @@ def test_a_slower_limit_changes_the_choice_and_a_link_restores_the_view(server: 
     assert frontier.locator("path.js-line").get_attribute("d") != line
     link = second.copy_link()
     assert "rev=" in link
-    assert "sla=" in link
+    assert "sla_ms=" in link
 
     colleague = visit(link)
     assert colleague.answer == second.answer
@@ -81,7 +81,7 @@ def test_a_pinned_link_says_that_newer_data_exist(own_server: Server, own_store:
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_a_mangled_link_opens_the_defaults_with_a_notice(server: Server, visit: Open, width: int) -> None:
-    page = visit(f"{server.url}/?sla=zzz&ws=nope&k=ten&junk=1&stack=%3Cb%3E", width=width)
+    page = visit(f"{server.url}/?sla_ms=zzz&ws=nope&k=ten&junk=1&stack=%3Cb%3E", width=width)
     expect(page.page.get_by_text("Not followed: ")).to_be_visible()
     assert "Ship" in page.answer
     assert page.answer == visit(f"{server.url}/?ws=docs-search&k=10").answer
@@ -97,7 +97,7 @@ def test_a_deep_link_may_be_the_first_thing_a_fresh_server_is_asked_for(
 
 
 def test_the_other_alternatives_are_sent_when_they_are_opened(server: Server, visit: Open) -> None:
-    page = visit(f"{server.url}/?ws=python-docs&sla=20")
+    page = visit(f"{server.url}/?ws=python-docs&sla_ms=20")
     dialog = page.page.get_by_test_id("stPopoverBody")
     others = page.page.locator(".st-key-more_alternatives button")
     before = page.answer

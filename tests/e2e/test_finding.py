@@ -25,7 +25,7 @@ def open_section(seen: Visit) -> str:
 
 
 def test_a_section_behind_more_opens_by_keys_and_steps_lead_back(server: Server, visit: Open) -> None:
-    seen = visit(f"{server.url}/latency?ws=docs-search&sla=20")
+    seen = visit(f"{server.url}/latency?ws=docs-search&sla_ms=20")
     first = shown(seen)
     assert "generator" not in first
     seen.page.get_by_role("button", name="More", exact=True).focus()
@@ -33,7 +33,7 @@ def test_a_section_behind_more_opens_by_keys_and_steps_lead_back(server: Server,
     seen.page.wait_for_timeout(800)  # until the menu has come in
     seen.page.keyboard.press("ArrowDown")
     seen.page.keyboard.press("Enter")
-    expect(seen.page).to_have_url(re.compile(r"sla=20.*sec=generator"))
+    expect(seen.page).to_have_url(re.compile(r"sla_ms=20.*sec=generator"))
     seen.settle()
     assert open_section(seen) == "generator"
     assert {*shown(seen)} == {*first, "generator"}
@@ -49,7 +49,7 @@ def test_a_section_behind_more_opens_by_keys_and_steps_lead_back(server: Server,
 
 
 def test_the_search_opens_places_and_fields_and_keeps_the_limits(server: Server, visit: Open) -> None:
-    seen = visit(f"{server.url}/?ws=docs-search&sla=20")
+    seen = visit(f"{server.url}/?ws=docs-search&sla_ms=20")
     keys = seen.page.keyboard
 
     def look_for(words: str, key: str = "Control+k") -> list[str]:
@@ -59,14 +59,14 @@ def test_the_search_opens_places_and_fields_and_keeps_the_limits(server: Server,
 
     assert look_for("MRR", "/")[0] == "RR"
     keys.press("Enter")
-    expect(seen.page).to_have_url(re.compile(r"/measures\?.*sla=20.*ref=RR"))
+    expect(seen.page).to_have_url(re.compile(r"/measures\?.*sla_ms=20.*ref=RR"))
     seen.settle()
     found = look_for("reranker")
     assert "Latency → reranker by K" in found
     for _ in range(found.index("Latency → reranker by K")):
         keys.press("ArrowDown")
     keys.press("Enter")
-    expect(seen.page).to_have_url(re.compile(r"/latency\?.*sla=20.*sec=reranker"))
+    expect(seen.page).to_have_url(re.compile(r"/latency\?.*sla_ms=20.*sec=reranker"))
     seen.settle()
     assert open_section(seen) == "reranker by K"
     assert look_for("budget")[0].startswith("Budget")

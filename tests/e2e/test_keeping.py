@@ -17,7 +17,7 @@ Open = Callable[..., Visit]
 
 ASKED = {
     "ws": ["clq-paper"],  # not the first
-    "sla": ["700"],
+    "sla_ms": ["700"],
     "budget": ["3per1k"],
     "jitter": ["50"],
     "price": ["voyage/rerank-2.5:0.04", "voyage/rerank-2.5-lite:0.03"],
@@ -80,7 +80,7 @@ def test_back_from_another_workspace_shows_what_was_there(server: Server, visit:
     seen.settle()
     states.append((seen.address, seen.answer))
     assert asked_of(seen.address)["ws"] == ["python-docs"]
-    assert not asked_of(seen.address).keys() & {"sla", "budget"}, "limits of another workspace"
+    assert not asked_of(seen.address).keys() & {"sla_ms", "budget"}, "limits of another workspace"
 
     seen.press(seen.slider("SLA"), "PageDown")
     states.append((seen.address, seen.answer))

@@ -60,10 +60,10 @@ def test_the_browser_removes_what_python_removes(browser: Browser, seed: int, hi
     merit = quality if higher else -quality
     for limit, (ok, line, best) in zip(limits, answers, strict=True):
         asked = Constraints(
-            sla_ms=limit.get("sla"),
+            sla_ms=limit.get("sla_ms"),
             budget=limit.get("budget"),
-            floor=limit.get("floor" if higher else "cap"),
-            max_harm=limit.get("harm"),
+            min_quality=limit.get("min_quality"),
+            max_harm=limit.get("max_harm"),
             higher_is_better=higher,
         )
         feasible = decide(rows, asked).feasible
@@ -90,7 +90,7 @@ def dimmed(page: Visit) -> int:
 
 
 def test_a_drag_is_followed_at_once_and_is_one_step_of_the_history(server: Server, visit: Open) -> None:
-    page = visit(f"{server.url}/?ws=clq-paper&sla=600&budget=2.5per1k")
+    page = visit(f"{server.url}/?ws=clq-paper&sla_ms=600&budget=2.5per1k")
     counted = page.page.locator(".clq-count")
     answer, address, count, dim = page.answer, page.address, counted.inner_text(), dimmed(page)
     steps, sla = page.page.evaluate("history.length"), page.field("SLA").input_value()
@@ -107,7 +107,7 @@ def test_a_drag_is_followed_at_once_and_is_one_step_of_the_history(server: Serve
     at_rest = counted.inner_text()
     assert while_down.startswith(f"{at_rest} Best quality: ")  # at rest the heading names the choice
     assert page.answer != answer
-    assert "sla=" in page.address
+    assert "sla_ms=" in page.address
     expect(page.page.locator(".clq-said")).to_have_text(at_rest)
     assert page.page.evaluate("history.length") == steps + 1
     page.page.go_back()
@@ -117,9 +117,9 @@ def test_a_drag_is_followed_at_once_and_is_one_step_of_the_history(server: Serve
 
 
 def test_a_typed_limit_is_exact_and_empty_is_no_limit(server: Server, visit: Open) -> None:
-    page = visit(f"{server.url}/?ws=clq-paper&sla=600&budget=2.5per1k")
+    page = visit(f"{server.url}/?ws=clq-paper&sla_ms=600&budget=2.5per1k")
     for label, text, key, said in (
-        ("SLA", "510.5", "sla", "510.5"),
+        ("SLA", "510.5", "sla_ms", "510.5"),
         ("Budget", "2.50", "budget", "2.5per1k"),
     ):
         page.field(label).fill(text)
@@ -132,7 +132,7 @@ def test_a_typed_limit_is_exact_and_empty_is_no_limit(server: Server, visit: Ope
     expect(page.field("SLA")).to_have_attribute("aria-invalid", "true")
     page.field("SLA").fill("")
     page.press(page.field("SLA"), "Enter")
-    assert "sla=" not in page.address
+    assert "sla_ms=" not in page.address
     expect(page.slider("SLA")).to_have_attribute("aria-valuetext", "no limit")
 
 
@@ -145,7 +145,7 @@ _STOP = """() => {
 
 
 def test_limits_move_by_keys_and_follow_to_other_pages(server: Server, visit: Open) -> None:
-    page = visit(f"{server.url}/?ws=clq-paper&sla=600")
+    page = visit(f"{server.url}/?ws=clq-paper&sla_ms=600")
     reached: set[str] = set()
     # over the rooms, and twelve stops more: what is offered has three of its own
     for key in ("Tab", "Enter", *["Tab"] * 12):
@@ -155,7 +155,7 @@ def test_limits_move_by_keys_and_follow_to_other_pages(server: Server, visit: Op
     page.press(page.field("SLA"), "ArrowDown", 2)
     lower = float(page.field("SLA").input_value())
     assert lower < 600
-    assert f"sla={lower:g}" in page.address
+    assert f"sla_ms={lower:g}" in page.address
     page.press(page.field("SLA"), "PageUp")
     assert float(page.field("SLA").input_value()) > 600
     page.field("SLA").fill("600")
@@ -174,7 +174,7 @@ def test_limits_move_by_keys_and_follow_to_other_pages(server: Server, visit: Op
 
 
 def test_limits_fold_into_a_line_on_a_phone(server: Server, visit: Open) -> None:
-    page = visit(f"{server.url}/?ws=clq-paper&sla=600&budget=2.5", width=390, height=844)
+    page = visit(f"{server.url}/?ws=clq-paper&sla_ms=600&budget=2.5", width=390, height=844)
     line = page.page.get_by_role("button", name="≤ 600 ms · ≤ $2.50 / 1k")
     assert page.slider("SLA").count() == 0
     line.click()
@@ -185,13 +185,13 @@ def test_limits_fold_into_a_line_on_a_phone(server: Server, visit: Open) -> None
 
 
 def test_the_first_screen_holds_answer_limits_and_the_whole_chart(server: Server, visit: Open) -> None:
-    for name in ("clq-paper&sla=600&budget=2.5", "python-docs"):
+    for name in ("clq-paper&sla_ms=600&budget=2.5", "python-docs"):
         page = visit(f"{server.url}/?ws={name}")
         chart = page.page.locator(".clq-plot").bounding_box()
         assert chart is not None
         assert chart["y"] + chart["height"] <= 800
         assert page.overflow() <= 0
-    phone = visit(f"{server.url}/?ws=clq-paper&sla=600&budget=2.5", width=390, height=844)
+    phone = visit(f"{server.url}/?ws=clq-paper&sla_ms=600&budget=2.5", width=390, height=844)
     chart = phone.page.locator(".clq-plot").bounding_box()
     assert chart is not None
     assert chart["y"] <= 2 * 844
@@ -212,7 +212,7 @@ _TOUCHING = """() => {
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_names_on_the_chart_lie_on_nothing(server: Server, visit: Open, width: int) -> None:
-    page = visit(f"{server.url}/?ws=clq-paper&sla=600&budget=2.5", width=width)
+    page = visit(f"{server.url}/?ws=clq-paper&sla_ms=600&budget=2.5", width=width)
     there, touching = page.page.evaluate(_TOUCHING)
     assert there >= (4 if width == 1280 else 1)
     assert touching == 0
@@ -221,7 +221,7 @@ def test_names_on_the_chart_lie_on_nothing(server: Server, visit: Open, width: i
 def test_without_the_library_the_chart_is_streamlits(server: Server, visit: Open) -> None:
     page = visit(f"{server.url}/measures?ws=clq-paper")
     with page.page.route("**/plotly-*.min.js", lambda route: route.abort()):
-        page.page.goto(f"{server.url}/?ws=clq-paper&sla=600&budget=2.5per1k")
+        page.page.goto(f"{server.url}/?ws=clq-paper&sla_ms=600&budget=2.5per1k")
         chart = page.page.locator("[data-testid=stPlotlyChart] .main-svg").first
         expect(chart).to_be_visible(timeout=30_000)
         page.settle()
@@ -235,7 +235,7 @@ def test_without_the_library_the_chart_is_streamlits(server: Server, visit: Open
 def test_fields_of_their_own_appear_where_the_strip_cannot(server: Server, visit: Open) -> None:
     page = visit(f"{server.url}/measures?ws=clq-paper")
     with page.page.add_init_script("URL.createObjectURL = () => { throw new Error('no modules') }"):
-        page.page.goto(f"{server.url}/?ws=clq-paper&sla=600&budget=2.5per1k")
+        page.page.goto(f"{server.url}/?ws=clq-paper&sla_ms=600&budget=2.5per1k")
     own = page.page.get_by_test_id("stNumberInput").filter(has_text="SLA").get_by_role("spinbutton")
     expect(own).to_be_visible(timeout=30_000)
     budget = page.page.get_by_test_id("stTextInput").filter(has_text="Budget").get_by_role("textbox")

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.e2e
 Open = Callable[..., Visit]
 
 ASKED = {
-    "decision": {"ws": "docs-search", "sla": "10"},
+    "decision": {"ws": "docs-search", "sla_ms": "10"},
     "what_if/routing": {"k": "100"},
     "latency": {"ws": "clq-paper"},
     "queries": {"q": "q31"},

@@ -161,7 +161,7 @@ def assert_settings(app: AppTest, place: str) -> None:
     there = {widget.key for widget in [*app.number_input, *app.selectbox]}
     group = PAGES_OF[place.partition("/")[0]].group
     assert ("m" in there) == (group != "Data")
-    assert ("sla" in there) == (group in ("Decide", "Explain"))
+    assert ("sla_ms" in there) == (group in ("Decide", "Explain"))
 
 
 def assert_sound(app: AppTest, title: str | None = None) -> None:

@@ -43,7 +43,7 @@ ODD = ("1e9", "-1e9", "0", "-0", "1e-99", "a\nb", "<b>", "100|200", "a:b:c", "';
     ("key", "texts", "refused"),
     [
         *[("queries", [text], True) for text in BAD],
-        *[("floor", [text], False) for text in ("0", "-0", "0.5", "1e9", "-1e-05", "10E3")],
+        *[("min_quality", [text], False) for text in ("0", "-0", "0.5", "1e9", "-1e-05", "10E3")],
         *[("on", [text], not 0 < len(text) <= 2_000) for text in BAD],
         ("thr2", ["0.1", "0.9"], False),
         ("thr2", ["0.1", "1e999"], True),
@@ -101,10 +101,10 @@ NEAR = "unknown, nearest is "
 @pytest.mark.parametrize(
     ("page", "asked", "said"),
     [
-        ("decision", {"robust": "0.9", "answers": "0.9"}, ""),  # it has a field, though nobody measured it
+        ("decision", {"min_robust": "0.9", "min_answer_rate": "0.9"}, ""),  # nobody measured it
         ("decision", {"budget": "abc"}, "budget “abc” (no amount such as 2.5per1k or 0.2per1M)"),
         ("library", {"budget": "NaN"}, "budget “NaN” (no amount such as 2.5per1k or 0.2per1M)"),
-        ("decision", {"sla": "NaN", "correct": "abc"},
+        ("decision", {"sla_ms": "NaN", "correct": "abc"},
          "SLA “NaN”, score of a correct answer “abc” (no number)"),
         ("cost", {"correct": "0.7"}, "score of a correct answer “0.7” (not asked here)"),
         *[(page, {"rule": "nope"},
@@ -113,9 +113,9 @@ NEAR = "unknown, nearest is "
         ("decision", {"rule": "lowest cost"}, ""),  # page Confidence asks
         ("decision", {"take": "nobody"}, "stack taken by hand “nobody” (does not exist here)"),
         ("decision", {"curves": "x"}, "stacks in the chart “x” (not asked here)"),
-        ("decision", {"slq": "5", "xyzzy": "1"}, f"“slq” ({NEAR}sla); “xyzzy” (unknown)"),
+        ("decision", {"slq": "5", "xyzzy": "1"}, f"“slq” ({NEAR}sla_ms); “xyzzy” (unknown)"),
         ("decision", {"k[]": "5"}, "“k[]” (unknown)"),
-        ("decision", {"sla": ["5", "7"]}, "SLA “5, 7” (does not exist here)"),
+        ("decision", {"sla_ms": ["5", "7"]}, "SLA “5, 7” (does not exist here)"),
         ("library", {"rev": "999"}, "data revision “999” (does not exist here)"),
         ("library", {"rev": "latest"}, ""),
         ("decision", {"m": "x" * 100_000}, f"measure “{'x' * 18}…{'x' * 11}” (no value)"),
@@ -174,7 +174,7 @@ def test_what_takes_a_number_is_declared_as_one(open_page: OpenPage, demo_store:
 
 ASKED = {
     "ws": "clq-paper",
-    "sla": "700",
+    "sla_ms": "700",
     "budget": "3per1k",
     "jitter": "50",
     "price": "voyage/rerank-2.5:0.04",

@@ -220,7 +220,7 @@ def test_a_stack_without_queries_is_compared_by_its_average(open_page: OpenPage,
 
 
 def test_published_figures_are_compared_by_their_averages(open_page: OpenPage, published_store: Path):
-    app = open_page(published_store, "compare", sla="600", budget="2.5")
+    app = open_page(published_store, "compare", sla_ms="600", budget="2.5")
     assert_sound(app, "Compare")
     assert "no interval: averages only" in answer(app)
     assert sides(app)["difference"].null_count() == 0

@@ -16,7 +16,7 @@ from tests.pages.reading import answer, assert_sound, everything, rows
 @pytest.mark.slow
 def test_the_rule_of_the_link_decides(open_page: OpenPage, demo_store: Path):
     by_quality = open_page(demo_store, "confidence")
-    by_cost = open_page(demo_store, "confidence", rule="lowest cost", floor="0.1", noise="off")
+    by_cost = open_page(demo_store, "confidence", rule="lowest cost", min_quality="0.1", noise="off")
     for app, draws, good in (
         (by_quality, "500", "within 0.01 of the best"),  # with judge noise
         (by_cost, "10,000", "within 1 % of the cheapest"),
@@ -41,10 +41,10 @@ def test_the_rule_of_the_link_decides(open_page: OpenPage, demo_store: Path):
 
 @pytest.mark.slow
 def test_what_the_limits_exclude_is_listed_with_by_how_much(open_page: OpenPage, published_store: Path):
-    app = open_page(published_store, "confidence", ws="clq-paper", sla="500")
+    app = open_page(published_store, "confidence", ws="clq-paper", sla_ms="500")
     assert answer(app).startswith("How sure ")
     assert "is unknown: there are no results per query" in answer(app)
-    app = open_page(published_store, "confidence/what flips it", ws="clq-paper", sla="500")
+    app = open_page(published_store, "confidence/what flips it", ws="clq-paper", sla_ms="500")
     excluded = rows(app, -1)
     over = excluded.filter(excluded["unit"] == "ms").drop_nulls("by")
     assert over.height
@@ -78,8 +78,8 @@ def test_pages_share_one_drawing_and_only_confidence_counts_every_stack(
     with monkeypatch.context() as patch:
         patch.setattr(data, "shares", refuse)
         for page in ("decision", "what_if"):
-            assert_sound(open_page(demo_store, page, floor="0.123"))
-    assert_sound(open_page(demo_store, "confidence", floor="0.123"))
+            assert_sound(open_page(demo_store, page, min_quality="0.123"))
+    assert_sound(open_page(demo_store, "confidence", min_quality="0.123"))
     assert sorted(drawings) == ["beliefs", "noise"], "one number, drawn once"
 
 

@@ -43,10 +43,10 @@ def bright(app: AppTest) -> int:
 def test_the_sla_changes_marks_table_and_heading(open_page: OpenPage, published_store: Path):
     app = open_page(published_store, "decision")
     before, loose = answer(app), bright(app)
-    app.number_input(key="sla").set_value(520.0).run()
+    app.number_input(key="sla_ms").set_value(520.0).run()
     assert_sound(app)
     assert answer(app) != before
-    assert strip(app)["values"]["sla"] == 520
+    assert strip(app)["values"]["sla_ms"] == 520
 
     whole = table(published_store, PAPER)
     decision = decide(whole, Constraints(sla_ms=520.0))
@@ -61,10 +61,14 @@ def test_the_sla_changes_marks_table_and_heading(open_page: OpenPage, published_
 
 
 def test_a_typed_limit_is_exact(open_page: OpenPage, published_store: Path):
-    app = open_page(published_store, "decision", sla="510.5", budget="2.5")
+    app = open_page(published_store, "decision", sla_ms="510.5", budget="2.5")
     assert_sound(app)
-    assert strip(app)["values"] | {"floor": None} == {"sla": 510.5, "budget": 2.5, "floor": None}
-    assert app.query_params["sla"] == "510.5"
+    assert strip(app)["values"] | {"min_quality": None} == {
+        "sla_ms": 510.5,
+        "budget": 2.5,
+        "min_quality": None,
+    }
+    assert app.query_params["sla_ms"] == "510.5"
 
 
 @pytest.mark.parametrize(
@@ -101,11 +105,11 @@ def test_a_budget_that_cannot_be_read_is_named(open_page: OpenPage, published_st
 
 
 def test_budget_and_floor_exclude_with_every_reason(open_page: OpenPage, published_store: Path):
-    app = open_page(published_store, "decision", budget="2", floor="0.75")
+    app = open_page(published_store, "decision", budget="2", min_quality="0.75")
     assert_sound(app)
     assert not app.warning
     whole = table(published_store, PAPER)
-    decision = decide(whole, Constraints(budget=2.0, floor=0.75, costs_said=cost_unit(whole)))
+    decision = decide(whole, Constraints(budget=2.0, min_quality=0.75, costs_said=cost_unit(whole)))
     assert f"of {decision.feasible.sum()} stacks within the limits" in answer(app)
     reasons = dict(decision.excluded().select("run_id", "reason").iter_rows())
     kept = {"chosen", "runner-up", "frontier of cost, latency and quality", "within the limits"}
@@ -114,11 +118,11 @@ def test_budget_and_floor_exclude_with_every_reason(open_page: OpenPage, publish
 
 
 def test_limits_that_nothing_meets_name_the_nearest_misses(open_page: OpenPage, published_store: Path):
-    app = open_page(published_store, "decision", sla="100", floor="0.99")
+    app = open_page(published_store, "decision", sla_ms="100", min_quality="0.99")
     assert_sound(app)
     assert answer(app).startswith("No stack meets these limits; Nearest")
     assert "ms over the SLA" in answer(app)
-    assert "under the quality floor" in answer(open_page(published_store, "decision", floor="0.99"))
+    assert "under the quality floor" in answer(open_page(published_store, "decision", min_quality="0.99"))
     assert not app.main.metric
 
 
@@ -128,8 +132,8 @@ def test_an_address_that_cannot_be_followed_shows_defaults_and_says_so(open_page
         "decision",
         m="<b>nope</b>",
         k="ten",
-        sla="fast",
-        floor="7",
+        sla_ms="fast",
+        min_quality="7",
         ws="elsewhere",
         colour="[x](javascript:alert(1))",
         rev="999",
@@ -156,8 +160,8 @@ def test_an_address_that_can_be_followed_says_nothing(open_page: OpenPage, publi
         "decision",
         m="N-Recall4+",
         k="30",
-        sla="900",
-        floor="0.5",
+        sla_ms="900",
+        min_quality="0.5",
         jitter="10",
         colour="reranker",
         size="candidates",
@@ -165,7 +169,7 @@ def test_an_address_that_can_be_followed_says_nothing(open_page: OpenPage, publi
     assert_sound(app)
     assert not app.warning
     assert "N-Recall4+@30" in answer(app)
-    assert app.session_state["sla"] == 900
+    assert app.session_state["sla_ms"] == 900
 
 
 @pytest.mark.slow
@@ -199,7 +203,7 @@ def test_the_first_revision_has_a_collection_but_no_runs_yet(open_page: OpenPage
 
 @pytest.mark.slow
 def test_a_link_that_pins_the_revision_restores_the_view(open_page: OpenPage, demo_store: Path):
-    asked = {"m": "N-Recall5", "k": "20", "floor": "0.2", "colour": "mode"}
+    asked = {"m": "N-Recall5", "k": "20", "min_quality": "0.2", "colour": "mode"}
     app = open_page(demo_store, "decision", **asked)
     again = open_page(demo_store, "decision", **asked, rev=str(Store.open(demo_store).revision()))
     assert_sound(again)
@@ -210,8 +214,8 @@ def test_a_link_that_pins_the_revision_restores_the_view(open_page: OpenPage, de
 
 @pytest.mark.slow
 def test_another_workspace_forgets_the_settings_of_the_last(open_page: OpenPage, demo_store: Path):
-    app = open_page(demo_store, "decision", k="25", floor="0.3", sla="0.01")
-    assert app.session_state["sla"] == 0.01
+    app = open_page(demo_store, "decision", k="25", min_quality="0.3", sla_ms="0.01")
+    assert app.session_state["sla_ms"] == 0.01
     app.selectbox(key="ws").set_value("clq-paper").run()
     assert_sound(app)
     assert "Best so far: BM25 ⊕ voyage-3.5" in answer(app), "nothing else is asked for"
@@ -221,15 +225,15 @@ def test_another_workspace_forgets_the_settings_of_the_last(open_page: OpenPage,
 
 @pytest.mark.slow
 def test_a_workspace_that_is_come_back_to_has_its_limits_again(open_page: OpenPage, demo_store: Path):
-    app = open_page(demo_store, "decision", ws="clq-paper", sla="600", budget="2.5")
+    app = open_page(demo_store, "decision", ws="clq-paper", sla_ms="600", budget="2.5")
     app.selectbox(key="ws").set_value(DEMO.collection_id).run()
     assert set(strip(app)["values"].values()) == {None}
-    app.number_input(key="sla").set_value(0.3).run()
+    app.number_input(key="sla_ms").set_value(0.3).run()
     app.selectbox(key="ws").set_value("clq-paper").run()
     assert_sound(app)
-    assert strip(app)["values"] == {"sla": 600, "budget": 2.5, "floor": None}
+    assert strip(app)["values"] == {"sla_ms": 600, "budget": 2.5, "min_quality": None}
     app.selectbox(key="ws").set_value(DEMO.collection_id).run()
-    assert app.number_input(key="sla").value == 0.3
+    assert app.number_input(key="sla_ms").value == 0.3
 
 
 @pytest.mark.slow
@@ -279,13 +283,13 @@ def test_headroom_without_a_ceiling_says_so(open_page: OpenPage, many_store: Pat
 
 @pytest.mark.parametrize("page", ["decision"])
 def test_a_near_miss_is_let_in_by_its_button(open_page: OpenPage, published_store: Path, page: str):
-    app = open_page(published_store, page, sla="500", budget="2.5")
+    app = open_page(published_store, page, sla_ms="500", budget="2.5")
     assert "0.610" in answer(app)
     app.button(key="near_0").click().run()
     assert_sound(app)
-    assert app.number_input(key="sla").value == 510
-    assert float(app.query_params["sla"]) == 510
-    assert strip(app)["values"]["sla"] == 510
+    assert app.number_input(key="sla_ms").value == 510
+    assert float(app.query_params["sla_ms"]) == 510
+    assert strip(app)["values"]["sla_ms"] == 510
     assert "0.805" in answer(app)
 
 
@@ -300,7 +304,7 @@ def test_t_is_a_quality_like_any_other(open_page: OpenPage, demo_store: Path):
 def test_published_stacks_are_compared_by_the_papers_own_latency_in_one_click(
     open_page: OpenPage, published_store: Path
 ):
-    app = open_page(published_store, "decision", sla="500", budget="2.5")
+    app = open_page(published_store, "decision", sla_ms="500", budget="2.5")
     app.button(key="near_scope").click().run()
     assert_sound(app)
     assert app.query_params["lat"] == "rerank"
@@ -310,9 +314,9 @@ def test_published_stacks_are_compared_by_the_papers_own_latency_in_one_click(
 
 
 def test_a_limit_on_what_nobody_knows_is_not_dropped(open_page: OpenPage, demo_store: Path):
-    app = open_page(demo_store, "decision", sla="20", on="p99")
+    app = open_page(demo_store, "decision", sla_ms="20", on="p99")
     assert_sound(app)
-    assert app.number_input(key="sla").value == 20.0
+    assert app.number_input(key="sla_ms").value == 20.0
     assert "No stack here has a known latency" in everything(app)
     assert app.title[0].value.startswith("No stack here")
 

@@ -5,12 +5,14 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from core.decide.axes import FORMER
 from core.report.page import say
 from core.store import Store
 from core.views.link import pinned
 from core.views.pages import MOVED, PAGES, SECTION
 from tests.pages.conftest import OpenPage
 from tests.pages.reading import TITLES, assert_sound, everything
+from tests.pages.test_addresses import refused
 from tests.pages.test_places import workspace
 
 LAST_RELEASE = {
@@ -61,7 +63,7 @@ def test_a_section_that_went_leads_to_where_its_fact_stands(
     app = open_page(demo_store, f"{name}/{section}", sla="1000", per="$1")
     assert_sound(app, page.title)
     assert not app.warning
-    assert app.session_state["sla"] == 1000
+    assert app.session_state["sla_ms"] == 1000
     assert app.query_params.get(SECTION, now) == now
     view = workspace(demo_store, "python-docs", whole=True)
     data = say(PAGES[name], section, view, {"of old": ["x"]})
@@ -85,5 +87,18 @@ def test_a_link_of_the_last_release_keeps_what_it_set(open_page: OpenPage, demo_
     app = open_page(demo_store, old, **asked)
     assert_sound(app, TITLES[LAST_RELEASE[old]])
     assert "Not followed" not in everything(app)
-    taken = {key: app.session_state[key] for key in (*values, *limits, "rev")}
-    assert taken == values | limits | {"budget": "2.5per1k", "rev": str(revision)}
+    now = {FORMER.get(key, key): value for key, value in limits.items()}
+    taken = {key: app.session_state[key] for key in (*values, *now, "rev")}
+    assert taken == values | now | {"budget": "2.5per1k", "rev": str(revision)}
+
+
+@pytest.mark.parametrize("page", ["decision", "library"])
+def test_limits_of_the_last_release_stand_in_the_address_by_their_names_of_now(
+    open_page: OpenPage, demo_store: Path, page: str
+):
+    asked = {name: f"0.{at}" for at, name in enumerate(FORMER, 1) if name != "cap"}
+    app = open_page(demo_store, page, **asked, max_harm="0.25")
+    told = {FORMER[name]: text for name, text in asked.items()} | {"max_harm": "0.25"}
+    assert {key: app.query_params[key] for key in told} == told
+    assert not asked.keys() - {"harm"} & set(app.query_params)
+    assert refused(app) == "“harm” (unknown, nearest is max_harm)", "said by both names"

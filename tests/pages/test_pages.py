@@ -61,8 +61,8 @@ def test_a_page_that_the_workspace_cannot_fill_is_dimmed_and_leads_to_one_that_c
 def test_the_first_visit_shows_a_trade_off_and_a_hint(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, first=True)
     assert_sound(app, "Decision")
-    assert {key: app.session_state[key] for key in ("ws", "sla", "budget")} == {
-        "ws": "clq-paper", "sla": 600.0, "budget": "2.5per1k",
+    assert {key: app.session_state[key] for key in ("ws", "sla_ms", "budget")} == {
+        "ws": "clq-paper", "sla_ms": 600.0, "budget": "2.5per1k",
     }  # fmt: skip
     (got,) = [button for button in app.sidebar.button if button.label == "Got it"]
     got.click().run()
@@ -70,7 +70,7 @@ def test_the_first_visit_shows_a_trade_off_and_a_hint(open_page: OpenPage, demo_
     assert app.session_state["ws"] == "clq-paper"
     assert open_page(demo_store, first=True, k="20").session_state["ws"] == DEMO.collection_id
     named = open_page(demo_store, first=True, ws="clq-paper")
-    limits = (named.number_input(key="sla").value, named.text_input(key="budget").value)
+    limits = (named.number_input(key="sla_ms").value, named.text_input(key="budget").value)
     assert limits == (None, None), "an address says all of its limits, so that a reload answers the same"
 
 
@@ -78,9 +78,9 @@ def test_the_first_visit_shows_a_trade_off_and_a_hint(open_page: OpenPage, demo_
 def test_a_workspace_of_the_demo_is_first_chosen_with_limits_that_tell(open_page: OpenPage, demo_store: Path):
     app = open_page(demo_store, first=True, ws=DEMO.collection_id)
     app.sidebar.selectbox(key="ws").set_value("clq-paper").run()
-    assert (app.query_params["sla"], app.query_params["budget"]) == ("600", "2.5per1k")
-    app.number_input(key="sla").set_value(None).run()
-    assert "sla" not in app.query_params, "a limit that was lifted stays so after a reload"
+    assert (app.query_params["sla_ms"], app.query_params["budget"]) == ("600", "2.5per1k")
+    app.number_input(key="sla_ms").set_value(None).run()
+    assert "sla_ms" not in app.query_params, "a limit that was lifted stays so after a reload"
 
 
 @pytest.mark.slow
@@ -89,12 +89,12 @@ def test_the_shipped_demo_is_what_opens_first(open_page: OpenPage, tmp_path: Pat
     assert CliRunner().invoke(command, ["--store", str(store), "demo"]).exit_code == 0
     app = open_page(store, first=True)
     assert_sound(app, "Decision")
-    assert {key: app.session_state[key] for key in ("ws", "sla", "budget")} == {
-        "ws": "docs-search", "sla": 10.0, "budget": None,
+    assert {key: app.session_state[key] for key in ("ws", "sla_ms", "budget")} == {
+        "ws": "docs-search", "sla_ms": 10.0, "budget": None,
     }  # fmt: skip
     assert answer(app).startswith("Ship BM25 ⊕ MiniLM")
     assert any(button.label == "Take it" for button in app.button), "faster ones are offered"
-    app.number_input(key="sla").set_value(5.0).run()
+    app.number_input(key="sla_ms").set_value(5.0).run()
     assert answer(app).startswith("Ship BM25 ⊕ wordllama")
     assert any(button.label.startswith("Set SLA ") for button in app.button), "a better stack is named"
     for page in ("readers", "queries", "golden", "diagnostics", "diagnostics/noise"):

@@ -33,7 +33,7 @@ def test_a_section_answers_with_n_a_chart_and_a_table(open_page: OpenPage, answe
     assert figure(app)["data"]
     assert rows(app).height
     there = {widget.key for widget in [*app.number_input, *app.selectbox]}
-    assert {"m", "sla"} <= there
+    assert {"m", "sla_ms"} <= there
 
 
 def test_the_cards_are_of_the_best_curve(open_page: OpenPage, answered_store: Path):

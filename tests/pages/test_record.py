@@ -19,7 +19,7 @@ from tests.pages.reading import answer, assert_sound
 @pytest.mark.slow
 @pytest.mark.parametrize("page", ["decision"])
 def test_the_record_is_of_the_decision_on_screen(open_page: OpenPage, demo_store: Path, page: str):
-    app = open_page(demo_store, page, ws="clq-paper", sla="520", alpha="0.5")
+    app = open_page(demo_store, page, ws="clq-paper", sla_ms="520", alpha="0.5")
     files = {"HTML", "Markdown", "JSON", "Snapshot"}
     assert not files & {each.proto.label for each in app.get("download_button")}  # they wait for their button
     app.session_state["record"] = True
@@ -33,7 +33,7 @@ def test_the_record_is_of_the_decision_on_screen(open_page: OpenPage, demo_store
 
 
 def test_the_record_follows_the_rule_of_the_page(open_page: OpenPage, published_store: Path):
-    app = open_page(published_store, "confidence", rule="lowest cost", floor="0.7")
+    app = open_page(published_store, "confidence", rule="lowest cost", min_quality="0.7")
     assert_sound(app)
     view = app.session_state["_view"]
     render, rule = partial(record_file, ".json"), RULES[app.session_state["rule"]]
@@ -44,7 +44,7 @@ def test_the_record_follows_the_rule_of_the_page(open_page: OpenPage, published_
 
 
 def test_nothing_to_decide_can_be_recorded_too(open_page: OpenPage, published_store: Path):
-    app = open_page(published_store, "decision", floor="1")
+    app = open_page(published_store, "decision", min_quality="1")
     view = app.session_state["_view"]
     written = share._written(partial(record_file, ".md"), view, "http://host/?rev=1", "quality", weak=False)
     assert written.startswith("# Decision record\n\n**No stack above a quality of 1.00 is left.**")

@@ -29,7 +29,7 @@ def test_the_choice_and_the_order_are_followed_through_the_grid(open_page: OpenP
 
 def test_a_limit_changes_the_choice_in_the_cells(open_page: OpenPage, demo_store: Path):
     free = answer(open_page(demo_store, "confidence/other weights"))
-    app = open_page(demo_store, "confidence/other weights", floor="0.99")
+    app = open_page(demo_store, "confidence/other weights", min_quality="0.99")
     assert_sound(app)
     assert answer(app).startswith("No stack is within the limits as usual")
     assert answer(app) != free

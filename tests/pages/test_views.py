@@ -10,8 +10,8 @@ from tests.pages.reading import answer, assert_sound, figure, live, stacks
 
 
 def test_cost_across_follows_the_limits_too(open_page: OpenPage, published_store: Path):
-    flat = open_page(published_store, "decision", ws="clq-paper", sla="600")
-    app = open_page(published_store, "decision", ws="clq-paper", sla="600", view="cost × quality")
+    flat = open_page(published_store, "decision", ws="clq-paper", sla_ms="600")
+    app = open_page(published_store, "decision", ws="clq-paper", sla_ms="600", view="cost × quality")
     assert_sound(app)
     assert answer(app) == answer(flat)
     assert (live(flat)["drawing"]["across"], live(app)["drawing"]["across"]) == ("latency", "cost")
@@ -19,8 +19,8 @@ def test_cost_across_follows_the_limits_too(open_page: OpenPage, published_store
 
 
 def test_parallel_axes_show_the_same_stacks(open_page: OpenPage, published_store: Path):
-    flat = open_page(published_store, "decision", ws="clq-paper", sla="600")
-    app = open_page(published_store, "decision", ws="clq-paper", sla="600", view="parallel axes")
+    flat = open_page(published_store, "decision", ws="clq-paper", sla_ms="600")
+    app = open_page(published_store, "decision", ws="clq-paper", sla_ms="600", view="parallel axes")
     assert_sound(app)
     assert answer(app) == answer(flat)
     assert {trace["type"] for trace in figure(app)["data"]} == {"parcoords"}

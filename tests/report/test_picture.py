@@ -34,7 +34,7 @@ def thousand_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 CASES = {
     "demo": ("demo_store", DEMO, Constraints(sla_ms=20)),
-    "paper": ("published_store", PAPER, Constraints(sla_ms=520, budget=2.5, floor=0.5)),
+    "paper": ("published_store", PAPER, Constraints(sla_ms=520, budget=2.5, min_quality=0.5)),
     "hostile": ("hostile_store", LAB, Constraints(sla_ms=3.5)),
     "many": ("thousand_store", MANY, Constraints(sla_ms=500)),
 }

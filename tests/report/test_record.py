@@ -28,7 +28,7 @@ from tests.views.made import AT_10, BOOK, DEMO, LAB, PAPER
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 LIMITS = {
-    "paper": (PAPER, Constraints(sla_ms=520, budget=2.5, floor=0.5)),
+    "paper": (PAPER, Constraints(sla_ms=520, budget=2.5, min_quality=0.5)),
     "demo": (DEMO, Constraints(jitter_ms=0)),
     "nothing left": (PAPER, Constraints(sla_ms=1)),
 }
@@ -165,11 +165,11 @@ def test_hostile_names_stay_text_in_every_file(hostile_store: Path):
 
 
 def test_the_link_pins_the_data_and_every_limit(demo_store: Path):
-    limits = Constraints(sla_ms=520, budget=2.5, floor=0.5, jitter_ms=80)
+    limits = Constraints(sla_ms=520, budget=2.5, min_quality=0.5, jitter_ms=80)
     case = case_of(demo_store, PAPER, limits, Quality("RA-nWG(alpha=0.5)", 10))
     assert pinned_link(case, "http://h:1/pareto?old=1") == (
-        "http://h:1/pareto?ws=clq-paper&m=RA-nWG&k=10&alpha=0.5&on=p50&lat=path&sla=520&budget=2.5per1k"
-        f"&floor=0.5&jitter=80&delta=0&book=list&rev={case.snapshot.revision}"
+        "http://h:1/pareto?ws=clq-paper&m=RA-nWG&k=10&alpha=0.5&on=p50&lat=path&sla_ms=520&budget=2.5per1k"
+        f"&min_quality=0.5&jitter=80&delta=0&book=list&rev={case.snapshot.revision}"
     )
 
 

@@ -220,7 +220,7 @@ def test_processor_time_and_a_machine_that_waits_are_said_with_the_numbers():
 
 
 MISS = {
-    "limit": "sla", "set_to": 510.0, "near": True, "then": "b", "gain": 0.2,
+    "limit": "sla_ms", "set_to": 510.0, "near": True, "then": "b", "gain": 0.2,
     "value": 506.0, "over": 6.0, "cost_per": None,
 }  # fmt: skip
 TURN = {"stack": "b", "of": "quality", "now": 0.5, "then": 0.6, "by": 0.1, "winner": "b", "reason": None}

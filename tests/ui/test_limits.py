@@ -25,7 +25,7 @@ from tests.views.made import AT_10, stacks
 def test_what_a_browser_sends_becomes_the_limit_or_is_left_out(sent: object, kept: float | None):
     offered = limits(stacks(latency_ms=[333.0], quality=[0.5]), AT_10, Latency())
     st.session_state.clear()
-    st.session_state["sla"] = 7.0
-    take(offered, {"sla": sent, "rev": 1})
+    st.session_state["sla_ms"] = 7.0
+    take(offered, {"sla_ms": sent, "rev": 1})
     assert "rev" not in st.session_state
-    assert current(offered) == {"sla": kept, "floor": None}
+    assert current(offered) == {"sla_ms": kept, "min_quality": None}

@@ -82,7 +82,7 @@ def test_why_a_setting_is_not_followed():
 
 
 def test_a_line_names_forty_settings_and_is_short():
-    asked = {"x" * 9_999: ["1"], "k": ["y" * 9_999], "sla": ["a"], "floor": ["b"]}
+    asked = {"x" * 9_999: ["1"], "k": ["y" * 9_999], "sla_ms": ["a"], "min_quality": ["b"]}
     line = not_followed(asked, problems(asked, {}))
     assert line == (
         f"“{'x' * 18}…{'x' * 11}” (unknown); cutoff “{'y' * 18}…{'y' * 11}” (no value); "

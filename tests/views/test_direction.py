@@ -161,13 +161,13 @@ def test_scenarios(higher):
     limits = Constraints(higher_is_better=higher, jitter_ms=0.0)
     best = scenarios.choose(rows, Scenario("best"), limits)
     assert best == f"r{first_is_best(higher)[0]}"
-    worst = Scenario("worst", floor=0.4, max_harm=0.3)
+    worst = Scenario("worst", min_quality=0.4, max_harm=0.3)
     harmed = rows.with_columns(harm=pl.Series([0.5, 0.1, 0.1]) if not higher else pl.Series([0.1, 0.1, 0.5]))
     assert scenarios.choose(harmed, worst, limits) == ("r1" if higher else None)
     saver = next(
         each for each in scenarios.derived(rows, higher_is_better=higher) if each.name == "Cost saver"
     )
-    assert (saver.floor < 0.8) if higher else (saver.floor > 0.2)
+    assert (saver.min_quality < 0.8) if higher else (saver.min_quality > 0.2)
     assert f"quality at {'least' if higher else 'most'}" in saver.words(higher_is_better=higher)
 
 

@@ -36,7 +36,9 @@ def test_measures_settings_and_documents_lead_to_what_is_there() -> None:
     assert {each.asked["ref"] for each in of("measure")} <= set(REGISTRY)
     assert {each.page for each in of("measure")} == {"measures"}
     assert (
-        {"sla", "budget", "floor", "jitter", "book"} <= {each.name for each in of("setting")} <= set(SETTINGS)
+        {"sla_ms", "budget", "min_quality", "jitter", "book"}
+        <= {each.name for each in of("setting")}
+        <= set(SETTINGS)
     )
     assert {each.name for each in of("document")} == {file.stem for file in DOCS.glob("*.md")}
 

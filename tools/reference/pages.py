@@ -136,8 +136,8 @@ def choices() -> str:
     return "\n\n".join(
         [
             "An address of the dashboard holds what differs from the defaults: "
-            "`/confidence?ws=clq-paper&sla=600&sec=what+flips+it`. *Share* copies it with the data revision "
-            "(`rev`). What cannot be followed is named on the page with the reason, and the default "
+            "`/confidence?ws=clq-paper&sla_ms=600&sec=what+flips+it`. *Share* copies it with the data "
+            "revision (`rev`). What cannot be followed is named on the page with the reason, and the default "
             "holds.",
             "`python -m core page NAME --set KEY=VALUE` takes the choices that a section asks by the same "
             "keys; with `--format json` it lists them under `choices`, with the options that the data offer.",

@@ -33,7 +33,7 @@ class Aim:
             title="Quality", dependent=True, rare=True,
         ),
     ] = None  # fmt: skip
-    sla_ms: Annotated[float | None, Choice("sla", "SLA", "Highest latency; ms.", low=0)] = None
+    sla_ms: Annotated[float | None, Choice("sla_ms", "SLA", "Highest latency; ms.", low=0)] = None
     on: Annotated[
         Percentile | None,
         Choice(
@@ -58,8 +58,11 @@ class Aim:
     ] = None
     min_quality: Annotated[
         float | None,
-        Choice("floor", "quality floor", "Worst quality: the lowest, or the highest of Harm and its like."),
-    ] = None
+        Choice(
+            "min_quality", "quality floor",
+            "Worst quality: the lowest, or the highest of Harm and its like.",
+        ),
+    ] = None  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -146,7 +146,7 @@ def _limits(question: Question, quality: Quality, answering: Answering) -> Const
     return Constraints(
         sla_ms=question.sla_ms,
         budget=question.budget,
-        floor=floor,
+        min_quality=floor,
         **question.beside,
         jitter_ms=question.jitter_ms,
         higher_is_better=quality.higher_is_better,

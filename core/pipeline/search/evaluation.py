@@ -227,7 +227,7 @@ def _course(session: Session, job: Job, how: Search, measure: Measure) -> Course
     return Course(
         job,
         np.random.default_rng(how.seed).permutation(job.queries.height).tolist(),
-        Grades(job, measure, harm=how.limits.harm is not None),
+        Grades(job, measure, harm=how.limits.max_harm is not None),
         builder=Builder(artifacts, session.models, corpora, session.budget.begin_stage),
         models=session.models,
         price=partial(_dollars, job.book),

@@ -163,10 +163,10 @@ def _broken(
     quality, ms, usd = figures
     up = 1 if higher_is_better else -1
     parts = [
-        None if limits.sla is None else ms / limits.sla - 1,
+        None if limits.sla_ms is None else ms / limits.sla_ms - 1,
         None if limits.budget is None else usd / max(limits.budget, 1e-9) - 1,
-        None if limits.floor is None else up * (limits.floor - quality),
-        None if limits.harm is None or harm is None else harm - limits.harm,
+        None if limits.min_quality is None else up * (limits.min_quality - quality),
+        None if limits.max_harm is None or harm is None else harm - limits.max_harm,
     ]
     limited = [np.nan_to_num(part, nan=0.0) for part in parts if part is not None]
     return np.column_stack(limited) if limited else np.empty((len(quality), 0))

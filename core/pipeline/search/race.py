@@ -114,7 +114,7 @@ class Race:
 
         It is the upper bound for all where more than a trifle of what any stack ranks is unjudged.
         """
-        if self.how.limits.harm is None:
+        if self.how.limits.max_harm is None:
             return None
         every = self.entries.values()
         upper = max(_mean(entry.harm[1] - entry.harm[0]) for entry in every) > HOLES + _TINY
@@ -160,7 +160,7 @@ class Race:
                 continue
             able = np.flatnonzero(there & _no_worse(ms, ms[at]) & _no_worse(usd, usd[at]))
             if harm is not None:
-                able = able[harm[able] <= max(harm[at], self.how.limits.harm or 0.0)]
+                able = able[harm[able] <= max(harm[at], self.how.limits.max_harm or 0.0)]
             able = able[able != at]
             able = able[np.argsort(-merit[able], kind="stable")][:_RIVALS]
             if len(able):

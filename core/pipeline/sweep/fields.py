@@ -19,6 +19,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
+from core.decide.axes import FORMER
 from core.params import Method
 from core.records import JsonMap, canonical_json
 
@@ -175,15 +176,23 @@ class Resources(TaskShare):
 class SearchLimits(Table):
     """Limits that good stacks keep; None = no limit.
 
-    The sla is the median milliseconds of a query, the budget dollars per 1,000 queries, the floor the least
-    quality, and harm the highest Harm at the cutoff of the measure; Harm + Hole where over 5 % of the
-    passages that any stack ranks so high are unjudged.
+    `sla_ms` is the median milliseconds of a query, the budget dollars per 1,000 queries, `min_quality` the
+    least quality, and `max_harm` the highest Harm at the cutoff of the measure; Harm + Hole where over 5 % of
+    the passages that any stack ranks so high are unjudged.
     """
 
-    sla: Annotated[float, Field(gt=0)] | None = None
+    sla_ms: Annotated[float, Field(gt=0)] | None = None
     budget: Annotated[float, Field(ge=0)] | None = None
-    floor: float | None = None
-    harm: Annotated[float, Field(ge=0, le=1)] | None = None
+    min_quality: float | None = None
+    max_harm: Annotated[float, Field(ge=0, le=1)] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _renamed(cls, given: object) -> object:
+        """Take limits as release 0.2 called them; one that is given under both names is refused."""
+        if not isinstance(given, Mapping):
+            return given
+        return {name if (now := FORMER.get(name, name)) in given else now: given[name] for name in given}
 
 
 class Search(Table):

@@ -357,8 +357,8 @@ class Live {
   /** The limits on x and on y as labelled lines. */
   rules(pen, limits, right) {
     const { x, y } = this.axes;
-    const { limit, quality } = this.data.drawing;
-    const words = (key) => `${key === "sla" ? "SLA" : key} ${bus.words?.[key] ?? limits[key]}`;
+    const { limit, quality, words: called } = this.data.drawing;
+    const words = (key) => `${called[key]} ${bus.words?.[key] ?? limits[key]}`;
     Object.assign(pen, { strokeStyle: this.data.drawing.accent, lineWidth: 1.5 });
     pen.fillStyle = getComputedStyle(this.host).color;
     pen.font = "12px sans-serif";

@@ -27,7 +27,7 @@ def choice_under_noise(view: View) -> str:
     noisy = stack_table(view.snapshot, view.scope, robust, view.latency, view.book)
     noisy = noisy.filter(pl.col("quality").is_not_null())
     clean = noisy.select("run_id").join(view.table, on="run_id", how="inner", maintain_order="left")
-    limits = replace(view.constraints, floor=None, min_robust=None)
+    limits = replace(view.constraints, min_quality=None, min_robust=None)
     places = [(rows, decide(rows, limits, view.rule).chosen) for rows in (clean, noisy)]
     chosen = [rows["name"][place] for rows, place in places if place is not None]
     if len(chosen) < len(places):

@@ -181,7 +181,7 @@ def choices(grid: Grid, table: pl.DataFrame, constraints: Constraints) -> list[s
     """
     up = grid.measure.info.higher_is_better
     if up != constraints.higher_is_better:  # another measure is varied, which the floor is not about
-        constraints = replace(constraints, higher_is_better=up, floor=None)
+        constraints = replace(constraints, higher_is_better=up, min_quality=None)
     scored = pl.DataFrame({"run_id": grid.run_ids}, schema={"run_id": pl.String})
     rows = scored.join(table, on="run_id", how="left", maintain_order="left")
     chosen_in: list[str | None] = []

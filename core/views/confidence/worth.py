@@ -277,7 +277,10 @@ def _searched(table: pl.DataFrame, levels: Levels, limits: Constraints) -> dict[
         levels.frame,
         (quality, ms, usd),
         SearchLimits.model_construct(
-            sla=limits.sla_ms, budget=limits.budget, floor=limits.floor, harm=limits.max_harm
+            sla_ms=limits.sla_ms,
+            budget=limits.budget,
+            min_quality=limits.min_quality,
+            max_harm=limits.max_harm,
         ),
         harm=None if limits.max_harm is None else floats(table, "harm"),
         higher_is_better=limits.higher_is_better,

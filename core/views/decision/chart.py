@@ -209,8 +209,9 @@ def drawing(table: pl.DataFrame, view: ParetoView) -> dict[str, Any]:
     Returns:
         axes (as far as anything is known there: key, limit, direction, and whether a stack must be known on
         it), names (by row, of every stack that can be the best by quality under some limits), across (key of
-        the x axis), limit and quality (the limits on x and on y), marks (rows of every trace of marks by its
-        meta), panels (edges and first cell of the density's grids), most (stacks in one cell), and colours.
+        the x axis), limit and quality (the limits on x and on y), words (of these two), marks (rows of every
+        trace of marks by its meta), panels (edges and first cell of the density's grids), most (stacks in one
+        cell), and colours.
     """
     marks = [trace for trace in view.traces if trace.get("meta", "").startswith(MARKS)]
     required = {axis.key for axis in view.required}
@@ -235,6 +236,7 @@ def drawing(table: pl.DataFrame, view: ParetoView) -> dict[str, Any]:
         "across": view.across.key,
         "limit": view.across.limit,
         "quality": _quality(view.axes).limit,
+        "words": {axis.limit: axis.short for axis in (view.across, _quality(view.axes))},
         "opacity": [BRIGHT, theme.DIMMED],
         "shades": [
             [shade.css(1), shade.least, shade.most] for shade in (theme.DENSITY_OUT, theme.DENSITY_IN)

@@ -274,7 +274,7 @@ def lines(
 ) -> None:
     """Draw the limits as lines, and the band of latencies that are not told apart; named by `labels`."""
     limit = {"type": "line", "line": {"color": theme.ACCENT, "width": 1.5, "dash": "dash"}}
-    most, floor = limits.of(across), limits.floor
+    most, floor = limits.of(across), limits.min_quality
     if across == LATENCY and (band := _band(table, decision, plot, most)):
         layout["shapes"].append(band)
     if most is not None and (most > 0 or not plot.log):
@@ -373,7 +373,7 @@ def _limit_labels(layout: theme.Spec, plot: Plot, across: Axis, quality: Axis) -
             ends = ((plot.y[0], 12.0), (plot.y[1], -12.0))
             spots = [(shape["x0"], y, side * (half + 4), dy) for y, dy in ends for side in (1, -1)]
         else:
-            words = f"{quality.limit} {shape['y0']:g}"
+            words = f"{quality.short} {shape['y0']:g}"
             half = len(words) * 3.2
             edge = 10 ** plot.x[1] if plot.log else plot.x[1]
             spots = [(edge, shape["y0"], -half - 8, dy) for dy in (10.0, -10.0)]

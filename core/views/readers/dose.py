@@ -15,6 +15,7 @@ from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.telling import answers_of_rankings
 from core.analysis.workspace.view import View
 from core.answers import CLOSED_BOOK, TOP_K, share
+from core.decide.axes import HARM
 from core.number_format import PER_1K, CostUnit
 from core.readers.curves import CURVE
 from core.readers.dose import (
@@ -174,7 +175,7 @@ def dose_of_distractors(view: View, ask: Ask) -> Blocks:
 def _limit(row: Mapping[str, Any], tolerance: float, k: int) -> dict[str, str]:
     """Return the harm cap that takes no more than is bearable, as a share of the first k."""
     cap = bearable(-row["low"], tolerance)
-    return {} if cap is None or cap >= k else {"harm": f"{cap / k:g}"}
+    return {} if cap is None or cap >= k else {HARM.limit: f"{cap / k:g}"}
 
 
 def answer(row: Mapping[str, Any], scorer: str) -> str:

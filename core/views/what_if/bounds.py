@@ -41,7 +41,7 @@ class Bounds:
             beside.append(" and ".join(broken))
         same = sent.quality(options[-1], view.quality) == view.quality if options else True
         return cls(
-            limits.sla_ms, view.latency.percentile, limits.budget, limits.floor if same else None,
+            limits.sla_ms, view.latency.percentile, limits.budget, limits.min_quality if same else None,
             limits.higher_is_better, tuple(beside),
         )  # fmt: skip
 

@@ -1,7 +1,7 @@
 """Scenarios side by side, and the leaderboards of quality per second (CLQ paper §3.3, §5.4, §5.5).
 
 A scenario is a name, what is best, and limits, in a line of text that a link carries:
-``Ours: quality, sla 500, budget 2.5per1k; Cheap: cost, floor 0.7, K 100`` are two.
+``Ours: quality, sla_ms 500, budget 2.5per1k; Cheap: cost, min_quality 0.7, K 100`` are two.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from core.analysis.workspace.latencies import latencies
 from core.analysis.workspace.scope import Latency, Quality, Scope
 from core.analysis.workspace.scores import furthest
 from core.analysis.workspace.stacks import runs_in, stack_table
-from core.decide.axes import BESIDE, ExtraLimits
+from core.decide.axes import BESIDE, FORMER, LIMITS, ExtraLimits
 from core.decide.marginal import COMPONENTS
 from core.decide.rules import Constraints, Rule, decide
 from core.decide.ties import Paired
@@ -42,14 +42,7 @@ SAVED = 0.85  # Share of the best quality that the cost saver of a workspace kee
 
 MOST = 12  # Scenarios that one text may hold
 _RESERVED = ":;,"
-_KEYS: Mapping[str, str] = {
-    "sla": "sla_ms",
-    "budget": "budget",
-    "floor": "floor",
-    **{axis.limit: axis.field for axis in BESIDE},
-    "dim": "dim",
-    "K": "depth",
-}
+_KEYS: Mapping[str, str] = {**{name: name for name in LIMITS}, "dim": "dim", "K": "depth"}
 _RULES = {rule: words for words, rule in RULES.items()}
 
 
@@ -61,7 +54,7 @@ class Scenario(ExtraLimits):
     rule: Rule = "quality"  # what is best among the stacks that are left
     sla_ms: float | None = None  # highest latency; ms
     budget: float | None = None  # highest cost; $ per 1,000 queries
-    floor: float | None = None  # worst quality; 0..1
+    min_quality: float | None = None  # worst quality; 0..1
     dim: float | None = None  # most dimensions of the embedding
     depth: float | None = None  # fewest candidates K
     # width of the jitter band, where it is not the sidebar's; ms. Not part of the text
@@ -80,8 +73,8 @@ class Scenario(ExtraLimits):
         limits: tuple[tuple[float | None, str, Callable[[float], object]], ...] = (
             (self.sla_ms, "at most {}", text.ms),
             (self.budget, "at most {}", said.usd),
-            (self.floor, f"quality at {side} {{:.3g}}", float),
-            *((getattr(self, axis.field), f"{axis.word} at {axis.side} {{:.3g}}", float) for axis in BESIDE),
+            (self.min_quality, f"quality at {side} {{:.3g}}", float),
+            *((getattr(self, axis.limit), f"{axis.word} at {axis.side} {{:.3g}}", float) for axis in BESIDE),
             (self.dim, "at most {:g} dimensions", float),
             (self.depth, "K at least {:g}", float),
         )
@@ -102,7 +95,7 @@ def parse(line: str) -> list[Scenario]:
         if not colon or not name.strip():
             raise InputError(
                 f"“{part[:60]}” is no scenario.",
-                do="Write NAME: quality, sla 500, budget 2.5per1k, for example.",
+                do="Write NAME: quality, sla_ms 500, budget 2.5per1k, for example.",
             )
         if name.strip() in {scenario.name for scenario in scenarios}:
             raise InputError(f"Two scenarios are called “{name.strip()}”.", do="Rename one of them.")
@@ -122,6 +115,7 @@ def _scenario(name: str, rest: str) -> Scenario:
     given: dict[str, float] = {}
     for word in words:
         key, _, value = word.partition(" ")
+        key = FORMER.get(key, key)
         if key not in _KEYS:
             raise UnknownNameError("limit", key[:40], tuple(_KEYS))
         if key in given:
@@ -136,7 +130,7 @@ def _number(name: str, key: str, value: str) -> float:
     except ValueError:
         number = None
     if number is None or not 0 <= number < 1e12:
-        how = "budget 2.5per1k or 0.2per1M" if key == "budget" else "sla 500"
+        how = "budget 2.5per1k or 0.2per1M" if key == "budget" else "sla_ms 500"
         raise InputError(f"“{name}” has the {key} “{value[:20]}”.", do=f"Write a number from 0, as in {how}.")
     return number
 
@@ -186,7 +180,7 @@ def derived(table: pl.DataFrame, *, higher_is_better: bool = True) -> list[Scena
     scenarios = [Scenario("Baseline")]
     if isinstance(best, float) and best > 0:
         kept = np.floor(1000 * SAVED * best) if higher_is_better else np.ceil(1000 * best / SAVED)
-        scenarios.append(Scenario("Cost saver", "cost", floor=float(kept / 1000)))
+        scenarios.append(Scenario("Cost saver", "cost", min_quality=float(kept / 1000)))
     scenarios.append(Scenario("Quality push", jitter_ms=0.0, delta=0.0))
     if dims.drop_nulls().len() > 1:
         scenarios.append(Scenario("Efficient small-dim", dim=float(dims.drop_nulls().max() or 0) / 2))  # type: ignore[arg-type]
@@ -208,7 +202,7 @@ def choose(
         limits,
         sla_ms=scenario.sla_ms,
         budget=scenario.budget,
-        floor=scenario.floor,
+        min_quality=scenario.min_quality,
         **scenario.beside,
         jitter_ms=limits.jitter_ms if scenario.jitter_ms is None else scenario.jitter_ms,
         delta=limits.delta if scenario.delta is None else scenario.delta,
@@ -251,7 +245,7 @@ def choices(
         for name, run_id in published.items()
         if run_id in table["run_id"]
     ] or _different([choice(scenario, "derived") for scenario in derived(table, higher_is_better=up)])
-    side = {axis.field: limits.of(axis) for axis in limits.axes}
+    side = {axis.limit: limits.of(axis) for axis in limits.axes}
     yours = Scenario(YOURS, "quality", **side)
     if chosen is None:
         usual.append(choice(yours, "yours"))

@@ -29,7 +29,7 @@ from core.views.within import with_limits
 
 OWN = "scen"  # The setting with one's own scenarios
 ABOUT_SCENARIOS = (
-    "NAME: rule (quality, cost or latency), then sla, budget, floor (the worst quality), "
+    "NAME: rule (quality, cost or latency), then sla_ms, budget, min_quality, "
     f"{', '.join(axis.limit for axis in BESIDE)}, dim (at most) "
     "and K (at least), each with a number; a budget per 1,000 or per million: 2.5per1k, 0.2per1M. "
     f"A semicolon between scenarios, {MOST} at most."
@@ -57,7 +57,7 @@ def scenarios(view: View, ask: Ask) -> Blocks:
     line = ask.text(
         "Your own scenarios; the link carries them",
         OWN,
-        unsaid="Launch: quality, sla 500, budget 2.5per1k; Cheap: cost, floor 0.7",
+        unsaid="Launch: quality, sla_ms 500, budget 2.5per1k; Cheap: cost, min_quality 0.7",
         about=ABOUT_SCENARIOS,
     )
     own = []

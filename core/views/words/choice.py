@@ -23,12 +23,12 @@ def limits(constraints: Constraints, latency: Latency) -> str:
         cost = next(axis for axis in constraints.axes if axis.key == COST.key)
         inside.append(cost.written(constraints.budget))
     words = f" within {' and '.join(inside)}" if inside else ""
-    if constraints.floor is not None:
+    if constraints.min_quality is not None:
         side = "above a quality of" if constraints.higher_is_better else "with a quality of at most"
-        words += f" {side} {constraints.floor:.2f}"
+        words += f" {side} {constraints.min_quality:.2f}"
     asked = [(axis, limit) for axis in BESIDE if (limit := constraints.of(axis)) is not None]
     for place, (axis, limit) in enumerate(asked):
-        also = " and" if place or constraints.floor is not None else ""
+        also = " and" if place or constraints.min_quality is not None else ""
         words += f"{also} with {axis.article}{axis.word} of at {axis.side} {limit:.2f}"
     return words
 

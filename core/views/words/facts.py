@@ -390,11 +390,11 @@ def _asked(table: pl.DataFrame, asked: View) -> dict[str, object]:
         "rule": asked.rule,
         "sla_ms": limits.sla_ms,
         "budget_usd_per_1k": limits.budget,
-        "min_quality": limits.floor,
+        "min_quality": limits.min_quality,
         **{
             name: value
             for axis in BESIDE
-            for name, value in ((axis.field, limits.of(axis)), (axis.key, measure_of(table, axis)))
+            for name, value in ((axis.limit, limits.of(axis)), (axis.key, measure_of(table, axis)))
         },
         "jitter_ms": limits.jitter_ms,
         "frontier": "weak" if asked.weak else "usual",

@@ -79,7 +79,7 @@ def test_equal_answers_to_few_queries_are_no_evidence(n: int, dropped: int) -> N
 def test_a_stack_is_not_dropped_for_one_that_breaks_the_harm_cap(
     harms: tuple[float, float], holes: float, dropped: list[int]
 ) -> None:
-    made = Race(64, Search(rounds=(16, 32), level=0.95, limits=SearchLimits(harm=0.2)))
+    made = Race(64, Search(rounds=(16, 32), level=0.95, limits=SearchLimits(max_harm=0.2)))
     for row, (better, harm, unjudged) in enumerate(zip((0.3, 0.0), harms, (holes, 0.0), strict=True)):
         answers = (QUALITY[:32] + better, np.ones(32), np.ones(32))
         made.add(row, *answers, np.full(32, harm), np.full(32, harm + unjudged))

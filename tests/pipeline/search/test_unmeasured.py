@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from pydantic import ValidationError
 
 from core.errors import ClqError
 from core.pipeline.search import propose as proposing
@@ -43,9 +44,9 @@ def test_of_too_many_combinations_some_are_drawn(monkeypatch: pytest.MonkeyPatch
     ("limits", "higher_is_better", "broken"),
     [
         (SearchLimits(), True, ()),
-        (SearchLimits(sla=50.0), True, (-0.5,)),
-        (SearchLimits(budget=1.0, floor=0.5), True, (1.0, -0.25)),
-        (SearchLimits(floor=0.5), False, (0.25,)),
+        (SearchLimits(sla_ms=50.0), True, (-0.5,)),
+        (SearchLimits(budget=1.0, min_quality=0.5), True, (1.0, -0.25)),
+        (SearchLimits(min_quality=0.5), False, (0.25,)),
     ],
 )
 def test_limits_are_broken_by_a_share(
@@ -82,7 +83,16 @@ def test_without_the_package_the_error_names_the_command(monkeypatch: pytest.Mon
 
 
 @pytest.mark.extras
-@pytest.mark.parametrize("limits", [SearchLimits(), SearchLimits(sla=50.0)])
+def test_limits_of_the_last_release_are_understood() -> None:
+    old = {"sla": 50.0, "floor": 0.5, "harm": 0.1, "budget": 1.0}
+    assert SearchLimits.model_validate(old) == SearchLimits(
+        sla_ms=50.0, min_quality=0.5, max_harm=0.1, budget=1.0
+    )
+    with pytest.raises(ValidationError, match="floor"):
+        SearchLimits.model_validate({"floor": 0.5, "min_quality": 0.5})
+
+
+@pytest.mark.parametrize("limits", [SearchLimits(), SearchLimits(sla_ms=50.0)])
 def test_proposals_are_new_and_the_same_for_the_same_results(limits: SearchLimits) -> None:
     pytest.importorskip("optuna", reason="optuna is not installed")
     made = unmeasured(LEVELS, FIGURES, limits, count=5, seed=2)

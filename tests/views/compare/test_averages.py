@@ -78,7 +78,7 @@ def test_the_usual_stacks(snapshot: Snapshot):
     rows = table(snapshot, LAB, AT_2)
     ranked = rows.filter("has_rankings")
     assert usual(ranked, decide(rows, Constraints()))[:2] == ["good", "z"]
-    nobody = decide(rows, Constraints(floor=1.5))
+    nobody = decide(rows, Constraints(min_quality=1.5))
     assert usual(ranked, nobody)[:2] == ["good", "z"]
     assert usual(rows.filter(pl.col("run_id") != "good"), nobody) == ["z", "fair", "averages", "poor"]
 

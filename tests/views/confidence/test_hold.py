@@ -112,7 +112,7 @@ def test_one_table_holds_every_chance_with_what_it_asks_and_why_it_differs():
 
 
 def test_no_choice_is_said():
-    view, _, tied = found(floor=0.99)
+    view, _, tied = found(min_quality=0.99)
     assert tied.is_empty()
     assert words.held(view).startswith("No stack above")
     assert words.held_cards(view, shares(TABLE, SAMPLE, (view.constraints, "quality")), (60, None)) == []
@@ -158,11 +158,11 @@ def test_a_change_too_small_to_be_read_is_no_number():
 
 
 def test_every_excluded_stack_has_its_first_limit_and_by_how_much():
-    decision = decide(TABLE, Constraints(sla_ms=110.0, floor=0.5))
+    decision = decide(TABLE, Constraints(sla_ms=110.0, min_quality=0.5))
     rows = hold.excluded_rows(TABLE, decision)
     assert rows.select("name", "constraint", "by", "unit").rows() == [
-        ("twin", "sla", 10.0, "ms"),
-        ("bad", "sla", 190.0, "ms"),
+        ("twin", "sla_ms", 10.0, "ms"),
+        ("bad", "sla_ms", 190.0, "ms"),
     ]
     assert words.excluded_words(rows) == "2 stacks: 2 by the SLA."
     assert words.excluded_words(rows.clear()).startswith("Nothing")

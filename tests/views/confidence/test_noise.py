@@ -103,7 +103,7 @@ def test_only_the_chances_change(case, noisy, off, on):
     assert all(shares.is_between(0, 1).all() for shares in best)
     assert all(shares.max() > 0.5 for shares in best)
     plain, drawn = (
-        view.replace(constraints=Constraints(floor=0.48)).sure.p_feasible for view in (case, noisy)
+        view.replace(constraints=Constraints(min_quality=0.48)).sure.p_feasible for view in (case, noisy)
     )
     assert 0 < drawn < plain < 1, "the other judge grades lower"
 

@@ -195,7 +195,7 @@ def test_the_limits_choose_in_every_cell(snapshot: Snapshot):
     assert set(free[6:]) == {"FIVE"}
     fast = weights.choices(grid, rows, Constraints(sla_ms=6.0))
     assert set(fast) == {"FOURS"}
-    good = weights.choices(grid, rows, Constraints(floor=0.3, sla_ms=6.0))
+    good = weights.choices(grid, rows, Constraints(min_quality=0.3, sla_ms=6.0))
     assert good[:6] == ["FOURS"] * 6
     assert set(good[6:]) == {None}
     sentence, _ = words.weighed(grid, good, flips(grid, NAMES, QUICK))

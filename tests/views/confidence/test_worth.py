@@ -136,7 +136,9 @@ def test_without_results_per_query_the_page_says_so():
     said = words.unknown_answer(TABLE, decide(TABLE, FREE), AT_10)
     assert "n = 40" in said
     assert "averages only" in said
-    assert "Nothing is chosen" in words.unknown_answer(TABLE, decide(TABLE, Constraints(floor=1.0)), AT_10)
+    assert "Nothing is chosen" in words.unknown_answer(
+        TABLE, decide(TABLE, Constraints(min_quality=1.0)), AT_10
+    )
 
 
 def test_stacks_to_add_are_guessed_from_published_figures(
@@ -152,7 +154,7 @@ def test_stacks_to_add_are_guessed_from_published_figures(
     assert " → " in rows["step"][0]
     assert words.next_stack_words(rows).startswith("The best guess: ")
     assert words.next_stack_words(rows.clear()).startswith("No stack one step")
-    nothing = Constraints(floor=1.0)
+    nothing = Constraints(min_quality=1.0)
     assert worth.next_rows(whole, decide(whole, nothing), nothing).is_empty()
     assert rows["said_by"].unique().to_list() == [worth.EFFECTS]
     assert "pip install -r requirements-search.txt" in (worth.missing_model() or "")

@@ -47,7 +47,7 @@ APART = np.stack([RANDOM.normal(0.8, 0.05, 40), RANDOM.normal(0.3, 0.05, 40)])
         (of_queries(ALIKE), "Ask 20 more questions first: {rival} may be better."),
         (of_queries(ALIKE[:, :4]), ""),
         (asking(stacks(name=["a", "b"], quality=[0.5, 0.6])), ""),
-        (asking(stacks(quality=[0.5]), Constraints(floor=0.9)), ""),
+        (asking(stacks(quality=[0.5]), Constraints(min_quality=0.9)), ""),
     ],
     ids=[
         "surely the best",

@@ -64,7 +64,7 @@ def test_an_infeasible_stack_dominates_nobody_and_says_why():
 
 @pytest.mark.parametrize(("colour", "size"), [*itertools.product(COLOURS, SIZES)])
 def test_every_colour_and_size_draws_every_stack_with_a_quality(paper: pl.DataFrame, colour: str, size: str):
-    found = view(paper, Constraints(sla_ms=600.0, floor=0.5), colour=colour, size=size)
+    found = view(paper, Constraints(sla_ms=600.0, min_quality=0.5), colour=colour, size=size)
     marks = [trace for trace in found.figure.data if trace.customdata is not None]
     drawn = [int(each[0]) for trace in marks for each in trace.customdata]
     scored = np.flatnonzero(paper["quality"].is_not_null().to_numpy())
@@ -74,7 +74,7 @@ def test_every_colour_and_size_draws_every_stack_with_a_quality(paper: pl.DataFr
     assert found.undrawn["quality"].is_null().all()
     assert found.undrawn.height + len(scored) == paper.height == found.rows.height
     bright = {int(each[0]): trace.marker.opacity > 0.5 for trace in marks for each in trace.customdata}
-    feasible = decide(paper, Constraints(sla_ms=600.0, floor=0.5)).feasible
+    feasible = decide(paper, Constraints(sla_ms=600.0, min_quality=0.5)).feasible
     assert bright == {row: bool(feasible[row]) for row in bright}
     assert {trace.marker.opacity for trace in marks} == {0.9, 0.25}
     assert [trace.marker.opacity for trace in marks] == sorted(trace.marker.opacity for trace in marks)
@@ -161,7 +161,7 @@ def test_the_feasible_and_the_frontier_come_first():
 
 def test_limits_are_drawn_and_named():
     rows = stacks(quality=[0.2, 0.9], latency_ms=[1.0, 2.0])
-    fig = view(rows, Constraints(sla_ms=2.5, floor=0.25)).figure
+    fig = view(rows, Constraints(sla_ms=2.5, min_quality=0.25)).figure
     words = [each.text for each in fig.layout.annotations]
     assert "SLA 2.50 ms" in words
     assert "floor 0.25" in words

@@ -53,7 +53,7 @@ def test_a_record_says_everything():
     assert found["runner_up"] is None
     assert [row["stack"] for row in found["frontier"]] == ["cheap"]
     excluded = {row["stack"]: (row["constraint"], row["by"]) for row in found["excluded"]}
-    assert excluded["good"] == ("sla", pytest.approx(100))
+    assert excluded["good"] == ("sla_ms", pytest.approx(100))
     assert excluded["poor"] == ("budget", pytest.approx(4))
     assert excluded["unknown"] == ("unknown quality", None)
     assert found["warnings"] == ["1 stack left out: unknown quality."]

@@ -16,18 +16,18 @@ def offered(measure=AT_10, harm=None, **columns):
 
 
 def test_a_limit_needs_something_known_to_compare():
-    assert list(offered(quality=[0.5])) == ["floor"]
-    assert list(offered(quality=[0.5], latency_ms=[3.0])) == ["sla", "floor"]
-    assert list(offered(quality=[0.5], cost=[0.0])) == ["floor"]
-    assert list(offered(quality=[0.5], harm=[None])) == ["floor"]
-    assert list(offered(quality=[0.5], harm=[0.0])) == ["floor", "harm"]
+    assert list(offered(quality=[0.5])) == ["min_quality"]
+    assert list(offered(quality=[0.5], latency_ms=[3.0])) == ["sla_ms", "min_quality"]
+    assert list(offered(quality=[0.5], cost=[0.0])) == ["min_quality"]
+    assert list(offered(quality=[0.5], harm=[None])) == ["min_quality"]
+    assert list(offered(quality=[0.5], harm=[0.0])) == ["min_quality", "max_harm"]
 
 
 def test_the_floor_of_a_measure_that_is_better_the_lower_is_a_cap():
-    cap = offered(Quality("Harm", 10), quality=[0.5])["cap"]
+    cap = offered(Quality("Harm", 10), quality=[0.5])["min_quality"]
     assert (cap.upper, cap.loose) == (True, cap.top)
     assert "Harm@10" in cap.help
-    floor = offered(quality=[0.5])["floor"]
+    floor = offered(quality=[0.5])["min_quality"]
     assert (floor.upper, floor.loose) == (False, floor.bottom)
 
 
@@ -42,7 +42,7 @@ def test_the_floor_of_a_measure_that_is_better_the_lower_is_a_cap():
     ],
 )
 def test_a_slider_has_the_scale_of_the_chart_and_ends_at_round_numbers(latencies, ends, log: bool):
-    limit = offered(latency_ms=latencies)["sla"]
+    limit = offered(latency_ms=latencies)["sla_ms"]
     assert ((limit.bottom, limit.top), limit.log) == (ends, log)
     assert logarithmic([each for each in latencies if each is not None]) == log
 
@@ -51,7 +51,7 @@ def test_a_slider_has_the_scale_of_the_chart_and_ends_at_round_numbers(latencies
     ("values", "bottom", "top"), [([-0.31, 2.26, None], -0.4, 2.3), ([0.5], 0.5, 0.6), ([None], 0.0, 1.0)]
 )
 def test_the_floor_of_a_measure_that_counts_has_the_range_of_its_values(values, bottom: float, top: float):
-    floor = offered(Quality("T", 10), quality=values)["floor"]
+    floor = offered(Quality("T", 10), quality=values)["min_quality"]
     assert (floor.bottom, floor.top, floor.loose) == (bottom, top, bottom)
     assert floor.allows(-3.0)
     assert floor.taken(-3.0) == -3.0
@@ -60,27 +60,27 @@ def test_the_floor_of_a_measure_that_counts_has_the_range_of_its_values(values, 
 @pytest.mark.parametrize(
     ("key", "sent", "taken"),
     [
-        ("sla", 100, 100.0),
-        ("sla", 510.5, 510.5),
-        ("sla", 9000, 9000.0),  # beyond the slider, and still what was typed
-        ("sla", 400.0, None),  # its loose end, as links of the last release have it
-        ("sla", math.nan, None),
-        ("sla", math.inf, None),
-        ("sla", "7", None),
-        ("sla", True, None),
-        ("sla", None, None),
-        ("sla", [1], None),
-        ("floor", 0.0, None),
-        ("floor", 0.01, 0.01),
-        ("harm", 1.0, None),
-        ("harm", 0.99, 0.99),
+        ("sla_ms", 100, 100.0),
+        ("sla_ms", 510.5, 510.5),
+        ("sla_ms", 9000, 9000.0),  # beyond the slider, and still what was typed
+        ("sla_ms", 400.0, None),  # its loose end, as links of the last release have it
+        ("sla_ms", math.nan, None),
+        ("sla_ms", math.inf, None),
+        ("sla_ms", "7", None),
+        ("sla_ms", True, None),
+        ("sla_ms", None, None),
+        ("sla_ms", [1], None),
+        ("min_quality", 0.0, None),
+        ("min_quality", 0.01, 0.01),
+        ("max_harm", 1.0, None),
+        ("max_harm", 0.99, 0.99),
     ],
 )
 def test_what_is_taken_for_a_limit(key: str, sent: object, taken: float | None):
     assert offered(quality=[0.6], latency_ms=[333.0], harm=[0.2])[key].taken(sent) == taken
 
 
-@pytest.mark.parametrize(("key", "value"), [("sla", -5.0), ("sla", 2 * LARGEST), ("floor", 7.0)])
+@pytest.mark.parametrize(("key", "value"), [("sla_ms", -5.0), ("sla_ms", 2 * LARGEST), ("min_quality", 7.0)])
 def test_what_no_field_takes(key: str, value: float):
     limit = offered(quality=[0.6], latency_ms=[333.0])[key]
     assert not limit.allows(value)

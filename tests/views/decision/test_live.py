@@ -35,7 +35,7 @@ def test_the_order_and_the_names_hold_for_every_limit(found: list[tuple[float | 
     numbers, drawn = sent(rows, higher=higher)
     latency, quality = numbers["latency"].to_numpy(), sign * numbers["quality"].to_numpy()
     for sla, budget, floor in product(LIMITS, LIMITS, LIMITS):
-        asked = Constraints(sla_ms=sla, budget=budget, floor=floor, higher_is_better=higher)
+        asked = Constraints(sla_ms=sla, budget=budget, min_quality=floor, higher_is_better=higher)
         left = feasible(rows, asked)
         line: list[int] = []
         for row in numbers["order"]:
@@ -109,7 +109,7 @@ def test_the_chart_travels_as_plotly_would_write_it(copies: int):
         cost=[1.0, 2.0, None, 4.0, 5.0] * copies,
         name=[*HOSTILE[:3], "NaN", "Infinity"] * copies,
     )
-    limits = Constraints(sla_ms=20.0, budget=4.5, floor=0.1)
+    limits = Constraints(sla_ms=20.0, budget=4.5, min_quality=0.1)
     view = pareto(rows, decide(rows, limits), limits, quality=AT_10, latency=Latency())
     theirs = json.loads(view.figure.to_json())
     theirs["layout"].pop("template", None)

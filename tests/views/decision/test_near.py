@@ -63,7 +63,7 @@ def test_without_a_choice_there_is_no_gain():
         ("slow", "out of the limits"),
     ]
     assert "+" not in sentence(rows[0], AT_10.name)
-    (floor,) = listed(Constraints(sla_ms=400, budget=2, floor=0.6), TABLE.head(1))
+    (floor,) = listed(Constraints(sla_ms=400, budget=2, min_quality=0.6), TABLE.head(1))
     assert (way_in(floor), broken(floor)) == (
         "quality floor 0.5",
         "0.100 under the quality floor (16.7 % beyond)",
@@ -82,7 +82,7 @@ def test_the_paper_at_500_ms(published_store, tmp_path):
     found = json.loads(call("decide", "--format", "json"))
     assert found["chosen"]["quality"] == pytest.approx(0.610)
     miss = found["near_misses"][0]
-    assert (miss["value"], miss["limit"], miss["unit"], miss["set_to"]) == (506.6, "sla", "ms", 510)
+    assert (miss["value"], miss["limit"], miss["unit"], miss["set_to"]) == (506.6, "sla_ms", "ms", 510)
     assert (miss["quality"], miss["edge"]) == (0.805, True)
     assert miss["cost"] == pytest.approx(1.25, abs=0.005)
     assert miss["gain"] == pytest.approx(0.195)

@@ -44,8 +44,8 @@ def said(constraints: Constraints, table: pl.DataFrame = TABLE):
         (Constraints(), ""),
         (Constraints(sla_ms=500), " within 500 ms (p50)"),
         (Constraints(budget=2.5), " within $2.50 / 1k"),
-        (Constraints(floor=0.75), " above a quality of 0.75"),
-        (Constraints(sla_ms=1500, budget=0.01, floor=0.5),
+        (Constraints(min_quality=0.75), " above a quality of 0.75"),
+        (Constraints(sla_ms=1500, budget=0.01, min_quality=0.5),
          " within 1.50 s (p50) and $0.01 / 1k above a quality of 0.50"),
     ],
 )  # fmt: skip
@@ -73,11 +73,11 @@ def test_a_limit_changes_the_answer():
 
 
 def test_nothing_left_names_the_nearest_miss_of_every_limit():
-    found = said(Constraints(sla_ms=50, floor=0.9))
+    found = said(Constraints(sla_ms=50, min_quality=0.9))
     assert found.sentence == "No stack within 50.0 ms (p50) above a quality of 0.90 is left."
     assert found.reason == "Nearest: fast, 50 ms over the SLA and 0.200 under the quality floor."
     assert "$0.40 / 1k over the budget" in said(Constraints(budget=0.1)).reason
-    assert said(Constraints(floor=0.9)).reason.endswith(", 0.100 under the quality floor.")
+    assert said(Constraints(min_quality=0.9)).reason.endswith(", 0.100 under the quality floor.")
 
 
 @pytest.mark.parametrize("table", [stacks(2), stacks(0)])
@@ -255,7 +255,9 @@ def test_a_choice_without_evidence_is_none(
 
 
 def test_the_only_stack_within_the_limits_says_how_often_it_meets_them():
-    view = asking(TWO, Constraints(floor=0.7975), sample=of_queries(TWO, QUERIES + np.tile([-0.1, 0.1], 10)))
+    view = asking(
+        TWO, Constraints(min_quality=0.7975), sample=of_queries(TWO, QUERIES + np.tile([-0.1, 0.1], 10))
+    )
     feasible = view.sure.p_feasible
     assert 0.3 < feasible < 0.9
     assert firmness(TWO, view.decision, view.sure) == (

@@ -13,7 +13,7 @@ scenarios = st.builds(
     st.sampled_from(["quality", "cost", "latency"]),
     sla_ms=amounts,
     budget=amounts,
-    floor=amounts,
+    min_quality=amounts,
     dim=amounts,
     depth=amounts,
 )
@@ -31,7 +31,8 @@ def test_what_is_written_reads_back(given_ones: list[Scenario]):
         ("", []),
         (" ; ;", []),
         ("A:", [Scenario("A")]),
-        ("A: sla 500", [Scenario("A", sla_ms=500.0)]),
+        ("A: sla_ms 500", [Scenario("A", sla_ms=500.0)]),
+        ("A: sla 500, floor 0.5, harm 0.1", [Scenario("A", sla_ms=500, min_quality=0.5, max_harm=0.1)]),
         (" A : cost , K 100;B: latency", [Scenario("A", "cost", depth=100.0), Scenario("B", "latency")]),
     ],
 )
@@ -46,10 +47,10 @@ def test_reads(line: str, expected: list[Scenario]):
         (": cost", "is no scenario"),
         ("A: best", "rule"),
         ("A: quality, slo 5", "limit"),
-        ("A: sla fast", "the sla “fast”"),
-        ("A: sla -1", "the sla “-1”"),
-        ("A: sla nan", "the sla “nan”"),
-        ("A: sla 1, sla 2", "twice"),
+        ("A: sla_ms fast", "the sla_ms “fast”"),
+        ("A: sla_ms -1", "the sla_ms “-1”"),
+        ("A: sla nan", "the sla_ms “nan”"),
+        ("A: sla 1, sla_ms 2", "twice"),
         ("A: cost; A: quality", "Two scenarios"),
         ("; ".join(f"n{i}: cost" for i in range(MOST + 1)), "too many"),
     ],
@@ -61,8 +62,8 @@ def test_refuses_and_says_where(line: str, said: str):
 
 def test_one_more_or_the_same_name_replaced():
     line = with_one("A: cost", Scenario(" B  b ", "quality", 500.0))
-    assert line == "A: cost; B b: quality, sla 500"
-    assert with_one(line, Scenario("A", "latency")) == "A: latency; B b: quality, sla 500"
+    assert line == "A: cost; B b: quality, sla_ms 500"
+    assert with_one(line, Scenario("A", "latency")) == "A: latency; B b: quality, sla_ms 500"
     for name in ("", " ", "a:b", "a;b", "a,b"):
         with pytest.raises(ClqError, match="is no name"):
             with_one(line, Scenario(name))

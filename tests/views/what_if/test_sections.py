@@ -36,7 +36,7 @@ FREE = Constraints()
         (Scenario("s"), "deep"),
         (Scenario("s", sla_ms=500.0), "big"),
         (Scenario("s", "cost"), HOSTILE[0]),
-        (Scenario("s", "cost", floor=0.72), "small"),
+        (Scenario("s", "cost", min_quality=0.72), "small"),
         (Scenario("s", dim=512.0), "small"),  # an unknown dimension does not meet a limit
         (Scenario("s", depth=100.0), "deep"),
         (Scenario("s", "latency", jitter_ms=0.0), HOSTILE[0]),
@@ -91,7 +91,7 @@ def test_ones_own_scenario_takes_the_place_of_one_of_the_same_name():
 def test_the_matrix_of_a_measured_workspace_has_n_and_interval(demo_store: Path):
     snapshot = Store.open(demo_store).read()
     whole = table(snapshot, DEMO)
-    own = [Scenario("Nothing", floor=1.0)]
+    own = [Scenario("Nothing", min_quality=1.0)]
     found = scenarios.choices(whole, {}, own, FREE)
     rows = scenarios.matrix(snapshot, whole, DEMO, found, BOOK, quality=AT_10, latency=Latency())
     assert rows["scenario"].to_list() == [each.name for each in found]
