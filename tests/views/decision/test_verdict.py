@@ -37,7 +37,7 @@ def of(
         (of(ALIKE, KNOWN), SO_FAR, "ask 20 more questions first"),
         (of(ALIKE[:, :4], KNOWN), SO_FAR, "confidence unknown"),
         (of(APART, KNOWN, take="r1"), TAKEN, "surely worse than a"),
-        (of(APART, KNOWN, Constraints(floor=0.9, delta=0.01)), NONE, ""),
+        (of(APART, KNOWN, Constraints(min_quality=0.9, delta=0.01)), NONE, ""),
         (of(APART, KNOWN, Constraints(sla_ms=15.0, delta=0.01)), SHIP, ""),
     ],
 )
