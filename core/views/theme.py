@@ -115,11 +115,16 @@ def layout(*, x: str = "", y: str = "", height: int = 440, legend: bool = True) 
         "uirevision": "keep",
         "dragmode": "zoom",
         "xaxis": {"title": {"text": lines(x, _ALONG)}, "automargin": True, "zeroline": False},
-        "yaxis": {"title": {"text": lines(y, _UPWARD)}, "automargin": True, "zeroline": False},
+        "yaxis": {"title": _upward(lines(y, _UPWARD)), "automargin": True, "zeroline": False},
     }
 
 
 _ALONG, _UPWARD = 48, 34  # Letters in a line of an axis's title, so that a phone's chart holds it
+
+
+def _upward(title: str) -> Spec:
+    """Return the title of an axis beside its ticks: a second line would lie on them."""
+    return {"text": title, "standoff": 22} if "<br>" in title else {"text": title}
 
 
 def lines(words: str, wide: int, most: int | None = None) -> str:

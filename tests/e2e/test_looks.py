@@ -61,6 +61,13 @@ def test_on_a_phone_the_sidebar_makes_way_for_the_page_that_was_chosen(server: S
     assert urlsplit(seen.address).path == "/measures"
 
 
+def test_on_a_phone_every_section_of_the_bar_is_seen(server: Server, visit: Open) -> None:
+    seen = visit(_address(server, "golden/unseen"))
+    seen.look(dark=False, narrow=True)
+    for section in ("soundness", "unseen", "judge"):
+        expect(seen.page.locator(f".st-key-{SECTION}").get_by_text(section, exact=True)).to_be_in_viewport()
+
+
 def _click(seen: Visit, section: str) -> None:
     """Click on a section in the bar, or behind "More"."""
     choice = seen.page.locator(f".st-key-{SECTION}").get_by_text(section, exact=True)

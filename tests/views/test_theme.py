@@ -39,3 +39,11 @@ def test_a_chart_saves_itself_under_its_name(name: str):
     assert config["toImageButtonOptions"] == {"format": "svg", "filename": name}
     assert config["displaylogo"] is False
     assert config["showSendToCloud"] is False
+
+
+def test_a_long_title_of_an_axis_is_broken_and_stands_off_the_ticks() -> None:
+    short, long = (theme.layout(x=words, y=words) for words in ("ms", "K = 20: " + "words " * 12))
+    assert (short["yaxis"]["title"], short["xaxis"]["title"]) == ({"text": "ms"}, {"text": "ms"})
+    up, along = (long[axis]["title"]["text"].split("<br>") for axis in ("yaxis", "xaxis"))
+    assert (len(up), len(along), long["yaxis"]["title"]["standoff"]) == (3, 2, 22)
+    assert up[0].startswith("K\u00a0=\u00a020: ")

@@ -44,7 +44,7 @@ TRIED = {
 def ask(finish: work.Finish, inside: work.Inside) -> None:
     """Draw the form, one query tried, and the plan with the button; arguments as of `work.underway`."""
     forbidden = access.forbidden()
-    show.head("Measure what you have", forbidden or INTRO)
+    show.head("Measure what you have: a Python function or an HTTP endpoint.", forbidden or INTRO)
     work.underway(EVALUATION, may_start=not forbidden, finish=finish, inside=inside)
     if forbidden:
         return

@@ -274,7 +274,7 @@ def caveats(view: View, found: SetRight, reference: str) -> Iterator[tuple[str, 
         yield "questions in groups", said
 
 
-@section("people", "What do people's grades make of the scores?", graded_by_hand)
+@section("people", "How much do people's grades change the scores?", graded_by_hand)
 def do_people_agree(view: View, ask: Ask) -> Blocks:
     """Set the scores of all stacks right by the questions that people graded whole."""
     offered = auditors(view.snapshot, view.scope, least=FEW)
