@@ -8,6 +8,7 @@ from core.ui import access, cache, show
 from core.ui.add import files, large, target
 from core.ui.pages import pick_section
 from core.ui.view import end
+from core.views import columns as cols
 from core.views.pages import PAGES
 from core.views.text import count, plain
 from core.work.imports import imports, words
@@ -89,10 +90,12 @@ def formats() -> None:
     name = st.selectbox("Find a format", list(titles), index=None, format_func=titles.__getitem__)
     if name:
         st.markdown("\n".join(f"- **{plain(what)}:** {plain(how)}" for what, how in known.described(name)))
-    columns = {column: show.text_column(column.replace("_", " ")) for column in rows.columns}
-    seen = {"format": show.text_column("format", width=390), "as": columns["as"], "brings": columns["brings"]}
-    more = {column: about for column, about in columns.items() if column not in seen}
-    show.table(rows, "formats", seen, more=more, height="content")
+    shown = cols.Rows(
+        "formats",
+        *(cols.text("format", width=390), cols.text("as"), cols.text("brings")),
+        more=[cols.text(name) for name in rows.columns if name not in ("format", "as", "brings")],
+    )
+    show.table(rows, shown, height="content")
 
 
 PAGE = PAGES["add"]

@@ -23,6 +23,7 @@ from core.ui.sections import own_ask
 from core.ui.sections.readers_ask import ask, reader_fields
 from core.ui.view import chosen_here, find_place, here
 from core.ui.workspace import go_to_workspace
+from core.views import columns as cols
 from core.views.pages import PAGES
 from core.views.text import count, plain
 from core.work.paid import line_rows
@@ -41,28 +42,31 @@ from core.work.sweep.words import (
 )
 from core.work.work import Known
 
-SCALE = {
-    "index": show.text_column("index", width=150),
-    "params": show.text_column("options"),
-    "dim": show.number_column("dimensions", 0),
-    "memory_gb": show.number_column("memory GB", 2, "Of databases: what they cache to be fast."),
-    "disk_gb": show.number_column("disk GB", 2),
-    "build_s": show.number_column("build s", 0, "Seconds of one core."),
-    "build_usd": show.dollar_column("build $"),
-    "usd_per_month": show.dollar_column("$ / month", "Memory and disk of one copy, at list prices."),
-}
-SEARCHED = {
-    "label": show.text_column("stack", width=260),
-    "state": show.text_column("state"),
-    "queries": show.number_column("questions", 0, "That it was asked."),
-    "round": show.number_column("round", 0, "The last that it took part in."),
-    "beaten_by": show.text_column("beaten by", "As fast and cheap, and better on the same questions.", 200),
-    "bound": show.signed_column("at most better by", "Upper bound of what it has over that one."),
-    "quality": show.score_column("quality", "Of those asked few, as they compare with those asked all."),
-    "latency_ms": show.number_column("ms", 1, "Median of its questions."),
-    "usd_per_1k": show.dollar_column("$ / 1k"),
-    "harm": show.score_column("harm", "Of the first passages, where it has a limit."),
-}
+SCALE = cols.Rows(
+    "at_scale",
+    *(cols.text("index", width=150), cols.text("params", "options"), cols.count("dim", "dimensions")),
+    cols.number("memory_gb", "memory GB", "Of databases: what they cache to be fast."),
+    *(cols.number("disk_gb", "disk GB"), cols.count("build_s", help="Seconds of one core.")),
+    cols.usd("build_usd", "build $"),
+    cols.usd("usd_per_month", "$ / month", "Memory and disk of one copy, at list prices."),
+)
+PLANNED = cols.Rows(
+    "planned_stacks",
+    *(cols.text("label", "stack", width=320), "pool"),
+    cols.usd("usd_per_1k", "$ / 1k", "Vendors only, in production; empty = unknown."),
+    cols.text("unknown", "unknown because"),
+)
+SEARCHED = cols.Rows(
+    "search",
+    *(cols.text("label", "stack", width=260), cols.text("state")),
+    cols.count("queries", "questions", "That it was asked."),
+    cols.count("round", help="The last that it took part in."),
+    cols.text("beaten_by", help="As fast and cheap, and better on the same questions.", width=200),
+    cols.signed("bound", "at most better by", "Upper bound of what it has over that one."),
+    cols.score("quality", help="Of those asked few, as they compare with those asked all."),
+    cols.points("latency_ms", "ms", "Median of its questions."),
+    *("usd_per_1k", cols.score("harm", help="Of the first passages, where it has a limit.")),
+)
 AT_SCALE = "≈ by bytes per vector and seconds per vector; a graph takes longer the larger it is."
 OF_DOCUMENTS = "those of the documents"
 Places = dict[str, DeltaGenerator]
@@ -207,21 +211,15 @@ def whole(plan: Plan) -> None:
     )  # fmt: skip
     if many is not None:
         book = next(iter(cache.books().values()))
-        show.table(scale_rows(plan, int(many), book), "at_scale", SCALE)
+        show.table(scale_rows(plan, int(many), book), SCALE)
 
 
 def tables(planned: Plan) -> None:
     """Draw what is paid for, and the stacks."""
     lines, stacks = line_rows(planned), stack_rows(planned)
     if not lines.is_empty():
-        show.table(lines, "plan", work.LINES)
-    columns = {
-        "label": show.text_column("stack", width=320),
-        "pool": show.text_column("pool"),
-        "usd_per_1k": show.dollar_column("$ / 1k", "Vendors only, in production; empty = unknown."),
-        "unknown": show.text_column("unknown because"),
-    }
-    show.table(stacks, "planned_stacks", columns)
+        show.table(lines, work.LINES)
+    show.table(stacks, PLANNED)
 
 
 def finish(one: Known, bar: DeltaGenerator) -> None:
@@ -244,7 +242,7 @@ def searched(one: Known) -> None:
             f"The search: {count(search['dropped'], 'stack')} dropped, {search['through']:,} through"
         ):
             st.caption(plain(search_words(search)))
-            show.table(search_rows(search), f"search_{one.name}", SEARCHED)
+            show.table(search_rows(search), SEARCHED.named(f"search_{one.name}"))
 
 
 def where() -> tuple[str, ...]:

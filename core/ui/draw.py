@@ -170,8 +170,8 @@ def _table(block: Table) -> None:
         if st.session_state.get(key, {}).get("selection", {}).get("rows") != selected["selection"]["rows"]:
             st.session_state[key] = selected
     show.table(
-        block.rows, block.name, show.configured(block.of.columns), more=show.configured(block.of.more),
-        whole=block.whole, cells=block.cells, placeholder="unknown" if block.unknown else "–", **options,
+        block.rows, block.of, whole=block.whole, cells=block.cells,
+        placeholder="unknown" if block.unknown else "–", **options,
         **({"on_select": chosen, "selection_mode": "single-row"} if chosen else {}),
     )  # fmt: skip
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -20,8 +20,9 @@ from core.number_format import SHARED_DIGITS, CostUnit
 from core.ui import prices
 from core.ui.state import PHONE
 from core.ui.view import current_frame, current_page, find_view
+from core.views import columns as cols
 from core.views import text
-from core.views.columns import Column, scale_of, unit_of
+from core.views.columns import Column, Rows, scale_of, unit_of
 from core.views.text import plain, to_csv, to_parquet, upright
 from core.views.words.judging import provenance
 
@@ -40,6 +41,9 @@ _FINEST = 9  # Decimals of a column at most
 ROWS_SHOWN = 100
 """Rows that a page sends to the browser; every one of them slows the repaint after a slider move."""
 _FILES = (("CSV", "text/csv", to_csv), ("Parquet", "application/vnd.apache.parquet", to_parquet))
+
+
+_APART = cols.Rows("set_apart", "name", cols.text("why", "not compared because"))
 
 
 def head(
@@ -97,8 +101,7 @@ def _differing(view: View) -> None:
     with st.popover(label, icon=f":material/{icon}:", type="tertiary", width="content"):
         st.markdown("\n".join(f"- {sentence}" for sentence in sentences))
         if apart.height:
-            columns = {"name": text_column("stack", width=290), "why": text_column("not compared because")}
-            table(apart, "set_apart", columns)
+            table(apart, _APART)
 
 
 def cards(*cards: tuple[str, str, str]) -> None:
@@ -124,10 +127,8 @@ def _chips(sentences: Mapping[str, str]) -> None:
 
 def table(
     rows: pl.DataFrame,
-    name: str,
-    columns: Mapping[str, Any],
+    of: Rows,
     *,
-    more: Mapping[str, Any] = MappingProxyType({}),
     whole: pl.DataFrame | None = None,
     cells: Sequence[Mapping[str, str]] = (),
     **options: Any,
@@ -135,10 +136,8 @@ def table(
     """Show a table and offer all of it as CSV and as Parquet; columns that hold nothing are not shown.
 
     Args:
-        rows: The table; only the columns named in `columns` are shown, all are downloaded.
-        name: File name without ending, and key.
-        columns: Streamlit column settings by column, in the order to show them; None = as the rows have it.
-        more: Settings of the columns that are shown on demand.
+        rows: The table; only what is declared is shown, all columns are downloaded.
+        of: Its declaration.
         whole: What is downloaded; None = the rows.
         cells: How single numbers are written, row by row, where a column holds several units.
         options: Passed to `st.dataframe`.
@@ -148,10 +147,10 @@ def table(
     """
     place = st.container()
     bar = st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center")
-    more = {name: about for name, about in more.items() if _holds(rows[name])}
-    if more and bar.toggle("more columns", key=f"more_{name}"):
-        columns = {**columns, **more}
-    columns = {name: about for name, about in columns.items() if _holds(rows[name])}
+    name, declared = of.name, of.columns
+    if any(_holds(rows[each.name]) for each in of.more) and bar.toggle("more columns", key=f"more_{name}"):
+        declared = of.every
+    columns = configured([each for each in declared if _holds(rows[each.name])])
     view = find_view()
     columns, scales = _in_unit(rows, columns, None if view is None else text.cost_unit(view.table))
     # Arrow goes to the browser as it is; a Polars frame would pass through pandas.
@@ -169,12 +168,11 @@ def table(
         }
         if any(_long(shown[name]) for name in cut):  # a name that is cut may be another's
             options = {"row_height": _SEVERAL_LINES, **options}
-    data, columns = _signed(upright(shown), columns, cells)
+    data, settings = _signed(upright(shown), columns, cells)
     result = place.dataframe(
         data,
         key=f"table_{name}",
-        # None would hide a column
-        column_config={name: _same_digits(about, shown[name]) for name, about in columns.items() if about},
+        column_config={name: _same_digits(about, shown[name]) for name, about in settings.items()},
         hide_index=True,
         width="stretch",
         **{"placeholder": "–", **options},
@@ -263,36 +261,6 @@ def _holds(values: pl.Series) -> bool:
     return values.is_empty() or values.null_count() < len(values)
 
 
-def score_column(label: str, help_text: str = "") -> Any:
-    """Return a column of qualities in 0..1, three decimals."""
-    return st.column_config.NumberColumn(label, format="%.3f", help=help_text or None)
-
-
-def number_column(label: str, digits: int = 2, help_text: str = "", prefix: str = "") -> Any:
-    """Return a column of plain numbers with the same decimals down the column."""
-    return st.column_config.NumberColumn(label, format=f"{prefix}%,.{digits}f", help=help_text or None)
-
-
-def exact_column(label: str, help_text: str = "") -> Any:
-    """Return a column of numbers of six significant digits: none becomes 0, from millionths to millions."""
-    return st.column_config.NumberColumn(label, format="%.6g", help=help_text or None)
-
-
-def signed_column(label: str, help_text: str = "", digits: int = 3) -> Any:
-    """Return a column of differences with their sign."""
-    return st.column_config.NumberColumn(label, format=f"%+.{digits}f", help=help_text or None)
-
-
-def change_column(label: str, help_text: str = "") -> Any:
-    """Return a column of differences with their sign and three significant digits."""
-    return st.column_config.NumberColumn(label, format=_CHANGE, help=help_text or None)
-
-
-def dollar_column(label: str, help_text: str = "") -> Any:
-    """Give a column of dollars that may be very small; `table` gives it the decimals that its least needs."""
-    return st.column_config.NumberColumn(label, format=_USD, help=help_text or None)
-
-
 def _same_digits(about: Any, values: pl.Series) -> Any:
     """Give settings of a column; dollars get as many decimals as show the least and tell all apart."""
     if _format(about) != _USD:
@@ -305,33 +273,8 @@ def _same_digits(about: Any, values: pl.Series) -> Any:
     return {**about, "type_config": {**about["type_config"], "format": f"%,.{min(digits, _FINEST)}f"}}
 
 
-def percent_column(label: str, help_text: str = "") -> Any:
-    """Give a column of shares in 0..1, which `table` shows as percent, the same decimals down the column."""
-    return st.column_config.NumberColumn(label, format=_PERCENT, help=help_text or None)
-
-
 def _format(about: Any) -> str | None:
     return (about.get("type_config") or {}).get("format") if isinstance(about, Mapping) else None
-
-
-def text_column(label: str, help_text: str = "", width: Any = None) -> Any:
-    """Return a column of text, shown as text."""
-    return st.column_config.TextColumn(label, help=help_text or None, width=width)
-
-
-def time_column(label: str, help_text: str = "") -> Any:
-    """Return a column of moments, to the minute."""
-    return st.column_config.DatetimeColumn(label, format="YYYY-MM-DD HH:mm", help=help_text or None)
-
-
-def date_column(label: str, help_text: str = "") -> Any:
-    """Return a column of days."""
-    return st.column_config.DateColumn(label, help=help_text or None)
-
-
-def list_column(label: str, help_text: str = "") -> Any:
-    """Return a column of lists of words."""
-    return st.column_config.ListColumn(label, help=help_text or None)
 
 
 def configured(chosen: Sequence[Column]) -> dict[str, Any]:
@@ -340,26 +283,24 @@ def configured(chosen: Sequence[Column]) -> dict[str, Any]:
 
 
 def _config(column: Column) -> Any:
-    label, about = column.label, column.help
-    if column.form in ("number", "signed"):
-        numeric_column = number_column if column.form == "number" else signed_column
-        return numeric_column(label, help_text=about, digits=column.digits)
-    if column.form == "text":
-        return text_column(label, about, column.width)
-    return _FORMS[column.form](label, about)
+    label, about, kinds = column.label, column.help or None, st.column_config
+    match column.form:
+        case "text":
+            return kinds.TextColumn(label, help=about, width=column.width)
+        case "list":
+            return kinds.ListColumn(label, help=about)
+        case "date":
+            return kinds.DateColumn(label, help=about)
+        case "time":
+            return kinds.DatetimeColumn(label, format="YYYY-MM-DD HH:mm", help=about)
+    sign = "+" if column.form == "signed" else ","
+    return kinds.NumberColumn(
+        label, format=_FORMATS.get(column.form, f"%{sign}.{column.digits}f"), help=about
+    )
 
 
-_FORMS: Mapping[str, Callable[[str, str], Any]] = {
-    "score": score_column,
-    "change": change_column,
-    "share": percent_column,
-    "usd": dollar_column,
-    "exact": exact_column,
-    "time": time_column,
-    "date": date_column,
-    "list": list_column,
-}
-"""Columns of the forms that a label and a help text describe wholly."""
+_FORMATS = {"score": "%.3f", "change": _CHANGE, "share": _PERCENT, "usd": _USD, "exact": "%.6g"}
+"""How numbers are written; `table` multiplies shares, and gives dollars the decimals that the least needs."""
 
 
 def card(rows: pl.DataFrame, run_id: str | None, quality: Quality) -> None:

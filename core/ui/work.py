@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
+import polars as pl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -16,20 +17,17 @@ from core.pipeline.sweep.plan import Bill
 from core.pipeline.sweep.problems import Problem, SpecError
 from core.store import Snapshot
 from core.ui import access, cache, show
+from core.views import columns as cols
 from core.views.text import count, plain
 from core.work import paid
 from core.work.work import Known, Work
 
-LINES = {
-    "stage": show.text_column("stage"),
-    "model": show.text_column("model"),
-    "calls": show.number_column("calls", 0),
-    "unit": show.text_column("unit"),
-    "amount": show.number_column("amount", 0),
-    "counted": show.text_column("counted"),
-    "usd": show.dollar_column("$", "Empty = unknown."),
-    "unknown": show.text_column("unknown because"),
-}
+LINES = cols.Rows(
+    "plan",
+    *(cols.text("stage"), cols.text("model"), cols.count("calls"), cols.text("unit"), cols.count("amount")),
+    *(cols.text("counted"), cols.usd("usd", "$", "Empty = unknown.")),
+    cols.text("unknown", "unknown because"),
+)
 """Columns of what a plan pays for."""
 
 _DRAFT, _DRAFTED, _SLOW = "_draft", "_drafted", "_plan_slow"
@@ -173,7 +171,7 @@ def start(
                 details()
         elif not lines.is_empty():
             with st.expander("The plan: calls, tokens, dollars"):
-                show.table(lines, f"{key}_plan", LINES)
+                show.table(lines, LINES.named(f"{key}_plan"))
     if pressed:
         access.require()
         begin()
@@ -234,10 +232,8 @@ def earlier(
         _how_it_ended(work, one, may_start=may_start, finish=finish, inside=inside)
     if len(begun) > _LATEST:
         with st.expander(f"All {count(len(begun), work.noun)}"):
-            own = {"usd": show.dollar_column("$"), "began": show.time_column("began (UTC)")}
             rows = work.table([(one.status.name, one.status) for one in begun])
-            columns = {name: own.get(name, name.replace("_", " ")) for name in rows.columns}
-            show.table(rows, f"{work.noun}s", columns)
+            show.table(rows, cols.Rows(f"{work.noun}s", *map(_column, rows)))
 
 
 def _how_it_ended(work: AnyWork, one: Known, *, may_start: bool, finish: Finish, inside: Inside) -> None:
@@ -261,3 +257,12 @@ def _actions(work: AnyWork, one: Known, bar: DeltaGenerator, *, may_start: bool,
         work.resume(one, cache.store().path)
         st.rerun()
     finish(one, bar)
+
+
+def _column(values: pl.Series) -> cols.Column:
+    """Declare a column of a table of works by what it holds."""
+    if values.name == "usd":
+        return cols.usd("usd", "$")
+    if values.name == "began":
+        return cols.Column("began", "began (UTC)", form="time")
+    return cols.exact(values.name) if values.dtype.is_numeric() else cols.text(values.name)

@@ -7,7 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from core.ui.show import _minus, _signed, number_column, signed_column
+from core.ui.show import _minus, _signed, configured
+from core.views import columns as cols
 
 
 @pytest.mark.parametrize(
@@ -27,7 +28,7 @@ def test_signs_and_thousands(value: float, form: str, written: str):
     assert _minus(value, form) == written
 
 
-@pytest.mark.parametrize("column", [number_column("x", 3), signed_column("x")])
+@pytest.mark.parametrize("column", configured([cols.number("x", digits=3), cols.signed("y")]).values())
 def test_a_number_below_0_has_a_minus_in_every_kind_of_column(column: Any):
     written, columns = _signed(pl.DataFrame({"x": [None, -1.5, 0.25]}), {"x": column}, ())
     assert columns["x"]["type_config"]["format"] is None  # the style writes it, not the browser

@@ -16,6 +16,7 @@ from core.ui import access, cache, show
 from core.ui.links import go, link
 from core.ui.view import end
 from core.ui.workspace import go_to_workspace
+from core.views import columns as cols
 from core.views.text import plain, upright
 from core.work.imports import background, imports, words
 from core.work.imports.background import Choice, as_sentence, offers
@@ -23,6 +24,14 @@ from core.work.imports.matching import Unmatched
 from core.work.imports.versions import settle
 
 _DONE, _LEFT = "_imported", "_imported_left"
+
+
+_LEFT_OUT = cols.Rows(
+    "left_out",
+    cols.count("how_many"),
+    cols.text("reason", "left out, and why", width=400),
+    cols.text("first", "first at"),
+)
 
 
 def bar(imported: Import, names: Sequence[str], unmatched: Unmatched, waiting: Sequence[str]) -> None:
@@ -81,12 +90,7 @@ def _details(imported: Import) -> None:
     if not (listed := words.makes(imported)).is_empty():
         right.dataframe(upright(listed), hide_index=True, height=min(36 + 35 * listed.height, 420))
     if not (lost := words.left_out(imported)).is_empty():
-        columns = {
-            "how_many": number("how many", format="localized", width="small"),
-            "reason": show.text_column("left out, and why", width="large"),
-            "first": show.text_column("first at"),
-        }
-        show.table(lost, "left_out", columns)
+        show.table(lost, _LEFT_OUT)
     st.markdown("\n".join(f"- {plain(words.on_page(note))}" for note in imported.notes))
 
 

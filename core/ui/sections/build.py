@@ -15,6 +15,7 @@ from core.pipeline.sweep import load_as
 from core.store import Snapshot
 from core.ui import access, cache, figures, show, work
 from core.ui.links import link
+from core.views import columns as cols
 from core.views.golden import refined
 from core.views.pages import SECTION
 from core.views.text import plain
@@ -29,26 +30,27 @@ from core.work.golden.run import refinements
 from core.work.golden.spec import GoldenSpec
 from core.work.work import Known
 
-_CURVES = {
-    "turn": show.number_column("turn", 0),
-    "changed": show.number_column("places of the Top-20 changed", 0),
-    "settled": show.number_column("pairs locked, or how sure", 2),
-}
-_PAIRS = {
-    "better": show.text_column("better"),
-    "worse": show.text_column("worse"),
-    "rank_better": show.number_column("its rank", 0),
-    "rank_worse": show.number_column("the other's", 0),
-    "times": show.number_column("times", 0),
-}
-_WAYS = {
-    "method": show.text_column("method"),
-    "tau": show.number_column("tau to the true order", 2, "Kendall's tau, simulated at the measured noise."),
-    "low": show.number_column("from", 2),
-    "high": show.number_column("to", 2),
-    "turns": show.number_column("calls a question", 0),
-    "usd": show.dollar_column("$", "Of all questions; empty = unknown."),
-}
+_CURVES = cols.Rows(
+    "convergence",
+    cols.count("turn"),
+    cols.count("changed", "places of the Top-20 changed"),
+    cols.number("settled", "pairs locked, or how sure"),
+)
+_PAIRS = cols.Rows(
+    "locks",
+    *(cols.text("better"), cols.text("worse")),
+    cols.count("rank_better", "its rank"),
+    cols.count("rank_worse", "the other's"),
+    cols.count("times"),
+)
+_WAYS = cols.Rows(
+    "ways",
+    cols.text("method"),
+    cols.number("tau", "tau to the true order", "Kendall's tau, simulated at the measured noise."),
+    *(cols.number("low", "from"), cols.number("high", "to")),
+    cols.count("turns", "calls a question"),
+    cols.usd("usd", "$", "Of all questions; empty = unknown."),
+)
 
 
 def build(view: View) -> None:
@@ -84,7 +86,7 @@ def _refined(view: View, begun: Sequence[Known]) -> None:
     if ways is not None:
         with st.expander("Whether it pays to put the best in order"):
             st.caption(plain(words.pays(ways)))
-            show.table(ways, "ways", _WAYS)
+            show.table(ways, _WAYS)
     folders = (one.folder.path for one in here if one.folder is not None)
     states = next((by_question for folder in folders if (by_question := refinements(folder))), {})
     if not states:
@@ -94,14 +96,14 @@ def _refined(view: View, begun: Sequence[Known]) -> None:
         state = {query: restore(states[query])}
         st.caption(plain(words.came_to_rest(state[query])))
         figures.draw(refined.convergence(state), "convergence", "How the Top-20 came to rest")
-        show.table(refined.curves(state), "convergence", _CURVES)
+        show.table(refined.curves(state), _CURVES)
         if state[query].locks:
             figures.draw(refined.lock_graph(state[query]), "locks", "Locked pairs, and contradictions")
         for title, contradicted in (("Contradictions", True), ("Locks", False)):
             rows = refined.pairs(state, contradicted=contradicted)
             if rows.height:
                 st.markdown(f"**{title}**")
-                show.table(rows, title.lower(), _PAIRS)
+                show.table(rows, _PAIRS.named(title.lower()))
 
 
 def _new(view: View) -> None:

@@ -81,10 +81,10 @@ def _more(rows: pl.DataFrame, steps: pl.DataFrame) -> None:
         st.markdown(f"**{plain(row['stack'])}** {plain(row['in_words'])}")
         st.button("Take it", key=f"take_{row['run_id']}", on_click=take, args=(row["run_id"],))
     if rows.height:
-        show.table(rows, "alternatives", show.configured(OFFERED.columns))
+        show.table(rows, OFFERED)
     if steps.height:
         st.markdown(f"**{PRICES}**")
-        show.table(steps, "price_of_quality", show.configured(STEPS.columns))
+        show.table(steps, STEPS)
 
 
 def take(run_id: str) -> None:
@@ -136,9 +136,9 @@ def _lacking(lacking: pl.DataFrame, own: str) -> None:
 def stacks(*, table: Table) -> None:
     """Draw the stacks, to be ticked for a comparison."""
     place = st.container(key="compare", horizontal=True, vertical_alignment="center")
-    rows, shown, more = table.rows, show.configured(table.of.columns), show.configured(table.of.more)
+    rows = table.rows
     event = show.table(
-        rows, table.name, shown, more=more, whole=table.whole, on_select="rerun", selection_mode="multi-row"
+        rows, table.of, whole=table.whole, on_select="rerun", selection_mode="multi-row"
     )  # fmt: skip
     ticked = [rows["name"][row] for row in event.selection.rows if row < rows.height]
     if rows.height > 1:

@@ -19,6 +19,7 @@ from core.store import Snapshot
 from core.ui import access, cache, show
 from core.ui.cache import cached
 from core.ui.pages import way
+from core.views import columns as cols
 from core.views.golden import adding, judging, soundness
 from core.views.golden.chunks import whole_of
 from core.views.golden.judging import Card, Opinion
@@ -60,6 +61,14 @@ _dragged = st.components.v2.component(
     css=(_LIVE / "order.css").read_text(encoding="utf-8"),
     js=(_LIVE / "order.js").read_text(encoding="utf-8"),
     isolate_styles=False,
+)
+
+
+_ORDERS = cols.Rows(
+    "orders_by_hand",
+    cols.text("query_id", "query"),
+    cols.Column("passages", "your order, best first", form="list"),
+    cols.signed("tau", "tau-b", "1 = the same order, −1 = the reverse."),
 )
 
 
@@ -317,12 +326,7 @@ def finished(data: Snapshot, queue: Queue, items: Sequence[Item]) -> None:
     if queue.mode == "order":
         agreement = compared(data, queue, items)
         st.markdown(plain(soundness.sentence(agreement)))
-        columns = {
-            "query_id": show.text_column("query"),
-            "passages": show.list_column("your order, best first"),
-            "tau": show.signed_column("tau-b", "1 = the same order, −1 = the reverse."),
-        }
-        show.table(agreement.rows, "orders_by_hand", columns)
+        show.table(agreement.rows, _ORDERS)
 
 
 def press(queue: Queue, place: int | None, change: Change) -> None:

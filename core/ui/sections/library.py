@@ -33,10 +33,7 @@ def forbidden(snapshot: Snapshot) -> str:
 
 def ticked(table: Table, kind: Kind) -> list[str]:
     """Draw a table; returns the ids of the rows that are ticked."""
-    columns, more = show.configured(table.of.columns), show.configured(table.of.more)
-    event = show.table(
-        table.rows, table.name, columns, more=more, on_select="rerun", selection_mode="multi-row"
-    )
+    event = show.table(table.rows, table.of, on_select="rerun", selection_mode="multi-row")
     ids = table.rows[f"{kind}_id"]
     return [ids[row] for row in event["selection"]["rows"] if row < table.rows.height]
 

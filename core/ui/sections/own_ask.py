@@ -20,6 +20,7 @@ from core.pipeline.sweep.problems import Problem, SpecError
 from core.store import Snapshot
 from core.ui import access, cache, show, work
 from core.ui.view import Empty, find_place
+from core.views import columns as cols
 from core.views.text import plain
 from core.work.sweep.asked import asked_corpus
 from core.work.sweep.form import stored
@@ -31,14 +32,12 @@ INTRO = (
     "Your own pipeline becomes a stack like every other: asked the collection's questions, timed, and on"
     " every page. A function runs on this machine, in a process of its own interpreter."
 )
-TRIED = {
-    "rank": show.number_column("rank", 0),
-    "returned": show.text_column("returned"),
-    "passage_id": show.text_column("passage"),
-    "score": show.score_column("score"),
-    "known_by": show.text_column("known by", help_text="How the passage was found in the collection."),
-    "text": show.text_column("text", width=420),
-}
+TRIED = cols.Rows(
+    "own_tried",
+    *(cols.count("rank"), cols.text("returned"), cols.text("passage_id", "passage"), cols.score("score")),
+    cols.text("known_by", help="How the passage was found in the collection."),
+    cols.text("text", width=420),
+)
 
 
 def ask(finish: work.Finish, inside: work.Inside) -> None:
@@ -220,7 +219,7 @@ def _show(tried: Trial, place: DeltaGenerator) -> None:
             return
         about = about_words({**(tried.hello or {}), "understood_as": [tried.shape]})
         st.markdown(plain(f"{tried.rows.height} passages in {ms(tried.ms)}; {about}"))
-        show.table(tried.rows, "own_tried", TRIED)
+        show.table(tried.rows, TRIED)
         if tried.answer:
             st.markdown(f"**Its answer:** {plain(tried.answer)}")
         for lack in tried.lacks:

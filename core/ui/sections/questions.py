@@ -12,6 +12,7 @@ from core.ui import access, cache, show, work
 from core.ui.links import go
 from core.ui.sections.review import review
 from core.ui.view import chosen_here, here
+from core.views import columns as cols
 from core.views.text import plain
 from core.work.paid import models
 from core.work.questions import words as asking
@@ -22,15 +23,14 @@ from core.work.questions.kind import QUESTIONS
 from core.work.sweep import form as run_form
 from core.work.work import Known
 
-_MADE = {
-    "question": show.text_column("question", width=320),
-    "type": show.text_column("type"),
-    "overlap": show.score_column("words in quote", "Share of its words that stand in its quote, 0 to 1."),
-    "source": show.text_column("document"),
-    "quote": show.text_column("quote", width=320),
-    "frequency": show.number_column("times asked", 0, "Of a log."),
-    "reason": show.text_column("thrown out because"),
-}
+_MADE = cols.Rows(
+    "made",
+    *(cols.text("question", width=320), cols.text("type")),
+    cols.score("overlap", "words in quote", "Share of its words that stand in its quote, 0 to 1."),
+    *(cols.text("source", "document"), cols.text("quote", width=320)),
+    cols.count("frequency", "times asked", "Of a log."),
+    cols.text("reason", "thrown out because"),
+)
 
 
 def questions() -> None:
@@ -71,7 +71,8 @@ def _inside(one: Known) -> None:
         st.caption(plain(str(folder)))
         rows = asking.rows(read(folder))
         shown = rows if (rows["frequency"] > 1).any() else rows.drop("frequency")
-        show.table(shown, f"made_{one.name}", {name: _MADE[name] for name in _MADE if name in shown.columns})
+        known = [column for column in _MADE.columns if column.name in shown.columns]
+        show.table(shown, cols.Rows(f"made_{one.name}", *known))
 
 
 def _new() -> None:
