@@ -24,6 +24,7 @@ import numpy as np
 from bench import first_visits, repaint
 from bench.cpu import faster
 from bench.demo import ADDRESS, demo
+from core.ui.behind import DEAR
 from core.views.pages import PAGES
 from tests import many_stacks
 from tests.client import Session
@@ -37,8 +38,6 @@ CROWD = 50
 WARM, QUIET, BEHIND = 6, 5.0, 15.0
 MOVED, REPAINTS = 30, 12
 MOVES, AT_ONCE, EARLY = 3, 4, 300
-DEAR = ("confidence", "diagnostics", "curves", "what_if")
-"""Pages whose first drawing in a process once took seconds of processor."""
 _BARE = Path(__file__).with_name("bare_app.py")
 _LABEL = "SLA"
 _MANY = f"?ws={many_stacks.COLLECTION}&sla_ms=500"

@@ -13,8 +13,8 @@ from core.views.ask import Given
 from core.views.blocks import Block, Fold, SideBySide, Tabs
 from core.views.pages import PAGES
 
-DEAR = ("confidence", "diagnostics", "curves", "what_if")
-"""Pages whose first drawing in a process takes seconds of processor, the dearest first."""
+DEAR = ("confidence", "diagnostics", "curves", "what_if", "golden", "latency", "compare", "queries")
+"""Pages whose first drawing in a process takes much of its processor, the dearest first."""
 _MOST_VALUES = 100_000  # stacks × queries, from which on a visitor who does not ask would pay too much
 _REST_S, _BETWEEN_S = 1.0, 0.1  # without a visitor, before the first step and before each other
 _REMEMBERED = 64

@@ -17,7 +17,8 @@ _QUIET = """([round, long]) => {
     || document.querySelector('[data-stale=true]')
     || !document.querySelector('[data-test-script-state=notRunning]')
     || document.querySelector('.clq-strip[aria-busy=true], .clq-strip:not(.clq-ready)')
-    || document.querySelector('.clq-live[aria-busy=true], .clq-live:not(.clq-ready)');
+    || document.querySelector('.clq-live[aria-busy=true], .clq-live:not(.clq-ready)')
+    || [...document.querySelectorAll('.clq-figure:not(.clq-ready)')].some(chart => chart.checkVisibility());
   const now = performance.now();
   if (busy || window.clqRound !== round) [window.clqRound, window.clqBusy] = [round, now];
   return now - window.clqBusy >= long;

@@ -1,5 +1,7 @@
 // Every other chart of a page. What is in sight is drawn first, the rest once the browser has nothing else to do.
 
+/** Of its height, from which on a chart is in sight. */
+const SEEN = 0.1;
 const BUTTON = { width: 24, height: 24, path: "M5 5h6v2H7v4H5zM13 5h6v6h-2V7h-4zM5 13h2v4h4v2H5zM17 13h2v6h-6v-2h4z" };
 
 class Figure {
@@ -8,7 +10,7 @@ class Figure {
     this.host = host;
     this.sight = new IntersectionObserver((seen) => {
       if (seen.some(({ isIntersecting }) => isIntersecting)) this.draw();
-    });
+    }, { threshold: SEEN });
     this.sight.observe(this.plot);
     this.resized = new ResizeObserver(() => {
       if (this.drawn && !this.stale && this.plot.clientWidth) this.Plotly.Plots.resize(this.plot);
@@ -30,8 +32,8 @@ class Figure {
     plotly(data.library).then(
       (Plotly) => {
         this.Plotly = Plotly;
-        const { top, bottom } = this.plot.getBoundingClientRect();
-        if (this.drawn || (bottom > 0 && top < innerHeight)) this.draw();
+        const { top, bottom, height } = this.plot.getBoundingClientRect();
+        if (this.drawn || (bottom > 0 && top + SEEN * height < innerHeight)) this.draw();
         else requestIdleCallback(() => this.draw());
       },
       () => setTriggerValue("failed", true),
