@@ -166,9 +166,9 @@ def near_misses(
 ) -> list[NearMiss]:
     """Return for each limit what would ship were it just wide enough for the best stack it alone excludes.
 
-    Also what would ship were it loosened the least that gains quality, by δ or more where any does. Where the
-    best is beyond the edge of the SLA, the best at the edge is named besides; where nothing is
-    chosen, the closest one too.
+    Also what would ship were it loosened the least. What gains less than δ is named at the edge of the SLA
+    alone. Where the best is beyond the edge of the SLA, the best at the edge is named besides; where nothing
+    is chosen, the closest one too.
 
     Args:
         table: As for `core.decide.rules.decide`.
@@ -188,6 +188,7 @@ def near_misses(
         aim = -(COST if rule == "cost" else LATENCY).read(table)
         better |= np.zeros_like(better) if chosen is None else aim > aim[chosen]
     by_gain = chosen is not None and rule == "quality"
+    worth = merit - here >= decision.delta - ROUNDING
     misses: dict[tuple[int, str], NearMiss] = {}
     for axis in decision.axes:
         bound = constraints.of(axis)
@@ -197,8 +198,9 @@ def near_misses(
         over = axis.merit(np.asarray(bound)) - axis.merit(values)
         lifted: dict[str, Any] = {axis.limit: None}
         alone = feasible(table, replace(constraints, **lifted), rule)
-        rows = np.flatnonzero(alone & ~decision.feasible & (over > 0) & better)
         at_edge = (over < decision.band) & (axis == LATENCY)
+        told = worth | at_edge if by_gain else True
+        rows = np.flatnonzero(alone & ~decision.feasible & (over > 0) & better & told)
 
         def wide(row: int, axis: Axis = axis, values: Floats = values) -> Constraints:
             enough: dict[str, Any] = {
@@ -209,7 +211,7 @@ def near_misses(
         firsts = _best(aim, over, rows, at_edge, closest=chosen is None)
         if by_gain:
             same = decision.band if axis == LATENCY else CHEAPER * np.abs(values)
-            firsts += _least_loosening(merit - here, over, rows, same, decision.delta)
+            firsts += _least_loosening(merit - here, over, rows[worth[rows]], same)
         for first in firsts:
             row = _ships(first, set(rows.tolist()), lambda row: best(table, wide(row), rule, paired=paired))
             if row is None:
@@ -221,20 +223,16 @@ def near_misses(
     return sorted(misses.values(), key=lambda miss: (-merit[miss.row], miss.over))
 
 
-def _least_loosening(
-    gain: Floats, over: Floats, rows: NDArray[np.intp], same: Floats, delta: float
-) -> list[int]:
-    """Return the best of the rows that the least loosening lets in; of those that gain δ, where any does.
+def _least_loosening(gain: Floats, over: Floats, rows: NDArray[np.intp], same: Floats) -> list[int]:
+    """Return the best of the rows that the least loosening lets in.
 
     Args:
         same: What a limit is not told apart by [n].
     """
-    worth = rows[gain[rows] >= delta - ROUNDING]
-    among = worth if len(worth) else rows
-    if not len(among):
+    if not len(rows):
         return []
-    closest = among[over[among].argmin()]
-    alike = among[over[among] <= over[closest] + same[closest]]
+    closest = rows[over[rows].argmin()]
+    alike = rows[over[rows] <= over[closest] + same[closest]]
     return [int(alike[gain[alike].argmax()])]
 
 

@@ -66,7 +66,7 @@ def test_what_is_at_the_edge_is_named_beside_what_is_far_beyond_it():
     [
         (0.01, [(4, 900), (3, 120)]),  # 2 stands no nearer than the band tells, and 3 is better
         (0.2, [(4, 900)]),
-        (0.5, [(4, 900), (3, 120)]),  # none gains that much: the nearest that gains at all
+        (0.5, []),  # none gains that much
     ],
 )
 def test_the_least_loosening_that_gains_what_matters_is_named_too(delta, first):

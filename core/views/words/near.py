@@ -103,10 +103,13 @@ def _limit(miss: NearMiss) -> float:
 
 
 def kind(row: Data) -> str:
-    """Name the kind of a row of `near_rows`: near, or only the next better stack."""
+    """Name the kind of a row of `near_rows`: near, or only the next better stack, where it surely is that."""
     if row["near"]:
         return "near miss"
-    return "out of the limits" if row["gain"] is None else "next better stack"
+    if row["gain"] is None:
+        return "out of the limits"
+    low = row.get("gain_low")
+    return "next better stack" if low is None or low > 0 else "not surely better"
 
 
 def sentence(row: Data, quality: str) -> str:

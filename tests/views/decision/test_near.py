@@ -52,6 +52,27 @@ def test_a_gain_has_the_interval_of_the_queries_of_both():
     assert gain_words(row) in str(near_table([row]).cells)
 
 
+@pytest.mark.parametrize(
+    ("low", "near", "said"),
+    [
+        (0.1, False, "next better stack"),
+        (-0.04, False, "not surely better"),
+        (None, False, "next better stack"),
+        (-0.04, True, "near miss"),
+    ],
+)
+def test_only_what_is_surely_better_is_called_better(low: float | None, near: bool, said: str):
+    assert kind({"near": near, "gain": 0.02, "gain_low": low}) == said
+
+
+@pytest.mark.parametrize(
+    ("gain", "ms", "named"), [(0.009, 506, True), (0.009, 900, False), (0.011, 900, True)]
+)
+def test_what_gains_less_than_matters_is_named_at_the_edge_alone(gain: float, ms: float, named: bool):
+    table = stacks(quality=[0.5, 0.5 + gain], latency_ms=[400.0, ms], cost=[1.0, 1.0])
+    assert bool(listed(Constraints(sla_ms=500, delta=0.01), table)) == named
+
+
 def test_without_a_choice_there_is_no_gain():
     rows = listed(Constraints(sla_ms=100, budget=9))
     assert [(row["stack"], row["gain"]) for row in rows] == [
