@@ -70,7 +70,7 @@ class Options:
     skip: frozenset[str] = frozenset()
     # Collections that the store has already; no new record is made for them
     known_collections: frozenset[str] = frozenset()
-    # Of a collection (its id) those of the named documents that the caller has: source, text
+    # Return the named documents of a collection (by its id) that the caller has: source, text
     documents: Documents | None = None
     limits: Limits = field(default_factory=Limits)  # Bounds on untrusted input
 
@@ -84,18 +84,18 @@ class Options:
             require_text(what, name)
 
     def table_as(self, name: str) -> TableAs:
-        """Return what the user said of the table of a file."""
+        """Return the user's settings for the table in a file."""
         return self.tables.get(name) or TableAs(self.columns, self.row, self.without, self.numbers)
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Something that was not taken: how many, why, where the first is, and whether it is parts of files."""
+    """Something that was skipped: count, reason, first occurrence, and whether it is part of a file."""
 
     count: int
     reason: str
     first: str = ""
-    # "column", "key" or "file" where it is one of a `FileReport`; "" of rows, cells and the like
+    # "column", "key" or "file" for a part listed in a `FileReport`; "" for rows, cells and the like
     part: str = ""
 
 
@@ -113,7 +113,7 @@ class Import:
 
     Attributes:
         collections, golden_sets, runs, frames: The parts of the batch.
-        texts: Texts that stand beside ids ("queries", "passages"): id, text. They are not stored, and tell
+        texts: Texts given with ids ("queries", "passages"): id, text. They are not stored, and tell
             whether ids mean what a collection means by them.
         left_out: What was not taken.
         reports: Of every file the columns or keys that it has: taken, or left out with the reason.
@@ -190,7 +190,7 @@ def merged(parts: Iterable[Import]) -> Import:
 
 
 def counted(counts: Mapping[str, int], first: str = "") -> tuple[LeftOut, ...]:
-    """Return what was left out, one entry per reason; reasons that count nothing are dropped."""
+    """Return one entry per reason for leaving something out; reasons with a count of zero are dropped."""
     return tuple(LeftOut(count, reason, first) for reason, count in counts.items() if count)
 
 
@@ -237,10 +237,10 @@ class Look:
     """The beginning of a file."""
 
     rows: pl.DataFrame  # its first rows as text
-    columns: tuple[str, ...] = ()  # names of the columns, where it is a table
-    # meaning → column as recognised, where it is a table
+    columns: tuple[str, ...] = ()  # names of the columns, if it is a table
+    # meaning → column as recognised, if it is a table
     mapping: Mapping[str, str] = field(default_factory=dict)
-    row: Row | None = None  # what one of its rows is, where that is known
+    row: Row | None = None  # what one row is, if known
     # column → measure and stack, where columns name both
     grid: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
@@ -261,7 +261,7 @@ class Format(ABC):
     # Whether its measures are known to lie in their ranges: tables hold each cell against them, and the store
     # did so
     in_ranges: bool = False
-    # Whether it is read after the others of an offer, with their documents at hand
+    # Whether it is read after the other files of an offer, with their documents at hand
     needs_documents: bool = False
     mixed: bool = False  # Whether one file of it makes a folder its own, whatever else lies there
     # Kind of file → its columns or keys, each with why it is left out (`TAKEN`: it is not), or why the file
@@ -274,7 +274,7 @@ class Format(ABC):
         return tuple(self.takes)
 
     def kind(self, member: Member) -> str | None:  # noqa: ARG002
-        """Say which of its kinds of files one is, by its head; None (or empty) if it is none."""
+        """Return which of its kinds a file is, judging by its head, or None (or empty) if none."""
         return None
 
     def sniff(self, probe: Archive) -> float:
@@ -324,5 +324,5 @@ class Format(ABC):
         return Look(pl.DataFrame({"line": lines}, schema={"line": pl.String}))
 
     def why_not(self, probe: Archive) -> str:  # noqa: ARG002
-        """Say what an archive that only resembles this format lacks; empty where nothing."""
+        """Describe what an archive that only resembles this format lacks, or "" if nothing."""
         return ""

@@ -52,7 +52,7 @@ _PAIR = re.compile(r"\s*(-?\d+)\s*(?:→|->|=)\s*([1-5])\s*")
 
 
 def said_by_name(file: str) -> str | None:
-    """Say by its name, else by its folder's, whether a file holds "qrels" or a "run"; None where neither."""
+    """Return "qrels" or "run", by the name of the file, otherwise of its folder, or None if neither."""
     for name in reversed(file.lower().split("/")):
         said = [what for what, words in _NAMED.items() if re.search(words, name)]
         if said:
@@ -140,7 +140,7 @@ class GradeMapping:
     note: str
 
     def apply(self, raw: pl.Expr) -> pl.Expr:
-        """Return grades 1..5 (Int8) of raw integer grades; null where a grade has no pair."""
+        """Return grades 1..5 (Int8) of raw integer grades; null if a grade has no pair."""
         mapped = raw.replace_strict(dict(self.pairs), default=None, return_dtype=pl.Int8)
         return pl.when(mapped.is_null() & (raw < 0)).then(pl.lit(1, pl.Int8)).otherwise(mapped)
 
@@ -206,7 +206,7 @@ _CORRECTNESS = (
 
 
 def grade_measure(names: list[str], wanted: str | None) -> str | None:
-    """Say which measure stands for how good an answer is; None if none compares it with a reference."""
+    """Return the measure that stands for answer quality, or None if none compares it with a reference."""
     if wanted is not None:
         return wanted if wanted in names else None
     bare = {name: re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") for name in names}

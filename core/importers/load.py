@@ -36,7 +36,7 @@ _AS_GOOD = 0.05  # Two formats within this confidence of one another are a quest
 
 
 class OpenFormatError(InputError):
-    """Files may be of several formats, and nobody has said of which.
+    """Files may be of several formats, and none was chosen.
 
     Attributes:
         files: Name of each → names of those formats.
@@ -64,7 +64,7 @@ class Preview(Look):
 
     name: str  # File or folder name; untrusted text
     format: str | None  # Name of the recognised (or nearest) format; None if it resembles none
-    title: str  # That format as people read it
+    title: str  # The format's name on screen
     bytes: int  # Stored size
     # Options to choose between, with their values, for example the splits
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -178,7 +178,7 @@ def _matches(archive: Archive, options: Options) -> tuple[list[_Match], dict[str
 
 
 def _nothing(archive: Archive, errors: Mapping[str, InputError]) -> InputError:
-    """Say why nothing of a folder or an archive can be read.
+    """Explain why nothing of a folder or an archive can be read.
 
     What is wrong with a file, or what its files are.
     """
@@ -193,7 +193,7 @@ def _nothing(archive: Archive, errors: Mapping[str, InputError]) -> InputError:
 
 
 def _reason(error: InputError) -> str:
-    """Say why a file is left out, as the end of a sentence."""
+    """Explain why a file is left out, as the end of a sentence."""
     return (error.found[:1].lower() + error.found[1:]).rstrip(".")
 
 
@@ -272,7 +272,7 @@ def _read(format_: Format, matches: Sequence[_Match], options: Options) -> Impor
 
 
 def _or_skipped(error: InputError, matches: Sequence[_Match]) -> InputError | None:
-    """Return the error of one file of several, with the way to the others; None where it is not of one."""
+    """Return the error of one file among several, with the way to the others, or None for other errors."""
     names = [member.name for match in matches for member in match.archive.members]
     named = [
         name for name in names if error.where == name or error.where.startswith((f"{name}:", f"{name},"))
@@ -308,7 +308,7 @@ def _imported(format_: Format, archives: Sequence[Archive], options: Options) ->
 
 
 def _whole(file_report: FileReport, member: Member | None) -> FileReport:
-    """Return a report on a table's columns that names what stands beside its rows, too."""
+    """Return a report on a table's columns that also names the keys beside its rows."""
     if member is None or file_report.kind != "column":
         return file_report
     named = {*file_report.taken, *file_report.left_out}

@@ -1,4 +1,4 @@
-"""Meaning of all columns of a table together: what one of its rows is, and what it can and cannot hold."""
+"""Meaning of all columns of a table together: what one row is, and what it can and cannot hold."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class Meaning:
     aggregates: list[Value] = field(default_factory=list)  # columns of results over all queries
     scores: list[Value] = field(default_factory=list)  # columns of measures, and prices, of one query
     axes: dict[str, str] = field(default_factory=dict)  # stack axis → column
-    also: list[str] = field(default_factory=list)  # columns that name the stack with that of the role "run"
+    also: list[str] = field(default_factory=list)  # columns that name the stack along with the role "run"
     settings: list[str] = field(default_factory=list)  # columns of parameters that tell stacks apart
     labels: list[str] = field(default_factory=list)  # columns of grades, one for each judge
     # columns that say where ranked passages are from: text, source, start, end, heading → column
@@ -177,7 +177,7 @@ class Meaning:
 
     @property
     def are_placed(self) -> bool:
-        """Whether ranked passages can be told apart by where they are from, without an id."""
+        """Whether ranked passages can be told apart by their source, without an id."""
         return "text" in self.places or (
             "source" in self.places and bool(self.places.keys() & {"start", "heading"})
         )
@@ -209,12 +209,12 @@ class Meaning:
 
     @property
     def is_row(self) -> Row | None:
-        """Return what a row is: as the user said, or as the columns make of it; None where it is open."""
+        """Return what a row is: as the user said, or inferred from the columns, or None if unclear."""
         return None if self.is_open else self.row or ROW_OF.get(self.kind or "")
 
     @property
     def names(self) -> dict[str, str]:
-        """Name of a meaning → column; as the user might give them."""
+        """Meaning → column name, in the form a user might give."""
         values = (*self.timings, *self.usage, *self.aggregates, *self.scores)
         columns = {**self.roles, **{value.name: value.column for value in values}, **self.axes}
         columns |= {name: self.places[place] for name, place in PLACE_OF.items() if place in self.places}
@@ -271,7 +271,7 @@ def meaning(columns: Sequence[str], said: TableAs, name: str) -> Meaning:
 
 
 def _beside_ids(means: Meaning) -> None:
-    """Find the columns with the texts of what others name by id; "text" is that of the smaller thing."""
+    """Find the text columns of queries and passages named by id; "text" goes to the smaller one."""
     for role in ("passage_id", "query_id"):
         if role in means.roles:
             named = [column for column in means.ignored if normal(column) in _TEXTS_OF[role]]
@@ -283,7 +283,7 @@ def _beside_ids(means: Meaning) -> None:
 
 
 def _pattern(columns: Sequence[str], said: TableAs) -> str | None:
-    """Say which columns are grades of a judge each, where the user names several by a star."""
+    """Return the columns that each hold one judge's grades, if the user names several by a star."""
     wanted = said.columns.get("grade", "")
     return wanted if "*" in wanted and wanted not in columns else None
 
@@ -378,7 +378,7 @@ def _costs_once(means: Meaning) -> None:
 def _of_queries(means: Meaning) -> None:
     """Settle rows of single queries.
 
-    A time says its unit, a price is that of the query, measures are scores.
+    A time has a unit, a price is per query, measures are scores.
     """
     _without_unit(means, [timing for timing in means.timings if timing.assumed])
     _costs_once(means)
@@ -398,7 +398,7 @@ def _of_queries(means: Meaning) -> None:
 
 
 def _of_one(value: Value) -> Value:
-    """Return a price that does not say of how many queries it is, is that of the row's."""
+    """Return a price without a number of queries as the price of one query."""
     bare = value.measure == USD_PER_1K and value.assumed
     return replace(value, factor=1000.0, assumed="") if bare else value
 
@@ -415,7 +415,7 @@ def _of_stacks(means: Meaning) -> None:
 
 
 def _once_each(means: Meaning, values: list[Value]) -> list[Value]:
-    """Return values of which each stands once, with a cutoff where they are measures.
+    """Return values without repeats, with a cutoff if they are measures.
 
     The others are left out.
     """

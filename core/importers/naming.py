@@ -104,7 +104,7 @@ class Value:
     column: str  # its name
     measure: str  # name of the measure; "ms" of a time of one query; the unit of usage
     stage: str | None = None  # stage of the path; "total" = the whole path
-    k: int | None = None  # cutoff; None where the name says none
+    k: int | None = None  # cutoff; None if the name says none
     factor: float = 1.0  # what makes milliseconds, dollars per 1,000 queries or a share of the numbers
     assumed: str = ""  # what the name does not say and was assumed, in words
 
@@ -147,13 +147,13 @@ def _phrase(name: str) -> str:
 
 
 def named(name: str, column: str) -> Value | None:
-    """Return what a name says of the numbers of a column; None if it says nothing that is known.
+    """Return what a column's name says about its numbers, or None if it isn't recognised.
 
     Args:
         name: The column's own name, or the one that the user gave it.
 
     Returns:
-        Measures (with their cutoff, where there is one), quantiles of latency ("latency_p50"), times of one
+        Measures (with their cutoff, if there is one), quantiles of latency ("latency_p50"), times of one
         query ("ms"), prices ("usd_per_1k") and usage.
     """
     if pair := FLATTENED.fullmatch(name.strip()):  # pandas writes two rows of headers as one
@@ -163,7 +163,7 @@ def named(name: str, column: str) -> Value | None:
 
 
 def priced_otherwise(name: str) -> bool:
-    """Tell whether a name is that of a price in another currency than dollars."""
+    """Return whether a name is a price in a currency other than dollars."""
     words = set(_phrase(name).split("_"))
     return bool(words & _FOREIGN) and bool(words & {"cost", "price", "usd", "query"})
 
@@ -181,7 +181,7 @@ def usage_of(name: str, column: str) -> Value | None:
 
 
 def is_share(value: Value) -> bool:
-    """Tell whether a measure is up to 1 by definition, or of a quality that may be in percent."""
+    """Return whether a measure is at most 1 by definition, or a quality that may be in percent."""
     ends, info = declared(value.measure), REGISTRY.get(value.measure)
     return (
         ends[1] == 1 or bool(info and info.unit == "share")
@@ -191,20 +191,20 @@ def is_share(value: Value) -> bool:
 
 
 def range_of(value: Value) -> tuple[float, float] | None:
-    """Return the least and the most that a figure can be; None where nothing is declared."""
+    """Return the lowest and highest possible value of a figure, or None if none is declared."""
     if value.measure.startswith("latency_") or value.measure in ("ms", USD_PER_1K):
         return 0.0, inf
     return declared(value.measure)
 
 
 def is_quality(value: Value) -> bool:
-    """Tell whether a measure is a known one of quality."""
+    """Return whether a measure is a known quality measure."""
     base = value.measure.partition("(")[0]
     return base in _QUALITIES or base in _measures().values()
 
 
 def once(name: str) -> bool:
-    """Tell whether a name is that of a time that is spent once, such as ``build_time_s``."""
+    """Return whether a name is a one-time duration, such as ``build_time_s``."""
     tokens = set(_phrase(name).split("_"))
     return bool(tokens & _ONCE) and bool(tokens & (_TIMES | set(_MS_PER)))
 
@@ -220,7 +220,7 @@ def _measure(name: str, column: str) -> Value | None:
         measure = measure_name(matched["name"]) + (matched["params"] or "")
         return Value(column, measure, k=int(matched["k"]), factor=factor)
     key = normal(plain)
-    if key in _QUANTILES:  # p50, which is hardly a precision
+    if key in _QUANTILES:  # p50, which is unlikely to be a precision
         return None
     if known := _known(key):
         return Value(column, known, factor=factor, assumed="gives no K")
@@ -278,7 +278,7 @@ def _price(key: str, column: str) -> Value | None:
 
 
 def measure_name(text: str) -> str:
-    """Give the product's way of writing a measure: ``ra_nwg`` → ``RA-nWG``, ``proc[hit]`` → ``PROC[Hit]``."""
+    """Return a measure in the product's spelling: ``ra_nwg`` → ``RA-nWG``, ``proc[hit]`` → ``PROC[Hit]``."""
     return _measures().get(_bare(_FULL.get(normal(text), text)), text.strip())
 
 
@@ -358,7 +358,7 @@ def roles_by(
     """Return role → column: as the user mapped them, the others by the names that a role goes by.
 
     Args:
-        columns: Names as they stand in the file.
+        columns: Names as in the file.
         roles: The roles that there are, each with its names, the likeliest first.
         name: File, for messages.
 

@@ -1,7 +1,7 @@
 """Queries that are passages themselves, and retrieve themselves (BEIR's identical ids: ArguAna, Quora).
 
 A passage that carries the id of its query is known to the asker. Where most queries of a run find theirs, the
-import says so, and leaves them out where it is asked to; the passages behind move up.
+import says so, and leaves them out if it is asked to; the passages behind move up.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from core.importers.base import Import, LeftOut
 from core.importers.read.ordering import OwnIds
 from core.tables import Frame, Pieces
 
-_MOST = 0.5  # Share of queries from which on equal ids are no chance of numbering
+_MOST = 0.5  # Share of queries from which on equal ids are not a coincidence of numbering
 _RANKING = ("run_id", "query_id", "stage")
 
 
@@ -41,7 +41,7 @@ def without_own(imported: Import, own_ids: OwnIds) -> Import:
 
 
 def own_words(imported: Import) -> str:
-    """Say how many queries retrieve the passage of their own id; empty where they are few, as by chance."""
+    """Return a sentence on how many queries retrieve their own id, or "" if few enough to be chance."""
     rankings = imported.frames.get("rankings")
     if rankings is None:
         return ""
@@ -54,7 +54,7 @@ def own_words(imported: Import) -> str:
 
 
 def _moved_up(rankings: Frame, own: pl.DataFrame) -> Frame:
-    """Return rankings without those places, each passage behind one of them a rank higher."""
+    """Return rankings without those places, moving the passages behind each of them up by one rank."""
 
     def kept(rows: pl.LazyFrame) -> pl.LazyFrame:
         behind = (pl.col("rank") > pl.col("own")).fill_null(value=False).cast(pl.Int32)

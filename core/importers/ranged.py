@@ -68,7 +68,7 @@ def _figures(name: str, rows: pl.DataFrame, where: Where) -> Figures:
 
 
 def as_declared(imported: Import, archives: Sequence[Archive], options: Options) -> Import:
-    """Return an import with its measures as shares, those of each file for themselves; errors as above."""
+    """Return an import with its measures as shares, file by file; errors as above."""
     files = {member.digest: member.name for member in members_of(archives)}
     labels = {run.run_id: run.label for run in imported.runs}
     owner = {
@@ -97,7 +97,7 @@ def as_declared(imported: Import, archives: Sequence[Archive], options: Options)
 
 
 def notes_of(file: str, ways: Mapping[str, Reading]) -> list[str]:
-    """Say which measures of a file are taken as percent."""
+    """Describe the measures of a file that are taken as percent."""
     which = {"percent": "", "share": " where it is above 1"}
     return [
         f"{file}: `{shown(name)}` is taken as percent{which[way]}: divided by 100."

@@ -23,7 +23,7 @@ UNKNOWN = "not recognised"
 AS_YOU_WISH = "as you wish"  # Why what the user leaves out is left out
 MOST_BYTES = 64 << 20  # Bytes of a JSON file whose keys are looked at
 _MOST_NAMES = 2_000
-_MOST_SHOWN, _MOST_LISTED = 12, 200  # Names of one reason that stand in a line each, and in all
+_MOST_SHOWN, _MOST_LISTED = 12, 200  # Most names for one reason on one line each, and in all
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def keyed(file: str, values: Iterable[object], parts: Parts) -> FileReport:
 
 
 def sentences(file_reports: Iterable[FileReport]) -> Iterator[tuple[int, str, str, str]]:
-    """Yield what was left out of all files: the number of parts, which and why, the first file, their kind.
+    """Yield omissions from all files: the number of parts, which and why, the first file, their kind.
 
     Fields of lines are the same in every file of a format, and are not repeated.
     """

@@ -62,7 +62,7 @@ def _by_rule(known: pl.Expr, rule: str) -> pl.Expr:
 
 
 def fits(known: pl.Expr, pattern: str) -> pl.Expr:
-    """Tell of ids whether a pattern fits them: a rule fits all, an addition those that lack it."""
+    """Return whether a pattern fits each id: a rule fits all, an addition only ids that lack it."""
     begin, star, end = pattern.removeprefix(ADD).partition(STAR)
     if not star:
         return pl.lit(value=True)
@@ -79,7 +79,7 @@ def all_rewritten(ids: Sequence[str], pattern: str) -> list[str]:
 
 
 def in_words(pattern: str) -> str:
-    """Say what is done to ids: ``lower case``, ``without “doc-…”``."""
+    """Describe the change to ids: ``lower case``, ``without “doc-…”``."""
     if pad := _PAD.fullmatch(pattern):
         return f"zeros before, {pad[1]} characters"
     marks = f"“{pattern.removeprefix('+').replace(STAR, '…').strip('…')}”"

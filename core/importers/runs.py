@@ -1,7 +1,7 @@
 """Collections and runs that imports make: what they are called, and identities that content decides.
 
 Stacks that come as figures only: a run for each, in the collection that it was measured on. What ids carry
-beyond those of their collection is taken off.
+beyond the passages of their collection is taken off.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from core.tables import TABLES, Frame, Pieces, altered
 
 ID_COLUMNS: Mapping[str, str] = {"queries": "query_id", "passages": "passage_id"}
 """Kind of ids that can be stripped → their column."""
-_OF_PAGE = re.compile(r"table \d+ \(line ")  # Tables of a page, as `read.markdown` names them
+_OF_PAGE = re.compile(r"table \d+ \(line ")  # Tables of a page, as named by `read.markdown`
 REPEATED = "passages that a list repeats: the first place counts"
 _OWN = {"queries", "passages", "chunks"}  # Tables that say what the ids of a collection are
 _ID_CHARACTERS, _HASH_DIGITS = 60, 8
@@ -37,37 +37,37 @@ _GENERIC = {"corpus", "queries", "qrels", "test", "train", "dev", "run", "result
 
 
 def slug(text: str, fallback: str = "imported") -> str:
-    """Return a short stable identifier that no other text gives.
+    """Return a short, stable identifier, unique to the text.
 
     Args:
-        text: A name of any characters.
+        text: Any string.
         fallback: Begins the identifier of a text without a letter or a digit.
 
     Returns:
-        The text itself where it is at most 60 letters, digits, dots, dashes, underscores and single blanks,
+        The text itself if it is at most 60 letters, digits, dots, dashes, underscores and single blanks,
         no dot or dash at an end; else its readable beginning, ``~`` and a hash of it.
     """
     if _PLAIN.fullmatch(text) and len(text) <= _ID_CHARACTERS:
         return text
     short = re.sub(r"[^\w.-]+", "-", text).strip("-.")
     begin = short[: _ID_CHARACTERS - 1 - _HASH_DIGITS].strip("-.") or fallback
-    # Some file names are no valid Unicode; as ASCII they are told apart all the same.
+    # Some file names are not valid Unicode; as ASCII they are distinguishable all the same.
     return f"{begin}~{short_hash(ascii(text))[:_HASH_DIGITS]}"
 
 
 def chosen_id(text: str, known: Container[str] = frozenset()) -> str:
-    """Give identifier that a user means: one that is known, or was derived before, is taken as it stands."""
+    """Return the identifier that a user means; one that is known or already derived stays as it is."""
     return text if text in known or _DERIVED.fullmatch(text) else slug(text)
 
 
 def collection_name(archive: Archive) -> str:
-    """Name the collection of an archive: its own name, or its folder's where that says nothing."""
+    """Name the collection of an archive after it, or after its folder if the name is generic."""
     plain = archive.stem.lower() in _GENERIC or _OF_PAGE.match(archive.stem)
     return archive.parent if plain and archive.parent else archive.stem
 
 
 def collection_of(options: Options, source: str) -> tuple[Collection, ...]:
-    """Return the record of the collection that an import belongs to; none if the store has it already."""
+    """Return the record of the collection that an import belongs to, or () if the store has it."""
     chosen = options.collection_id or "imported"
     if chosen in options.known_collections:
         return ()
@@ -189,7 +189,7 @@ class Reported:
     label: str  # what people read
     stem: str  # told apart by it where labels are equal
     digest: str  # hash of the content it came from
-    decided: JsonMap  # what tells it from others of the same content; part of its identity
+    decided: JsonMap  # what distinguishes it from runs with the same content; part of its identity
     spec: JsonMap  # axes of the stack
     figures: tuple[Figure, ...]  # its results
     collection: str = ""  # name of what it was measured on; empty = the collection of the options

@@ -1,4 +1,4 @@
-"""Questions with what was retrieved for them and what was answered, as evaluation tools write them.
+"""Questions with their retrieved passages and answers, from evaluation tools.
 
 Such files carry texts rather than ids: a passage without an id is named by a hash of its text (blanks do not
 count), so that the same text is the same passage in every file; a question without an id likewise.
@@ -42,14 +42,14 @@ _USED = pl.Schema(
     {**dict.fromkeys(("query_id", "stage", "item", "unit"), pl.String()), "amount": pl.Float64()}
 )
 _SCORE = pl.Schema({"query_id": pl.String(), "rank": pl.Int64(), "score": pl.Float64()})
-UNNAMED = "not named"  # Item of usage of which it is not said what was used; it has no price
+UNNAMED = "not named"  # Unspecified item of usage; it has no price
 _LONGEST, _NO_LIST = "the longest list of passages", "as no list of passages says more"
 _PLACE = schema("query_id rank:int64 passage_id text")
 
 
 @dataclass(kw_only=True)
 class Sample:
-    """One question with what is known of it; the fields of `SAMPLE`, and what was measured."""
+    """One question with all its facts: the fields of `SAMPLE`, and measures."""
 
     text: str
     query_id: str | None = None
@@ -75,16 +75,16 @@ class Answered:
     """Passages and answers of one stack."""
 
     member: Member  # its file, or the first of them
-    rows: pl.DataFrame  # columns of `SAMPLE`, as `completed` gives them
+    rows: pl.DataFrame  # columns of `SAMPLE`, from `completed`
     label: str = ""  # its own name
-    digest: str = ""  # hash of its content; empty = that of its file
+    digest: str = ""  # hash of its content; empty = the file's hash
     # columns of `VALUE`: measures of each question; null and NaN = not measured
     values: pl.DataFrame = field(default_factory=VALUE.to_frame)
-    # columns of `_JUDGED`: the model behind a measure of a question, where one is named
+    # columns of `_JUDGED`: the model behind a measure of a question, if one is named
     judges: pl.DataFrame = field(default_factory=_JUDGED.to_frame)
     temperature: float | None = None  # of the generator
     spec: JsonMap = field(default_factory=dict)  # axes of the stack, as far as they are known
-    # what tells it from others of the same content, and what is kept of its configuration
+    # what distinguishes it from runs with the same content, and the part of its configuration that is kept
     decided: JsonMap = field(default_factory=dict)
     # more tables with `query_id` and without `run_id`
     frames: Mapping[str, pl.DataFrame] = field(default_factory=dict)
@@ -134,7 +134,7 @@ def text_id(text: str, prefix: str) -> str:
 
 
 def completed(rows: pl.DataFrame) -> pl.DataFrame:
-    """Give rows the columns of samples, and every question an id of its own, however often it is asked."""
+    """Add missing columns to samples, and make the id of every question unique, even if asked repeatedly."""
     missing = [pl.lit(None, dtype).alias(name) for name, dtype in SAMPLE.items() if name not in rows.columns]
     rows = rows.with_columns(missing)
     ids = [own or text_id(text, "q") for own, text in rows.select("query_id", "text").iter_rows()]
@@ -309,7 +309,7 @@ def _collection(
 def _relevant(
     references: pl.DataFrame, retrieved: pl.DataFrame, name: str, options: Options, importer: str
 ) -> Import:
-    """Return references as judgements, where they are passages that were searched, not texts of their own."""
+    """Return references as judgements, if they are searched passages rather than separate texts."""
     pairs = references.unique(["query_id", "passage_id"], keep="first", maintain_order=True)
     matches = pairs.join(retrieved, on="passage_id", how="semi")
     if matches.is_empty():

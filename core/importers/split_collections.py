@@ -1,7 +1,7 @@
 """Several test collections in one offer, told apart by whose judgements find what a run ranks.
 
 Ids alone do not tell: two collections may both number queries and passages from 1. A run belongs to the
-judgements of which it has most among its first ten.
+judgements with the most hits among its first ten.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _Part:
 
 
 def apart(imported: Import, options: Options) -> Import:
-    """Give every test collection of an import a collection of its own.
+    """Split an import so that every test collection becomes a separate collection.
 
     Raises:
         InputError: A run ranks nothing that is judged, while there are several it could belong to.
@@ -75,7 +75,7 @@ def apart(imported: Import, options: Options) -> Import:
 
 
 def _name(golden_set_id: str, options: Options) -> str:
-    """Name a collection after its judgements, behind the name that the user gave, if any."""
+    """Name a collection after its judgements, prefixed with the user's name for it, if any."""
     base = options.collection_id or "imported"
     own = golden_set_id.removeprefix(f"{base}-")
     if options.collection_given:
@@ -97,7 +97,7 @@ def _moved(golden: GoldenSet, collection_id: str, ids: Mapping[str, str]) -> Gol
 
 
 def _parts(imported: Import, options: Options) -> Sequence[_Part]:
-    """Return the test collections; none where nothing tells several apart."""
+    """Return the test collections; none if nothing tells several apart."""
     base = options.collection_id
     ids = [golden_set.golden_set_id for golden_set in imported.golden_sets]
     one = {run.collection_id for run in imported.runs} | {
@@ -158,7 +158,7 @@ def _common(pairs: pl.DataFrame) -> list[tuple[str, str]]:
 
 
 def _grouped(names: Sequence[str], links: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Name → the first of those that it hangs together with."""
+    """Map each name to the first name it is connected to."""
     group = {name: name for name in names}
     for first, second in links:
         ends = sorted((group[first], group[second]), key=names.index)

@@ -1,4 +1,4 @@
-"""What the user leaves out of files that are no tables of columns: measures, by their names there."""
+"""Measures the user leaves out of files that aren't column tables, by their names there."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHOWN = 12
 
 
 def without_measures(imported: Import, names: Iterable[str]) -> Import:
-    """Take measures out of what was read, and say so where they are counted as taken."""
+    """Remove measures from an import, and report them if they were counted as taken."""
     frames, reports = dict(imported.frames), imported.reports
     for name in names:
         meant = named(name, name)

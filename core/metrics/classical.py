@@ -1,7 +1,7 @@
 """The measures of trec_eval's world: set-based and rank-based over relevant passages.
 
 Relevant is what has at least grade `rel`, 1 to 5 after the golden set's mapping: with binary judgements
-(0→1, 1→5) any `rel` from 2 to 5 is trec_eval's relevance. Unjudged passages are not relevant. Where nothing
+(0→1, 1→5) any `rel` from 2 to 5 is trec_eval's relevance. Unjudged passages are not relevant. If nothing
 is relevant a share of the relevant passages is not applicable; trec_eval scores 0 there.
 
 Precision against recall in one number, with and without knowing all that is relevant: F, F_e, T and T_u of
@@ -36,7 +36,7 @@ class Relevant:
     """The relevant passages that a measure counts."""
 
     found: Tally  # how many of them are in Top(K), or in the best K candidates, at every K
-    judged: Judged  # what is judged of the queries
+    judged: Judged  # judgements of the queries
     least: int  # the grade from which on a passage is relevant
     values: Values  # of the measure's parameters
 
@@ -318,7 +318,7 @@ def discounted_best(counts: Counts, gains: Floats, discount: Floats, out: Scores
     for kind, gain in enumerate(gains):
         if gain:
             tally = best(kind)
-            # What the tally grows by at a cutoff is what stands at that rank: 0 or 1.
+            # The tally grows at a cutoff by the value at that rank: 0 or 1.
             out[:1] += gain * tally[:1]
             out[1:] += gain * (tally[1:] - tally[:-1])
     out *= discount

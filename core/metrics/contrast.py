@@ -37,7 +37,7 @@ def _fading(values: Values, number: int) -> Floats:
 
 
 def _worth(inputs: Inputs, values: Values, discount: Floats, out: Scores) -> None:
-    """Sum, discounted, what the passages of Top(K) are worth after those of the same facets."""
+    """Sum the discounted worth of the passages of Top(K), each given earlier ones of the same facets."""
     fading = _fading(values, inputs.judged.depth + 1)
     if inputs.judged.nuggets is not None:
         _worth_of_nuggets(inputs.nuggets(), fading, out)
@@ -147,7 +147,7 @@ def _looked_at(judged: Judged, values: Values) -> Floats:
 def _per_facet(judged: Judged, values: Values) -> Floats:
     """Return (1 − (1 − alpha)·patience) over the number of facets with a relevant passage.
 
-    NaN where there is none.
+    NaN if there is none.
     """
     if judged.nuggets is not None:
         supported = np.bitwise_or.reduce(judged.nuggets, axis=0)

@@ -121,7 +121,7 @@ class _Job:
         return np.empty((depth, *self._leading, queries))
 
     def blocks(self, ahead: int) -> Iterator[_Block]:
-        """Cut runs and queries into blocks; blocks of the same queries share what is judged of them."""
+        """Cut runs and queries into blocks; blocks of the same queries share their judgements."""
         depth, runs, queries = self.shape
         cells = max(1, _BLOCK // max(1, depth))
         some_queries = max(1, min(queries, cells))
@@ -142,7 +142,7 @@ class _Job:
         return Judged(part(self._counts), self.shape[0], gains=self._gains, **of_sources)
 
     def leave_out_unjudged(self, values: Scores, block: _Block) -> None:
-        """Give queries without judged passages no value, where runs have judged passages of their own."""
+        """Set queries without judged passages to NaN, if runs have separate judgements."""
         if self._apart:
             nothing = ~block.judged.counts.any(axis=0)
             values[:, block.runs, block.queries][:, nothing] = np.nan
@@ -217,7 +217,7 @@ def aggregate(values: Scores) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 def na_reason(
     measure: Measure, pool_counts_row: NDArray[Any], pool_grades_row: Grades | None = None
 ) -> str | None:
-    """Say why a measure does not apply to a query.
+    """Explain why a measure does not apply to a query.
 
     Args:
         measure: Which one, at its cutoff; without one, at a K as deep as the golden set.
@@ -254,7 +254,7 @@ def na_reason(
 
 
 def _singles(counts: Counts) -> Counts:
-    """Return facets [1, 32] where every passage is the only one of its source."""
+    """Return facets [1, 32] for passages that are each the only one of their source."""
     singles = np.zeros((1, 32), dtype=np.int64)
     singles[0, [1, 2, 4, 8, 16]] = counts[0]
     return singles

@@ -40,7 +40,7 @@ class Weighting:
 
     @classmethod
     def from_values(cls, values: Values) -> Weighting:
-        """Make it from the parameter values of a measure; others of the measure are left alone."""
+        """Build the weighting from a measure's parameters; unrelated parameters are ignored."""
         named = ("alpha", "cap4", "cap3", "b3", "b4", "fallback3", "fallback4")
         number = {name: float(values[name]) for name in named}
         return cls(
@@ -145,7 +145,7 @@ def grade_weights_of(judged: Judged, values: Values) -> Floats:
 
 
 def _ideal(judged: Judged, values: Values) -> Floats:
-    """Return g_ideal at every K as a divisor: [K, 1 or runs, queries], NaN where it is 0."""
+    """Return g_ideal at every K as a divisor: [K, 1 or runs, queries], NaN if it is 0."""
 
     def make() -> Floats:
         worth = grade_weights_of(judged, values)

@@ -137,7 +137,7 @@ class MeasureInfo:
     section: str  # where it is defined
     score: Fill  # fills in the value
     na: str = ""  # why a query can be left out of the mean; empty when the measure always applies
-    # Fills in the best value that an ordering of the candidate pool can reach; None where that makes no sense
+    # Fills in the best value that an ordering of the candidate pool can reach; None if that makes no sense
     ceiling: Fill | None = None
     params: tuple[Param, ...] = ()  # the declared parameters
     higher_is_better: bool = True  # which direction is good
@@ -149,7 +149,7 @@ class MeasureInfo:
     ahead: int = 1  # how many times as deep as K it looks into the ranking
     # Of a ratio of means: the measure that has a value per query, and whose mean is another number
     by_query: str = ""
-    differs: str = ""  # where other tools define it otherwise; empty where they agree
+    differs: str = ""  # where other tools define it otherwise; empty if they agree
 
     @property
     def needs_pool(self) -> bool:

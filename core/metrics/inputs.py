@@ -3,7 +3,7 @@
 Inside this package an array of values has the shape [K, runs, queries]. With cutoffs on the first axis every
 step of a running sum is one addition of two long rows, and what belongs to a query (a weight, the number of
 relevant passages) meets the values as a row: several times faster than cutoffs on the last axis, where every
-row of a hundred cutoffs is a loop of its own.
+row of a hundred cutoffs is a separate loop.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Extra:
     pool_sources: Codes | None = None  # int32 [..., Q, P], the same for the slots of `pool_grades`
     # int8 [..., Q, D], the highest grade that a judged passage of the slot's source has for the query
     source_grades: Grades | None = None
-    # Integers [..., Q, 32], how many sources have judged passages with exactly a set of grades, of which bit
+    # Integers [..., Q, 32], how many sources have judged passages with exactly a set of grades, where bit
     # g − 1 stands for grade g; see `core.metrics.info`
     facets: Counts | None = None
     # Integers [..., Q, most · 5], how many sources have at least a number of judged passages of at least a
@@ -70,7 +70,7 @@ class _Kept:
         self._kept: dict[Hashable, Any] = {}
 
     def once(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
-        """Return what was made under this key, made now if it was not yet."""
+        """Return the value made under this key, making it if necessary."""
         kept: Kept | None = self._kept.get(key)
         if kept is None:
             kept = self._kept[key] = make()
@@ -116,7 +116,7 @@ class Judged(_Kept):
         return self.once(("at least", grade), lambda: self.counts[grade - 1 :].sum(axis=0).astype(np.float64))
 
     def or_nan(self, grade: int) -> Floats:
-        """Give the same as a divisor: NaN where there is none, so that a quotient by it is not applicable."""
+        """Return the same as a divisor: NaN if there is none, so that a quotient by it is not applicable."""
         return self.once(("or nan", grade), lambda: or_nan(self.at_least(grade)))
 
 
@@ -180,7 +180,7 @@ class Inputs(_Kept):
         key = (info.name, *values.items())
         scores: Scores | None = self._kept.get(key)
         if scores is None:
-            # Worked out in a block of its own, which stays in the cache, and carried over at the end.
+            # Worked out in a separate block, which stays in the cache, and carried over at the end.
             scores = np.empty(self.shape) if out is None else self._buffer
             info.score(self, values, scores)
             self._kept[key] = scores if out is None else out
@@ -316,7 +316,7 @@ class Inputs(_Kept):
         return cutoffs_first(given, given.shape[-1], 0)
 
     def answers(self) -> Floats:
-        """Return correctness of the answer from the first K passages, NaN where there is none."""
+        """Return correctness of the answer from the first K passages, NaN if not recorded."""
         if self._answers is None:
             raise InputError("This measure needs answers with grades.", do="Import them with the run.")
         return cutoffs_first(self._answers, self.judged.depth, np.nan)
@@ -395,7 +395,7 @@ def count_grades(grades: Grades) -> Counts:
 
 
 def clipped(counts: Counts, depth: int) -> Tally:
-    """Return counts of which no more than `depth` matter, small enough for fast comparison with cutoffs."""
+    """Return counts capped at `depth`, small enough for fast comparison with cutoffs."""
     return np.minimum(counts, depth).astype(tally_type(depth))
 
 

@@ -1,4 +1,4 @@
-"""A measure as people write it: ``RA-nWG@10(alpha=0.5,cap3=0.2)``, ``PROC[RA-nWG]@10``, ``RBP(p=0.8)@30``.
+"""A measure in writing: ``RA-nWG@10(alpha=0.5,cap3=0.2)``, ``PROC[RA-nWG]@10``, ``RBP(p=0.8)@30``.
 
 Every measure the product knows. A new measure is its file, its cases and one line in `MEASURES`.
 """
@@ -60,7 +60,7 @@ _OWN: tuple[MeasureInfo, ...] = (
 
 
 def _plugged(name: str, value: object) -> MeasureInfo:
-    """Return the measure of a plug-in; one of the product's own name would be taken for it."""
+    """Return the measure of a plug-in; refuse a built-in name, which would be confusing."""
     info = plain.made(name, value)
     if any(info.name.casefold() == own.name.casefold() for own in _OWN):
         raise InputError(f"Measure {info.name} is there already.", do="Give it another name.")
@@ -214,7 +214,7 @@ class Measure:
 
 
 def declared(name: str) -> tuple[float, float] | None:
-    """Return the range of a measure, computed here or by other tools; None where none is declared.
+    """Return the range of a measure, computed here or by other tools, or None if none is declared.
 
     Args:
         name: Without cutoff; parameters may follow in parentheses.

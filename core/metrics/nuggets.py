@@ -1,7 +1,7 @@
 """Measures of nuggets: facts that an answer should hold, and which passages support them (arXiv:2504.15068).
 
 Grades cannot see that ten passages say one thing. What Top(K) supports is a set: a nugget counts once,
-however many passages hold it. Support is strict: what a passage supports in part is not in it.
+however many passages hold it. Support is strict: partial support does not count.
 """
 
 from __future__ import annotations

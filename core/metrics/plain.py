@@ -1,4 +1,4 @@
-"""Measures of other packages: a function of the grades at the first K ranks, or a declaration of its own.
+"""Measures of other packages: a function of the grades at the first K ranks, or a declaration.
 
 The product's own measures work out every K at once from shared counts. A function here is called once for
 each K: slower, and written in five lines.
@@ -43,7 +43,7 @@ def measure_of(
         function: See `Function`; its docstring begins with what it returns, and its keyword-only arguments
             with a number as default are the measure's parameters.
         formula: The definition, as text.
-        na: Why a query may have no value (NaN); empty where each has one.
+        na: Why a query may have no value (NaN); empty if each has one.
         low: Smallest possible value.
         high: Largest possible value.
         higher_is_better: Which direction is good.

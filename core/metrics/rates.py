@@ -76,7 +76,7 @@ def ratio_of_means(actual: Scores, ceiling: Scores) -> NDArray[np.float64]:
         ceiling: [..., Q, D] of the same shape.
 
     Returns:
-        [..., D]; NaN where no query applies or the mean ceiling is 0.
+        [..., D]; NaN if no query applies or the mean ceiling is 0.
     """
     both = ~(np.isnan(actual) | np.isnan(ceiling))
     reached = np.sum(actual, axis=-2, where=both)
@@ -87,7 +87,7 @@ def shares_of_means(actual: Scores, ceiling: Scores) -> Scores:
     """Return what queries add to a ratio of means, so that whatever averages them states that ratio.
 
     It is linear in the query (Cochran, Sampling Techniques, §6.4): ratio + (actual − ratio · ceiling) / mean
-    ceiling. Its mean over the queries is `ratio_of_means`, and its spread that of the ratio.
+    ceiling. Its mean over the queries is `ratio_of_means`, and its spread the ratio's.
 
     Args:
         actual: [..., Q, D]; NaN = not applicable.
@@ -165,7 +165,7 @@ JUDGED = MeasureInfo(
     differs="ir_measures counts an empty slot of a short ranking as not judged; here it is no hole.",
 )
 HIT = _relevant(
-    # not applicable where nothing is needed
+    # not applicable if nothing is needed
     lambda of: (of.found >= of.known) + 0.0 * of.known,
     name="Hit",
     text="1 when the first K passages hold every passage with grade 4 or 5, else 0.",

@@ -3,8 +3,8 @@
 Robust[X] is, query by query, the worst of X (the least, or the most where less is better) over rankings of
 the same stack (metrics.md §8; ours): of the query as it is, of the query perturbed in each chosen way alone
 (noise=4, typo=1: in the run with noise 4 alone, and in that with typo 1 alone), and of the query perturbed in
-several of them at once where that was run. A query has no value where the stack was not asked it clean or in
-one of the chosen ways by itself; what was not run at once is left out.
+several of them at once where that was run. A query has no value if the stack was not asked it clean or in
+one of the chosen ways by itself; combinations that were not run are left out.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A span says: for this query, these characters of this document are worth this grade. What a chunk is worth
 follows from the spans that it meets. **The rule:** a chunk gets the highest grade among the spans
 
-* of which it covers at least `coverage` of the span's characters, or
+* at least `coverage` of whose characters it covers, or
 * which cover at least `coverage` of the chunk's own characters;
 
 a chunk that meets none is not judged. The first half serves spans shorter than a chunk (a sentence that
@@ -148,7 +148,7 @@ def anchor(judgements: pl.DataFrame, chunks: pl.DataFrame) -> tuple[pl.DataFrame
 
 
 def holds_spans(path: Path) -> bool:
-    """Tell whether a file is a table of spans, by its columns; to tell it from judgements of passages."""
+    """Return whether a file is a table of spans, by its columns; to tell it from judgements of passages."""
     try:
         with opened([path], Limits()) as (archive,):
             member = archive.members[0]

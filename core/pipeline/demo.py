@@ -90,13 +90,13 @@ def passages() -> pl.DataFrame:
 
 
 def queries(path: Path = QUERIES) -> pl.DataFrame:
-    """Return frame of `TABLES["queries"]`: those of a file of the demo."""
+    """Return the queries in a file of the demo, frame of `TABLES["queries"]`."""
     rows = pl.read_ndjson(path).with_columns(collection_id=pl.lit(COLLECTION_ID))
     return frame("queries", rows.select(list(TABLES["queries"])).to_dict())
 
 
 def judgements(*, second: bool = False) -> pl.DataFrame:
-    """Return frame of `TABLES["judgements"]`; `second`: those of the second judge."""
+    """Return frame of `TABLES["judgements"]`; `second`: the second judge's."""
     path, golden = (SECOND, second_set()) if second else (JUDGEMENTS, golden_set())
     rows = pl.read_csv(path, separator="\t", quote_char=None).with_columns(
         golden_set_id=pl.lit(golden.golden_set_id), raw=pl.col("grade"), judge=pl.lit(golden.judge)

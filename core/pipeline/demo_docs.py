@@ -39,7 +39,7 @@ def collection() -> Collection:
 
 
 def golden_sets() -> tuple[GoldenSet, GoldenSet]:
-    """Return its judgements: those of the demo with grades of later candidates, and the second judge's."""
+    """Return the demo's golden set, extended by grades of later candidates, and the second judge's."""
     return (
         replace(
             demo.golden_set(),

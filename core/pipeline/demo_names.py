@@ -1,4 +1,4 @@
-"""Questions that name something, for the demo: what numpy's documentation says of a function elsewhere.
+"""Questions that name something, for the demo: remarks on a function elsewhere in numpy's documentation.
 
 Many docstrings have a section See Also, in which their authors name other functions and say what these do:
 "unravel_index : Convert a flat index into an index tuple." Such a line is a question here, and the docstring

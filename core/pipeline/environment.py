@@ -36,7 +36,7 @@ def describe(packages: Sequence[str] = PACKAGES) -> dict[str, Any]:
 
 
 def load_average() -> list[float] | None:
-    """Return the load over the last 1, 5 and 15 minutes; None where the system does not tell."""
+    """Return the load over the last 1, 5 and 15 minutes, or None if the system does not tell."""
     try:
         return [round(value, 2) for value in os.getloadavg()]
     except (AttributeError, OSError):

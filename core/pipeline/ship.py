@@ -144,7 +144,7 @@ def _readme(kind: str, about: JsonMap) -> str:
 def compare(
     folder: Path, kind: str, python: str, asked: pl.DataFrame, stored: Mapping[str, Sequence[str]],
 ) -> pl.DataFrame:  # fmt: skip
-    """Run what was written, and compare its orders with those of the store.
+    """Run the exported folder, and compare its rankings with the stored ones.
 
     Args:
         python: The interpreter that has its packages.

@@ -33,7 +33,7 @@ class Purpose(StrEnum):
 class Amount:
     """One kind of usage of one call."""
 
-    item: str  # What is priced: a model ("voyage-3.5") or "local-cpu", as price books name it
+    item: str  # The priced item: a model ("voyage-3.5") or "local-cpu", named as in price books
     unit: str  # input_tokens, output_tokens, search_units, requests or cpu_ms
     amount: float | None  # How much, 0 or more; None = not known
     basis: Basis  # MEASURED: from the vendor's response, or measured here; MODELLED: estimated
@@ -82,7 +82,7 @@ def scaled(amount: Amount, share: float) -> Amount:
 
 
 def believable(amounts: Iterable[Amount]) -> tuple[Amount, ...]:
-    """Return usage as a vendor reports it, unknown where it is no number of 0 or more."""
+    """Return a vendor's reported usage; amounts that aren't numbers of 0 or more become unknown."""
     return tuple(
         replace(amount, amount=None)
         if amount.amount is not None and not 0 <= amount.amount < math.inf
@@ -109,7 +109,7 @@ class Meter(Protocol):
         """Replace a reservation by what was used."""
 
     def release(self, reservation: object) -> None:
-        """Give a reservation back: the attempt was refused and costs nothing."""
+        """Release a reservation: the attempt was refused and costs nothing."""
 
 
 def total(used: Iterable[Sequence[Amount]]) -> tuple[Amount, ...]:
@@ -154,7 +154,7 @@ class Model:
         """
 
     def count_tokens(self, text: str) -> int:
-        """Return tokens of a text: exact where the model's vocabulary is at hand, else an estimate."""
+        """Return tokens of a text: exact where the model's vocabulary is at hand, otherwise an estimate."""
         return len(text) // 4 + 1
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Which model of which provider, reached how, with which limits: entries of catalogues and of users."""
+"""Model configuration: provider, address and limits, from catalogues and users."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ChatOptions(BaseModel):
     temperature: bool = True  # Whether it takes a temperature; many models that think do not
     # What the endpoint calls the limit of an answer's tokens
     answer_limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
-    # Tokens that are allowed beside those of the answer, for models that think first
+    # Tokens allowed in addition to the answer's, for models that think first
     thinking_tokens: int = Field(default=0, ge=0)
 
 
@@ -128,7 +128,7 @@ class ModelConfig(BaseModel):
     # Tokens of one text that the model reads; None = not known
     max_tokens: int | None = Field(default=None, ge=1)
     path: Path | None = None  # Folder of a local model
-    # How token vectors become one (local models); None = as the folder says, else the mean
+    # How token vectors become one (local models); None = from the folder, otherwise the mean
     pooling: Pooling | None = None
     # What a local model runs on; None = a graphics processor where its package finds one
     device: Device | None = None
@@ -254,7 +254,7 @@ class Place:
 
 
 def place_of(config: ModelConfig) -> Place | None:
-    """Return where a model is asked; None when it runs here.
+    """Return where a model is asked, or None when it runs here.
 
     A vendor's usual key is looked up for the vendor's own address only.
     """
@@ -268,7 +268,7 @@ def place_of(config: ModelConfig) -> Place | None:
 
 
 def takes(key_env: str, url: str) -> bool:
-    """Tell whether a key, by its name, is that of the vendor at an address."""
+    """Return whether a key, by its name, belongs to the vendor at an address."""
     return any(
         key_env and key_env in {vendor.key_env, vendor.also} and origin(url) == origin(vendor.url)
         for vendor in VENDORS.values()

@@ -95,7 +95,7 @@ def read_json(path: Path) -> Mapping[str, Any]:
 
 
 def _engines(there: Sequence[str], device: Device | None) -> list[str]:
-    """Name the engines of a device, the first that can do a step doing it."""
+    """Return the engines of a device; each step runs on the first one that supports it."""
     if device == "cuda" and _CUDA not in there:
         raise InputError(
             "ONNX models find no GPU here.",

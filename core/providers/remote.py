@@ -42,7 +42,7 @@ class Remote(Model):
     local = False
 
     def _reach(self, config: ModelConfig, wired: Wired) -> None:
-        """Settle where the model is asked; needs neither a key nor a package."""
+        """Settle the model's address; needs neither a key nor a package."""
         self._config, self._place = config, cast(Place, place_of(config))
         self.name, self.item = config.name, config.price_item
         self.provider = f"{config.provider} {config.model} at {self._place.url}"
@@ -51,7 +51,7 @@ class Remote(Model):
         self._caller = wired.get("caller") or caller_for(config, self._place)
 
     def _within(self, most: int | None) -> int | None:
-        """Give a vendor's token limit, with room for the error of an estimate where tokens are estimated."""
+        """Return a vendor's token limit, with a margin for the error of an estimate."""
         return int(most * MARGIN) if most and not self.counter.exact else most
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Counts tokens: exactly where a model's vocabulary is at hand, else as an estimate that says so.
+"""Counts tokens: exactly where a model's vocabulary is at hand, otherwise as an estimate that says so.
 
 tiktoken counts where its vocabulary lies in its cache, sound and so without a network; else the same
 vocabulary from the bpe-openai package does. Nothing is downloaded. "voyage3_base" is the vocabulary of the
@@ -38,7 +38,7 @@ class TokenCounter:
 
     @property
     def note(self) -> str:
-        """Say what is to be known about the counts; nothing where they are beyond doubt."""
+        """Return a caveat about the counts, or "" if they are exact."""
         if not self.exact:
             return f"estimated: one token per {BYTES_PER_TOKEN} bytes"
         return "not checked against the vendor's own count" if self.name in UNCHECKED else ""
@@ -77,7 +77,7 @@ def counter(name: str | None) -> TokenCounter:
 
 
 def encoding_of(name: str) -> Any:  # noqa: ANN401 - the packages have no types in common
-    """Return the vocabulary of a name: tiktoken's own from its cache, else that of bpe-openai."""
+    """Return a vocabulary by name: tiktoken's own from its cache, otherwise bpe-openai's."""
     if _in_cache(name):
         import tiktoken  # noqa: PLC0415 - needed only here
 
@@ -99,7 +99,7 @@ _CACHES = ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR")
 
 
 def _in_cache(name: str) -> bool:
-    """Tell whether tiktoken will find a vocabulary in its cache, so that it asks no network."""
+    """Return whether tiktoken has a vocabulary in its cache, so that it needs no network."""
     folder = next((os.environ[cache] for cache in _CACHES if cache in os.environ), None)
     where = Path(tempfile.gettempdir()) / "data-gym-cache" if folder is None else Path(folder)
     file = where / hashlib.sha1(_ADDRESS.format(name).encode(), usedforsecurity=False).hexdigest()

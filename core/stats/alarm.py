@@ -1,6 +1,6 @@
 """An alarm for live quality that may be looked at after every judgement, by betting that something fell.
 
-Where nothing changed, the rank of every new value among all before it is uniform, whatever their distribution
+If nothing changed, the rank of every new value among all before it is uniform, whatever their distribution
 (conformal test martingales: Vovk, Gammerman and Shafer 2005, ch. 7). A capital that is staked on low ranks
 then reaches 1 / alpha with a chance of at most alpha, however often one looks (Ville 1939). As a fall may
 begin at any query, the stake is dealt to beginnings, as an e-detector does (Shin, Ramdas and Rinaldo 2024,
@@ -38,7 +38,7 @@ def watch(values: Floats, *, first: int = FIRST, alpha: float = ALPHA, seed: int
     """Watch whether values fall.
 
     Args:
-        values: [n], higher is better, in order; independent of one another where nothing changed.
+        values: [n], higher is better, in order; independent of one another if nothing changed.
         first: How many stand for how it was; what is ranked among fewer tells little.
         seed: Of the lots that rank equal values.
     """

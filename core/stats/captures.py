@@ -74,7 +74,7 @@ def histories(captured: NDArray[np.bool_], query: NDArray[np.int64], queries: in
 
     Args:
         captured: [passages, lists], which list holds each relevant passage that some list holds.
-        query: [passages], the query of each.
+        query: [passages], each passage's query.
 
     Returns:
         [queries, 2^lists]; bit l of the column is list l. Column 0 stays 0.
@@ -103,7 +103,7 @@ def log_linear(cells: Floats, clusters: Labels | None = None) -> Total | None:
         clusters: [queries], the same number within a group, which is drawn whole; None = each by itself.
 
     Returns:
-        None where the lists hold fewer than `FEW` passages, or there are fewer than `CLUSTERS` groups.
+        None if the lists hold fewer than `FEW` passages, or there are fewer than `CLUSTERS` groups.
     """
     drawn = _drawn(len(cells), clusters)
     if cells.sum() < FEW or np.isnan(drawn).any():
@@ -213,7 +213,7 @@ def _modelled(cells: Floats, design: Floats) -> tuple[Floats, Floats]:
 
 
 def _weighed(values: Floats, weight: Floats, shares: Sequence[float]) -> Floats:
-    """Return quantiles of values [models, samples] of which each row counts by its weight."""
+    """Return quantiles of values [models, samples] whose rows count by their weights."""
     order = np.argsort(values, axis=None, kind="stable")
     running = np.cumsum(np.repeat(weight, values.shape[1])[order])
     return np.asarray(values.ravel()[order][np.searchsorted(running, np.asarray(shares) * running[-1])])
@@ -221,7 +221,7 @@ def _weighed(values: Floats, weight: Floats, shares: Sequence[float]) -> Floats:
 
 def _fitted(counts: Floats, design: Floats) -> Floats:
     """Return Poisson regressions with a log link, by Newton's steps: counts [samples, histories] to terms."""
-    logs = np.log(counts[:1] + 0.5)  # all start where the first does, of which the others are resamples
+    logs = np.log(counts[:1] + 0.5)  # all start where the first does, since the others are its resamples
     terms = np.repeat(np.linalg.lstsq(design, logs.T, rcond=None)[0].T, len(counts), axis=0)
     sides = design.shape[1]
     squares = (design[:, :, None] * design[:, None, :]).reshape(len(design), -1)

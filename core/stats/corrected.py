@@ -28,13 +28,13 @@ FEW = 10
 """Graded questions below which nothing is corrected."""
 _TINY = 1e-12
 _END = 0.5  # Of an answer, that is added at either end of what can be: Jeffreys' prior of a share
-_EVEN = 1e-3  # Skewness from which on a distribution is no normal one
+_EVEN = 1e-3  # Skewness from which on a distribution isn't normal
 _SHIFT = 0.5  # Share of the half width by which the interval moves at most for the skewness
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What people and judges say of one stack's answers by question; NaN = not graded or not scored."""
+    """People's and judges' scores of one stack's answers by question; NaN = not graded or not scored."""
 
     graded: Floats  # [Q], by people, 0..1
     judged: Floats  # [Q] or [Q, J], by one judge or several, 0..1
@@ -55,13 +55,13 @@ class Corrected:
     """A mean, or a difference of two, corrected by people's grades."""
 
     value: float
-    low: float  # ends of the interval; NaN where too few are graded
+    low: float  # ends of the interval; NaN if too few are graded
     high: float
     alone: float  # what people's grades alone say, with its interval
     alone_low: float
     alone_high: float
     judged: float  # what the judge says
-    graded: int  # questions that people graded; of a difference those of the stack that has fewer
+    graded: int  # questions that people graded; for a difference, the smaller of the two stacks' counts
     questions: int  # that the judge scored
     effective: float  # as many grades without a judge would be as sure
     influence: Floats  # [Q], of each question on the value: squares of clusters' sums add up to its variance
@@ -85,7 +85,7 @@ class Corrected:
 
 
 def correct(one: Scored, other: Scored | None = None, *, level: float = 0.95) -> Corrected:
-    """Correct a stack's mean, or how far its mean lies above that of another on the same questions.
+    """Correct a stack's mean, or its lead over another stack's mean on the same questions.
 
     Args:
         one: The stack's scores.
@@ -143,10 +143,10 @@ def correct(one: Scored, other: Scored | None = None, *, level: float = 0.95) ->
 
 
 def by_question(of: Scored) -> Floats:
-    """Give a stack's questions values whose mean is the corrected one and whose scatter is as unsure as it.
+    """Return values of a stack's questions with the corrected mean, and a scatter that is as uncertain.
 
     Returns:
-        [Q], of which one alone may lie outside of 0..1; NaN where neither judge nor people scored, and
+        [Q], where single values may lie outside of 0..1; NaN if neither judge nor people scored, and
         everywhere below `FEW` grades.
     """
     told = correct(of)
@@ -188,12 +188,12 @@ class Errors:
 
     @property
     def sensitivity(self) -> float:
-        """Share of the good answers that the judge finds good; NaN where there is none."""
+        """Share of the good answers that the judge finds good, or NaN if there are none."""
         return self.right_yes / self.yes if self.yes else np.nan
 
     @property
     def specificity(self) -> float:
-        """Share of the bad answers that the judge finds bad; NaN where there is none."""
+        """Share of the bad answers that the judge finds bad, or NaN if there are none."""
         return self.right_no / self.no if self.no else np.nan
 
 
@@ -205,7 +205,7 @@ def rogan_gladen(judged: Floats, errors: Errors, *, level: float = 0.95) -> tupl
         errors: Of other answers, on which the judge has to err alike.
 
     Returns:
-        Share and ends in 0..1; NaN where the judge does no better than chance, or either class has no grade.
+        Share and ends in 0..1; NaN if the judge does no better than chance, or either class has no grade.
     """
     n = len(judged)
     if not n or not errors.yes or not errors.no or errors.sensitivity + errors.specificity <= 1:

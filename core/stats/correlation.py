@@ -116,7 +116,7 @@ class _Levels:
         return len(self.x) * len(self.y)
 
     def value(self, kind: Kind, weights: Floats) -> Floats:
-        """Return the coefficient of every weighting [w, n] of the samples: [w], NaN where not defined."""
+        """Return the coefficient of every weighting [w, n] of the samples: [w], NaN if not defined."""
         return np.array([_COEFFICIENTS[kind](self._table(row), self.x, self.y) for row in weights])
 
     def _table(self, weights: Floats) -> Floats:
@@ -164,7 +164,7 @@ class BestAlpha:
     """The parameter that correlates best."""
 
     alphas: Floats  # the grid [a]
-    values: Floats  # coefficient at each of them [a], NaN where not defined, on all samples
+    values: Floats  # coefficient at each of them [a], NaN if not defined, on all samples
     best: float | None  # best alpha on all samples (the smallest on ties): optimistic
     in_sample: float | None  # its coefficient: optimistic, since chosen on the same samples
     # Mean over folds, weighted by samples, of the coefficient on the queries left out, of the alpha that was
@@ -186,7 +186,7 @@ def best_alpha(
 ) -> BestAlpha:
     """Choose the parameter of a measure by its correlation, and say what it is worth on other queries.
 
-    Queries are dealt into `FOLDS` folds, fewer where there are fewer queries.
+    Queries are dealt into `FOLDS` folds, fewer if there are fewer queries.
 
     Args:
         measures: Values [a, n] at every alpha.
@@ -313,7 +313,7 @@ def top_agreement(usual: Floats, other: Floats) -> float:
     """Return the AP-correlation of an order of stacks with the usual one: as Kendall's, but the top counts.
 
     Yilmaz, Aslam and Robertson (SIGIR 2008): 2 · mean over all stacks but the first of the share of those
-    above it that belong there, minus 1. Ties of either side count as they do on average where they are broken
+    above it that belong there, minus 1. Ties of either side count as they do on average if they are broken
     at random (Urbano and Marrero, ICTIR 2017).
 
     Args:
@@ -321,7 +321,7 @@ def top_agreement(usual: Floats, other: Floats) -> float:
         other: [S] scores of the order that is looked at.
 
     Returns:
-        −1..1; NaN where `order_agreement` has none.
+        −1..1; NaN if `order_agreement` has none.
     """
     both = _scored_in_both(usual, other)
     if both is None:
@@ -340,7 +340,7 @@ def top_agreement(usual: Floats, other: Floats) -> float:
 
 
 def _scored_in_both(first: Floats, second: Floats) -> tuple[Floats, Floats] | None:
-    """Return scores of the stacks that have both; None where a side tells no two of them apart."""
+    """Return scores of the stacks that have both, or None if a side tells no two of them apart."""
     both = ~(np.isnan(first) | np.isnan(second))
     # Sums of the same weights in another order differ in the last digits: they are ties.
     one, other = np.round(first[both], 12), np.round(second[both], 12)

@@ -1,11 +1,11 @@
-"""Drift of a number that is known of every query, window by window against the first one.
+"""Drift of a number that each query has, window by window against the first one.
 
 A window is compared with the queries of the first one that were asked at the same hours of the day, so that a
-daily cycle is no drift; where there are days enough, two harmonics of the day are taken off before. What is
-drawn anew is the session, not its queries: sessions of an hour are dealt to the two windows at random, as
-many to each as there are, and the distance of the distributions (Kolmogorov and Smirnov, hours weighed
-alike on both sides) is compared with what that gives. The p values are corrected for the number of windows
-(Holm 1979). Where nobody tells sessions apart, runs of queries take their place, longer than what is
+daily cycle isn't drift; if there are enough days, two harmonics of the day are removed first. Whole sessions
+are resampled, not queries: sessions of an hour are dealt to the two windows at random, as many to each as it
+has, and the distance of the distributions (Kolmogorov and Smirnov, hours weighted alike on both sides) is
+compared with the result. The p values are corrected for the number of windows (Holm 1979). If sessions are
+unknown, runs of queries take their place, longer than the stretches of queries that are
 alike in the order of asking.
 """
 
@@ -25,7 +25,7 @@ from core.stats.significance import holm
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
-DEALT = 999  # How often sessions are dealt anew
+DEALT = 999  # How often sessions are redealt
 LEAST = 20  # Fewer queries in a window, or in the reference, at hours of both are compared with nothing
 LEAST_SESSIONS = 8  # The same of sessions
 SURE = 0.05
@@ -49,7 +49,7 @@ def without_cycle(values: Floats, at: Floats, of: Rows) -> tuple[Floats, Floats]
     """Take two harmonics of the day off, fitted beside the means of windows; nothing below `CYCLE_DAYS` days.
 
     Args:
-        of: [n], the window of each.
+        of: [n], each query's window.
 
     Returns:
         The values, and what is left of them without the means of windows too: twice [n].
@@ -69,7 +69,7 @@ def _days(at: Floats) -> float:
 
 
 def sessions_of(values: Floats, at: Floats, session: ArrayLike | None = None) -> Rows:
-    """Give each query the number of its session, from 0.
+    """Return the session number of each query, from 0.
 
     Args:
         values: [n], by which queries that follow one another may be alike, without what all of a time share.
@@ -100,10 +100,10 @@ def windows(at: Floats, count: int, session: Rows | None = None) -> Rows:
     Args:
         at: [n], when each was asked; those of one moment may be parted.
         count: Number of windows, from 1.
-        session: [n], sessions counted from 0, none of which is parted; None = each query is its own.
+        session: [n], sessions counted from 0, never split; None = each query is its own.
 
     Returns:
-        [n], the window of each, from 0.
+        [n], each query's window, from 0.
     """
     n = len(at)
     of = np.arange(n) if session is None else session
@@ -154,7 +154,7 @@ def drift(
 
 
 def clustered_mean(values: Floats, session: Rows) -> dict[str, float | None]:
-    """Return the mean over queries with its 95 % interval, by Student over sessions where they have several.
+    """Return the mean over queries with its 95 % interval, by Student over sessions if they have several.
 
     Null ends below `LEAST_SESSIONS` sessions.
     """
@@ -173,7 +173,7 @@ class _Asked:
     session: Rows
 
     def against(self, part: NDArray[np.bool_], reference: NDArray[np.bool_], seed: int) -> dict[str, float]:
-        """Return shift with its interval, distance and p; nothing but `compared` where there are too few."""
+        """Return shift with its interval, distance and p; only `compared` if there are too few queries."""
         either = np.flatnonzero(part | reference)
         either = either[np.argsort(self.values[either], kind="stable")]
         firsts, session = np.unique(self.session[either], return_inverse=True)
@@ -206,7 +206,7 @@ class _Pair:
     late: NDArray[np.bool_]  # [G], whether a session is of the later window
 
     def weights(self, late: NDArray[np.bool_]) -> Floats:
-        """Weigh queries [B, n] so that both windows have each hour alike; those of the reference below 0.
+        """Weigh queries [B, n] so that both windows have each hour alike; reference weights are negative.
 
         Args:
             late: [B, G], which sessions are of the later window.
@@ -233,7 +233,7 @@ class _Pair:
         return {"shift": shift, "shift_low": shift - reach, "shift_high": shift + reach}
 
     def distance(self, seed: int) -> dict[str, float]:
-        """Return the largest distance of the two distributions, and how often dealing anew gives as much."""
+        """Return the largest distance of the two distributions, and how often redealing gives as much."""
         random = np.random.default_rng(seed)
         by_hour = np.argsort(self.hour, kind="stable")
         places = np.arange(len(by_hour)) - np.searchsorted(self.hour[by_hour], self.hour[by_hour])

@@ -15,7 +15,7 @@ from core.stats.intervals import FEW, Floats, Sample
 def fieller(sample: Sample, level: float = 0.95) -> tuple[Floats, Floats]:
     """Return the interval of each stack's ratio of sums: (low [S], high [S]).
 
-    NaN below `FEW` units (queries, or clusters of them), and where the divisor is not surely another than 0:
+    NaN below `FEW` units (queries, or clusters of them), and if the divisor is not clearly other than 0:
     then any ratio may be.
     """
     rows = zip(sample.top, sample.bottom, sample.applies, strict=True)

@@ -59,7 +59,7 @@ class Sample:
     top: Floats  # [S, U], what is summed above; 0 where not applicable
     bottom: Floats  # [S, U], what is summed below; 0 where not applicable
     applies: Mask  # [S, U], whether the unit counts for the stack
-    clusters: Labels | None = None  # [Q], the column of each query; None where each is its own
+    clusters: Labels | None = None  # [Q], the column of each query; None if each is its own
     queries: Sample | None = None  # the same query by query, where they come in clusters
 
     @classmethod
@@ -68,7 +68,7 @@ class Sample:
 
         Args:
             values: [S, Q] (or [Q], taken as one stack); NaN = not applicable.
-            clusters: [Q], a whole number per query, equal within a cluster; None where each is its own.
+            clusters: [Q], a whole number per query, equal within a cluster; None if each is its own.
 
         Raises:
             InputError: If there is no query, or clusters are not one number per query.
@@ -112,7 +112,7 @@ class Sample:
         return np.asarray(self.applies.sum(axis=1))
 
     def estimate(self) -> Floats:
-        """Return the statistic of each stack: [S]; NaN where no query counts or the divisor is 0."""
+        """Return the statistic of each stack: [S], or NaN if no query counts or the divisor is 0."""
         return quotient(self.singly.top.sum(axis=1), self.singly.bottom.sum(axis=1))
 
     def enough(self) -> Mask:
@@ -120,9 +120,9 @@ class Sample:
         return self.units >= (2 if self.clusters is None else CLUSTERS)
 
     def parts(self) -> Floats:
-        """Return what each unit adds to the statistic: [S, U], NaN where it does not count.
+        """Return what each unit adds to the statistic: [S, U], NaN if it does not count.
 
-        Their mean is the statistic and their spread that of the estimate. For a mean over queries these are
+        Their mean is the statistic and their spread the estimate's. For a mean over queries these are
         the values; for other ratios they are the linear part (delta method).
         """
         if self.clusters is None and (self.bottom == self.applies).all():
@@ -187,7 +187,7 @@ def paired_rows(sample: Sample, first: ArrayLike, second: ArrayLike) -> tuple[Sa
 
 
 def quotient(top: Floats, bottom: Floats) -> Floats:
-    """Top / bottom, NaN where the bottom is 0; the shapes broadcast."""
+    """Top / bottom, NaN if the bottom is 0; the shapes broadcast."""
     top, bottom = np.broadcast_arrays(top, bottom)
     return np.asarray(np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom != 0))
 
@@ -230,7 +230,7 @@ def weights(queries: int, resamples: int = RESAMPLES, seed: int = SEED) -> Float
 def query_weights(
     queries: int, resamples: int = RESAMPLES, seed: int = SEED, clusters: ArrayLike | None = None
 ) -> Floats:
-    """Return how often each query is drawn in each resample [R, Q]; those of a cluster are drawn together.
+    """Return how often each query is drawn in each resample [R, Q]; queries of a cluster are drawn together.
 
     `weights` where each is its own; of a `Sample`, whose columns are clusters, `weights` too.
     """
@@ -248,7 +248,7 @@ def resampled(sample: Sample, drawn: Floats) -> Floats:
         drawn: [R, U], from `weights`.
 
     Returns:
-        [S, R]; NaN where a resample has no query that counts for the stack.
+        [S, R]; NaN if a resample has no query that counts for the stack.
     """
     statistics = np.empty((len(sample.top), len(drawn)))
     for rows in _blocks(len(statistics)):
@@ -269,7 +269,7 @@ def _blocks(rows: int) -> list[slice]:
 
 
 def _distinct(bottom: Floats) -> tuple[Floats, NDArray[np.intp]]:
-    """Give the different rows, and which of them each row is: stacks mostly share one pattern of queries."""
+    """Return the distinct rows, and the index of each row among them: stacks mostly share one pattern."""
     if (bottom == bottom[:1]).all():
         return bottom[:1], np.zeros(len(bottom), dtype=np.intp)
     rows = np.ascontiguousarray(bottom)
@@ -291,13 +291,13 @@ def interval(
     Args:
         estimates: [P], the statistic itself.
         replicates: [P, R], its resampled values; NaN ones are left out.
-        left_out: [P, Q], the statistic without one query each (NaN where the query does not count); needed
+        left_out: [P, Q], the statistic without one query each (NaN if the query does not count); needed
             by BCa only.
         method: "percentile" or "BCa".
         level: Coverage in (0, 1).
 
     Returns:
-        (low [P], high [P]); NaN where there is no estimate.
+        (low [P], high [P]); NaN if there is no estimate.
 
     Raises:
         UnknownNameError: If the method does not exist, or BCa lacks `left_out`.
@@ -351,7 +351,7 @@ def _corrected(estimates: Floats, replicates: Floats, left_out: Floats, tails: F
 
 
 def without_one(sample: Sample) -> Floats:
-    """Return the statistic with one unit left out: [S, U], NaN where the unit does not count."""
+    """Return the statistic with one unit left out: [S, U], NaN if the unit does not count."""
     rest = sample.bottom.sum(axis=1, keepdims=True) - sample.bottom
     left = quotient(sample.top.sum(axis=1, keepdims=True) - sample.top, rest)
     return np.where(sample.applies, left, np.nan)
@@ -392,5 +392,5 @@ def _binomial_quantile(n: int, q: float, tail: float) -> int:
 
 
 def too_few(n: int, q: float) -> str:
-    """Say why an interval of a quantile is withheld, in words."""
+    """Explain why an interval of a quantile is withheld, in words."""
     return f"{n} queries are too few for a 95 % interval of p{q * 100:g}"

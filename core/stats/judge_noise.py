@@ -55,7 +55,7 @@ class Judged:
     query: Whole  # [P], number of the query, rising from 0; every query has a passage
     grade: Grades  # int8 [P], 1..5
     known: Grades  # int8 [P], the reference's grade; 0 = not audited
-    place: Grades  # int8 [S, P], which of the `PLACES` the passage stands in, see `places`
+    place: Grades  # int8 [S, P], which of the `PLACES` the passage is in, see `places`
     slots: Whole  # [S, Q, K], the passage of each slot; P = an unjudged one, P + 1 = none
 
 
@@ -103,11 +103,11 @@ def replicates(
         judged: What is judged, and where stacks have it.
         counts: From `audited`; may count passages of other queries too.
         drawn: [R, Q], how often each query counts in a resample; a row of zeros gives NaN.
-        seed: Of the drawing; each resample has a generator of its own.
+        seed: Of the drawing; each resample has its own generator.
         tables: How many tables of grades are drawn per resample.
 
     Returns:
-        [S, R]; NaN where the measure applies to no query of a resample.
+        [S, R]; NaN if the measure applies to no query of a resample.
     """
     first, which = _alike(judged, scoring)
     judged = replace(judged, place=judged.place[first], slots=judged.slots[first])
@@ -128,8 +128,8 @@ def replicates(
 def _alike(judged: Judged, scoring: Scoring) -> tuple[Whole, Whole]:
     """Find stacks that the measure cannot tell apart: the first of each kind, and the kind of each stack [S].
 
-    They hold the same passages, in the same order where the measure looks at it. Drawn apart, by what else
-    stands at their ranks, equals would beat one another by chance.
+    They hold the same passages, in the same order if the measure depends on it. If drawn separately,
+    equals would beat one another by chance.
     """
     _, queries, depth = judged.slots.shape
     probe = np.random.default_rng(0).integers(1, GRADES + 1, (1, queries, depth)).astype(np.int8)
@@ -235,7 +235,7 @@ class _Model:
     def _table(
         self, random: np.random.Generator, limits: NDArray[np.float32], member: Floats
     ) -> tuple[Grades, NDArray[np.int32]]:
-        """Give grades of the slots [S, Q, K] and counts of the pools [S, Q, 5], one chance for all stacks."""
+        """Draw grades of the slots [S, Q, K] and counts of the pools [S, Q, 5], the same for all stacks."""
         judged = self.judged
         of_class = (random.random((self.queries, 1)) > member.cumsum(axis=1)[:, :-1]).sum(axis=1)
         cell = self.cell + (of_class * (PLACES * GRADES))[judged.query]

@@ -131,7 +131,7 @@ def serial(repeats: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         run_id, stage, serial: the φ, 0..1, of a first-order series whose mean is as unsure as that of theirs,
-        over all passes of the run. No row where the order is unknown or passes have fewer than
+        over all passes of the run. No row if the order is unknown or passes have fewer than
         `LEAST_SERIES` queries.
     """
     of_pass = ["run_id", "stage", "repeat"]
@@ -261,7 +261,7 @@ def summary(sample: pl.DataFrame) -> pl.DataFrame:
 
 
 def _ranks(percentile: str, sizes: pl.DataFrame) -> pl.DataFrame:
-    """Add positions (from 0) of the bounds, and what there is to say of them, to sample sizes.
+    """Add positions (from 0) of the bounds, and notes on them, to sample sizes.
 
     Args:
         sizes: n, and what it counts as.
@@ -286,7 +286,7 @@ NOTED = 0.9
 
 
 def _said(percentile: str, n: int, counts_as: int) -> str | None:
-    """Say why a percentile or its interval is withheld, or what n counts as; None where there is nothing."""
+    """Explain why a percentile or its interval is withheld, or what n counts as, or None."""
     withheld = _reason(percentile, n)
     if withheld or counts_as == n:
         return withheld
@@ -298,7 +298,7 @@ def _said(percentile: str, n: int, counts_as: int) -> str | None:
 
 
 def p95_reason(n: int) -> str | None:
-    """Say why a p95 of n queries is withheld, in words; None when it is not."""
+    """Explain why a p95 of n queries is withheld, in words, or None when it is not."""
     return _reason("p95", n)
 
 
@@ -387,10 +387,10 @@ class Generation:
 class Fit:
     """A speed fitted to timings."""
 
-    speed: Speed | None  # the speed; None where it is withheld
+    speed: Speed | None  # the speed; None if it is withheld
     n: int  # timed answers with the tokens that they took
-    r2: float  # share of the variance that the line explains; NaN where nothing varies
-    reason: str = ""  # why there is no speed, in words; empty where there is one
+    r2: float  # share of the variance that the line explains; NaN for constant values
+    reason: str = ""  # why there is no speed, in words; empty if there is one
 
 
 def answers(timings: pl.DataFrame, usage: pl.DataFrame, stage: str = GENERATE) -> pl.DataFrame:
@@ -402,7 +402,7 @@ def answers(timings: pl.DataFrame, usage: pl.DataFrame, stage: str = GENERATE) -
         stage: `GENERATE` or `FIRST_TOKEN`.
 
     Returns:
-        run_id, query_id, ms (median of the repeats), input_tokens, output_tokens (null where not recorded).
+        run_id, query_id, ms (median of the repeats), input_tokens, output_tokens (null if not recorded).
     """
     took = timings.filter((pl.col("stage") == stage) & pl.col("ms").is_finite())
     rows = took.group_by("run_id", "query_id").agg(pl.col("ms").median())
@@ -424,7 +424,7 @@ def fit(timed: pl.DataFrame) -> Fit:
         timed: ms, input_tokens and output_tokens of answers, as of `answers`.
 
     Returns:
-        The fit. Where no answer has its output tokens, their time is part of the base.
+        The fit. If no answer has its output tokens, their time is part of the base.
     """
     known = timed.filter(pl.col("input_tokens").is_finite())
     with_output = known.filter(pl.col("output_tokens").is_finite())

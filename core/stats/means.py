@@ -50,11 +50,11 @@ def mean_interval(
         values: [S, Q] (or [Q], taken as one row); NaN = not applicable.
         of: What is averaged. A row with values beyond its range is one of amounts.
         level: Coverage in (0, 1).
-        clusters: [Q], a whole number per query, equal within a cluster; None where each is its own.
+        clusters: [Q], a whole number per query, equal within a cluster; None if each is its own.
 
     Returns:
         (low [S], high [S]); NaN below two queries, below `CLUSTERS` clusters, and where fewer than `FEW`
-        values that are no shares are all equal.
+        values that aren't shares are all equal.
 
     Raises:
         InputError: If the level is not within (0, 1), there is no query, or clusters are not one per query.

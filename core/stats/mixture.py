@@ -31,7 +31,7 @@ def posterior_means(means: Floats, variances: Floats) -> Floats:
         variances: [S], their noise.
 
     Returns:
-        [S]; the estimate itself where it is without noise.
+        [S]; the estimate itself if it is without noise.
     """
     exact = variances <= 0
     if exact.any() or np.ptp(means) == 0:

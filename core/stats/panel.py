@@ -1,7 +1,7 @@
 """Several judges as a panel, each with the weight that its agreement with the others earns.
 
 Dawid and Skene (1979), Maximum likelihood estimation of observer error-rates using the EM algorithm, Applied
-Statistics 28: the true class of every item is unknown, every judge confuses classes in a way of its own, and
+Statistics 28: the true class of every item is unknown, every judge confuses classes in its own way, and
 expectation and maximisation take turns. A weak prior keeps a judge of few items from 0 and 1. It takes judges
 to err independently of one another given the truth: two models of one family do not, and it then believes
 them too much.
@@ -27,7 +27,7 @@ class Panel:
     """What several judges together say."""
 
     likely: Floats  # [items, classes], how likely each class is; rows add up to 1
-    confusion: Floats  # [judges, classes, classes]: how often a judge says the column where the row is true
+    confusion: Floats  # [judges, classes, classes]: how often a judge says the column if the row is true
     sizes: Floats  # [classes], shares of the items
     weight: Floats  # [judges], sums to 1: what a judge tells of the truth, in shares of what all tell
     rounds: int
@@ -81,6 +81,6 @@ def _information(confusion: Floats, sizes: Floats) -> Floats:
 
 
 def majority(said: NDArray[np.int64], classes: int) -> NDArray[np.int64]:
-    """Return what most judges say of each item, the lowest of equal ones: [items]; -1 where nobody judged."""
+    """Return the class most judges give each item, the lowest of equal ones: [items]; -1 if unjudged."""
     votes = np.stack([(said == one).sum(axis=1) for one in range(classes)], axis=1)
     return np.where(votes.any(axis=1), votes.argmax(axis=1), -1)

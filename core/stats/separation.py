@@ -24,7 +24,7 @@ _TINY = 1e-12
 
 
 class Area(NamedTuple):
-    """Chance that a member of the class scores above one of the other, ties counting half."""
+    """Chance that a member of the class scores above a member of the other, ties counting half."""
 
     value: float
     low: float
@@ -82,7 +82,7 @@ def _scatter(
 
 
 def _variance(at: float, m: int, n: int) -> float:
-    """Return the variance of an area by Hanley and McNeil's formula, of equal classes as Newcombe has it."""
+    """Return the variance of an area by Hanley and McNeil's formula, for equal classes in Newcombe's form."""
     more = (m + n) / 2 - 1
     return at * (1 - at) * (1 + more * ((1 - at) / (2 - at) + at / (1 + at))) / (m * n)
 
@@ -98,7 +98,7 @@ def threshold(members: Floats, most: float) -> float:
         most: The share that may be lost, 0..1.
 
     Returns:
-        NaN where m is too small for any, as below 19 for a share of .05; see `needed`.
+        NaN if m is too small for any, as below 19 for a share of .05; see `needed`.
     """
     place = min(int(np.floor(most * (len(members) + 1) + 1e-9)), len(members))
     return float(np.sort(members)[place - 1]) if place else float("nan")

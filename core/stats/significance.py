@@ -59,7 +59,7 @@ def detectable(sd: ArrayLike, n: ArrayLike) -> Floats:
 
 
 def queries_needed(sd: ArrayLike, difference: ArrayLike) -> Floats:
-    """Give how many queries show a difference of that size, with `POWER` at the level `ALPHA`; NaN for 0."""
+    """Return how many queries show that difference, with `POWER` at the level `ALPHA`; NaN for 0."""
     ratio = quotient(np.asarray(sd, dtype=np.float64), np.abs(np.asarray(difference, dtype=np.float64)))
     return np.ceil((_Z * ratio) ** 2)
 
@@ -80,7 +80,7 @@ def needed_limits(gap: ArrayLike, sd: ArrayLike, n: ArrayLike) -> tuple[Floats, 
     """Return the fewest and the most questions that may show a difference that n of them estimated.
 
     The ends are those of `PILOT` limits of the difference in standard deviations (Hedges & Olkin 1985, §5),
-    so that both its parts are unsure. The larger end has `POWER` in nine of ten pilots; it is NaN where the
+    so that both its parts are unsure. The larger end has `POWER` in nine of ten pilots; it is NaN if the
     difference may be none.
     """
     counts = np.maximum(np.asarray(n, dtype=np.float64), 1)
@@ -91,7 +91,7 @@ def needed_limits(gap: ArrayLike, sd: ArrayLike, n: ArrayLike) -> tuple[Floats, 
 
 
 def differences(one: Sample, other: Sample) -> Floats:
-    """Return what each unit adds to the difference, other − one: [P, U], NaN where it does not count.
+    """Return what each unit adds to the difference, other − one: [P, U], NaN if it does not count.
 
     For a mean over queries that is the plain difference; see `Sample.parts`.
     """
@@ -114,7 +114,7 @@ def student_ends(deltas: Floats, tail: float, clusters: ArrayLike | None = None)
     Args:
         deltas: One row per pair of stacks; NaN = the query does not count.
         tail: The chance that is left beyond either end.
-        clusters: [Q], which queries belong together; None where each is its own.
+        clusters: [Q], which queries belong together; None if each is its own.
 
     Returns:
         Low and high; NaN below two queries, and below `CLUSTERS` clusters.
@@ -192,11 +192,11 @@ _ROUNDING = 1e-12  # what sums of the same values in another order can differ by
 class Setup:
     """How a comparison is made; all of it is shown beside the numbers."""
 
-    method: Method = "Student"  # kind of interval: the one of every page, or a bootstrap of the queries
+    method: Method = "Student"  # kind of interval: the one used on every page, or a bootstrap of the queries
     level: float = 0.95  # its coverage, in (0, 1)
     tolerance: float = TOLERANCE  # largest per-query difference that is a tie
     resamples: int = RESAMPLES  # number of bootstrap resamples
-    permutations: int = PERMUTATIONS  # number of swaps where they are drawn
+    permutations: int = PERMUTATIONS  # number of swaps if they are drawn
     seed: int = SEED  # seed of both
     test: Test = "randomisation"  # which gives p
     correction: Correction = "Holm"  # by which p is adjusted over the pairs
@@ -216,7 +216,7 @@ def compare(sample: Sample, first: ArrayLike, second: ArrayLike, setup: Setup | 
         clusters, as is p), p (two-sided), exact (every swap was tried), p_holm (adjusted over these pairs),
         p_adjusted (the same by the correction that was chosen),
         wins, ties, losses (of the second, with the tolerance), sd (of the queries' differences; of their
-        linear part for a ratio of means), d_z = difference / sd (null where nothing varies), superiority,
+        linear part for a ratio of means), d_z = difference / sd (null if nothing varies), superiority,
         detectable (smallest difference that these units show at 80 % power), detectable_high (where the
         spread is at its upper `PILOT` limit), needed (queries that would show the observed difference, in
         clusters of the same size), needed_low and needed_high (see `needed_limits`).
@@ -399,7 +399,7 @@ def _drawn(pairs: _Pairs, draws: int, seed: int) -> Floats:
 
 
 def _as_extreme(pairs: _Pairs, patterns: Floats) -> NDArray[np.int64]:
-    """Give how many swaps give a difference at least as large as the observed one: [M, Q] patterns to [P]."""
+    """Count the swaps whose difference is at least as large as the observed one: [M, Q] patterns to [P]."""
     (top, bottom), (other_top, other_bottom) = pairs.first, pairs.second
     shift = pairs.above @ patterns.T
     if not pairs.below.any():  # means: the divisors stay, so the sums decide

@@ -14,7 +14,7 @@ _SOLVING = RLock()  # the limit is the whole process's, and several threads may 
 
 @cache
 def _blas() -> ThreadpoolController:
-    """Give the libraries of linear algebra; those that are loaded when first asked."""
+    """Return the libraries of linear algebra; those that are loaded when first asked."""
     return ThreadpoolController()
 
 

@@ -81,7 +81,7 @@ def answer(db: duckdb.DuckDBPyConnection, given: dict[str, Any], target: Path) -
 
 
 def _readable(kind: pa.DataType) -> bool:
-    """Tell whether a column of this type, and what it holds, can be a column of a table here."""
+    """Return whether a column of this type, and what it holds, can be a column of a table here."""
     if pa.types.is_union(kind) or pa.types.is_interval(kind):
         return False
     return all(_readable(kind.field(at).type) for at in range(kind.num_fields))

@@ -44,7 +44,7 @@ class Report:
     """Findings of an examination, with counts of the store."""
 
     path: Path  # the store's folder
-    revision: int | None  # the revision examined; None where no catalogue can be read
+    revision: int | None  # the revision examined; None if no catalogue can be read
     schema: int | None  # number of the catalogue's last migration; None likewise
     newest_schema: int  # the number that this release writes
     # Records by kind (apart: those that were removed, and those that a removed one hides) and rows by table
@@ -72,7 +72,7 @@ FROM runs AS r
 LEFT JOIN part_keys AS k ON k.id = r.run_id LEFT JOIN parts AS p ON p.part_id = k.part_id
 WHERE r.run_id IN (SELECT unnest($ids)) GROUP BY r.run_id, r.origin ORDER BY r.run_id
 """
-# A golden set, the collection of its passages, and that of its queries (the whole of a part).
+# A golden set, its collection of passages, and its collection of queries (the whole of a part).
 _GOLDEN_SETS = """
 SELECT g.golden_set_id, g.collection_id, coalesce(c.part_of, c.collection_id)
 FROM golden_sets AS g JOIN collections AS c USING (collection_id)
@@ -91,7 +91,7 @@ ANTI JOIN (SELECT query_id FROM read_parquet($known) WHERE collection_id = $coll
     ON q.query_id = j.query_id
 WHERE j.golden_set_id = $golden_set
 """
-# Chunks are the passages of a part, queries those of a whole, whose documents need not be stored.
+# Chunks are the passages of a part, queries belong to a whole, whose documents need not be stored.
 _NO_TEXT = """
 SELECT c.collection_id FROM collections AS c WHERE c.collection_id IN (SELECT unnest($ids))
 AND c.collection_id NOT IN (SELECT id FROM held($table, $revision)) AND CASE $table
@@ -147,7 +147,7 @@ def _findings(snapshot: Snapshot, root: Path) -> Iterator[Finding]:
 def _whole_catalogue(catalogue: Catalogue, path: Path) -> Iterator[Finding]:
     """Yield every byte of the current catalogue is as written.
 
-    Where nothing vouches for it, every row is read.
+    If nothing vouches for it, every row is read.
     """
     seal = sealed(path)
     if seal is not None:

@@ -45,7 +45,7 @@ def as_store_error(doing: str, root: Path, do: str = "") -> Iterator[None]:
 
 
 def of(error: Exception, doing: str, root: Path, do: str = "") -> StoreError:
-    """Say an error in words, without the query that failed."""
+    """Put an error into words, without the query that failed."""
     if isinstance(error, FileNotFoundError) and error.filename:
         missing = Path(str(error.filename)).name
         return StoreDamagedError(f"{missing} is missing.", where=str(root), do=EXAMINE)
@@ -101,7 +101,7 @@ class Catalogue:
         return self.kept((sql, *(params or {}).values()), lambda: self.frame(sql, params))
 
     def kept(self, key: tuple[object, ...], make: Callable[[], pl.DataFrame]) -> pl.DataFrame:
-        """Return what is made from the catalogue's own tables alone, made once."""
+        """Return data made from the catalogue's own tables alone, made once."""
         rows = self._records.get(key)
         if rows is None:
             rows = make()

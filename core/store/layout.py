@@ -75,7 +75,7 @@ class Layout:
 
     @property
     def aside(self) -> Path:
-        """Folder of what was taken out of use."""
+        """Folder of retired files."""
         return self.root / "aside"
 
     def check(self) -> None:
@@ -147,7 +147,7 @@ class Layout:
             ) from error
 
     def _held(self) -> str:
-        """Say what a store without a pointer holds that was published; empty for nothing."""
+        """Describe the published data in a store that has no pointer, or "" if there is none."""
         catalogues = len(self.published())
         if catalogues:
             return f"{catalogues} catalogue{'s' if catalogues > 1 else ''}"
@@ -232,7 +232,7 @@ class Layout:
 
 
 def sealed(catalogue: Path) -> Sealed | None:
-    """Return a published catalogue with the checksum in its name; None where an earlier release wrote it."""
+    """Return a published catalogue with the checksum in its name, or None if an earlier release wrote it."""
     parts = _CATALOGUE.fullmatch(catalogue.name)
     if parts is None or len(parts[2]) == 8:
         return None
@@ -260,7 +260,7 @@ def copy_catalogue(catalogue: Path, target: Path) -> None:
 
 
 def entries(folder: Path) -> list[Path]:
-    """List a folder, sorted; nothing where there is none."""
+    """List a folder, sorted, or [] if there is none."""
     return sorted(folder.iterdir()) if folder.is_dir() else []
 
 

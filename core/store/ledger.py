@@ -85,7 +85,7 @@ class Ledger:
         self._state: pl.DataFrame | None = None  # where records stand, until something changes
 
     def ids(self, kind: str) -> frozenset[str]:
-        """Return ids of a kind that rows may belong to; runs also where they are deleted."""
+        """Return ids of a kind that rows may belong to, including those of deleted runs."""
         standing = self._standing(kind)
         return frozenset((standing if kind == "run" else standing.filter(THERE))["id"])
 

@@ -2,7 +2,7 @@
 
 Rows on their way into parts: on disk with the declared types, cut into lots of whole owners.
 
-A part is verified as a whole before a row of it is read. So a large run has one of its own, and reading it
+A part is verified as a whole before a row of it is read. So a large run has a separate part, and reading it
 touches no other's; small ones share a part, for a file each would cost more than it saves. What is checked
 and sorted is one lot at a time: memory and time of an import do not grow faster than its rows.
 """

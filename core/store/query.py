@@ -50,7 +50,7 @@ def query(
         rows: The most rows to return; None = all, up to `BYTES` of them.
 
     Raises:
-        InputError: If it is no single SELECT, names what is not there, takes too long or too much memory.
+        InputError: If it isn't a single SELECT, names unknown things, takes too long or too much memory.
     """
     snapshot, most = store.read(), _bytes(memory)
     given = {
@@ -108,7 +108,7 @@ def _refused(kind: str, said: str, seconds: float, memory: str) -> InputError:
 def statements(snapshot: Snapshot, root: Path) -> str:
     """Write the views as SQL for plain DuckDB, with the paths of the parts as they are now.
 
-    Deleted runs are not in it; a later import makes another revision, and wants it written again.
+    Deleted runs are excluded; a later import makes another revision, for which it must be written again.
     """
     head = f"-- Views over revision {snapshot.revision} of {root.name}, made by CLQ Explorer.\n"
     records = [

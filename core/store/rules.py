@@ -67,7 +67,7 @@ def _rules(
     checks: Mapping[str, Check] | None = None,
     grows: bool = False,
 ) -> Rules:
-    """Give rules in lines of columns; what rows are sorted by names a row, unless `unique` says otherwise."""
+    """Return rules in lines of columns; the sort key identifies a row, unless `unique` says otherwise."""
     keys = (order,) if unique is None else unique
     return Rules(
         tuple(order.split()),
@@ -134,7 +134,7 @@ GROWING = tuple(table for table, rules in RULES.items() if rules.grows)
 
 
 def names(columns: Iterable[str]) -> str:
-    """Return declared columns as SQL writes them; one of them may be a word of SQL ("at")."""
+    """Return declared columns quoted for SQL, since a name may be a keyword ("at")."""
     return ", ".join(f'"{column}"' for column in columns)
 
 
@@ -164,7 +164,7 @@ def rows_of(table: str, files: str) -> str:
 
 
 def conform(table: str, rows: Frame) -> pl.LazyFrame:
-    """Give a frame the declared columns and types; only casts that lose nothing."""
+    """Convert a frame to the declared columns and types, by lossless casts only."""
     if table not in TABLES:
         raise UnknownNameError("table", table, TABLES)
     lazy = rows.lazy()
@@ -185,7 +185,7 @@ def conform(table: str, rows: Frame) -> pl.LazyFrame:
 
 
 def _fits(present: pl.DataType, wanted: pl.DataType) -> bool:
-    """Tell whether a cast keeps every value (integers that are out of range raise when it runs)."""
+    """Return whether a cast keeps every value (integers that are out of range raise when it runs)."""
     if present == wanted or isinstance(present, pl.Null):
         return True
     if isinstance(wanted, pl.List):

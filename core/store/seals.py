@@ -27,11 +27,11 @@ class Sealed(NamedTuple):
     """A published file; cheap to compare, for it is part of what computed things are kept under."""
 
     path: str  # where it is
-    size: int | None  # its bytes when it was written; None where only the checksum is known
+    size: int | None  # its bytes when it was written; None if only the checksum is known
     checksum: str  # its `checksum` when it was written
 
     def problem(self) -> str:
-        """Say what is wrong with it now, as in "is missing"; empty where nothing is. Reads every byte."""
+        """Describe a problem with it now, such as "is missing", or "" if it is sound. Reads every byte."""
         try:
             path = Path(self.path)
             size = path.stat().st_size
@@ -52,12 +52,12 @@ def checksum(path: Path) -> str:
 
 
 def advice(problem: str) -> str:
-    """Say what to do about the problem of a file."""
+    """Return advice on a problem with a file."""
     return "Let this user read it." if problem.startswith(_UNREADABLE) else MEND
 
 
 def sound(file: Sealed) -> bool:
-    """Tell whether a file is what was written; each that is, is read once per process."""
+    """Return whether a file is unchanged since it was written; a sound file is read once per process."""
     return not _problem(file)
 
 

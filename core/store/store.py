@@ -22,7 +22,7 @@ _TELL_S = 1.0
 
 
 def holder(path: Path) -> str:
-    """Say who wrote their name into the lock file last, in words; empty when nobody did."""
+    """Return whose name was written into the lock file last, in words, or "" if nobody's."""
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
         return f"process {int(said['pid'])} ({str(said['action'])[:80]})"
@@ -47,7 +47,7 @@ def exclusive(
 
 
 def _patience(path: Path, wait_s: float, on_wait: Callable[[float], None] | None) -> Callable[[], None]:
-    """Return what is done while another writer holds the lock."""
+    """Return a function to call while another writer holds the lock."""
     started, told_at = time.monotonic(), -_TELL_S
 
     def wait() -> None:
@@ -70,7 +70,7 @@ _TRIES = 5
 
 
 def default_path() -> Path:
-    """Return where the store is unless a command says otherwise.
+    """Return the default location of the store.
 
     ``CLQ_STORE``, else ``data/store`` of this copy.
     """
@@ -111,7 +111,7 @@ class Store:
         return 0 if current is None else self._layout.revision_of(current.name)
 
     def passed_over(self) -> int | None:
-        """Return the revision of a catalogue that is newer than the one that is read; None for none."""
+        """Return the revision of a catalogue that is newer than the one in use, or None."""
         with as_store_error("reading", self.path, EXAMINE):
             newer = passed_over(self._layout)
         return None if newer is None else self._layout.revision_of(newer.name)

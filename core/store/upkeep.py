@@ -24,14 +24,14 @@ from core.store.writer import Writer, passed_over, publishing
 
 
 def repair(store: Store, *, on_wait: Callable[[float], None] | None = None) -> list[str]:
-    """Make the newest sound catalogue the current one, and derived files anew.
+    """Make the newest sound catalogue the current one, and rebuild derived files.
 
     Where later revisions have no sound catalogue, the store goes on from the newest that has one under a
     number that was never used: what a page keeps by revision stays true. Their catalogues are set aside and
-    their parts stay where they are.
+    their parts stay in place.
 
     Returns:
-        What was done and what is lost, in sentences; empty where there was nothing to do.
+        What was done and what is lost, in sentences; empty if there was nothing to do.
 
     Raises:
         StoreError: If no catalogue is sound, or the folder cannot be written.
@@ -73,7 +73,7 @@ def _point(layout: Layout) -> Iterator[str]:
 
 
 def takes(layout: Layout, newer: Path) -> bool:
-    """Tell whether a newer catalogue can take the current one's place: whole, and gone on from it."""
+    """Return whether a newer catalogue can take the current one's place: whole, and gone on from it."""
     if not sound(newer):
         return False
     catalogue, current = ENGINE.catalogue(newer), layout.current()
@@ -103,13 +103,13 @@ def set_aside(layout: Layout, catalogues: list[Path]) -> list[str]:
 
 
 def _vouched(catalogue: Path) -> bool:
-    """Tell whether nothing says that a catalogue is damaged."""
+    """Return whether nothing says that a catalogue is damaged."""
     seal = sealed(catalogue)
     return seal is None or not seal.problem()
 
 
 def sound(catalogue: Path) -> bool:
-    """Tell whether a catalogue is whole: by its checksum, or where it has none by reading every row."""
+    """Return whether a catalogue is whole, by its checksum or, if it has none, by reading every row."""
     if sealed(catalogue) is not None:
         return _vouched(catalogue)
     try:
@@ -122,7 +122,7 @@ def sound(catalogue: Path) -> bool:
 
 
 def _derived(layout: Layout) -> Iterator[str]:
-    """Make codes anew that are missing or damaged, where their part is sound."""
+    """Rebuild missing or damaged codes whose part is sound."""
     current = layout.current()
     if current is None:
         return
@@ -163,7 +163,7 @@ class Copied:
 
     revision: int  # the one that the copy shows
     files: int  # parts and files derived from them that belong to it
-    copied: int  # those of them that were not there already
+    copied: int  # the files that were not there already
     size: int  # bytes of all of them
     aside: int = 0  # catalogues that were taken out of use
 
@@ -214,7 +214,7 @@ def restore(
 
     Args:
         store: What to mend, or a new folder.
-        back: Go back to the backup's revision also where the store has a later one that is sound.
+        back: Go back to the backup's revision even if the store has a later one that is sound.
 
     Raises:
         StoreError: If the source holds nothing, or the store is another one and sound.
@@ -274,7 +274,7 @@ def _refuse_other(catalogue: Catalogue, store: Store) -> None:
 
 
 def _bring(catalogue: Catalogue, root: Path, layout: Layout) -> Copied:
-    """Copy the files that a catalogue lists from its store into another, where they are not there already."""
+    """Copy the files that a catalogue lists from its store into another, if they are not there already."""
     files = catalogue.frame(_FILES).rows()
     copied = size = 0
     folders = set()
@@ -293,7 +293,7 @@ def _bring(catalogue: Catalogue, root: Path, layout: Layout) -> Copied:
 
 
 def _copy(file: Sealed, target: Path) -> bool:
-    """Copy a file if it is what was written; a damaged one that can be made anew is left out."""
+    """Copy a file if it is intact; a damaged one that can be rebuilt is left out."""
     target.parent.mkdir(exist_ok=True)
     with replacing(target) as draft:
         with suppress(FileNotFoundError):

@@ -98,7 +98,7 @@ class Writer:
         self._guarded(lambda: self._ledger.turn(kind, ids, "restored"))
 
     def reseal(self, files: Mapping[str, tuple[int, str]]) -> None:
-        """List derived files with other bytes; a revision is made even where there are none."""
+        """List derived files with other bytes; a revision is made even if there are none."""
         self._guarded(lambda: self._ledger.reseal(files))
 
     def _guarded(self, change: Callable[[], None]) -> None:
@@ -132,7 +132,7 @@ class Writer:
             self._ledger.add_parts(folder, parts)
 
     def publish(self, action: str, note: str) -> None:
-        """Make this transaction's result the current revision, unless nothing changed."""
+        """Make this transaction's result the current revision if anything changed."""
         self._refuse_failed()
         if not self._ledger.changed:
             self.discard()
@@ -227,7 +227,7 @@ def _both(layout: Layout) -> Iterator[Path]:
 
 
 def passed_over(layout: Layout) -> Path | None:
-    """Return the newest published catalogue that is later than the current one; None where there is none.
+    """Return the newest published catalogue later than the current one, or None.
 
     One that a writer is about to publish, or has left, is in the journal and does not count.
     """
@@ -238,5 +238,5 @@ def passed_over(layout: Layout) -> Path | None:
 
 
 def _later(one: Path, other: Path) -> bool:
-    """Tell whether a catalogue's name states another content of the same revision, or a later one."""
+    """Return whether a catalogue's name states another content of the same revision, or a later one."""
     return one.name != other.name and one.name.partition("-")[0] >= other.name.partition("-")[0]

@@ -149,7 +149,7 @@ def _nugget(nugget: Json, assigned: bool, where: str) -> tuple[str, bool, float 
 
 
 def _numbered(rows: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Give nuggets of a query their number, by the first line; refuse two importances and too many."""
+    """Return nuggets numbered by first line in each query; refuse two importances and too many nuggets."""
     several = rows.filter(pl.col("vital").n_unique().over("query_id", "text") > 1)
     refuse(several, "The nugget is vital on one line and okay on another.", name)
     listed = rows.unique(["query_id", "text"], keep="first", maintain_order=True).select("query_id", "text")

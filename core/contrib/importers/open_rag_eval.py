@@ -1,7 +1,7 @@
 """open-rag-eval tables: a row per passage with its query, the repeat of the query, and the answer.
 
-The answer stands on the first row of a query or on all of them. Passage ids are often places (``[1]``,
-``[2]``) that begin anew with every query: where one id has several texts, passages are named by their texts.
+The answer is on the first row of a query or on all of them. Passage ids are often positions (``[1]``,
+``[2]``) that restart with every query: if one id has several texts, passages are named by their texts.
 """
 
 from __future__ import annotations

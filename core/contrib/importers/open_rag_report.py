@@ -1,7 +1,7 @@
 """open-rag-eval reports: the JSON that an evaluation ends with, a query with its repeats and their scores.
 
 UMBRELA's scores of passages (0 to 3) are judgements. Passage ids are often places (``[1]``, ``[2]``) that
-begin anew with every query: where one id has several texts, passages are named by their texts.
+restart with every query: if one id has several texts, passages are named by their texts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _HEAD = ("retrieval_score_", "generation_score_")
 
 
 def _known(reader: Reader) -> Reader:
-    """Read what is there: a report writes NaN for what a repeat of a query lacks."""
+    """Make a reader treat NaN as missing: a report writes NaN if a repeat of a query lacks the value."""
 
     def read(holder: object, key: str, where: str) -> Any:  # noqa: ANN401 - whatever the reader gives
         value = holder.get(key) if isinstance(holder, dict) else None
@@ -175,7 +175,7 @@ class _Report:
             )
 
     def judged(self, options: Options) -> Import | None:
-        """Return the grades as a golden set; None where there are none."""
+        """Return the grades as a golden set, or None if there are none."""
         if not self.grades:
             return None
         rows = [(query, passage, str(grade)) for (query, passage), (grade, _) in self.grades.items()]

@@ -156,7 +156,7 @@ class Elasticsearch(DatabaseIndex):
         return {"query": {"exists": {"field": self._vector}}, "script": script}
 
     def _score(self, hit: Json) -> float:
-        """Turn a score, which is never negative there, into that of the metric."""
+        """Convert an Elasticsearch score, which is never negative, to the metric's scale."""
         score = float(hit["_score"])
         if self.metric == "cosine":
             return 2 * score - 1

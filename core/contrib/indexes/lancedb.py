@@ -134,7 +134,7 @@ class LanceDb(DatabaseIndex):
         return self._base.open_table(self.table)
 
     def _bytes(self) -> int | None:
-        """Return bytes of the table's files; None in object storage, where nobody is asked for them."""
+        """Return the size of the table's files, or None in object storage, which is not queried for it."""
         at = Path(self.url or self._place.folder / DATA)
         return None if "://" in self.url else bytes_of(at / f"{self.table}.lance")
 

@@ -180,7 +180,7 @@ class PgVector(DatabaseIndex):
 
     @property
     def _connection(self) -> Any:  # noqa: ANN401 - an optional package
-        """The connection of this thread; a new one where it has none, or lost it."""
+        """The connection of this thread; a new one if it has none, or lost it."""
         kept = self._of_thread.__dict__.get("connection")
         if kept is None or kept.closed:
             self._of_thread.connection = kept = self._connect()

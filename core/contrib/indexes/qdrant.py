@@ -123,7 +123,7 @@ class Qdrant(DatabaseIndex):
         ]
 
     def save(self, path: Path) -> None:
-        """Write down where the index is; a folder is let go of, for it takes one reader."""
+        """Record the index's location; release the folder, which allows one reader only."""
         super().save(path)
         if not self.remote:
             self._client.close()

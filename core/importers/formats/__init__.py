@@ -75,7 +75,7 @@ _OWN: tuple[Format, ...] = (
 
 
 def _plugged(name: str, value: object) -> Format:
-    """Return the format of a plug-in: a subclass of `Format`, or one of its objects."""
+    """Return the format of a plug-in, given as a subclass of `Format` or an instance."""
     form = value() if isinstance(value, type) else value
     if not isinstance(form, Format):
         raise InputError(f"{name} is no subclass of Format.")

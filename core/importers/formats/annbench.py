@@ -4,7 +4,7 @@ Queries and vectors have no names there: their numbers are their ids. A data set
 the exact neighbours; they become judgements, so that R@count is the recall that ann-benchmarks reports (which
 counts neighbours at an equal distance too).
 
-The reader is one in Python: a damaged file cannot hang or end the process. What a file says of its sizes is
+The reader is written in Python: a damaged file cannot hang or end the process. The sizes in a file are
 checked against its bytes before any of it is read.
 """
 
@@ -150,7 +150,7 @@ class _Result:
     distances: np.ndarray | None  # their distances, of the same shape; None if they are not there
 
     def text(self, name: str) -> str:
-        """Return an attribute that is a text; empty if it is none."""
+        """Return a text attribute, or "" if it is not a text."""
         value = self.attributes.get(name)
         return shown(value, 200) if isinstance(value, str) else ""
 

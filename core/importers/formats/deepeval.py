@@ -1,4 +1,4 @@
-"""DeepEval: test runs, as ``deepeval test run`` writes them, and data sets (goldens) as JSON or CSV.
+"""DeepEval: test runs, in the form of ``deepeval test run``, and data sets (goldens) as JSON or CSV.
 
 A retrieval context is a ranking, the context of a golden its relevant passages. Where a test case has no
 retrieval context but a trace with one retriever in it, the list of that retriever is taken.
@@ -141,7 +141,7 @@ class _Cases:
     samples: list[Sample] = field(default_factory=list)
     usd: list[float] = field(default_factory=list)
     settings: Json = field(default_factory=dict)  # of the first retriever that says any
-    traced: int = 0  # cases whose retrieval is that of their trace
+    traced: int = 0  # cases whose retrieval was taken from their trace
     left: Counter[str] = field(default_factory=Counter)
 
 
@@ -275,7 +275,7 @@ class _Trace:
     # what its only retriever returned, in order; None if there is none or several
     contexts: list[str] | None = None
     scores: list[float | None] | None = None
-    retrieve_ms: float | None = None  # durations; None where they are unknown or the step failed
+    retrieve_ms: float | None = None  # durations; None if they are unknown or the step failed
     total_ms: float | None = None
     tokens: dict[tuple[str, str, str], float] = field(default_factory=dict)  # (stage, model, unit) → amount
     settings: Json = field(default_factory=dict)  # what the retriever says of itself
@@ -330,7 +330,7 @@ def _model(call: Row, result: _Trace) -> None:
 
 
 def _duration(span: Row) -> float | None:
-    """Return milliseconds between a span's times; None where one is not given."""
+    """Return milliseconds between a span's times, or None if one is not given."""
     begins, ends = span["begins"], span["ends"]
     if begins is None or ends is None:
         return None

@@ -1,8 +1,8 @@
-"""What trec_eval, pytrec_eval and ir_measures print: a value a line, over all queries or of one of them.
+"""The output of trec_eval, pytrec_eval and ir_measures: one value per line, for all queries or a single one.
 
 trec_eval writes measure, query (or ``all``) and value; ir_measures writes measure and value, or query,
-measure and value, also as JSON lines. Values over all queries are results of the run, the others those of its
-queries; where the former are missing, they are the means of the latter.
+measure and value, also as JSON lines. Values for all queries are results of the run, the others those of its
+queries; if the former are missing, they are the means of the latter.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _Line:
 
 
 class Evaluated(Format):
-    """Measures of one run, over all queries and of each."""
+    """Measures of one run, aggregated and per query."""
 
     name, title = "eval-output", "Output of trec_eval, pytrec_eval or ir_measures"
     takes = {

@@ -1,4 +1,4 @@
-"""Tables in Excel workbooks: one sheet of each, read as the table importer reads a CSV."""
+"""Tables in Excel workbooks: one sheet per workbook, read as the table importer reads a CSV."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def sheet_table(member: Member, sheet: str, most: int | None = None) -> Table:
 
 
 def tables(member: Member, options: Options) -> tuple[str, ...]:
-    """Return the visible sheets whose columns are those of a table."""
+    """Return the visible sheets whose columns form a table."""
     sheets = []
     with suppress(InputError):
         for sheet in open_workbook(member).sheets:
@@ -100,14 +100,14 @@ def tables(member: Member, options: Options) -> tuple[str, ...]:
 
 
 def _said_of(columns: Sequence[str], options: Options, name: str) -> TableAs:
-    """Return what the user said of the columns of a table, as far as they are in this sheet."""
+    """Return the user's settings for the columns of a table, limited to those in this sheet."""
     said = options.table_as(name)
     there = {meant: column for meant, column in said.columns.items() if column in columns}
     return replace(said, columns=there)
 
 
 def _sheet(member: Member, options: Options, *, asking: bool) -> str:
-    """Return the sheet to read: as chosen, else the only one that is a table, else the first."""
+    """Return the sheet to read: the chosen one, otherwise the only table, otherwise the first."""
     book = open_workbook(member)
     if options.sheet is not None:
         if options.sheet not in (*book.sheets, *book.hidden):

@@ -96,7 +96,7 @@ class Mteb(Format):
         return tuple(member for member in probe.members if kind(member))
 
     def choices(self, archives: Sequence[Archive]) -> dict[str, tuple[str, ...]]:
-        """Tell whether tasks of other kinds are taken too, by the last keys of all paths in a file's head."""
+        """Offer other kinds of tasks, if any, judging by the last keys of all paths in a file's head."""
         outlines = [outline(member) for member in members_of(archives) if kind(member) == "results"]
         kinds = [_task_kind(path.rsplit(".", 1)[-1] for path in paths) for paths in outlines]
         return {"tasks": (_RETRIEVAL, "all")} if set(kinds) - {_RETRIEVAL} else {}
@@ -159,7 +159,7 @@ class _Read:
 
 
 def _reported(result: _Result, model: str, meta: Json, *, ranks: bool) -> tuple[Reported, int]:
-    """Give the stack with its figures, and how many scores are none; `ranks`: a task that ranks passages."""
+    """Return the stack's figures and the number of missing scores; `ranks`: the task ranks passages."""
     where = at(result.member.name, result.split, result.subset)
     figures, others = [], 0
     for key, given in result.scores.items():
@@ -234,7 +234,7 @@ def _task_kind(keys: Iterable[str]) -> str:
 
 
 def kind(member: Member) -> str | None:
-    """Tell whether a file holds "results", describes a "model", or neither."""
+    """Return whether a file holds "results", describes a "model", or neither."""
     seen = outline(member)
     if "object" not in seen.get("", ()):
         return None
@@ -266,7 +266,7 @@ def _place(member: Member) -> tuple[tuple[str, ...], str]:
 
 
 def _named_by(member: Member) -> str:
-    """Name a model after a folder: ``ORG__MODEL/REVISION/TASK.json``, or the one that its result lies in."""
+    """Name a model after a folder: ``ORG__MODEL/REVISION/TASK.json``, or the folder of its result."""
     above = [part for part in _place(member)[0][:-1] if part not in _NO_MODELS]
     revised = len(above) > 1 and ("__" in above[-2] or _REVISION.fullmatch(above[-1]))
     return above[-2 if revised else -1].replace("__", "/") if above else "unnamed model"

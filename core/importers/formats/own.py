@@ -332,7 +332,7 @@ def _refuse_unknown(row: Json, known: set[str], where: str) -> None:
 
 
 def _kept(row: Json, name: str, where: str) -> Json:
-    """Return one of the maps of a run, with what is read of it of its kind."""
+    """Return one of a run's maps, limited to the keys known for its kind."""
     held = expect(row, name, dict, where) if name == "spec" else optional(row, name, dict, where) or {}
     spot = f"{where}, key `{name}`"
     for key, kind in _KINDS[name].items():

@@ -234,7 +234,7 @@ def _account(
 
 
 def _annotated(member: Member) -> Answered:
-    """Return verdicts of judges, metric by metric, with what people thought of them."""
+    """Return judges' verdicts, metric by metric, with people's annotations."""
     value = read_json(member)
     if not isinstance(value, dict):
         raise InputError("It is not a map of metrics.", where=member.name)

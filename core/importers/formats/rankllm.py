@@ -1,6 +1,6 @@
 r"""rank_llm and pyserini: reranked lists, and what trec_eval said of files of rankings.
 
-Results are {query: {text, qid}, candidates: [{docid, score, doc}]}, a list or lines. Candidates stand in the
+Results are {query: {text, qid}, candidates: [{docid, score, doc}]}, a list or lines. Candidates are in the
 order in which they were ranked; that order counts, not their scores, which some rerankers leave as they were.
 A history of calls ({query, invocations_history}) beside one file of results brings the reranker's tokens.
 
@@ -224,7 +224,7 @@ def _reported(member: Member, entry: Json, where: str) -> tuple[Reported, int]:
 
 
 def _first_stage(path: str) -> str:
-    """Return what made the candidates: the folder of a file of rankings; empty where that does not say it."""
+    """Return what made the candidates: the folder of a file of rankings, or "" if that does not say it."""
     folder = PurePosixPath(path.replace("\\", "/")).parent.name
     return "" if folder.lower() in _NO_STAGE else folder
 
@@ -240,7 +240,7 @@ def _spec(name: str, stage: str) -> Json:
 
 
 def _results(entry: Json, where: str) -> Iterator[tuple[str, str, float | None]]:
-    """Measure, query and value of every result of a line; None where a value is no number."""
+    """Yield measure, query and value of every result on a line, with None for values that aren't numbers."""
     for index, result in enumerate(expect(entry, "result", list, where)):
         spot = at(where, "result", index)
         if isinstance(result, dict):
@@ -251,7 +251,7 @@ def _results(entry: Json, where: str) -> Iterator[tuple[str, str, float | None]]
             raise InputError(f"{quoted(result)} is not a measure, a query and a value.", where=spot)
         measure, query, text = fields
         value: float | str = text
-        with suppress(ValueError):  # what is no number is refused with its key
+        with suppress(ValueError):  # text that isn't a number is refused with its key
             value = float(text)
         counts = _COUNTS.fullmatch(measure)
         yield measure, query, None if counts else number({"value": value}, "value", spot)

@@ -165,19 +165,19 @@ def _lists(text: str) -> list[list[tuple[str, str]]]:
 
 
 def _is_ranked(lists: Sequence[Sequence[tuple[str, str]]]) -> bool:
-    """Say whether lists are long, or their scores fall as in files of ranx; tables of numbers are neither."""
+    """Return whether lists are long, or scores fall as in ranx files; tables of numbers do neither."""
     pairs = sum(map(len, lists))
     return pairs >= _LONG * max(1, len(lists)) or _falls(lists)
 
 
 def _falls(lists: Sequence[Sequence[tuple[str, str]]]) -> bool:
-    """Say whether no score of a list is above the one before it, in lists of which some have several."""
+    """Return whether scores never rise within a list, and some lists have several."""
     falling = all(float(left[1]) >= float(right[1]) for ranking in lists for left, right in pairwise(ranking))
     return falling and any(len(ranking) > 1 for ranking in lists)
 
 
 def _is_cbor(head: bytes) -> bool:
-    """Tell whether it begins as a map of text to a map.
+    """Return whether it begins as a map of text to a map.
 
     The first bytes of an item are its kind and its length.
     """

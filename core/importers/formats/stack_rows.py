@@ -39,13 +39,13 @@ class Column:
     k: int | None = None
     stage: str | None = None
     factor: float = 1.0
-    of: str = ""  # what tells its stack from others of the row
-    zero: str = ""  # why 0 is no value, where it is none
+    of: str = ""  # what distinguishes its stack from other stacks on the row
+    zero: str = ""  # why 0 isn't a value here, if so
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a row says of its stack."""
+    """A row's facts about its stack."""
 
     label: str
     collection: str
@@ -69,11 +69,11 @@ class StackRows(Format):
 
     @abstractmethod
     def column(self, name: str) -> Column | None:
-        """Return what a column measures; None if it is no measure."""
+        """Return what a column measures, or None if it isn't a measure."""
 
     @abstractmethod
     def told(self, row: Row, member: Member) -> Told:
-        """Return what a row says of its stack."""
+        """Return a row's facts about its stack."""
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
         left: list[LeftOut] = []
@@ -94,7 +94,7 @@ class StackRows(Format):
             )
 
     def _measures(self, member: Member, options: Options) -> dict[str, Column]:
-        """Return the columns of measures: as the user says, else by their names."""
+        """Return the columns of measures: those the user names, otherwise by their names."""
         said = options.table_as(member.name)
         known = {name: self.column(name) for name in columns(member)}
         for meant, column in said.columns.items():

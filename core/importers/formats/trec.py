@@ -1,4 +1,4 @@
-"""TREC runs (``qid iter docid rank score tag``) and qrels (``qid iter docid rel``), as trec_eval reads them.
+"""TREC runs (``qid iter docid rank score tag``) and qrels (``qid iter docid rel``), parsed like trec_eval.
 
 Fields are separated by any number of blanks or tabs, by tabs alone on a line that has enough of them: all but
 the last may hold blanks there. Elsewhere a line that could be read with such an id is refused. Lines that
@@ -37,7 +37,7 @@ class _Fields:
     rows: pl.DataFrame  # one text column for each wanted field, and `line`
     comments: int = 0  # lines that begin with ``#``
     longer: int = 0  # lines with more fields than wanted
-    first_longer: int = 0  # the first of them; 0 if there is none
+    first_longer: int = 0  # the first of them, or 0
 
 
 class _File:
@@ -66,7 +66,7 @@ class _File:
 
     @property
     def ignored(self) -> Import:
-        """Return what was not read of it, once its blocks were."""
+        """Return what was skipped, after all blocks were read."""
         name = self.member.name
         notes = (f"{name}: {self._comments} comment lines skipped.",) if self._comments else ()
         left = counted({"fields after the last known one": self.longer}, place(name, self._first_longer))
@@ -194,8 +194,8 @@ class _Kind:
     """What lines of a file hold."""
 
     columns: tuple[str, ...]
-    short: str  # said of a line with too few fields
-    long: str  # said of one with more, where it is not sure which they are
+    short: str  # message for a line with too few fields
+    long: str  # message for a line with too many fields, if it is unclear which they are
     fits: str  # pattern of a longer line whose first fields are what they should be
     shifted: str  # pattern of one that a blank in an id may have made longer
 
@@ -398,7 +398,7 @@ def _refuse_qrels(member: Member) -> None:
 def _ranked(file: _File) -> Iterator[pl.DataFrame]:
     """Yield rows to be ordered: run, stage, query_id, passage_id, rank, score, line."""
     for rows in map(_completed, file.blocks()):
-        # A rank that is no integer is not an error: trec_eval ignores the column; the scores decide.
+        # A rank that is not an integer isn't an error: trec_eval ignores the column; the scores decide.
         rank = pl.col("rank").cast(pl.Int64, strict=False)
         _refuse_shifted(rows.filter(rank.is_null() | (pl.col("passage_id") == "Q0")), file.member.name)
         yield rows.with_columns(
@@ -428,7 +428,7 @@ def _lines(member: Member) -> list[tuple[int, str]]:
 
 
 def _fields(line: str, least: int) -> list[str]:
-    """Return the fields of a line: between tabs where it has enough of them, else between blanks."""
+    """Return the fields of a line: between tabs if it has enough of them, else between blanks."""
     *tabbed, last = [field.strip() for field in line.split("\t", least - 1)]
     apart = len(tabbed) == least - 1 and all(tabbed) and last and "\r" not in line
     return [*tabbed, *last.split()] if apart else line.split()
@@ -441,7 +441,7 @@ def _confidence(probe: Archive, good: Callable[[list[str]], bool], fields: int) 
     lines = [_fields(line, fields) for _, line in numbered]
     share = sum(map(good, lines)) / len(lines)
     first, second = lines[0], lines[1] if len(lines) > 1 else []
-    # Words in the first line where the others have numbers make it a table.
+    # Words in the first line if the others have numbers make it a table.
     if share >= 0.5 and (good(first) or len(first) != len(second)):
         return SURE if share >= 0.9 else LIKELY
     near = sum(abs(len(line) - fields) <= 1 for line in lines) / len(lines)

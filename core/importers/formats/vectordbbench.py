@@ -6,7 +6,7 @@ What a stage that did not run left at 0 is missing, not 0. A label that is absen
 the tool; entries with another one failed.
 
 A streaming case searches while vectors are inserted: each of its stages, by the percent that was loaded, is a
-run (above 100: after the index was optimised). The neighbours of its recall are those of all vectors.
+run (above 100: after the index was optimised). Its recall is computed against the neighbours in all vectors.
 
 What a case searches is its collection: data and filter. What it returns beside ids (its payload) is an
 axis of the stack; the concurrencies and stages of its test are neither. A label of a database names how it is
@@ -186,7 +186,7 @@ def _reported(member: Member, index: int, entry: Json, where: str) -> Reported:
 
 
 def _searches(member: Member, index: int, entry: Json, where: str) -> Iterator[Reported]:
-    """Yield the search of an entry, or those of every stage of a streaming case."""
+    """Yield the search of an entry, or one search per stage of a streaming case."""
     whole = _reported(member, index, entry, where)
     metrics = expect(entry, "metrics", dict, where)
     stages = optional(metrics, _STAGES, list, where) or []
@@ -245,7 +245,7 @@ def _board(member: Member, left: list[LeftOut]) -> Iterator[Reported]:
 
 
 def _case(number_: int | None, custom: Json) -> str:
-    """Return the tool's name of a case; parameters that are not in it as a hash."""
+    """Return the tool's name for a case, with parameters that are not in the name as a hash."""
     name = "unnamed case" if number_ is None else _CASES.get(number_, f"case {number_}")
     label, data = custom.get("name"), custom.get(_DATA)
     sized = shown(data or _SIZED)

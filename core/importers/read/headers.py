@@ -22,7 +22,7 @@ def headed(records: Sequence[Sequence[str | None]]) -> tuple[list[str], int] | N
 
     Returns:
         Names of the columns, those of two levels as pandas flattens them (``('nDCG@10', 'bm25')``), and how
-        many rows they take with what stands above. None where the first row is the header, or none is found.
+        many rows it spans, including those above. None if the first row is the header, or none is found.
     """
     width = max(map(len, records), default=0)
     rows = [[(cell or "").strip() for cell in record] + [""] * (width - len(record)) for record in records]
@@ -45,7 +45,7 @@ def _prose(records: Sequence[Sequence[str | None]]) -> int:
 
 
 def _named_below(rows: Sequence[Sequence[str]]) -> bool:
-    """Tell whether the second row names the columns that the first one puts into groups of one each."""
+    """Return whether the second row names the columns that the first one puts into groups of one each."""
     upper, lower = rows[0], rows[1]
     if (upper[0] and lower[0]) or not all(lower[1:]) or _numeric(lower) or len(rows) < _NARROW:
         return False
@@ -82,7 +82,7 @@ def _cells(line: str, mark: str) -> int:
 
 
 def _levels(rows: Sequence[Sequence[str]]) -> tuple[list[str], int]:
-    """Return names of columns that two rows say, and how many rows that takes; none where they say none."""
+    """Return names of columns that two rows say, and how many rows that takes; none if they say none."""
     upper, lower, third = rows[0], rows[1], rows[2] if len(rows) > 2 else ()
     if _numeric(lower) or _numeric(upper):
         return [], 0

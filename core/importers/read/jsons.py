@@ -22,7 +22,7 @@ Json = dict[str, Any]
 Value = TypeVar("Value", str, int, float, bool, Json, list[Any])
 
 MOST_BYTES = 512 * MIB  # Largest JSON file that is read whole; it takes several times its size in memory
-MOST_LOOKED_AT = 16 * MIB  # Largest file, unpacked, of which is told where it is broken
+MOST_LOOKED_AT = 16 * MIB  # Largest file, unpacked, in which a syntax error is located
 MOST_HELD = 2 * GIB  # What the values of one JSON text may take in memory, about
 _HELD = {b"[": 72, b"{": 72, b'"': 30, b",": 8}  # Bytes that a value takes for one of these
 DEEPEST = 60  # Deepest nesting; result files of the field have fewer than ten levels
@@ -84,7 +84,7 @@ def parsed(data: bytes | str, name: str, line: int | None = None) -> object:
 
 
 def not_json(error: ValueError) -> str:
-    """Say why a text is no JSON, without what Python advises."""
+    """Explain why a text is not valid JSON, omitting Python's advice."""
     if "int_max_str_digits" in str(error):
         return "This is not valid JSON: a whole number has more than 4,300 digits"
     return f"This is not valid JSON: {shown(error, 200)}"
@@ -114,7 +114,7 @@ def _check_held(data: bytes | str, where: str) -> None:
 def broken(member: Member) -> InputError | None:
     """Return where a file that begins as JSON stops being it.
 
-    None where it is sound, large, or no JSON at all.
+    None if it is sound, large, or not JSON at all.
     """
     lines = head_lines(member, 1)
     if not lines or lines[0].lstrip()[:1] not in ("{", "[") or exceeds(member, MOST_LOOKED_AT):
@@ -128,7 +128,7 @@ def broken(member: Member) -> InputError | None:
 
 
 def exceeds(member: Member, most: int) -> bool:
-    """Tell whether a file holds more bytes than that, unpacked; hardly more are read to tell."""
+    """Return whether a file holds more bytes than that, unpacked, reading only slightly more than that."""
     with member.stream() as stream:
         return len(stream.read(most + 1)) > most
 
@@ -167,7 +167,7 @@ def once(pairs: list[tuple[str, Any]]) -> Json:
 
 
 def _check(value: object, where: str, *, halves: bool) -> None:
-    """Refuse what is nested too deeply, and texts that cannot be written to a file, level by level."""
+    """Refuse deep nesting, and texts that cannot be written to a file, level by level."""
     level = [value]
     for _ in range(DEEPEST):
         below: list[Any] = []
@@ -187,7 +187,7 @@ def _check(value: object, where: str, *, halves: bool) -> None:
 
 
 def at(name: str, *path: str | int, line: int | None = None) -> str:
-    """Say where a value stands, as ``file, key `results[3].metrics```."""
+    """Format the location of a value, as ``file, key `results[3].metrics```."""
     spot = place(name, line)
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{shown(step)}" for step in path).lstrip(".")
     return f"{spot}, key `{text}`" if text else spot
@@ -207,7 +207,7 @@ def expect(holder: object, key: str, kind: type[Value], where: str) -> Value:
 
 
 def optional(holder: object, key: str, kind: type[Value], where: str) -> Value | None:
-    """Do as `expect`, but return None where the key is not there or its value is null."""
+    """Do as `expect`, but return None if the key is not there or its value is null."""
     if not isinstance(holder, dict):
         raise InputError(f"It is {kind_of_value(holder)}, not an object.", where=where)
     value = holder.get(key)
@@ -224,7 +224,7 @@ def optional(holder: object, key: str, kind: type[Value], where: str) -> Value |
 
 
 def number(holder: object, key: str, where: str) -> float | None:
-    """Return a finite number; None where it is absent, null or NaN (missing is never 0)."""
+    """Return a finite number, or None if it is absent, null or NaN (missing is never 0)."""
     value = optional(holder, key, float, where)
     if value is None or math.isnan(value):
         return None
@@ -234,7 +234,7 @@ def number(holder: object, key: str, where: str) -> float | None:
 
 
 def amount(holder: object, key: str, where: str) -> float | None:
-    """Return a number as `number` gives it, that is not negative."""
+    """Return a number that isn't negative; see `number`."""
     value = number(holder, key, where)
     if value is not None and value < 0:
         raise InputError(f"{shown(key)!r} is negative.", where=where)
@@ -242,7 +242,7 @@ def amount(holder: object, key: str, where: str) -> float | None:
 
 
 def texts(holder: object, key: str, where: str) -> list[str] | None:
-    """Return a list of texts; None where it is absent or null."""
+    """Return a list of texts, or None if it is absent or null."""
     values = optional(holder, key, list, where)
     wrong = next((value for value in values or () if not isinstance(value, str)), None)
     if values is not None and any(not isinstance(value, str) for value in values):
@@ -251,34 +251,34 @@ def texts(holder: object, key: str, where: str) -> list[str] | None:
 
 
 def text(holder: object, key: str, where: str) -> str | None:
-    """Return a text; None where it is absent or null."""
+    """Return a text, or None if it is absent or null."""
     return optional(holder, key, str, where)
 
 
 def words(holder: object, key: str, where: str) -> str | None:
-    """Return a text; None also where it is a list: of texts and images, or of what was said in turn."""
+    """Return a text, or None if it is absent, null or a list (texts and images, or turns of a dialogue)."""
     return (
         None if isinstance(holder, dict) and isinstance(holder.get(key), list) else text(holder, key, where)
     )
 
 
 def mapping(holder: object, key: str, where: str) -> Json | None:
-    """Return an object; None where it is absent or null."""
+    """Return an object, or None if it is absent or null."""
     return optional(holder, key, dict, where)
 
 
 def whatever(holder: object, key: str, where: str) -> object:  # noqa: ARG001
-    """Return a value of any kind; None where it is absent or null."""
+    """Return a value of any kind, or None if it is absent or null."""
     return holder.get(key) if isinstance(holder, dict) else None
 
 
 def items(holder: object, key: str, where: str) -> list[Any] | None:
-    """Return a list; None where it is absent or null."""
+    """Return a list, or None if it is absent or null."""
     return optional(holder, key, list, where)
 
 
 def identifier(holder: object, key: str, where: str) -> str | None:
-    """Return an id, which may be an integer; None where it is absent, null or empty."""
+    """Return an id, which may be an integer, or None if it is absent, null or empty."""
     if not isinstance(holder, dict):
         raise InputError(f"It is {kind_of_value(holder)}, not an object.", where=where)
     value = holder.get(key)

@@ -30,7 +30,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table of a page: its head, its rows, and the heading that it stands under."""
+    """A table on a page: its header, rows, and heading."""
 
     rows: list[Row]
     heading: str = ""
@@ -75,7 +75,7 @@ def _plain(text: str) -> str:
 
 
 def is_page(member: Member) -> bool:
-    """Tell whether a file is a page of Markdown with a table: by its name, or since it is but a table."""
+    """Return whether a file is a Markdown page with a table: by its name, or because it is just a table."""
     lines = head_lines(member, 5_000)
     filled = [line for line in lines if line.strip()]
     alone = len(filled) > 2 and _is_rule(filled[1]) and all(line.lstrip().startswith("|") for line in filled)
@@ -83,7 +83,7 @@ def is_page(member: Member) -> bool:
 
 
 def as_tables(archive: Archive) -> Archive:
-    """Return a page as an archive of its tables; those of the same stacks are one."""
+    """Return a page as an archive of its tables, joining tables of the same stacks."""
     (page,) = archive.members
     found: list[Grid] = []
     for grid in grids(whole(page).decode().split("\n")):
@@ -99,7 +99,7 @@ def as_tables(archive: Archive) -> Archive:
 
 
 def _beside(left: Grid, right: Grid) -> bool:
-    """Tell whether two tables have the same rows and other columns."""
+    """Return whether two tables have the same rows and different columns."""
     widths = {len(row.cells) for row in left.rows} | {0}
     regular = len(widths) == 2 and len({len(row.cells) for row in right.rows}) == 1
     other = not set(left.rows[0].cells[1:]) & set(right.rows[0].cells[1:])

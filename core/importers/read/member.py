@@ -122,7 +122,7 @@ class Member:
     size: int  # stored size in bytes
     limits: Limits  # bounds on reading it
     opener: Callable[[], BinaryIO] = field(repr=False, compare=False)  # opens the stored bytes
-    path: Path | None = None  # its path on disk where it is a plain file there
+    path: Path | None = None  # its path on disk if it is a plain file there
     seen: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)  # by `per_member`
 
     @contextmanager
@@ -197,7 +197,7 @@ class Archive:
         return self.members[0].stem if len(self.members) == 1 else without_endings(self.name)
 
     def split(self) -> tuple[Archive, ...]:
-        """Return each member as an archive of its own."""
+        """Return a separate archive for each member."""
         return tuple(Archive(member.name, (member,), self.parent) for member in self.members)
 
 
@@ -212,12 +212,12 @@ def digest_of(members: Iterable[Member]) -> str:
 
 
 def head_lines(member: Member, most: int = 200) -> list[str]:
-    """Return the first complete lines of a text file without its byte order mark; none if it is not text."""
+    """Return the first complete lines of a text file without its byte order mark, or [] if it is not text."""
     return _lines(member)[:most]
 
 
 def first_is_cut(member: Member) -> bool:
-    """Tell whether a first line of JSON goes on beyond what a format is judged by."""
+    """Return whether a first line of JSON goes on beyond what a format is judged by."""
     begins = member.head.lstrip()[:1] in (b"{", b"[")
     return begins and len(member.head) >= HEAD_BYTES and b"\n" not in member.head.strip()
 
@@ -258,7 +258,6 @@ class _Bounded(io.RawIOBase):
         return b"".join(parts)
 
     def readable(self) -> bool:
-        """Say that it can be read."""
         return True
 
     def _count(self, fresh: int) -> None:
@@ -270,7 +269,7 @@ class _Bounded(io.RawIOBase):
 
 @contextmanager
 def sound(name: str) -> Iterator[None]:
-    """Raise what the standard library raises on a damaged file or archive as an error that names it."""
+    """Turn the standard library's errors on a damaged file or archive into one that names it."""
     try:
         yield
     except BROKEN as error:

@@ -12,7 +12,7 @@ _STACK = "stack"  # Column of what was a key
 
 
 def rows_in(value: object, name: str) -> tuple[list[Json], tuple[str, ...]]:
-    """Return the rows that a JSON value holds, none where it holds none, and the keys that stand beside them.
+    """Return the rows that a JSON value holds, possibly none, and the keys beside them.
 
     Args:
         value: A list of objects; an object with one such list; or an object with the figures of a stack below

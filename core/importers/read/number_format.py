@@ -1,4 +1,4 @@
-"""Numbers as people write them: decimal commas, separators of thousands, percent and dollar signs.
+"""Human-readable numbers: decimal commas, separators of thousands, percent and dollar signs.
 
 A column is read in one way; where some cells have a decimal comma and others a point, each says which.
 What cells leave open (``1,200`` is 1200 or 1.2) is for the user to say.
@@ -35,7 +35,7 @@ _COMMA = rf"(?:{_GROUPS}|[+-]?\d*),\d+(?:[eE][+-]?\d+)?|{_GROUPS}|[+-]?\d+(?:[eE
 _THOUSANDS = rf"[+-]?[1-9]\d{{0,2}}(?:,\d{{3}})+(?:\.\d*)?|{_NUMBER}"
 _EITHER = r"[+-]?[1-9]\d{0,2},\d{3}"
 _POINT = r"^[+-]?(?:0|\d{4,})?\.\d|^[+-]?\d+\.(?:\d{1,2}(?:\D|$)|\d{4})"  # which can only be that of decimals
-_OPEN = r"[+-]?[1-9]\d{0,2}[.,]\d{3}"  # of which one cell alone does not say what its sign is
+_OPEN = r"[+-]?[1-9]\d{0,2}[.,]\d{3}"  # whose sign is ambiguous in a single cell
 _BY_COMMA = r"[+-]?(?:[1-9]\d{0,2}(?:\.\d{3})+|\d*),\d+|[+-]?[1-9]\d{0,2}(?:\.\d{3}){2,}"
 _BETWEEN = r"(\d)[ \u00a0\u2009\u202f'’_](\d{3})\b"  # 1 200, 1'200
 _DOLLARS, _PERCENT = r"(?i)(?:us)?\$|\busd\b", r"\s*%$"
@@ -48,7 +48,7 @@ _SCALES: tuple[Reading, ...] = ("percent", "share")
 
 
 def readings(pairs: Sequence[str]) -> dict[str, Reading]:
-    """Give column → reading, of options such as ``latency=thousands``; a name may have an equals sign itself.
+    """Parse options such as ``latency=thousands`` into column → reading; a name may contain an equals sign.
 
     Raises:
         InputError: A pair is none, or its reading is unknown.
@@ -73,7 +73,7 @@ class Open:
     ways: Mapping[Reading, tuple[str, ...]]  # what these cells would be
 
     def says(self, way: Reading) -> str:
-        """Say what the signs of these cells are if they are read in one way, or what the numbers are."""
+        """Describe what the signs in these cells mean in one reading, or what the numbers are."""
         if way in _SCALES:
             return SAID[way]
         signs = {",": "comma", ".": "point"}
@@ -89,7 +89,7 @@ class OpenNumbersError(InputError):
 
     Attributes:
         name: File.
-        columns: Those of which this is so.
+        columns: The columns concerned.
     """
 
     def __init__(self, name: str, where: str, columns: Sequence[Open]) -> None:
@@ -110,9 +110,9 @@ class Way:
     commas: Reading | None = None  # what commas and dots are
     percent: bool = False  # whether its numbers are percent
     mixed: bool = (
-        False  # whether each cell says by itself what its comma or point is; `commas` of those that do not
+        False  # whether each cell by itself settles what its comma or point is; `commas` of cells that don't
     )
-    truths: bool = False  # whether its cells say true or false
+    truths: bool = False  # whether its cells are true or false
 
     def bare(self, cells: pl.Series) -> pl.Series:
         """Return the cells without the signs that the column may have, and blanks between thousands."""
@@ -149,7 +149,7 @@ class Way:
         return pl.select(plain.otherwise(cells)).to_series().alias(cells.name)
 
     def changes(self, cells: pl.Series) -> bool:
-        """Tell whether any cell becomes another."""
+        """Return whether any cell changes."""
         return not self.plain(cells).equals(cells)
 
 
@@ -235,7 +235,7 @@ def numbers_in(
 
 
 def _decimals(texts: pl.DataFrame, columns: Sequence[str]) -> frozenset[str]:
-    """Return the columns that hold plain numbers, one of which at least has a point that is that of decimals.
+    """Return the columns that hold plain numbers, at least one of them with a decimal point.
 
     They are read as they stand, and are told at once: nearly all columns of a wide table are such.
     """
@@ -277,12 +277,12 @@ def figures_in(cells: pl.Series) -> pl.Series:
 
 
 def signed_percent(cells: pl.Series) -> pl.Series:
-    """Tell of each cell whether it has a percent sign."""
+    """Return whether each cell has a percent sign."""
     return cells.str.contains(_PERCENT)
 
 
 def _mixed(bare: pl.Series, way: Way) -> bool:
-    """Tell whether some cells have a decimal comma and others a point, so that no way fits all."""
+    """Return whether some cells have a decimal comma and others a point, so that no format fits all."""
     fits = {"decimal-comma": (_COMMA,), "thousands": (_THOUSANDS,)}.get(
         way.commas or "", (_COMMA, _THOUSANDS)
     )
@@ -310,7 +310,7 @@ def _open(cells: pl.Series, way: Way, pattern: str) -> Open:
 
 
 def _notes(cells: pl.Series, way: Way, name: str) -> list[str]:
-    """Say what was done to a column, with an example, as a sentence; nothing of empty words and blanks."""
+    """Describe a column's conversion with an example, as a sentence, ignoring empty words and blanks."""
     bare = way.bare(cells)
     if way.mixed:
         marked = [cells.filter(bare.str.contains(mark)) for mark in (",", r"^[^,]*\.[^,]*$")]

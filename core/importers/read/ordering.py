@@ -1,4 +1,4 @@
-"""The order of a foreign ranking: its own rank column where it is one, else its scores as in trec_eval."""
+"""The order of a foreign ranking: by its rank column if it has one, otherwise by scores as in trec_eval."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Ordered:
 
 
 def ordered(rows: pl.DataFrame, name: str, ties: TieOrder = "file") -> Ordered:
-    """Give every row its rank within run, stage and query.
+    """Rank every row within run, stage and query.
 
     The rank column wins where it counts 1..n or 0..n-1 in every query of the run. Otherwise scores decide,
     highest first, ties by descending passage id (byte order) as trec_eval does. Without either, the order of
@@ -93,7 +93,7 @@ def tally(rows: pl.DataFrame, name: str) -> pl.DataFrame:
     """Count, from complete lists, what decides the rule of each run.
 
     Raises:
-        InputError: A list repeats a passage and is no single list.
+        InputError: A list repeats a passage, so it isn't a single list.
     """
     by_query, again_at = _counted(rows), pl.lit(None, pl.Int64)
     if by_query.filter(pl.col("distinct") < pl.col("n")).height:
@@ -166,7 +166,7 @@ def decided(tallies: Sequence[pl.DataFrame], name: str, ties: TieOrder = "file")
 
 
 def put_in_order(rows: pl.DataFrame, rules: pl.DataFrame) -> pl.DataFrame:
-    """Complete lists with their ranks 1..n, each ordered by the rule of its run, which stands beside."""
+    """Complete lists with their ranks 1..n, each ordered by its run's rule in `rules`."""
     ruled = rows.join(rules.select("run", "rule"), on="run", how="left")
     return _sorted(ruled, once=(rules["again"] > 0).any())
 
@@ -226,7 +226,7 @@ class Against:
         return Against(self.scores + other.scores, self.ties + other.ties)
 
     def notes(self, name: str) -> list[str]:
-        """Return the notes about it; none where there is nothing to say."""
+        """Return notes on the ranking rules, or [] if there is nothing to say."""
         other = "--tie-order trec_eval takes its order"
         sentences = []
         if self.scores:
@@ -258,5 +258,5 @@ def against(rows: pl.DataFrame) -> Against:
 
 
 def as_trec_eval(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return rows without their ranks where they have scores, by which trec_eval orders them."""
+    """Return rows without their ranks if they have scores, by which trec_eval orders them."""
     return rows.with_columns(pl.when(pl.col("score").is_null()).then("rank").alias("rank"))

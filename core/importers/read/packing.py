@@ -40,7 +40,7 @@ class _Stepwise(io.RawIOBase):
         self._packed, self._make, self._part, self._any = packed, make, make(), False
 
     def read(self, size: int = -1) -> bytes:
-        """Return up to `size` bytes, at least one where there is any."""
+        """Return up to `size` bytes, at least one if there is any."""
         while True:
             if self._part.eof:
                 rest = self._part.unused_data.lstrip(b"\0") or self._packed.read(_CHUNK).lstrip(b"\0")
@@ -56,7 +56,7 @@ class _Stepwise(io.RawIOBase):
 
 
 def kind_of_packing(begin: bytes) -> str | None:
-    """Say how a file is packed that begins with some bytes; None where it is not."""
+    """Return the compression of a file that begins with some bytes, or None if it has none."""
     if begin.startswith(b"BZh") and begin[4:10] in _BZIP2:
         return "bzip2"
     marks = {"gzip": _GZIP, "lz4": _LZ4, "xz": _XZ, "zstd": _ZSTD}
@@ -107,6 +107,6 @@ def _lz4(packed: BinaryIO, name: str) -> BinaryIO:
         problem = "The file is packed with LZ4, whose package is not installed."
         raise InputError(problem, where=name, do="Install it: pip install lz4.") from None
     inner = lz4.frame.LZ4FrameFile(packed)
-    twice = inner.read(4) == _LZ4  # as ranx writes it
+    twice = inner.read(4) == _LZ4  # as in ranx files
     inner.seek(0)
     return cast(BinaryIO, lz4.frame.LZ4FrameFile(inner) if twice else inner)

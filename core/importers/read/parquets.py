@@ -18,17 +18,17 @@ _VIEW, _NUMBER = 16, 8  # Bytes that a text takes in memory beside its own, and 
 
 
 def _answered(file: str, into: str | None, rows: int | None, columns: int, most: int) -> dict[str, Any]:
-    """Say what a file claims, and write its rows as an Arrow file unless they are too many.
+    """Return the size that a file claims, and write its rows as an Arrow file unless there are too many.
 
     Args:
-        into: Path of that file; None for none.
+        into: Path of that file, or None.
         rows: Only so many first rows.
         columns: The most columns that are read.
         most: The most rows × columns, values of lists and bytes in memory.
 
     Returns:
         columns: their names; height: rows; values: of all lists; bytes: what the rows that are read take in
-        memory, 0 where none are.
+        memory, or 0.
     """
     names = list(pl.read_parquet_schema(file))
     height, values = _claimed(file)
@@ -44,7 +44,7 @@ def _answered(file: str, into: str | None, rows: int | None, columns: int, most:
 
 
 def _claimed(file: str) -> tuple[int, int]:
-    """Return the rows of a file and the values of its lists, as its footer has them."""
+    """Return the row count and the number of list values recorded in the Parquet footer."""
     with parquet.ParquetFile(file) as opened:
         footer = opened.metadata
         groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
@@ -54,7 +54,7 @@ def _claimed(file: str) -> tuple[int, int]:
 
 
 def _bytes(columns: Sequence[pl.Series]) -> int:
-    """Return how many bytes columns take once every text of them is one of its own.
+    """Return how many bytes columns take if every text is stored separately.
 
     A file may say one for all.
     """

@@ -36,7 +36,7 @@ def values(holder: object, path: str) -> Iterator[object]:
 
 
 def value(holder: object, path: str) -> object:
-    """Give the first of `values`; None where there is none."""
+    """Return the first of `values`, or None if there is none."""
     return next(values(holder, path), None)
 
 
@@ -72,7 +72,7 @@ class Row:
     where: str  # file and place, for messages
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401
-        """Read a field; None where it, or a key on the way to it, is absent or null.
+        """Read a field, or None if it, or a key on the way to it, is absent or null.
 
         Raises:
             InputError: It is of another kind, or has to be there and is not.

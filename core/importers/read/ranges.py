@@ -29,14 +29,14 @@ class Figures:
     """Numbers of one measure, as a column or a key of a file holds them."""
 
     column: str  # the column, or what the file calls the measure
-    values: pl.Series  # floats; null where there is none
+    values: pl.Series  # floats; null for missing values
     range: Range | None  # the declared range of the measure
     share: bool  # whether it may be in percent
     where: Callable[[int], str]  # place of a number
 
 
 def verdict(figures: Figures) -> Verdict:
-    """Tell whether numbers lie in the range of their measure, are plainly percent of it, or neither."""
+    """Return whether numbers lie in the range of their measure, are plainly percent of it, or neither."""
     values = figures.values
     if figures.range is None and not figures.share:
         return "fits"
@@ -48,7 +48,7 @@ def verdict(figures: Figures) -> Verdict:
 
 
 def as_shares(values: pl.Series) -> pl.Series:
-    """Return shares of which those above 1 are in percent, all as shares."""
+    """Return numbers as shares, reading those above 1 as percent."""
     return pl.select(pl.when(values > 1 + _OVER).then(values / 100).otherwise(values)).to_series()
 
 

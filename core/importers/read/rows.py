@@ -1,8 +1,8 @@
 """Rows of foreign tables, checked: the first that cannot be used is named with file, line and column.
 
-JSON lines with known fields as a frame, without a Python loop where the file is as it should be.
+JSON lines with known fields as a frame, without a Python loop if the file is well-formed.
 
-Lists of texts in one cell of a table: as JSON writes them, as Python prints them, or as NumPy does.
+Lists of texts in one cell of a table: in JSON, as Python prints them, or as NumPy does.
 
 Tables larger than memory (CSV, TSV, JSONL), in blocks of whole records.
 """
@@ -69,7 +69,7 @@ def refuse(
 ) -> None:
     """Refuse rows, if there are any, by their first; ``{cell}`` in `problem` stands for a cell of it.
 
-    The file is the row's own (`file`) where it has one.
+    The file is the row's own (`file`) if it has one.
     """
     if bad.height:
         row = bad.row(0, named=True)
@@ -123,7 +123,7 @@ def id_list(cell: str | None, where: str) -> list[str] | None:
 
 
 def text_list(cell: str | None, where: str) -> list[str] | None:
-    """Return the texts of a cell; None if it is empty.
+    """Return the texts of a cell, or None if it is empty.
 
     NumPy prints lists without commas, which Python would read as one long text: every quoted text is one of
     the list, with a comma before it or without.
@@ -163,7 +163,7 @@ _UNFOLDS = 8  # How many times its size a packed table is taken to unfold to
 
 
 def is_large(member: Member) -> bool:
-    """Tell whether a table is too large to be read at once."""
+    """Return whether a table is too large to read at once."""
     with sound(member.name), member.opener() as stored:
         packed = kind_of_packing(stored.read(BEGIN)) is not None
     return member.size * (_UNFOLDS if packed else 1) > member.limits.table_bytes
@@ -179,7 +179,7 @@ def read_blocks(member: Member, kind: str) -> Iterator[Table]:
             head, ahead = head + b"\n", 1
         if not data.strip():
             continue
-        # Of the block as a file of its own, with the header before it, line 1 is this line of the file:
+        # In the block as a separate file, with the header before it, line 1 is this line of the file:
         shift = block.first_line - 1 if not head else block.first_line + ahead - 2
         ahead = 0
         try:
@@ -210,7 +210,7 @@ def _records(member: Member) -> Iterator[Block]:
 
 
 def _last_record(data: bytes) -> int:
-    """Return where the last record that is whole ends; 0 if there is none."""
+    """Return the end of the last complete record, or 0."""
     if data.count(b'"') % 2 == 0:
         return len(data)
     text = np.frombuffer(data, dtype=np.uint8)

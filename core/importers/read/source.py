@@ -109,7 +109,7 @@ def _archive_of(member: Member, parent: str, stack: ExitStack) -> Archive:
 
 
 def _is_tar(member: Member) -> bool:
-    """Tell whether a file, packed or not, begins as a tar archive does; its headers carry their own sums."""
+    """Return whether a file, packed or not, begins with a valid tar header (headers carry checksums)."""
     with suppress(InputError, tarfile.HeaderError):
         tarfile.TarInfo.frombuf(member.head[: tarfile.BLOCKSIZE], "utf-8", "surrogateescape")
         return True
@@ -247,7 +247,7 @@ def _infos(file: Member, content: BinaryIO) -> Iterator[tarfile.TarInfo]:
 
 
 class _Headers:
-    """A tar archive of which only headers are read, none of them long."""
+    """A tar archive limited to its headers, none of them long."""
 
     def __init__(self, content: BinaryIO, name: str) -> None:
         self._content, self._name = content, name
@@ -283,11 +283,9 @@ class _Part(io.RawIOBase):
         self._content, self._begin, self._size, self._at = content, begin, size, 0
 
     def readable(self) -> bool:
-        """Say that it can be read."""
         return True
 
     def seekable(self) -> bool:
-        """Say that it can be moved about in."""
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:

@@ -53,7 +53,7 @@ class _Chunk:
     paths: tuple[Path, ...]  # the files
     rows: int  # how many rows they hold
     lists: npt.NDArray[np.uint64]  # hash of each list that has rows here
-    counted: pl.DataFrame | None  # their tally where the lists stand in the order of their ranks; else None
+    counted: pl.DataFrame | None  # their tally if the lists are in rank order; else None
     against: ordering.Against = ordering.NONE  # what trec_eval would order otherwise, where they stand so
 
     def read(self) -> pl.DataFrame:
@@ -69,7 +69,7 @@ class _Chunk:
 def ordered_blocks(
     blocks: Iterable[pl.DataFrame], name: str, most: int, ties: TieOrder = "file"
 ) -> ordering.Ordered | Streamed:
-    """Give every row its rank, as `ordered` does, where the rows come in blocks."""
+    """Rank every row like `ordered`, for rows that come in blocks."""
     source, held, count = _counted(blocks, ties), deque[pl.DataFrame](), 0
     for block in source:
         held.append(block)
@@ -131,7 +131,7 @@ def _whole_lists(blocks: Iterator[pl.DataFrame], name: str) -> Iterator[pl.DataF
 
 
 def _taken(rows: pl.DataFrame, name: str, spool: Spool) -> _Chunk:
-    """Keep a chunk; lists that stand in the order of their ranks need nothing more."""
+    """Keep a chunk; lists in rank order need nothing more."""
     stands = ordering.as_it_stands(rows, name)
     if stands is None:
         lists = rows.select(pl.struct(ordering.KEY).hash()).to_series().unique().to_numpy()
@@ -158,7 +158,7 @@ def _tally(chunk: _Chunk, name: str) -> pl.DataFrame:
 
 
 def _distributed(chunks: Sequence[_Chunk], spool: Spool) -> list[_Chunk]:
-    """Return the rows of all chunks anew, so that every list is in one chunk as a whole."""
+    """Redistribute the rows so that every list is whole in one chunk."""
     shares = sum(chunk.rows for chunk in chunks) // _SHARE + 1
     paths: list[list[Path]] = [[] for _ in range(shares)]
     counts = [0] * shares

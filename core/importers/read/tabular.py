@@ -52,7 +52,7 @@ class Table:
     name: str  # file, for messages
     rows: pl.DataFrame  # its cells as they are, columns named as in the file
     lines: pl.Series  # line of every row in the file (its number from 1 in Parquet)
-    beside: tuple[str, ...] = ()  # keys of a JSON file that stand beside its rows
+    beside: tuple[str, ...] = ()  # keys of a JSON file beside its rows
 
     @property
     def texts(self) -> pl.DataFrame:
@@ -115,7 +115,7 @@ def as_text(values: pl.Series) -> pl.Series:
 
 
 def kind_of(member: Member) -> str | None:
-    """Judge by content: parquet, jsonl, json, a delimiter, or None if it is no table."""
+    """Judge by content: parquet, jsonl, json, a delimiter, or None if it isn't a table."""
     if member.head.startswith(PARQUET):
         return "parquet"
     lines = [line for line in head_lines(member) if line.strip()]
@@ -133,7 +133,7 @@ def kind_of(member: Member) -> str | None:
 
 
 def _is_one(member: Member, lines: Sequence[str]) -> bool:
-    """Tell whether a file is one JSON object with rows in it, not one a line."""
+    """Return whether a file is a single JSON object with rows in it, rather than one object per line."""
     with suppress(ValueError, RecursionError):
         json.loads(lines[0])
         if len(lines) > 1:
@@ -148,7 +148,7 @@ def read_table(member: Member, kind: str | None, rows: int | None = None, *, do:
     Args:
         kind: As `kind_of` says; None is refused.
         rows: Only so many first rows, from the head of the file.
-        do: What a table needs, said where it is none.
+        do: What a table needs, said if it is none.
 
     Raises:
         InputError: Naming file, line and column of what is wrong.
@@ -192,7 +192,7 @@ def _json(member: Member) -> Table | InputError:
 
 
 def beside_rows(member: Member) -> tuple[str, ...]:
-    """Return the keys of a JSON file that stand beside the rows of which it is a table."""
+    """Return the keys of a JSON file beside the rows that form its table."""
     table = _json(member) if kind_of(member) == "json" else None
     return table.beside if isinstance(table, Table) else ()
 
@@ -209,7 +209,7 @@ def read_text(member: Member, data: bytes, kind: str) -> Table:
 
 
 def first_rows(member: Member, rows: int) -> pl.DataFrame | None:
-    """Return the first rows of a table as text, for a preview; None if it is no table."""
+    """Return the first rows of a table as text, for a preview, or None if it isn't a table."""
     return None if (kind := kind_of(member)) is None else read_table(member, kind, rows).texts
 
 
@@ -233,7 +233,7 @@ def header(member: Member, kind: str) -> list[str]:
 
 
 def columns(member: Member) -> list[str]:
-    """Give names of the columns of what may be a table; none if it is none, or its header cannot be read."""
+    """Return the column names of a possible table, or [] if it isn't one or its header is unreadable."""
     kind = kind_of(member)
     try:
         return header(member, kind) if kind else []
@@ -296,7 +296,7 @@ def _delimited(member: Member, data: bytes, delimiter: str) -> Table:
 
 
 def _csv_lines(data: bytes, delimiter: str, height: int) -> pl.Series:
-    """Return the line each record begins on; counted record by record only where cells hold line breaks."""
+    """Return the line each record begins on; counted record by record only if cells hold line breaks."""
     physical = data.count(b"\n") + (0 if data.endswith(b"\n") else 1)
     if physical == height + 1:
         return pl.Series("line", np.arange(2, height + 2, dtype=np.int64))
@@ -372,7 +372,7 @@ def _within(value: object, as_read: str | None) -> str | None:
 def _objects(
     member: Member, block: Block, schema: Mapping[str, Any] | None
 ) -> tuple[pl.DataFrame, pl.Series]:
-    """Return the objects of a block of JSON lines, and the line of each."""
+    """Return the objects of a block of JSON lines with their line numbers."""
     lines = json_lines(block.data, block.first_line)
     where = place(member.name, block.first_line)
     try:
@@ -392,7 +392,7 @@ def _objects(
 
 
 def _keys_of(rows: pl.DataFrame) -> int:
-    """Count the keys that objects have, those of objects within them too, of which the value is not null."""
+    """Count the keys of objects, nested ones too, whose value is not null."""
     known = 0
     for values in rows.get_columns():
         known += values.len() - values.null_count()
@@ -405,7 +405,7 @@ def _keys_of(rows: pl.DataFrame) -> int:
 
 
 def _inferred(member: Member, data: bytes, lines: int) -> pl.Schema:
-    """Give types of JSON lines, found of ever more of them: a key of its own in each would take for ever."""
+    """Infer types from a growing number of JSON lines: if each had its own key, it would never end."""
     known = _FIRST_LINES
     while True:
         schema = pl.scan_ndjson(io.BytesIO(data), infer_schema_length=known).collect_schema()
@@ -541,7 +541,7 @@ def _check_claim(member: Member, what: str, unfolds: int, amount: str = "") -> N
 
 
 def _check_cells_of(member: Member, size: int, rows: int, columns: int) -> None:
-    """Refuse rows of hardly any cell below more columns: cells that are not there take memory, too."""
+    """Refuse rows with few cells under many columns: missing cells take memory, too."""
     if rows * columns * _VALUE_BYTES > max(_GRACES * member.limits.grace_bytes, _VALUE_BYTES * size):
         problem = f"{rows:,} rows of up to {columns:,} columns in {size:,} bytes: nearly all cells are empty."
         raise InputError(problem, where=member.name, do="Leave out the lines and columns that hold nothing.")

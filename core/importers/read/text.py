@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 BOM = b"\xef\xbb\xbf"
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
-# Control characters, the marks that reorder what a reader sees, and bytes of a name that are no text.
+# Control characters, the marks that reorder text, and bytes of a name that aren't text.
 _UNSAFE = re.compile(f"[\x00-\x1f\x7f-\x9f{CONTROLS}\ufeff\ud800-\udfff]")
 SAVE_AS = "Save the file as UTF-8 and offer it again."
 
@@ -52,7 +52,7 @@ def quoted(text: object, limit: int = 80) -> str:
 
 
 def place(name: str, line: int | None = None, column: str | None = None) -> str:
-    """Say where something is, as ``file:line, column `c```."""
+    """Format a location, as ``file:line, column `c```."""
     spot = name if line is None else f"{name}:{line}"
     return spot if column is None else f"{spot}, column `{shown(column)}`"
 

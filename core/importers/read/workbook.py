@@ -53,7 +53,7 @@ class Workbook:
     _cells: Mapping[str, pl.DataFrame | str]  # sheet → its cells as text, or why it cannot be read
 
     def columns(self, sheet: str) -> list[str]:
-        """Return names of the columns of a sheet; none if it is empty."""
+        """Return names of the columns of a sheet, or [] if it is empty."""
         return self.rows(sheet, 1)[0].columns
 
     def rows(self, sheet: str, most: int | None = None) -> tuple[pl.DataFrame, pl.Series]:
@@ -83,7 +83,7 @@ class Workbook:
 
 @per_member
 def is_workbook(member: Member) -> bool:
-    """Tell whether a file is a zip archive with a workbook in it."""
+    """Return whether a file is a zip archive with a workbook in it."""
     if not member.head.startswith(ZIP):
         return False
     try:

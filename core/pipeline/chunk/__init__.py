@@ -1,6 +1,6 @@
 """Documents in, passages out, each with the exact characters of its document that it covers.
 
-`chunk` cuts the documents of a collection, on several processes where there is much to cut. The passages are
+`chunk` cuts the documents of a collection, on several processes if there is much to cut. The passages are
 those of its part "<collection>@<name>", and the chunks say where each lies, which is what grades anchored to
 characters are derived from (`core.pipeline.anchors`).
 """

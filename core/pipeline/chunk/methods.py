@@ -249,7 +249,7 @@ _ONE_LINE = re.compile(r"[^\n]*(?:\n {0,3}(?:=+|-+)[ \t]*)?")  # the second line
 
 def _by_paragraph(work: Work) -> list[Span]:
     spans: list[Span] = []
-    waiting: Span | None = None  # too little to stand alone
+    waiting: Span | None = None  # too little for a passage
     for start, end in paragraphs(work, 0, len(work.text)):
         joined = (waiting[0], end) if waiting else (start, end)
         if waiting and not work.fits(*joined):
@@ -266,7 +266,7 @@ def _by_paragraph(work: Work) -> list[Span]:
 
 
 def _too_little(work: Work, start: int, end: int) -> bool:
-    """Tell whether this waits for the next paragraph: a heading alone, or shorter than a passage may be."""
+    """Return whether this waits for the next paragraph: a heading alone, or shorter than a passage may be."""
     heading = any(at == start for at, _, _ in work.headings)
     alone = heading and _ONE_LINE.fullmatch(work.text, start, end) is not None
     return alone or work.gauge.count(start, end) < work.options["least"]
@@ -319,7 +319,7 @@ CHUNKERS: Mapping[str, Chunker] = MappingProxyType(
 
 
 def canonical(chunker: JsonMap) -> dict[str, Any]:
-    """Return a chunker with all of its parameters: what stands in ``Stack.spec["chunker"]``.
+    """Return a chunker with all of its parameters, for ``Stack.spec["chunker"]``.
 
     Raises:
         UnknownNameError: If there is no such method or parameter.
@@ -348,5 +348,5 @@ def chunking_name(chunker: JsonMap) -> str | None:
 
 
 def is_late(chunker: JsonMap | None) -> bool:
-    """Say whether vectors come from whole documents (late chunking); only encoders with token vectors fit."""
+    """Return whether vectors come from whole documents (late chunking), which needs token vectors."""
     return chunker is not None and canonical(chunker).get("late") == "yes"

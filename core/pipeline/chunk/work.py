@@ -1,6 +1,6 @@
 """A document while it is cut, and how stretches of it are measured in tokens.
 
-Tokens are counted exactly where a vocabulary is at hand, else estimated by the bytes of the text.
+Tokens are counted exactly where a vocabulary is at hand, otherwise estimated by the bytes of the text.
 """
 
 from __future__ import annotations
@@ -198,9 +198,9 @@ class Work:
         return self._counted[span]
 
     def fits(self, start: int, end: int) -> bool:
-        """Tell whether these characters make a passage that is not too long.
+        """Return whether these characters make a passage that is not too long.
 
-        Where they are clearly short this is told from the tokens of the whole text, which is faster; what is
+        If they are clearly short this is told from the tokens of the whole text, which is faster; what is
         made of it is counted exactly in the end.
         """
         limit: int = self.options["size"]
@@ -216,7 +216,7 @@ class Work:
         return far
 
     def cut(self, start: int, end: int) -> list[Span]:
-        """Return passages of the largest size that end between words, where there are any."""
+        """Return passages of the largest size that end between words, if there are any."""
         spans = []
         while start < end:
             far = self.reach(start, end)

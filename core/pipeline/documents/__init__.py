@@ -1,7 +1,7 @@
 """Documents in: files of text, Markdown, HTML and PDF, or tables and BEIR collections, as one frame.
 
 What is cut into chunks later, and what spans of golden sets are anchored to. Offsets count characters (code
-points) of the text as it stands in the frame: for .txt and .md that is the file decoded, with LF line ends
+points) in the text of the frame: for .txt and .md that is the file decoded, with LF line ends
 and without a byte order mark; for .html the visible text, one blank line between blocks; for .pdf the text of
 the pages, one blank line between them.
 """
@@ -78,7 +78,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
 
 
 def _holds_documents(member: Member, given: Mapping[str, str]) -> bool:
-    """Tell whether a file is a table with a column of ids and one of texts."""
+    """Return whether a file is a table with a column of ids and one of texts."""
     kind = kind_of(member)
     try:
         roles = roles_by(header(member, kind), given, ROLES, member.name) if kind else {}

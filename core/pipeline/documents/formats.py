@@ -27,7 +27,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """One document as its reader found it; `title` is empty where it has none."""
+    """One document as its reader found it; `title` is empty if it has no title."""
 
     text: str
     title: str = ""
@@ -36,7 +36,7 @@ class Content:
 
 
 def storable(text: str) -> str:
-    """Give the text with what no file in UTF-8 or no database holds replaced by U+FFFD; as long as before."""
+    """Return the text, same length, with U+FFFD for characters that UTF-8 files or databases can't hold."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 
@@ -151,7 +151,7 @@ def read_pdf(member: Member) -> Content:
 
 
 def _pages(data: io.BytesIO) -> tuple[list[str], str] | None:
-    """Return the texts of the pages and the title; None where a password is needed."""
+    """Return the texts of the pages and the title, or None if a password is needed."""
     import pypdf  # noqa: PLC0415 - needed for PDF only
 
     reader = pypdf.PdfReader(data, strict=False)

@@ -71,7 +71,7 @@ class Artifacts:
         return done
 
     def _fetched(self, step: Step, draft: Path) -> bool:
-        """Tell whether it was made elsewhere and is here now."""
+        """Return whether it was made elsewhere and is here now."""
         if not self._away:
             return False
         with self._storage() as (fs, storage, folder):

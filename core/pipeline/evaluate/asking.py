@@ -30,10 +30,10 @@ class Outcome(NamedTuple):
 
     value: Any  # A text, a vector, hits, scores of a pool, or how many to keep
     ms: float  # milliseconds of the step itself
-    cpu_ms: float | None  # milliseconds of processor time here; None where a vendor does the work
+    cpu_ms: float | None  # milliseconds of processor time here; None if a vendor does the work
     waited_ms: float = 0.0  # milliseconds of waiting around it
     usage: tuple[Amount, ...] = ()  # what it used, beside processor time
-    details: Mapping[str, Any] = MappingProxyType({})  # what a model told about it
+    details: Mapping[str, Any] = MappingProxyType({})  # facts reported by a model
 
 
 Ask = Callable[[str, Sequence[Any], str], Outcome]
@@ -45,7 +45,7 @@ class Node(NamedTuple):
 
     step: Step  # what it is
     ask: Ask  # does it
-    model: str | None = None  # the remote model that it calls; None where it runs here
+    model: str | None = None  # the remote model that it calls; None if it runs here
 
     def workers(self, concurrency: int) -> int:
         """Return how many queries it is asked at once.
@@ -61,7 +61,7 @@ def clipped(hits: Hits, depth: int) -> Hits:
 
 
 def reranked(pool: Hits, reranking: Reranked, depth: int) -> Hits:
-    """Give the first `depth` hits of a pool as a reranker ordered them; those that it discarded are left out.
+    """Return the first `depth` hits of a pool in the reranker's order, without those that it discarded.
 
     The score of a passage that got none is NaN.
     """
@@ -176,7 +176,7 @@ class Asker:
         return find
 
     def _own(self, step: Step) -> Node:
-        """Return a custom pipeline; its processor time is that of another process, as that one says."""
+        """Return a custom pipeline; its processor time comes from its own process."""
         corpus, name = self._corpora[step], step.params["model"]["name"]
         shelf = self._shelves.setdefault(corpus.hash, shelf_of(corpus))
         retriever = self.own[step] = self._models.own(self._pipelines[name], step, shelf)
@@ -194,7 +194,7 @@ class Asker:
 
 
 def ordered(ranking: Hits | Reranked, depth: int) -> Scores:
-    """Give the scores of the first `depth` of a pool in their final order, passages without one left out."""
+    """Return the scores of the first `depth` of a pool in their final order, without unscored passages."""
     if isinstance(ranking, Hits):
         return ranking.scores[:depth]
     scores = ranking.scores[ranking.order[ranking.order < depth]]

@@ -53,7 +53,7 @@ class Receipts:
         self.resume()
 
     def resume(self) -> None:
-        """Open the file; calls that are under way in it are those of a process that is gone."""
+        """Open the file; any calls under way in it belong to a process that is gone."""
         self._db = sqlite3.connect(self._path, check_same_thread=False, isolation_level=None)
         self._db.execute("PRAGMA journal_mode=WAL")
         self._db.execute("PRAGMA synchronous=NORMAL")
@@ -165,11 +165,11 @@ class Budget:
         return self._receipts.settled
 
     def begin_stage(self, words: str) -> None:
-        """Say what the calls from here on are for."""
+        """Set the stage that the following calls belong to."""
         self.stage = words
 
     def price(self, amount: Amount) -> float | None:
-        """Return the cost of an amount in dollars; None when its price or itself is not known."""
+        """Return the cost of an amount in dollars, or None when its price or itself is not known."""
         if amount.unit in FREE:
             return 0.0
         if amount.unit == DOLLARS:
@@ -195,7 +195,7 @@ class Budget:
             return reservation
 
     def attempt(self, amounts: Sequence[Amount], stage: str) -> Reservation | None:
-        """Set aside the most that a call can cost; None where calls under way decide."""
+        """Set aside the most that a call can cost, or return None if it depends on calls under way."""
         with self._changed:
             most = tuple(
                 scaled(amount, self._beyond.get((amount.item, amount.unit), 1.0)) for amount in amounts
@@ -232,7 +232,7 @@ class Budget:
                     self._beyond[key] = max(1.0, amount / most.amount)
 
     def release(self, reservation: object) -> None:
-        """Give a reservation back: the call costs nothing."""
+        """Release a reservation, because the call costs nothing."""
         self._end(reservation, self._receipts.cancel)
 
     def lose(self, reservation: object) -> None:
@@ -278,7 +278,7 @@ def _own(reservation: object) -> Reservation:
 
 
 def paid(used: Sequence[Amount], price: Callable[[Amount], float | None]) -> dict[str, Any]:
-    """Return tokens and dollars of a call; None where they are not known."""
+    """Return tokens and dollars of a call, or None if they are not known."""
     costs = [price(amount) for amount in used]
     sums = {amount.unit: round(amount.amount) for amount in reversed(used) if amount.amount is not None}
     return {

@@ -240,7 +240,7 @@ class Builder:
     def _saved(
         self, step: Step, make: Callable[[Path], _Index], load: Callable[[Path], _Index], within: Progress
     ) -> _Index:
-        """Return an index that is open, else from its file, which is written first if need be.
+        """Return an open index, loading it from its file, which is written first if need be.
 
         Whether it was built now or earlier, it is searched from its file, so that times compare.
         """
@@ -289,7 +289,7 @@ class Builder:
 
 
 def _embed_late(late: Late, embedder: Embedder, draft: Path, within: Progress) -> JsonMap:
-    """Embed documents whole, and take the vectors of their chunks from those of the tokens."""
+    """Embed whole documents, and pool the vectors of their chunks from token vectors."""
     begin, cpu = perf_counter(), process_time()
     encoder = cast(TokenEmbedder, embedder)  # others are refused there
     on_document = lambda done, n: within(done, n, "documents")  # noqa: E731

@@ -104,7 +104,7 @@ class Folder:
             yield
 
     def status(self) -> Status | None:
-        """Return how far it is; None if it never began."""
+        """Return how far it is, or None if it never began."""
         return read_status(self.status_file, Status, alive=is_locked(self.lock))
 
 
@@ -162,7 +162,7 @@ class Measurements:
         self._db.executescript(_SCHEMA)
 
     def get(self, step: str, of: str) -> Block | None:
-        """Return the times of a step in a pass; None if it was not measured."""
+        """Return the times of a step in a pass, or None if it was not measured."""
         row = self._db.execute(
             "SELECT ms, cpu_ms, waited_ms, place FROM blocks LEFT JOIN places USING (step, pass)"
             " WHERE step = ? AND pass = ?",
@@ -177,7 +177,7 @@ class Measurements:
     def put(
         self, step: str, of: str, block: Block, parts: Mapping[str, Block] = MappingProxyType({})
     ) -> None:
-        """Keep a block, and those of its stages, all or none."""
+        """Write a block and the blocks of its stages, all or none."""
         named = {step: block, **{f"{step}{_STAGE}{stage}": part for stage, part in parts.items()}}
         rows = [
             (

@@ -28,8 +28,8 @@ class Late:
 class Named:
     """What the passages of a corpus may be known by, beside their ids and whole texts."""
 
-    rows: pl.DataFrame  # title, text and source of each, in the order of the corpus
-    # Where passages lie that were cut of them, frame of `TABLES["chunks"]`, where they are documents of which
+    rows: pl.DataFrame  # title, text and source of each passage, in the order of the corpus
+    # Where passages lie that were cut of them, frame of `TABLES["chunks"]`, if they are documents of which
     # parts may be retrieved; None = they are passages
     chunks: pl.DataFrame | None = None
 
@@ -165,7 +165,7 @@ class Job:
     protocol: Protocol = field(default_factory=Protocol)  # How time is measured
     budget_usd: float | None = None  # The most dollars that may be spent; None = no limit
     book: PriceBook = EMPTY_BOOK
-    # What the user wrote, with defaults filled in; empty where there is none
+    # The user's specification, with defaults filled in; empty if unknown
     spec: JsonMap = field(default_factory=dict)
     # Of what was read: "corpus" (passages or documents), "golden_set", "prices"…
     hashes: Mapping[str, str] = field(default_factory=dict)

@@ -74,7 +74,7 @@ class LocalExecutor:
         self.take(todo)
 
     def take(self, todo: Sequence[Route], repeats: Sequence[int] = ()) -> None:
-        """Do these stacks from here on, measured in these repeats; all, where none is named."""
+        """Switch to these stacks, measured in these repeats (() = all)."""
         self._todo, self._repeats = list(todo), repeats
         self._graph = Graph(tuple(todo), self._every.depths)
         self._measured: set[tuple[Step, int]] = set()

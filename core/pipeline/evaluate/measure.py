@@ -62,7 +62,7 @@ class Answered:
 
     values: list[Any]  # the results, per query
     usage: Sequence[tuple[Amount, ...]]  # what each used, beside processor time
-    details: Sequence[Mapping[str, Any]]  # what a model told of each
+    details: Sequence[Mapping[str, Any]]  # facts reported by a model for each query
     blocks: dict[Pass, Block] = field(default_factory=dict)  # times, by pass
     parts: dict[Pass, Mapping[str, Block]] = field(
         default_factory=dict
@@ -98,7 +98,7 @@ class Measurer:
         self._shuffle = np.random.default_rng(protocol.seed)
 
     def answer(self, step: Step) -> None:
-        """Get the results of a step; those of the steps it needs must be there."""
+        """Compute the results of a step; its inputs' results must exist."""
         self._tracker.begin("answer", f"answer: {words(step)}")
         node = self._asker.node(step)
         measured = node.model is not None and self._protocol.repeats > 0
@@ -168,7 +168,7 @@ class Measurer:
         return [outcomes[query] for query in range(len(self._texts))]
 
     def _order(self, of: Pass | None) -> Sequence[int]:
-        """Return the queries in the order of a pass: drawn anew for each, the same for all steps of it."""
+        """Return the queries in the order of a pass: reshuffled for each pass, the same for all its steps."""
         queries = len(self._texts)
         if of is None:
             return range(queries)
@@ -184,7 +184,7 @@ class Measurer:
         return node.ask(text, [results[step].values[query] for step in node.step.inputs], again)
 
     def _asked(self, step: Step) -> Sequence[str]:
-        """Give queries as they are typed; perturbing them is nobody's work and takes no time of the step."""
+        """Return queries as typed; perturbing them is free, and takes none of the step's time."""
         if step not in self._typed:
             levels = step.typed
             self._typed[step] = (
@@ -212,7 +212,7 @@ def places(order: Sequence[int]) -> NDArray[np.int32]:
 
 
 def stages(outcomes: Sequence[Outcome]) -> dict[str, Block]:
-    """Return times of a step's stages, as a custom pipeline tells them; none where they overlap.
+    """Return times of a step's stages, as a custom pipeline tells them, or {} if they overlap.
 
     Stages that add up to more than the step took ran beside one another, and say nothing of the sum.
     """
@@ -241,14 +241,14 @@ def name(of: Pass) -> str:
 
 
 def timing(step: Step, of: Pass, protocol: Protocol) -> str:
-    """Say which pass over the queries times a step; an index by its own name."""
+    """Return which pass over the queries times a step; an index by its own name."""
     number = (of[0] - 1) * protocol.repeats + of[1]
     what = words(step).partition(" of ")[0] if step.kind == "search" else words(step)
     return f"Timing {what}, pass {number} of {protocol.rounds * protocol.repeats}"
 
 
 def words(step: Step) -> str:
-    """Return a step as people read it."""
+    """Describe a step for people."""
     typed = step.params.get("typed")
     if step.kind == OWN:
         params = [f"{key} {value}" for key, value in step.params["params"].items()]
@@ -284,7 +284,7 @@ TOLD = (
 
 
 class Signal(NamedTuple):
-    """One figure, per query in their order; None where there is none."""
+    """One figure per query, in their order, or None if there is none."""
 
     name: str
     k: int | None
@@ -312,7 +312,7 @@ class Signals:
         return frame("signals", rows)
 
     def mean_recall(self, route: Route) -> float | None:
-        """Mean share of the exact neighbours that the route's index finds; None if it is exact."""
+        """Mean share of the exact neighbours that the route's index finds, or None if it is exact."""
         known = [v for signal in self._recall(route) for v in signal.values if v is not None]
         return round(float(np.mean(known)), 6) if known else None
 
@@ -359,7 +359,7 @@ class Signals:
         return self._exact[key]
 
 
-def _known(scores: Any) -> Any:  # noqa: ANN401 - as hits have them
+def _known(scores: Any) -> Any:  # noqa: ANN401 - the type of `Hits.scores`
     """Return the scores that are numbers; a custom pipeline need not give any."""
     return scores[np.isfinite(scores)]
 

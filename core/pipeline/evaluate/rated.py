@@ -1,4 +1,4 @@
-"""Rows of what a reranker rated passages on: the trail behind its scores, and what weighs them anew."""
+"""Rows of a reranker's ratings per criterion: the trail behind its scores, for reweighing them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PER_QUERY = frozenset({"inferred", "fallback"})
 def rated(
     run_id: str, route: Route, results: Results, query_ids: pl.Series, passage_ids: pl.Series
 ) -> dict[str, pl.DataFrame]:
-    """Return rows of the tables "criteria" and "ratings"; none where nothing but relevance was rated."""
+    """Return rows of the tables "criteria" and "ratings", or {} if only relevance was rated."""
     if route.rerank is None:
         return {}
     told = [details.get("rated") for details in results[route.rerank].details]

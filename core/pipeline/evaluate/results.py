@@ -211,7 +211,7 @@ class Writer:
 
 
 def waited(route: Route, results: Results) -> dict[str, float]:
-    """Give milliseconds per stage that all queries and repeats together waited for their turn or a retry."""
+    """Return milliseconds per stage spent waiting for a turn or a retry, summed over queries and repeats."""
     sums: defaultdict[str, float] = defaultdict(float)
     for step in route.steps:
         sums[step.stage] += sum(block.waited_ms for block in results[step].blocks.values())
@@ -227,7 +227,7 @@ def pools(route: Route, results: Results) -> list[Hits]:
 
 
 def _has_pool(route: Route, results: Results) -> bool:
-    """Tell whether something chose from a pool, so that it is stored apart."""
+    """Return whether something chose from a pool, so that it is stored apart."""
     own = route.pool.kind == OWN and any(value.pool is not None for value in results[route.pool].values)
     return route.keeps_pool or own
 
@@ -279,7 +279,7 @@ def _ranked(
 def timings(run_id: str, route: Route, results: Results, query_ids: pl.Series) -> pl.DataFrame:
     """Return rows of the table "timings": every step in every pass.
 
-    None where a part of the path has no time (nothing was measured; scores of a deeper pool were used):
+    None if a part of the path has no time (nothing was measured; scores of a deeper pool were used):
     the others would pass for the whole.
     """
     if route.replayed or not all(results[step].blocks for step in route.steps):
@@ -316,7 +316,7 @@ def _stages(
 
 
 def _by_stage(rows: pl.DataFrame, amount: str) -> pl.DataFrame:
-    """Add up the steps of one stage, of which several queries bring several; unknown stays unknown."""
+    """Add up the steps of one stage, several of which may occur per query; unknown stays unknown."""
     keys = [name for name in rows.columns if name not in (amount, "basis", "place")]
     known = pl.when(~pl.col(amount).has_nulls()).then(pl.col(amount).sum()).alias(amount)
     rest = [pl.col(name).first() for name in ("basis", "place") if name in rows.columns]
@@ -345,7 +345,7 @@ def usage(
 def answers(run_id: str, route: Route, results: Results, query_ids: pl.Series) -> pl.DataFrame:
     """Return rows of the table "answers": those that a custom pipeline wrote, as a reader of its name.
 
-    Its k is the most passages that it returned for a query, 0 = none. The time is that of its stage
+    Its k is the most passages that it returned for a query, 0 = none. The time is the time of its stage
     "generate"; what it cost is within the usage of the pipeline.
     """
     written = results[route.pool]

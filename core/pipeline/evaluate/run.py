@@ -160,7 +160,7 @@ def _order(selection: Selection, machine: JsonMap, on: str, after: After | None)
 def _run(
     selection: Selection, session: Session, *, kept: Measurements, outbox: Outbox, machine: JsonMap, on: str
 ) -> None:
-    """Do what is left; what has finished when it is stopped has been handed over."""
+    """Do the remaining work; finished work has been handed over even if this is stopped."""
     job, every, todo = selection.job, selection.every, selection.todo
     if on:
         executor: LocalExecutor | ClusterExecutor = ClusterExecutor(

@@ -54,14 +54,14 @@ class Order:
     budget_usd: float | None  # The most dollars; None = no limit
     billed: Sequence[tuple[str, str]]  # Item and unit of everything that is paid for
     own: bool = True  # Whether what is answered is kept for this work alone
-    status: Mapping[str, Any] = field(default_factory=lambda: {"runs_total": 1})  # What else is known of it
+    status: Mapping[str, Any] = field(default_factory=lambda: {"runs_total": 1})  # Further facts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
     """A piece of work as it ended: its status, yield and spending."""
 
-    folder: Folder  # Where it is
+    folder: Folder  # The work folder
     status: Status  # How far it came, and why it ended
     landed: str = ""  # What it made in the store; empty when it was stopped before
     spent: tuple[Spent, ...] = ()  # What it has paid for, resumed turns included
@@ -79,7 +79,7 @@ class Site:
     keys: Keys | None = None  # Where keys of providers are looked up
     on: str = ""  # The cluster that does it: "ray" for one that is started here, or its address; empty = none
     on_wait: Callable[[float], None] | None = None  # Told while another process writes to the store
-    store: str = ""  # Name of the store's folder, beside that of the work; empty = it is not noted
+    store: str = ""  # Name of the store's folder, a sibling of the work folder; empty = not recorded
 
     @property
     def replies(self) -> Path:
@@ -162,7 +162,7 @@ def begun(order: Order, site: Site) -> Iterator[Session]:
 
 @contextmanager
 def _ending(tracker: Tracker[Status], log: Log, models: Models) -> Iterator[None]:
-    """Say how work ended if it ended badly, and let go of connections."""
+    """Report how work ended if it ended badly, and close connections."""
     try:
         yield
     except BaseException as error:

@@ -67,7 +67,7 @@ def kind_of(name: str) -> Kind | Engine:
 def index_options(
     name: str, options: JsonMap | None = None, *, dim: int | None = None, passages: int | None = None
 ) -> Options:
-    """Check what can be checked before anything is built, and fill in the defaults.
+    """Check options as far as possible before anything is built, and fill in the defaults.
 
     Raises:
         UnknownNameError: If there is no such kind, or no such option of it.
@@ -82,23 +82,23 @@ def expected_bytes(name: str, *, dim: int, passages: int, options: JsonMap | Non
 
 
 def is_exact(name: str, options: JsonMap | None = None) -> bool:
-    """Tell whether an index compares every vector as it was given."""
+    """Return whether an index compares every vector uncompressed."""
     kind = kind_of(name)
     return kind.exact if isinstance(kind, Kind) else (options or {}).get("exact") == "yes"
 
 
 def is_ann(name: str, options: JsonMap | None = None) -> bool:
-    """Tell whether an index looks for neighbours and may miss some."""
+    """Return whether an index searches for neighbours approximately."""
     return not is_exact(name, options) and (options or {}).get("search", "dense") == "dense"
 
 
 def is_existing(name: str, options: JsonMap | None = None) -> bool:
-    """Tell whether an index is a table that is there, so that nothing is built."""
+    """Return whether an index is an existing table, so that nothing is built."""
     return name in ENGINES and bool((options or {}).get("table"))
 
 
 def parted(name: str, options: JsonMap | None = None) -> tuple[JsonMap, JsonMap]:
-    """Tell options by which an index is built, or found, from those that only change how it is searched.
+    """Split options into those that identify a built index and those that only change how it is searched.
 
     Returns:
         The first and the second; indexes that share the first are one.

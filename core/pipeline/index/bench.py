@@ -1,7 +1,7 @@
 """Recall and speed of an index, at depths, search efforts and numbers of clients.
 
 Every client is a thread that asks one vector at a time and waits for the answer, over a connection of its
-own where the engine has those; latencies are those of single searches, queries per second those of all
+own if the engine has those; latencies are of single searches, queries per second of all
 clients together. Recall is against the exact neighbours, counted by one client.
 """
 
@@ -71,7 +71,7 @@ class Point:
 
     index: str  # its kind
     params: JsonMap  # its options that are not the defaults, without the effort of a search
-    effort: int | None  # what a search looks at; None where the index knows no effort
+    effort: int | None  # what a search looks at; None if the index knows no effort
     k: int  # how many neighbours were asked for
     clients: int  # how many asked at once
     figures: Mapping[str, Figure]  # what was measured
@@ -165,7 +165,7 @@ def _asked(
 
 
 def effort_of(name: str, options: JsonMap) -> str:
-    """Return the option by which a search of an index looks at more; empty where there is none."""
+    """Return the option that makes an index search more thoroughly, or ""."""
     if not is_ann(name, options):
         return ""
     if name in INDEXES:
@@ -176,7 +176,7 @@ def effort_of(name: str, options: JsonMap) -> str:
 
 
 def refining_of(name: str, options: JsonMap) -> str:
-    """Return the option by which what a search found is compared again; empty where there is none."""
+    """Return the option by which results are rescored, or ""."""
     return "refine" if effort_of(name, options) and "refine" in options else ""
 
 
@@ -224,7 +224,7 @@ def frame_of(points: Sequence[Point], *, collection_id: str, source: str, dim: i
 
     Args:
         points: What was measured.
-        collection_id: Where they are kept.
+        collection_id: The collection they are stored under.
         source: What made the vectors: a model, or "random".
         dim: Dimensions of the vectors.
     """

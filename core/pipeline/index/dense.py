@@ -47,7 +47,7 @@ class ExactSearch:
         self._index, self._sign, self._longest = index, sign, longest
 
     def ranked(self, queries: Vectors, k: int) -> list[Hits]:
-        """Give the best k passages of each query [q, dim], scored with the values of faiss times the sign."""
+        """Return the best k passages of each query [q, dim], scored with faiss's values times the sign."""
         depth = min(k + _SPARE, self._index.ntotal)
         proposed, positions = self._index.search(queries, depth)
         hits = top_k_rows(positions, self._sign * self._values(queries, positions), k)

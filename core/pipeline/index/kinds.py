@@ -125,7 +125,7 @@ class Kind(Method):
     vector_bytes: Callable[[int, Options], float]  # bytes per vector of a dimension
     training: Training = Training.NONE  # what it learns first
     exact: bool = False  # whether it compares every vector as it was given
-    effort: str = ""  # the option that says how much a search looks at; empty where all is looked at
+    effort: str = ""  # the option that says how much a search looks at; empty if all is looked at
 
     @property
     def searching(self) -> tuple[str, ...]:
@@ -135,7 +135,7 @@ class Kind(Method):
     def read(
         self, given: JsonMap | None = None, *, dim: int | None = None, passages: int | None = None
     ) -> Options:
-        """Check what can be checked before anything is built, and fill in the defaults."""
+        """Check options as far as possible before anything is built, and fill in the defaults."""
         read = read_options(self.options, given, where=f"index {self.name}")
         if self.training is Training.SAMPLE:
             if dim is not None and "m" in read:
@@ -146,7 +146,7 @@ class Kind(Method):
         return read
 
     def variables(self) -> set[str]:
-        """Give environment variables that are this engine's own, so that naming one needs nobody's leave."""
+        """Return the engine's own environment variables, whose use needs no permission."""
         usual = {str(param.default) for param in self.options if param.name == "url_env" and param.default}
         return usual | {f"{self.name.upper()}_URL", f"{self.name.upper()}_API_KEY"}
 
@@ -383,7 +383,7 @@ class Engine(Method):
     example: str  # of an address
     schemes: tuple[str, ...]  # that an address may begin with
     vector_bytes: Callable[[int, Options], float]  # bytes per vector of a dimension, rows and index
-    folder: bool = False  # whether it works on a folder where no address is given
+    folder: bool = False  # whether it works on a folder if no address is given
     searching: tuple[str, ...] = ("exact",)  # options that change a search and not what is built
 
     def read(
@@ -405,7 +405,7 @@ class Engine(Method):
         return read
 
     def variables(self) -> set[str]:
-        """Give environment variables that are this engine's own, so that naming one needs nobody's leave."""
+        """Return the engine's own environment variables, whose use needs no permission."""
         usual = {str(param.default) for param in self.options if param.name == "url_env" and param.default}
         return usual | {f"{self.name.upper()}_URL", f"{self.name.upper()}_API_KEY"}
 

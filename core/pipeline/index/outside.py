@@ -1,7 +1,7 @@
 """A vector index that a database keeps: what the engines share, so that each file holds only its own words.
 
 An engine either builds a table of its own from the vectors of an evaluation, or searches one that is there
-(the option `table`) without copying it. Where it is comes from an environment variable (the option
+(the option `table`) without copying it. Its location comes from an environment variable (the option
 `url_env`), whose value is in no file, log or message. Without one, engines that can work on a folder do.
 """
 
@@ -50,7 +50,7 @@ class Facts(NamedTuple):
 
     dim: int  # dimensions of the vectors
     passages: int  # vectors
-    size: int | None  # bytes of rows and index; None where the engine does not tell
+    size: int | None  # bytes of rows and index; None if the engine does not tell
 
 
 Found = Sequence[tuple[Any, float]]
@@ -58,7 +58,7 @@ Found = Sequence[tuple[Any, float]]
 
 
 class DatabaseIndex(ABC):
-    """An index that a database keeps; a search is asked of it for one vector at a time."""
+    """A vector index in a database, searched one vector at a time."""
 
     engine: ClassVar[Engine]
 
@@ -120,7 +120,7 @@ class DatabaseIndex(ABC):
 
     @abstractmethod
     def _create(self, vectors: Vectors) -> None:
-        """Make the table, in place of one of the same name, and its index."""
+        """Create the table, replacing any of the same name, and its index."""
 
     @abstractmethod
     def _look(self) -> Facts:
@@ -131,7 +131,7 @@ class DatabaseIndex(ABC):
         """Ask for the nearest of one vector; the query's text is for engines that search that too."""
 
     def _problem(self, error: Exception) -> ClqError | None:
-        """Return what an error of the driver means; None where its own words must do."""
+        """Return what an error of the driver means, or None if its own words must do."""
         del error
         return None
 
@@ -161,7 +161,7 @@ class DatabaseIndex(ABC):
         with self.saying("search"):
             neighbours = self._nearest(query, depth, text)
         passages = np.array([self._position(name) for name, _ in neighbours], dtype=np.int64)
-        # The cosine of a vector of zeros is no number to some engines.
+        # Some engines return NaN as the cosine of a zero vector.
         return top_k(
             passages, np.nan_to_num(np.array([score for _, score in neighbours], dtype=np.float64)), k
         )
@@ -171,7 +171,7 @@ class DatabaseIndex(ABC):
         return [self.search(vector, k) for vector in vectors]
 
     def save(self, path: Path) -> None:
-        """Write down where the index is; the table stays in the database."""
+        """Record the index's location; the table stays in the database."""
         about = {
             "name": self.name,
             "metric": self.metric,
@@ -185,7 +185,7 @@ class DatabaseIndex(ABC):
 
     @cached_property
     def url(self) -> str:
-        """The address; empty where the index lies in a folder."""
+        """The address, or "" if the index lies in a folder."""
         return address(self.engine, self._options)
 
     @cached_property
@@ -198,7 +198,7 @@ class DatabaseIndex(ABC):
 
     @contextmanager
     def saying(self, doing: str) -> Iterator[None]:
-        """Say in words of one's own what a driver refused; its words may hold an address."""
+        """Rephrase a driver's errors, since the originals may contain an address."""
         try:
             yield
         except ClqError:
@@ -216,24 +216,24 @@ class DatabaseIndex(ABC):
             raise (self._problem(error) or usual) from None
 
     def unreachable(self) -> ProviderError:
-        """Say that nobody answers at the address."""
+        """Return the error for an address that doesn't answer."""
         do = f"Is it running, and is the address in {self._options['url_env']} right?"
         problem = f"{self.engine.title} does not answer."
         return ProviderError(problem, kind="unreachable", where=f"index {self.name}", do=do)
 
     def refused(self) -> ProviderError:
-        """Say that user, password or key do not fit."""
+        """Return the error for wrong credentials."""
         problem = f"{self.engine.title} refused the user, the password or the key."
         do = f"Look at the address in {self._options['url_env']}."
         return ProviderError(problem, kind="auth", where=f"index {self.name}", do=do)
 
     def no_column(self, column: str, known: Sequence[str]) -> InputError:
-        """Say that a table has no such column."""
+        """Return the error for a missing column."""
         problem = f"The table {self.table} has no column {column}."
         return InputError(problem, where=f"index {self.name}", do=f"Found: {', '.join(known[:12])}.")
 
     def missing(self, known: Sequence[str], what: str = "table") -> InputError:
-        """Say that there is no such table."""
+        """Return the error for a missing table."""
         do = f"Found: {', '.join(known[:12]) or 'none'}."
         return InputError(f"There is no {what} {self.table}.", where=f"index {self.name}", do=do)
 
@@ -282,13 +282,13 @@ between them; whoever runs the program sets it, for a specification may come fro
 
 
 def secret(engine: Engine, options: Options) -> str | None:
-    """Return the API key that an environment variable holds; None where none is named."""
+    """Return the API key that an environment variable holds, or None if none is named."""
     variable = str(options.get("key_env", ""))
     return _variable(engine, variable, "Set it to the API key.") if variable else None
 
 
 def address(engine: Engine, options: Options) -> str:
-    """Return the address that an environment variable holds; empty where none is named.
+    """Return the address that an environment variable holds, or "" if none is named.
 
     Raises:
         InputError: If the variable may not be named, is not set, or holds no address of this engine.

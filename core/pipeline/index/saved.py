@@ -29,7 +29,7 @@ def new_folder(path: Path, kind: str, about: JsonMap) -> Iterator[Path]:
 
 
 def about_folder(path: Path, *kinds: str) -> dict[str, Any]:
-    """Return what was told about a folder of one of these kinds, or refuse one that is not."""
+    """Return the metadata of a folder of one of these kinds; refuse any other folder."""
     about = read_json(path / _ABOUT)
     if about is None or about.get("format") != _FORMAT or about.get("kind") not in kinds:
         kind = "nothing" if about is None else "something else"

@@ -52,7 +52,7 @@ class Language:
     """The stemmer, stop words and spelling of a language."""
 
     stemmer: str | None  # name of a Snowball stemmer; None to keep words as they are
-    stop_words: frozenset[str]  # words that are no terms
+    stop_words: frozenset[str]  # words that aren't terms
     fold: bool = False  # whether accents are taken off the stems; stop words are then known without them, too
     spelling: tuple[tuple[str, str], ...] = ()  # what is written otherwise
 
@@ -71,7 +71,7 @@ def _language(
     return Language(stemmer, stop_words, fold, spelling)
 
 
-# Ligatures of French as most keyboards write them, and the two letters i of Turkish, which `str.lower` mixes.
+# Ligatures of French as typed on most keyboards, and the two letters i of Turkish, which `str.lower` mixes.
 _LIGATURES = (("œ", "oe"), ("Œ", "OE"), ("æ", "ae"), ("Æ", "AE"))
 _TURKISH_I = (("I", "ı"), ("İ", "i"))
 _FRENCH_ARTICLES = "qu jusqu lorsqu puisqu quoiqu"
@@ -125,11 +125,11 @@ class Analyzer:
         return _WORDS.findall(text.lower())
 
     def is_stop_word(self, word: str) -> bool:
-        """Tell whether a word as `words` gives it is no term."""
+        """Return whether a word from `words` is not a term."""
         return word in self._rules.stop_words
 
     def stems(self, words: Sequence[str]) -> list[str]:
-        """Return the terms of words as `words` gives them, one each."""
+        """Return the terms of words from `words`, one each."""
         if self._rules.stemmer is None:
             return list(words)
         stems: list[str] = self._stemmer(self._rules.stemmer).stemWords(words)
@@ -169,7 +169,7 @@ _Part = tuple[NDArray[np.int32], NDArray[np.int64], list[str]]
 
 
 def tokenise(texts: Sequence[str], analyzer: Analyzer, *, workers: int | None = None) -> Terms:
-    """Return the terms of texts, the same as `Analyzer.terms` of each."""
+    """Return the terms of texts, like `Analyzer.terms` for each."""
     blocks = [texts[start : start + BLOCK] for start in range(0, len(texts), BLOCK)]
     if workers is None:
         workers = 1 if len(texts) < PARALLEL_FROM else cores()

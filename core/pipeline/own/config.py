@@ -1,4 +1,4 @@
-"""Custom pipelines in a specification: where they are, parameters, version, price."""
+"""Custom pipelines in a specification: location, parameters, version, price."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _as_path(value: object) -> object:
 
 
 def _several(value: object) -> object:
-    """Return values of every parameter as a list; one may stand alone."""
+    """Return the values of every parameter as a list, wrapping single values."""
     if not isinstance(value, Mapping):
         return value
     return {
@@ -83,12 +83,12 @@ class Response(_Table):
 
     Attributes:
         hits: The passages, best first.
-        id: Of each its id; empty = each is one.
-        score: Of each its score.
-        text: Of each its text, for passages whose ids are not those of the collection.
-        source: Of each the document that it is from.
-        start, end: Of each between which characters of that document it lies.
-        heading: Of each the heading that it stands under.
+        id: A passage's id; empty = the passage itself is its id.
+        score: A passage's score.
+        text: A passage's text, if ids are not the collection's.
+        source: A passage's document.
+        start, end: The characters [start, end) of that document in a passage.
+        heading: The heading above a passage.
         took_ms: Milliseconds that the server says it took.
         pool: The passages before the last order.
         answer: A generated answer.
@@ -113,31 +113,31 @@ class OwnStack(_Table):
     """A custom pipeline: a Python function or an HTTP endpoint.
 
     Attributes:
-        name: What people read.
+        name: Display name.
         call: MODULE:FUNCTION, MODULE:CLASS.METHOD or an object with retrieve, invoke, run or search; with
-            "()" at the end it is called once with the parameters and returns what is asked.
+            "()" at the end it is called once with the parameters and returns the object to query.
         python: The interpreter that has its packages; None = the one that runs this.
-        path: The folder that its module is looked for in; None = that of the specification.
+        path: The folder in which to look for its module; None = the specification's folder.
         input: Input of a Haystack pipeline that takes the query, COMPONENT.NAME.
         output: Component of a Haystack pipeline whose documents count.
         url: Address of an endpoint.
         preset: Engine behind it, whose request and response are known; see data/endpoints.
-        request: What it is sent, where that is not the preset's.
-        response: Where its answer holds what, where that is not the preset's.
+        request: The request sent, if not the preset's.
+        response: Paths into its response, if not the preset's.
         key_env: Variable that holds its key, sent as a bearer token; CLQ_ALLOW_KEYS has to allow it.
         key_header: Header that takes the key as it is, instead.
-        params: Keyword arguments; several values of one are an axis.
-        method: How params are combined: "grid"; "one-factor" = the first of each, and each other alone;
-            "search" = those of the grid that a search begins.
-        match: What tells its passages: "ids" = id or whole text; "places" = also place or words; "headings" =
-            also source and heading.
-        candidates: K, how many passages are asked for.
-        version: What tells this state of the pipeline from others.
+        params: Keyword arguments; several values make an axis.
+        method: How params are combined: "grid"; "one-factor" = all first values, and each other value alone;
+            "search" = the stacks of the grid that a search begins.
+        match: How its passages are identified: "ids" = id or whole text; "places" = also place or words;
+            "headings" = also source and heading.
+        candidates: K, the number of passages requested.
+        version: Identifies this state of the pipeline.
         version_cmd: A command that prints it, run in `path`.
         timeout_s: Seconds after which a query is given up.
-        start_s: Seconds that loading it may take.
-        retries: How often a query that met a busy or failing endpoint is sent again.
-        restarts: How often a process that ended is started again.
+        start_s: Most seconds for loading it.
+        retries: How often a query is resent to a busy or failing endpoint.
+        restarts: How often a process that ended is restarted.
         memory_mb: The most memory that its process may take; None = no limit.
         answer_mb: The most that one answer may take.
         usd_per_query: What a query costs.
@@ -187,7 +187,7 @@ class OwnStack(_Table):
 
     @property
     def place(self) -> str:
-        """Return what is called: the function, or the address without what follows a question mark."""
+        """Return the called function, or the address without its query string."""
         return self.call or (self.url or "").partition("?")[0]
 
     def points(self) -> Iterator[dict[str, Scalar]]:
@@ -204,7 +204,7 @@ class OwnStack(_Table):
                 yield {**first, key: value}
 
     def spec(self, params: Mapping[str, Scalar]) -> JsonMap:
-        """Give specification of one of its stacks: what tells it from others, and no path of this machine."""
+        """Return the specification of one of its stacks: all that distinguishes it, and no local path."""
         where = {"call": self.call} if self.call else {"url": self.place}
         spec: dict[str, Any] = {"mode": OWN, "name": self.name, **where}
         if params:
@@ -220,5 +220,5 @@ class OwnStack(_Table):
 
 
 def own_of(stack_spec: JsonMap) -> bool:
-    """Tell whether the specification of a stack is one of a custom pipeline."""
+    """Return whether a stack's specification is a custom pipeline's."""
     return stack_spec.get("mode") == OWN

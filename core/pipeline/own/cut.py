@@ -91,7 +91,7 @@ def _part(shelf: DocumentShelf, at: int) -> Part:
 
 
 def _rest(shelf: DocumentShelf, parts: list[Part]) -> Iterator[Part]:
-    """Yield what no part covers, cut where words end."""
+    """Yield the text outside all parts, cut at word ends."""
     size = max(_LEAST, int(median(part.end - part.start for part in parts)))
     covered: dict[int, list[Part]] = {}
     for part in sorted(parts):

@@ -331,7 +331,7 @@ def _fault(text: str) -> dict[str, Any]:
 
 
 def _unknown_scores(found: Mapping[str, Any]) -> dict[str, int]:
-    """Take scores that are no numbers out; how many."""
+    """Remove scores that aren't numbers, and return how many there were."""
     count = 0
     for hit in (*found["hits"], *found.get("pool", ())):
         if hit[1] is not None and not math.isfinite(hit[1]):

@@ -1,6 +1,6 @@
-"""A custom pipeline that lives in this process, as one of a notebook does: asked here, without bounds.
+"""A custom pipeline that lives in this process, as in a notebook: called here, without bounds.
 
-A function that can be imported is asked in a process of its own, see `process`: it is stopped when it hangs,
+An importable function runs in a separate process, see `process`: it is stopped when it hangs,
 and may crash. What a notebook defines, a closure or an object that holds a model can be asked only here.
 """
 

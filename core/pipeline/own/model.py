@@ -164,7 +164,7 @@ class OwnRetriever(Model):
             )
 
     def _value(self, answer: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what is kept of an answer: positions and scores, or the fault."""
+        """Return the part of an answer to store: positions and scores, or the fault."""
         fault = answer.get("fault")
         if fault is not None:
             text = redact(str(fault["text"]))[:_SHOWN]
@@ -235,9 +235,9 @@ class OwnRetriever(Model):
 
 
 def _is_kept(value: object) -> bool:
-    """Tell whether what a journal holds stands.
+    """Return whether a journal's entry is still valid.
 
-    A fault that ended no process is asked again, it may be mended.
+    A fault is retried, since it may be fixed, unless it ended the process.
     """
     fault = value.get("fault") if isinstance(value, dict) else None
     return isinstance(value, dict) and (not fault or fault["kind"] in ENDS)
@@ -253,7 +253,7 @@ def faults(query_ids: Sequence[str], details: Sequence[Mapping[str, Any]]) -> Js
     """Sum up what went wrong with queries, and what of answers could not be used; for the manifest.
 
     Args:
-        details: What `OwnRetriever.retrieve` told of each query.
+        details: The details from `OwnRetriever.retrieve` for each query.
     """
     failed = [
         {"query_id": query_id, **asked["fault"]}
@@ -288,9 +288,9 @@ def expected_usage(config: OwnStack) -> tuple[Amount, ...]:
 
 
 def used_by(config: OwnStack, answer: Mapping[str, Any]) -> tuple[Amount, ...]:
-    """Return what a query used: as it is said, else as the answer tells; else requests that nothing prices.
+    """Return a query's usage: configured, otherwise reported in the answer, otherwise unpriced requests.
 
-    Processor time of a function counts where nothing is said of its costs.
+    Processor time of a function counts if nothing is known about its costs.
     """
     if config.usd_per_query is not None:
         return expected_usage(config)

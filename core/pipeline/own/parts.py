@@ -1,4 +1,4 @@
-"""Documents of which a pipeline returns parts: passages of its own, known by their place in the document."""
+"""Documents whose parts a pipeline returns: passages of its own, known by their place in the document."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class DocumentShelf(Shelf):
         yield from filter(None, map(plain_text, (text, self.documents[at])))
 
     def find(self, told: Told, match: Match) -> Found:
-        """Find the document that a hit is, or the part of it, and say how; None where there is neither."""
+        """Find the document that a hit is, or its part, and how it was found, or None if there is neither."""
         if match == "ids":
             return super().find(told, match)
         if (cut := next((self._cut[name] for name in told.ids if name in self._cut), None)) is not None:
@@ -89,7 +89,7 @@ class DocumentShelf(Shelf):
             return self._part(span), "span"
         if told.line:
             at, way = self._by_words(told, document, way)
-        else:  # a heading is that of a part
+        else:  # a heading belongs to a part
             at = None if told.heading else document
         return (at, way) if at is not None or match != "headings" else (self.under_heading(told), "heading")
 
@@ -103,7 +103,7 @@ class DocumentShelf(Shelf):
         return (document if much else None), way
 
     def is_cut_up(self, told: Told) -> bool:  # noqa: ARG002 - its documents are passages
-        """Tell that no hit names a document of which the corpus holds passages alone."""
+        """Return False: no hit names a document of which only passages are known."""
         return False
 
     def under_heading(self, told: Told) -> int | None:
@@ -128,7 +128,7 @@ class DocumentShelf(Shelf):
         return next((at for at in named if at is not None), None), "source"
 
     def _span(self, told: Told, document: int) -> Part | None:
-        """Return the place that a hit tells, where its text, if it has one, stands there."""
+        """Return the place in a hit, if its text, if any, is really there."""
         text = self.documents[document]
         if told.start is None or (told.end is None and not told.text):
             return None
@@ -143,7 +143,7 @@ class DocumentShelf(Shelf):
         return None if at is None or place is None else Part(at, *place)
 
     def _part(self, part: Part) -> int:
-        """Return the position of a part of a document; of all of it that of the document."""
+        """Return the position of a part, or the document's own position if the part is all of it."""
         if part.end - part.start >= _WHOLE * len(self.documents[part.document].strip()):
             return part.document
         if part not in self._part_at:

@@ -1,7 +1,7 @@
 """Passages of an answer in the corpus: known by id, text, quote or heading; what is none is counted.
 
-A passage that is cut otherwise than those of the corpus counts as the one that it stands in, or as the
-longest that stands in it. Parts of documents: `core.pipeline.own.parts`.
+A passage that isn't cut like the corpus counts as the passage that contains it, or as the
+longest one that it contains. Parts of documents: `core.pipeline.own.parts`.
 """
 
 from __future__ import annotations
@@ -51,23 +51,23 @@ class Placed:
     scores: list[float | None] = field(default_factory=list)
     unmatched: int = 0  # passages that match nothing
     headed: int = 0  # of these, those that source and heading would tell
-    documents: int = 0  # of these, those that name a document of which the corpus holds passages
+    documents: int = 0  # of these, ones that name a document whose passages are in the corpus
     repeated: int = 0  # passages that stood further up already
     known_by: Counter[Way] = field(default_factory=Counter)  # how the others were known
     named: list[str] = field(default_factory=list)  # some that match nothing
 
     def unknown(self, match: Match) -> str:
-        """Say of passages that match nothing what they were looked up by, and what else is known of them."""
+        """Describe how unmatched passages were looked up, and other clues about them."""
         more = f"; source and heading would tell {self.headed} (match = headings)" if self.headed else ""
         more += f"; {self.documents} name documents, of which it holds passages" if self.documents else ""
         return f"in the collection, by {_BY[match]}{more}"
 
 
 class Told(NamedTuple):
-    """What a hit says of itself."""
+    """A hit's own description."""
 
     ids: Sequence[str]
-    text: str  # empty where it is an id, or none came
+    text: str  # empty if it is an id, or none came
     line: str  # the words of it
     source: str
     heading: str  # its words
@@ -96,7 +96,7 @@ class Shelf:
 
     Args:
         passage_ids: Their ids.
-        texts: What is searched of each.
+        texts: The searched text of each passage.
         rows: Title, text and source of each; None = passages are known by id and whole text only.
     """
 
@@ -137,11 +137,11 @@ class Shelf:
         return kept if isinstance(kept, int) else kept[0]
 
     def shown(self, at: int) -> tuple[str, str]:
-        """Return the id and the text of a passage, as people may read them."""
+        """Return the id and the text of a passage, for display."""
         return str(self.ids[at]), str(self._texts[at])
 
     def find(self, told: Told, match: Match) -> Found:
-        """Find the passage that a hit is, or that it stands in, and say how; None where there is none."""
+        """Find the passage that a hit is, or that contains it, and how it was found, or None."""
         if (known := self.known(told)) is not None:
             return known, "id"
         exact = self._by_text.get(plain_text(told.text))
@@ -152,7 +152,7 @@ class Shelf:
         return (self.under_heading(told) if match == "headings" else None), "heading"
 
     def known(self, told: Told) -> int | None:
-        """Return the passage of one of a hit's ids."""
+        """Return the passage with one of a hit's ids."""
         return next((self.named[name] for name in told.ids if name in self.named), None)
 
     def _quoted(self, told: Told) -> int | None:
@@ -163,7 +163,7 @@ class Shelf:
         return max(within, key=lambda at: len(self.words.worded(at).line), default=None)
 
     def under_heading(self, told: Told) -> int | None:
-        """Find the passage under the heading that a hit tells, where only one of its source is."""
+        """Find the passage under a hit's heading, if its source has only one there."""
         near = self._of_source(told) if told.heading else None
         if near is None or self._rows is None:
             return None
@@ -171,11 +171,11 @@ class Shelf:
         return titled[0] if len(titled) == 1 else None
 
     def is_cut_up(self, told: Told) -> bool:
-        """Tell whether a hit names a document of which the corpus holds passages."""
+        """Return whether a hit names a document whose passages are in the corpus."""
         return any(self._paths.find(name) is not None for name in told.ids)
 
     def _of_source(self, told: Told) -> Sequence[int] | None:
-        """Return the passages of the source that a hit tells; None where that is not known."""
+        """Return the passages of the source that a hit tells, or None if that is not known."""
         at = self._paths.find(told.source) if told.source else None
         return None if at is None else self._sources[at][1]
 

@@ -1,4 +1,4 @@
-"""Names of documents found by paths: as they are, by what their ends have in common, or without ending."""
+"""Document names matched by path: exactly, by common endings, or without the file extension."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 
 class Paths:
-    """Names of documents, each with its position."""
+    """Document names, each with its position."""
 
     def __init__(self, names: Iterable[tuple[str, int]]) -> None:
         self._exact: dict[str, int] = {}
@@ -35,7 +35,7 @@ def _path(name: str) -> PurePosixPath:
 
 
 def _ends_alike(one: PurePosixPath, other: PurePosixPath) -> bool:
-    """Tell whether the folders of the shorter path are the last of the longer one."""
+    """Return whether the folders of the shorter path end the longer one."""
     folders = [[part for part in path.parent.parts if part not in ("/", ".")] for path in (one, other)]
     shorter, longer = sorted(folders, key=len)
     return not shorter or longer[-len(shorter) :] == shorter

@@ -1,6 +1,6 @@
 """A pipeline in a process of its own interpreter: begun, asked over pipes, ended when it hangs, begun again.
 
-What the process prints goes to a log; how it is spoken to stands in `worker/clq_worker.py`.
+Its output goes to a log; the protocol is in `worker/clq_worker.py`.
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ class Worker:
 
 
 def _modules(folder: Path) -> str:
-    """Name the modules of a folder, as far as they are few."""
+    """List the modules of a folder, if there are few."""
     files = {path.stem for path in folder.glob("*.py")} | {
         path.parent.name for path in folder.glob("*/__init__.py")
     }

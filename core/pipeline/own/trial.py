@@ -1,4 +1,4 @@
-"""One query asked of a custom pipeline: what came back, how it was understood, what it lacks."""
+"""A single query to a custom pipeline: the response, how it was read, and what is missing."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Worded:
         self._spans = [(start, end) for _, start, end in found]
 
     def find(self, line: str) -> tuple[int, int] | None:
-        """Return where words stand, as characters of the text; words as `in_line` gives them.
+        """Return the position of words, in characters of the text; words in the form of `in_line`.
 
         A long text that is not there word by word is found by its beginning and its end, where what stands
         between them is about as long.
@@ -89,7 +89,7 @@ class Texts:
 
     @cached_property
     def _together(self) -> tuple[str, list[int]]:
-        """Return all words in one line, and where those of each text begin."""
+        """Return all words in one line, and the start of each text's words."""
         if sum(map(len, self._texts)) > _MOST:
             return "", []
         lines = [in_line(text) + "\n" for text in self._texts]

@@ -1,6 +1,6 @@
 """Cleans a question without a model: Unicode hygiene, and rules that take out English and French small talk.
 
-Both keep what a search needs: words are never changed, only removed, and a rule applies only where the text
+Both keep what a search needs: words are never changed, only removed, and a rule applies only if the text
 around it shows that the words are not part of the question ("Hello, how do I…", not "hello world in C").
 Digressions ("I'm on the train…") are left alone: telling them from context takes a model.
 """
@@ -82,7 +82,7 @@ def _repeat(step: Callable[[str], str], text: str) -> str:
 _TAIL = 200  # characters at the end in which thanks and signatures are looked for
 _WORD = re.compile(r"\w")
 
-# Pictographs with their modifiers, regional indicators, and western emoticons that stand alone.
+# Pictographs with their modifiers, regional indicators, and separate western emoticons.
 _EMOJI = re.compile(
     r"(?:[\u2600-\u27BF\u2B05-\u2B07\u2B1B\u2B1C\u2B50\u2B55\U0001F000-\U0001FAFF]"
     r"[\uFE0E\uFE0F\u200D\u20E3]*)+|[\uFE0E\uFE0F\u20E3]|(?<!\S)[:;=]'?-?[()DPp|/*](?!\S)"
@@ -94,7 +94,7 @@ _GAP = rf"(?:{_MARK})*(?:\s+|\Z)"
 _PAUSE = rf"(?:{_MARK})+\s*"  # at least one mark
 _SENTENCE = rf"[^?]{{0,80}}?{_PAUSE}"  # the rest of a short sentence that asks nothing
 
-# Words that open a question: small talk before one of them needs no comma.
+# Words that open a question: small talk before any of them needs no comma.
 _OPENS = (
     r"(?=(?:how|what|who|whom|whose|which|when|where|why|can|could|would|will|should|is|are|was|were|do|does|"
     r"did|has|have|i|i['’]\w+|we|quick|quickly|just|please|so|sorry|comment|quel(?:le)?s?|qui|que|quand|où|"

@@ -1,9 +1,9 @@
 """Which names a question holds (people, places, products, modules, part numbers), and other forms of them.
 
-A question's own tags say it ("entity=MG-200", several with ";" between them). Else names are those of the
+A question's own tags say it ("entity=MG-200", several with ";" between them). Otherwise names come from the
 collection's metadata (sources and titles of its passages) and what the question itself writes as a name:
 capitals within the sentence, and words with an underscore, an inner full stop, or letters before digits. That
-is a rule of thumb, and ours. The forms are those of the CLQ paper, §4.2.
+is our own rule of thumb. The forms come from the CLQ paper, §4.2.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def gibberish(name: str) -> str:
 
 
 def near_miss(name: str, substitutions: int, seed: str) -> str:
-    """Return a name in which so many letters are others; all of them where it has fewer."""
+    """Return a name in which so many letters are others; all of them if it has fewer."""
     drawn = np.random.default_rng(int(short_hash(seed, name, str(substitutions)), 16))
     letters = [place for place, char in enumerate(name) if char.isalpha()]
     chars = list(name)
@@ -132,7 +132,7 @@ def named(queries: pl.DataFrame, passages: pl.DataFrame | None = None) -> Names:
     """Find the questions of a collection that name something.
 
     Args:
-        queries: text, and tags where there are any.
+        queries: text, and tags if there are any.
         passages: title and source of its passages; None = only what the questions themselves say.
 
     Returns:
@@ -192,7 +192,7 @@ def _names(text: str, known: Collection[str]) -> Iterator[str]:
 
 
 def _listed(text: str, words: Sequence[re.Match[str]], place: int, known: Collection[str]) -> int:
-    """Return where the longest known name that begins here ends; `place` where none does."""
+    """Return the end of the longest known name that begins here, or `place` if there is none."""
     start = words[place].start()
     for end in range(min(place + _LONGEST, len(words)), place, -1) if known else ():
         if text[start : words[end - 1].end()] in known:
@@ -201,7 +201,7 @@ def _listed(text: str, words: Sequence[re.Match[str]], place: int, known: Collec
 
 
 def _run(text: str, words: Sequence[re.Match[str]], place: int) -> int:
-    """Return where what is written as a name here ends; `place` where nothing is."""
+    """Return the end of a word that is written like a name here, or `place` if there is none."""
     word = words[place][0]
     if _is_code(word):
         return place + 1
@@ -233,7 +233,7 @@ def _gap(text: str, words: Sequence[re.Match[str]], place: int) -> str:
 
 
 def _is_code(word: str) -> bool:
-    """Tell whether it is written as names of code and parts are: group_by, numpy.clip, MG-200, x86."""
+    """Return whether it looks like a name in code or a part number: group_by, numpy.clip, MG-200, x86."""
     if not re.search(r"[^\W\d_]", word) or " " in word:
         return False
     inner = re.search(r"\w{2}[.]\w{2}", word) is not None and not word[0].isdigit()

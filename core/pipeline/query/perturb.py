@@ -34,7 +34,7 @@ def perturbed(text: str, perturb: JsonMap, names: Collection[str] = ()) -> str:
     """Perturb a query.
 
     Args:
-        perturb: Ways and levels, and the language where it is not English.
+        perturb: Ways and levels, and the language if it is not English.
         names: What it names, for the way "names".
 
     Returns:
@@ -55,7 +55,7 @@ def perturbed(text: str, perturb: JsonMap, names: Collection[str] = ()) -> str:
 def perturb_table(levels: Mapping[str, Value], language: str) -> dict[str, Any]:
     """Return ways and levels above 0, with the language unless it is English.
 
-    Empty where nothing is perturbed.
+    Empty if nothing is perturbed.
     """
     perturb: dict[str, Any] = {way: level for way, level in levels.items() if str(level) != OFF}
     return {**perturb, "language": language} if perturb and language != "english" else perturb
@@ -86,19 +86,19 @@ def identified(perturb: JsonMap, names: str = "") -> JsonMap:
 
 
 def shown(perturb: JsonMap) -> str:
-    """Return ways and levels as people read them: "noise 4 typo 1"."""
+    """Format ways and levels for people: "noise 4 typo 1"."""
     return " ".join(f"{way} {perturb[way]}" for way in WAYS if str(perturb.get(way, OFF)) != OFF)
 
 
 @cache
 def _said(language: str) -> tuple[Mapping[str, list[str]], str]:
-    """Return small talk and keyboard of a language, English where it has none, and what identifies them."""
+    """Return a language's small talk and keyboard, with English as fallback, and their identifier."""
     text = (_FOLDER / f"{LANGUAGES.get(language, 'en')}.toml").read_text(encoding="utf-8")
     return tomllib.loads(text), short_hash(text)
 
 
 def _among_small_talk(text: str, typed: str, level: int, said: Mapping[str, list[str]]) -> str:
-    """Give greeting, digression and filler before it, emoji behind it; as many of them as the level says."""
+    """Add greeting, digression and filler before a text and emoji after it, the more the higher the level."""
     kinds = ("greeting", "filler", "digression", "emoji")[:level]
     drawn = {kind: _drawn(said[kind], kind, text) for kind in kinds}
     before = [drawn[kind] for kind in ("greeting", "digression", "filler") if kind in drawn]
@@ -112,7 +112,7 @@ def _slips(text: str, count: int) -> list[int]:
 
 
 def _drawn(items: Sequence[_Item], *key: str) -> _Item:
-    """Return one of them; the same key always draws the same, on every machine."""
+    """Draw an item by key, always the same, on every machine."""
     return items[int(short_hash(*key), 16) % len(items)]
 
 

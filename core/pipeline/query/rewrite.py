@@ -87,7 +87,7 @@ class Way:
 
 
 def way_of(name: str) -> str:
-    """Return the way of a rewrite by its name; the name itself where no model is asked."""
+    """Return the method behind a rewrite's name, or the name itself if no model is used."""
     return name.partition(":")[0]
 
 
@@ -130,7 +130,7 @@ def _queries(answer: str, clean: str, mark: str) -> Reading[str]:
 
 
 def _text(answer: str, key: str) -> tuple[str, str]:
-    """Return a text that stands alone or under a key of JSON, and why there is none."""
+    """Return a plain text, or one under a JSON key, and the reason if there is none."""
     text = bare(answer)
     if not text.startswith("{"):
         return text, ""

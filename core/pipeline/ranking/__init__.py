@@ -13,7 +13,7 @@ class Hits(NamedTuple):
     """A ranking of passages by position in the corpus."""
 
     passages: NDArray[np.int64]  # int64 [n], positions in the corpus, best first, without repetition
-    scores: NDArray[np.float64]  # float64 [n], descending; equal scores stand in corpus order
+    scores: NDArray[np.float64]  # float64 [n], descending; ties are in corpus order
 
 
 def top_k(passages: NDArray[np.integer[Any]], scores: NDArray[np.floating[Any]], k: int) -> Hits:
@@ -62,7 +62,7 @@ def signals(scores: Sequence[float] | NDArray[np.floating[Any]]) -> dict[str, fl
         scores: [n], scores of its pool in any order, higher is better.
 
     Returns:
-        Every name of `SIGNALS`; None where a pool is too small to tell: all of an empty pool, and all but
+        Every name of `SIGNALS`; None if a pool is too small to tell: all of an empty pool, and all but
         top1 of a single passage.
     """
     values = np.sort(np.asarray(scores, dtype=np.float64))[::-1]

@@ -1,6 +1,6 @@
 """Dynamic cut-offs: how many passages of a ranking to keep, by its scores alone.
 
-The methods are those of the thesis on RAG methods, §3.4. Each sees the scores s₁ ≥ s₂ ≥ … ≥ sₙ of one query
+The methods come from the thesis on RAG methods, §3.4. Each sees the scores s₁ ≥ s₂ ≥ … ≥ sₙ of one query
 and answers with the number of passages to keep, 1 to n. What they share:
 
 * Scores that are all equal, and a single score, show no place to cut: everything is kept. So is a list in
@@ -40,7 +40,7 @@ class Cut(Method):
     """A way to cut."""
 
     place: Callable[[Scores, JsonMap], int]  # how many of scores from 1 down to 0 to keep
-    package: str = "numpy"  # what it stands on, which the base of an installation may lack
+    package: str = "numpy"  # required package, which a base installation may lack
 
     @property
     def missing(self) -> ClqError | None:
@@ -103,7 +103,7 @@ def _gmm(scores: Scores, options: JsonMap) -> int:
     ).fit(scores[:, np.newaxis])
     upper = int(np.argmax(mixture.means_[:, 0]))
     likely = mixture.predict_proba(scores[:, np.newaxis])[:, upper] >= 0.5
-    # Far above its own mean a narrow upper component loses to a wide lower one: that is not where it ends.
+    # Far above its own mean a narrow upper component loses to a wide lower one: it doesn't end there.
     likely |= scores >= mixture.means_[upper, 0]
     return len(scores) if likely.all() else int(np.argmin(likely))
 
@@ -175,7 +175,7 @@ def keep(cut: JsonMap, scores: Sequence[float] | NDArray[np.floating]) -> int:
         scores: [n], descending.
 
     Returns:
-        1 to n; 0 only where there is no score.
+        1 to n; 0 only if there is no score.
 
     Raises:
         UnknownNameError: If the method or an option is not declared.
@@ -197,9 +197,9 @@ def keep(cut: JsonMap, scores: Sequence[float] | NDArray[np.floating]) -> int:
 class CutReport:
     """One value per query, float64 [..., queries]."""
 
-    precision: Scores  # Share of the kept passages that are relevant; 0 where nothing is kept
-    recall: Scores  # Share of the relevant passages that are kept; NaN where the query has none
-    f1: Scores  # Their harmonic mean, 0 where both are 0; NaN where recall is
+    precision: Scores  # Share of the kept passages that are relevant; 0 if nothing is kept
+    recall: Scores  # Share of the relevant passages that are kept; NaN if the query has none
+    f1: Scores  # Their harmonic mean, 0 where both are 0; NaN if recall is
     kept: Scores  # How many passages are kept
 
 
@@ -210,12 +210,12 @@ def cut_report(
     *,
     threshold: int = 4,
 ) -> CutReport:
-    """Score what was kept of rankings.
+    """Score the passages kept of each ranking.
 
     Args:
         kept: [..., queries], how many passages each ranking keeps, 0 to depth.
         grades: [..., queries, depth], grade at each rank: 1..5 judged, 0 unjudged, -1 empty slot; leading
-            axes may be left out where they are the same.
+            axes may be left out if they are the same.
         relevant: [queries], how many passages of the golden set reach the threshold.
         threshold: Lowest grade that counts as relevant.
     """

@@ -9,7 +9,7 @@ scores, which engines give on scales of their own, so they bring each ranking to
 * none: s itself, for engines that share a scale.
 
 A passage that a leg did not find within the depth has no score there. It is given the lowest that the leg
-gave, which is 0 with minmax (also where all scores are equal); a leg that found nothing counts for nothing.
+gave, which is 0 with minmax (even if all scores are equal); a leg that found nothing counts for nothing.
 
 **Copies** are taken out before a pool is cut, so that no slot is spent twice (CLQ §6). A pool is looked at in
 its order: the first of every group of copies stays, what is too much like a passage that stayed is dropped,
@@ -68,7 +68,7 @@ def reciprocal_rank_fusion(
 def _boosted(legs: Sequence[Hits], k: int, options: JsonMap) -> Hits:
     """Fuse by reciprocal ranks; what stands out in the first leg's scores, the sparse one's, counts more.
 
-    A passage counts 1 + boost · (its score − that of rank `level`, or 0 where there is none) / the best score
+    A passage counts 1 + boost · (its score − that of rank `level`, or 0 if there is none) / the best score
     times there, never less than once: a high score that few share is what rare words give.
     """
     depth, constant, level = options["depth"], options["constant"], options["level"]

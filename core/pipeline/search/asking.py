@@ -64,7 +64,7 @@ class Grades:
         return [np.where(judged, score_at(measure, slots, own), np.nan) for measure in self._measures]
 
     def _of(self, chunking: str | None) -> tuple[list[dict[int, int]], NDArray[np.int32]]:
-        """Return grades by query and place of the passage, and how many there are of each."""
+        """Return grades by query and position of the passage, and the number of each grade."""
         if chunking not in self._known:
             ids = self._job.queries["query_id"].to_list()
             query_at = {query: at for at, query in enumerate(ids)}
@@ -94,7 +94,7 @@ class Grades:
 
 
 class Course:
-    """Asks the stacks of a space queries in one order, that of the rounds."""
+    """Runs the queries on a space's stacks in one order, by rounds."""
 
     def __init__(
         self,
@@ -159,7 +159,7 @@ class Course:
         return (
             quality,
             ms if measured else np.full(len(queries), np.nan),
-            np.array(paid) + machine,  # whatever else the machine did at a query is no cost of it
+            np.array(paid) + machine,  # other load on the machine at a query isn't part of its cost
             *harm,
         )
 

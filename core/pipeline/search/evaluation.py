@@ -1,10 +1,10 @@
 """Searches as part of an evaluation: its stacks are the space, and those that come through are measured.
 
 Only stacks that were asked every query become runs; what was dropped stays in the evaluation's folder, so
-that no mean over 16 queries stands beside one over all.
+that no mean over 16 queries is compared with one over all.
 
 A search that was killed is run again from its beginning: answers and proposals that are kept are taken from
-the folder, so that it comes the same way to where it was, asks nothing twice and goes on.
+the folder, so that it repeats its steps, asks nothing twice and goes on.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from core.records import Stack, short_hash
 
 
 def searching(job: Job) -> Before | None:
-    """Return what chooses the stacks of an evaluation by a search; None where all of them run."""
+    """Return the search that chooses the stacks of an evaluation, or None if all of them run."""
     return None if searched_by(job.spec) is None else _searched
 
 
@@ -91,7 +91,7 @@ class _Search:
         return every
 
     def tell(self, dropped: Sequence[Entry]) -> None:
-        """Say how far it is, and write down what was dropped."""
+        """Report progress, and log the dropped stacks."""
         race, session = self.race, self.session
         begun, racing, through = len(race.entries), len(race.racing), len(race.whole)
         session.tracker.tell(stage=f"search: {begun} stacks begun, {racing} racing, {through} through")
@@ -115,7 +115,7 @@ class _Search:
             session.log.write("drop", stack=row["label"], queries=entry.n, beaten_by=rival, bound=bound)
 
     def _entries(self) -> list[dict[str, Any]]:
-        """Tell of every stack that was begun what is known of it."""
+        """Return a row of facts about every started stack."""
         entries = list(self.race.entries.values())
         harm = self.race.harm(entries)
         columns = (*self.race.figures(), np.full(len(entries), np.nan) if harm is None else harm)
@@ -123,7 +123,7 @@ class _Search:
         return [{**self._about(entry), **row} for entry, row in zip(entries, figures, strict=True)]
 
     def _about(self, entry: Entry) -> dict[str, Any]:
-        """Tell which stack it is, how far it came, and why it was dropped."""
+        """Return an entry's stack, how far it got, and why it was dropped."""
         stack, race = self.space.stacks[entry.row], self.race
         open_ = "through" if entry.n == race.queries else "racing"
         return {
@@ -141,7 +141,7 @@ class _Search:
         """Bring the study up to date: a trial per stack that is through (complete) or dropped (pruned).
 
         optuna-dashboard opens it: ``optuna-dashboard sqlite:///…/study.sqlite``. What became known of time or
-        money, or turned out to be unknown of some stack, begins the study anew.
+        money, or turned out to be unknown for some stack, restarts the study.
         """
         space, race = self.space, self.race
         figures = race.figures()
@@ -178,12 +178,12 @@ class _Search:
                 study.add_trial(trial)
 
     def more(self) -> bool:
-        """Tell whether time and money are left to begin further stacks."""
+        """Return whether time and money are left to begin further stacks."""
         minutes, usd = self.race.how.minutes, self.race.how.usd
         return (minutes is None or self.kept.seconds < 60 * minutes) and (usd is None or self.kept.usd < usd)
 
     def propose(self, known: Sequence[Trial], count: int, maximised: Sequence[bool]) -> list[int]:
-        """Name stacks to begin, as it did before where it was killed since."""
+        """Propose stacks to begin, repeating earlier proposals if the run was killed."""
         how = self.race.how
         key = short_hash(repr(known), str(count), how.sampler, str(how.seed))
         rows = self.kept.proposed(key)
@@ -286,12 +286,12 @@ class Kept:
         self.seconds, self.usd = self.seconds + cost[0], self.usd + cost[1]
 
     def proposed(self, known: str) -> list[int] | None:
-        """Return what was proposed from the same knowledge."""
+        """Return the recorded proposal for the same knowledge."""
         row = self._db.execute("SELECT rows FROM proposals WHERE known = ?", (known,)).fetchone()
         return None if row is None else list(json.loads(row[0]))
 
     def propose(self, known: str, rows: Sequence[int]) -> None:
-        """Keep what was proposed."""
+        """Record a proposal."""
         self._db.execute("INSERT OR REPLACE INTO proposals VALUES (?, ?)", (known, json.dumps(list(rows))))
 
     def close(self) -> None:

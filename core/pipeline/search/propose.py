@@ -1,4 +1,4 @@
-"""Proposals of what to evaluate next: Optuna chooses stacks of a space from what is known of others.
+"""Proposals of what to evaluate next: Optuna chooses stacks of a space given the results of others.
 
 A space is read off the stacks themselves, as parameters with conditions: the specification of each stack is
 walked key by key, and where the stacks that agree so far still differ, the key is a parameter whose choices
@@ -124,7 +124,7 @@ class Trial:
     """Results and broken limits of a stack that was begun."""
 
     row: int  # its place in the space
-    values: tuple[float, ...]  # one per objective; empty where its quality is not known
+    values: tuple[float, ...]  # one per objective; empty if its quality is not known
     broken: tuple[float, ...] = ()  # by how much it breaks each limit; ≤ 0 = it keeps it
 
 
@@ -232,7 +232,7 @@ def propose(
 
 
 def parameters(package: ModuleType, space: Space, row: int) -> dict[str, Any]:
-    """Return the parameters of a stack and their distributions, as trials have them."""
+    """Return the parameters of a stack and their distributions, in the form of Optuna trials."""
     own = space.parameters(row)
     categorical = package.distributions.CategoricalDistribution
     return {

@@ -110,7 +110,7 @@ class Race:
         return quality, ms, np.array([1000 * _mean(entry.usd) for entry in entries])
 
     def harm(self, entries: Sequence[Entry], n: int | None = None) -> Floats | None:
-        """Return the mean harm of stacks on their first n queries, or all; None where it has no limit.
+        """Return the mean harm of stacks on their first n queries, or all, or None if it has no limit.
 
         It is the upper bound for all where more than a trifle of what any stack ranks is unjudged.
         """
@@ -132,7 +132,7 @@ class Race:
         return [entry for entry, leads in zip(entries, best, strict=True) if leads and entry.n < self.queries]
 
     def drop(self) -> list[Entry]:
-        """Drop what is beaten; return what was dropped now."""
+        """Drop the beaten entries, and return them."""
         dropped: list[Entry] = []
         for n in sorted({entry.n for entry in self.racing}):
             field = [
@@ -147,7 +147,7 @@ class Race:
         return dropped
 
     def _drop_at(self, n: int, field: Sequence[Entry]) -> list[Entry]:
-        """Drop what is beaten on the first n queries, the worst first; of equal ones the first stays."""
+        """Drop the entries beaten on the first n queries, the worst first; of equal ones the first stays."""
         quality = np.stack([rival.quality[:n] for rival in field]) * (1 if self.higher_is_better else -1)
         merit = np.nan_to_num(_means(quality), nan=-np.inf)
         ms = np.array([_median(rival.ms[:n]) for rival in field])
@@ -188,7 +188,7 @@ class Race:
 
 
 def _no_worse(values: Floats, than: float) -> Mask:
-    """Return which values are not above one by more than a trifle; unknown ones only where it is unknown."""
+    """Return which values are not above one by more than a trifle; unknown ones only if it is unknown."""
     if np.isnan(than):
         return np.ones(len(values), dtype=np.bool_)
     return np.asarray(values <= than * (1 + ALIKE))
@@ -234,7 +234,7 @@ def search(
     limit = np.inf if how.evaluations is None else how.evaluations
 
     def advance(rows: Sequence[int]) -> None:
-        """Ask stacks that stand at the same round the queries of the next."""
+        """Run the queries of the next round on stacks at the same round."""
         entry = race.entries.get(rows[0])
         first = entry.n if entry else 0
         last = next(end for end in race.rounds if end > first)

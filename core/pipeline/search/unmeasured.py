@@ -50,7 +50,7 @@ def unmeasured(
 
     Args:
         levels: The axes of every evaluated stack; null = it has no such axis.
-        figures: Quality, milliseconds and dollars per 1,000 queries of each; NaN = unknown.
+        figures: Quality, milliseconds and dollars per 1,000 queries for each; NaN = unknown.
         harm: Of each, where that is known.
         read: What of a stack anything in it reads: of stacks that are equal in it one is enough.
 

@@ -1,4 +1,4 @@
-"""Reads a specification: TOML, YAML or JSON, with what its preset says where it is silent."""
+"""Reads a specification: TOML, YAML or JSON, with defaults from its preset."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _yaml_lines(root: yaml.Node | None) -> Lines:
 
 
 def _line_of(path: Keys, lines: Lines) -> int:
-    """Return the line of a key, or of the nearest table around it; 0 if neither stands in the text."""
+    """Return the line of a key or of its nearest enclosing table, or 0 if neither is in the text."""
     return next((lines[path[:end]] for end in range(len(path), 0, -1) if path[:end] in lines), 0)
 
 
@@ -200,7 +200,7 @@ def _read(text: str, form: str, name: str) -> tuple[dict[str, Any], Lines]:
 
 
 def _is_deeper(data: object, most: int) -> bool:
-    """Tell whether tables and lists stand in one another more than `most` levels deep."""
+    """Return whether tables and lists are nested more than `most` levels deep."""
     if not isinstance(data, dict | list):
         return False
     inner = data.values() if isinstance(data, dict) else data
@@ -242,7 +242,7 @@ def _without_shorthand(data: JsonMap) -> dict[str, Any]:
 
 
 def _merged(below: JsonMap, above: JsonMap) -> dict[str, Any]:
-    """Return tables key by key; anything else as it stands above."""
+    """Merge tables key by key; any other value is taken from `above`."""
     merged = {**below, **above}
     for key in below.keys() & above.keys():
         if isinstance(below[key], Mapping) and isinstance(above[key], Mapping):
@@ -251,7 +251,7 @@ def _merged(below: JsonMap, above: JsonMap) -> dict[str, Any]:
 
 
 def _resolved(data: JsonMap, folder: Path) -> dict[str, Any]:
-    """Return absolute paths; a single word that is no file names something in the store."""
+    """Return absolute paths; a single word that isn't a file names something in the store."""
     resolved = dict(data)
     for key in _SOURCES:
         resolved |= (
@@ -280,7 +280,7 @@ def _own_located(stack: object, folder: Path) -> object:
 
 
 def _prompt(written: object, folder: Path) -> object:
-    """Return a file of instructions as an absolute path; a single word is one of the product's."""
+    """Return a file of instructions as an absolute path; a single word names a built-in file."""
     is_path = isinstance(written, str) and _IN_PATHS & set(written)
     return str(folder / Path(str(written)).expanduser()) if is_path else written
 

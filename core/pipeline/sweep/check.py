@@ -32,7 +32,7 @@ TOKEN_ENCODERS = ("onnx",)  # Providers whose encoders are `core.providers.embed
 class Facts:
     """Facts that rules look at beside the stack."""
 
-    known: Known = field(default_factory=Known)  # what can stand in a stack
+    known: Known = field(default_factory=Known)  # possible components of a stack
     passages: int | None = None  # how many passages are searched; None = not known
     deepest: bool = False  # whether rerankers are asked at the deepest K only
 
@@ -92,7 +92,7 @@ def _read(key: str, read: Callable[[JsonMap], object]) -> Rule:
 
 
 def _vectors(spec: JsonMap, _: Facts) -> Iterator[Problem]:
-    """Yield methods that need vectors, where the stack has none."""
+    """Yield methods that need vectors, if the stack has no vectors."""
     for key, registry in METHODS.items():
         method = spec.get(key, {}).get("method")
         if method and not registry.fits(method, spec["mode"]):
@@ -299,7 +299,7 @@ def _whole(spec: SweepSpec, books: Mapping[str, PriceBook]) -> Iterator[Problem]
 def _missing(
     spec: SweepSpec, stacks: Sequence[Stack], known: Known, book: PriceBook | None
 ) -> Iterator[Problem]:
-    """Yield what is missing of the keys, packages and prices that a run needs."""
+    """Yield missing keys, packages and prices that a run needs."""
     used = {(key, str(stack.spec[key])) for stack in stacks for key in MODELS if key in stack.spec}
     models = sorted((key, name) for key, name in used if name != NONE and name in known.names[key])
     wanting: dict[tuple[str, str], list[str]] = {}

@@ -65,7 +65,7 @@ def _put(spec: dict[str, Any], key: str, value: object) -> None:
 
 
 def _canonical(axis: str, chosen: Methodic | None, language: str) -> JsonMap:
-    """Return a method with all of its parameters, as it is where it cannot be read; empty for none.
+    """Return a method with all of its parameters, unchanged if it cannot be read, or {} if none is chosen.
 
     One that knows the language of the collection has it, unless it is told another.
     """
@@ -184,7 +184,7 @@ def _one_factor(axes: Axes, baseline: Point, known: Known) -> Iterator[Choice]:
 
 
 def _fitting(encoder: Encoder, dim: int | None, known: Known) -> int | None:
-    """Return the baseline's dimension where the model has it, else the model's own."""
+    """Return the baseline's dimension if the model has it, otherwise the model's own."""
     if encoder.dim:
         return encoder.dim[0]
     dims = known.dims(encoder.name)

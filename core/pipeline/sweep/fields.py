@@ -37,7 +37,7 @@ class Table(BaseModel):
 
 
 def _listed(value: object) -> object:
-    """Return a value that stands alone as a tuple of one; None = nothing."""
+    """Wrap a single value in a tuple; None gives an empty one."""
     if value is None:
         return ()
     return tuple(value) if isinstance(value, list | tuple) else (value,)
@@ -53,19 +53,19 @@ def _as_text(value: object) -> object:
 
 @dataclass(frozen=True)
 class Registry:
-    """Says of an axis which methods it takes."""
+    """Lists the methods of an axis."""
 
     methods: Mapping[str, Method]
     read: Callable[[JsonMap], JsonMap]  # checks a method with its parameters and fills in the defaults
 
     def fits(self, method: str, mode: str) -> bool:
-        """Tell whether stacks of a mode have what a method needs; one that is not known is not judged."""
+        """Return whether stacks of a mode have what a method needs; one that is not known is not judged."""
         return mode != "sparse" or method not in self.methods or not self.methods[method].needs_vectors
 
 
 @dataclass(frozen=True)
 class Under:
-    """Makes a table take text that stands alone as its key, in validation and in the JSON schema."""
+    """Makes a table accept a single text as its key, in validation and in the JSON schema."""
 
     key: str
 
@@ -82,7 +82,7 @@ class Under:
 
 
 class _OneOrMore:
-    """Makes a tuple take a value that stands alone, in validation and in the JSON schema."""
+    """Makes a tuple accept a single value, in validation and in the JSON schema."""
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_before_validator_function(_listed, handler(source))
@@ -120,7 +120,7 @@ class Methodic(Table):
 
 
 class Index(Table):
-    """A kind of vector index by its name or `kind` ("flat", "pgvector"…), with parameters of its own."""
+    """A kind of vector index by its name or `kind` ("flat", "pgvector"…), with its own parameters."""
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
@@ -139,9 +139,9 @@ class Bm25(Table):
 
 
 class Encoder(Table):
-    """A model of a catalogue, a local engine or under [models], with dimensions of its own.
+    """A model from a catalogue, a local engine or under [models], with its own dimensions.
 
-    Without any it has those of the axis `dim`, else its default.
+    The default dimensions come from the axis `dim`, otherwise from the model.
     """
 
     name: Named
@@ -165,7 +165,7 @@ class TaskShare(Table):
 class Resources(TaskShare):
     """Shares of tasks of a cluster: those that embed a corpus, build an index or ask queries.
 
-    What is not said of a kind of task is as for all; of no concern to one machine.
+    Anything not set for a kind of task is as for all; ignored on a single machine.
     """
 
     embed: TaskShare | None = None
@@ -202,15 +202,15 @@ class Search(Table):
         trials: How many stacks are begun at most.
         evaluations: How many queries stacks are asked in all at most; None = no limit.
         measure: What is good, with its cutoff.
-        sampler: Who proposes stacks: "tpe" or "nsga2" of Optuna, or "random".
-        seed: Of proposals and of the order of the queries.
+        sampler: Proposes stacks: "tpe" or "nsga2" of Optuna, or "random".
+        seed: For proposals and the order of the queries.
         rounds: Queries asked in all after each round; the last round asks all that there are.
-        level: Of the upper bound (a paired bootstrap) on what a stack has over a rival.
-        margin: A stack is dropped when that bound is not above this.
-        minutes: After so many no further stack is begun; None = no limit.
-        usd: After so many dollars no further stack is begun; the rest of the budget ends what was begun and
-            measures what came through. None = no limit of its own.
-        limits: What a stack must keep to be looked for.
+        level: Confidence level of the upper bound (paired bootstrap) on a stack's lead over a rival.
+        margin: A stack is dropped when that bound does not exceed this.
+        minutes: No stack is started after this time; None = no limit.
+        usd: No stack is started once this is spent; the rest of the budget finishes started stacks and
+            measures the survivors. None = no separate limit.
+        limits: Limits within which stacks are sought.
     """
 
     trials: Positive = 200
@@ -227,7 +227,7 @@ class Search(Table):
 
 
 def searched_by(spec: JsonMap) -> Search | None:
-    """Return how the stacks of a specification, as JSON, are searched; None where all of them run."""
+    """Return how the stacks of a specification, as JSON, are searched, or None if all of them run."""
     parts = [*(spec.get("axes") or ()), *(spec.get("stack") or ())]
     if not any(part.get("method") == "search" for part in parts):
         return None
@@ -302,7 +302,7 @@ class Reader(Table):
     Attributes:
         models: Chat models that answer.
         prompts: "short" (RAGGED's), "short-relevance", "grounded" (cites passages), or a path to one's own; a
-            file "NAME.none.txt" beside "NAME.txt" is asked where no passage is sent.
+            file "NAME.none.txt" beside "NAME.txt" is asked if no passage is sent.
         k: How many of the first passages are sent.
         modes: "top_k"; "gold_only" or "no_gold": those of them that are gold or are not; "gold": all gold
             passages; "none": no passage; "harm_before" or "harm_after": all gold passages, with the first k

@@ -31,10 +31,9 @@ LOCAL_ENGINES: Mapping[str, tuple[str, str]] = {
 
 
 class _NoKeys(Keys):
-    """Stands in for keys where models are made to plan with, and nothing is sent."""
+    """Placeholder for API keys while planning, when models are built but nothing is sent."""
 
     def find(self, name: str, url: str) -> Secret | None:
-        """Return a placeholder that is no key of anybody."""
         del url
         return Secret(name, "-")
 
@@ -64,7 +63,7 @@ class Known:
         return [name for name, config in self.models.items() if config.provider in providers]
 
     def embedder(self, name: str) -> ModelConfig | None:
-        """Return the configuration of an embedder; None if there is none of this name."""
+        """Return the configuration of an embedder, or None if there is none of this name."""
         own = self.models.get(name)
         return own if own is not None and own.provider in embed.PROVIDERS else embed.EMBEDDERS.get(name)
 
@@ -74,7 +73,7 @@ class Known:
         return config.dims if config else ()
 
     def default_dim(self, name: str) -> int | None:
-        """Return the dimension that is taken when none is asked for; None where that is not known."""
+        """Return the dimension that is taken when none is asked for, or None if that is not known."""
         config = self.embedder(name)
         return config.default_dim if config else None
 
@@ -100,7 +99,7 @@ class Known:
         return chat.chat_config(name.partition(":")[2], self.models)
 
     def is_local(self, key: str, name: str) -> bool:
-        """Tell whether a model runs here; see `config`."""
+        """Return whether a model runs here; see `config`."""
         return (key == "rewrite" and name in REWRITES) or place_of(self.config(key, name)) is None
 
     def obstacles(self, key: str, name: str) -> Iterator[ClqError]:

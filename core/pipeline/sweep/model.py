@@ -1,7 +1,7 @@
 """The specification of a sweep: what to search, what to ask, which stacks to compare and how to measure them.
 
-It is written by people in TOML or YAML. Wherever a list is expected one value may stand alone, and where a
-table with one necessary key is expected that key's value may stand alone: ``fusion = "rrf"`` is
+It is written by people in TOML or YAML. Wherever a list is expected, a single value will do, and where a
+table with one necessary key is expected, that key's value will do: ``fusion = "rrf"`` is
 ``fusion = [{method = "rrf"}]``. `core.pipeline.sweep` reads it, `core.pipeline.sweep.expand` makes its
 stacks.
 """
@@ -137,11 +137,11 @@ class Axes(Table):
 
     Attributes:
         method: "grid" = every combination; "one-factor" = the baseline, and each other value of each axis
-            put into it alone; "list" = only the stacks under [[stack]]; "search" = those of the grid that a
+            put into it alone; "list" = only the stacks under [[stack]]; "search" = the stacks from the grid a
             search begins, see `Search`.
         mode: "sparse", "dense", "hybrid".
         bm25: Parameters of the sparse leg.
-        embedder: Models; one may have dimensions of its own.
+        embedder: Models; a model may have its own dimensions.
         dim: Dimensions; empty = each model's default.
         index: Kinds of vector index, with parameters where they differ from the defaults.
         metric: How vectors are compared.
@@ -151,8 +151,8 @@ class Axes(Table):
         reranker: Models, or "none".
         rewrite: What is searched for a query: "hygiene", "rules", "chat:MODEL" (restated), "hyde:MODEL",
             "multi-query:MODEL", or "none".
-        noise: Small talk around the queries, levels 0 to 4; the judgements stay those of the clean queries,
-            and such runs tell how robust their clean stack is: they are not on offer themselves.
+        noise: Small talk around the queries, levels 0 to 4; the judgements are still the clean queries',
+            and such runs measure how robust their clean stack is: they are not offered themselves.
         typo: Words with a slip of the keyboard, 0 to 4.
         accents: 1 = typed without accents.
         case: 1 = typed in lower case, 2 = in upper case.
@@ -223,7 +223,7 @@ _TAGS = ("‹Point›", "‹OwnStack›")  # No keys of a specification begin so
 
 
 def _kind_of_stack(given: object) -> str:
-    """Tell whether a stack is named by its axes, or is a custom pipeline."""
+    """Return whether a stack is named by its axes, or is a custom pipeline."""
     if isinstance(given, OwnStack):
         return _TAGS[1]
     return _TAGS[isinstance(given, Mapping) and bool({"call", "url"} & set(given))]
@@ -245,7 +245,7 @@ class Latency(Table):
             and answers of other evaluations are used again.
         rounds: How often all of that is done, at different times of the day (the paper: three).
         pause_minutes: Between the beginnings of two rounds.
-        order: "sequential" = stack after stack; "shuffled" = in an order drawn anew for every repeat.
+        order: "sequential" = stack after stack; "shuffled" = in a new random order for every repeat.
         seed: Of that order.
         rerank: "each-depth" = a call for every candidate depth, as production would; "deepest" = one call
             at the deepest, whose scores are used for the smaller depths too, which then have no rerank
@@ -295,7 +295,7 @@ class SweepSpec(Table):
         axes: Values to combine; several blocks are expanded one after the other.
         search: How axes of the method "search" are searched.
         baseline: Where one-factor starts; by default the first value of every axis.
-        stack: Stacks named one by one, those of a search's beginning first; and custom pipelines, whose
+        stack: Stacks named one by one, first the ones a search begins with; and custom pipelines, whose
             parameters are axes.
         latency: How time is measured.
         budget: What it may cost.

@@ -35,7 +35,7 @@ class Counted(NamedTuple):
     tokens: float  # their sum
     lengths: Lengths  # int64 [n], of the texts that were counted
     texts: int  # how many texts it is the sum of
-    exact: bool  # whether a vocabulary counted every one of them
+    exact: bool  # whether a vocabulary counted all of them
     note: str  # how it was counted, for people
 
 
@@ -215,7 +215,7 @@ class Counting:
         return Asked(used, counts.exact and not way, (counts.note, POOL_KNOWN))
 
     def _typical(self, reranker: Reranker, spec: JsonMap, depth: int) -> list[tuple[Usage, int]]:
-        """Return the same for all pools of a corpus, of which there may be hundreds."""
+        """Return the same for all of a corpus's pools, which may number hundreds."""
         chunking = self._names.chunking(spec)
         key = (reranker.name, chunking, f"{spec.get('rewrite')} {spec.get('perturb')}", depth)
         if key not in self._typicals:

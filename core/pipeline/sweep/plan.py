@@ -72,7 +72,7 @@ class Bill:
 
     @property
     def usd(self) -> float | None:
-        """Dollars in all; None when a line is not known."""
+        """Dollars in all, or None when a line is not known."""
         return None if any(line.usd is None for line in self.lines) else self.usd_known
 
     @property
@@ -82,7 +82,7 @@ class Bill:
 
     @property
     def unpriced(self) -> tuple[str, ...]:
-        """Models of which an amount is known and a price is not."""
+        """Models with a known amount and an unknown price."""
         wanting = (line.model for line in self.lines if line.usd is None and line.amount is not None)
         return tuple(dict.fromkeys(wanting))
 
@@ -93,7 +93,7 @@ class Bill:
 
     @property
     def over_budget(self) -> bool:
-        """Whether what is known costs more than the budget: it would stop before its end."""
+        """Whether the known cost alone exceeds the budget, so that the run would stop early."""
         return self.limit is not None and self.usd_known > self.limit
 
 
@@ -200,7 +200,7 @@ def priced_lines(
 def embedded_lines(
     of: tuple[str, str, Purpose], texts: Sequence[str], known: Known, book: PriceBook
 ) -> Iterator[Line]:
-    """Yield the line of texts that a model embeds; none where it runs here.
+    """Yield the line of texts that a model embeds; none if it runs here.
 
     Args:
         of: The stage, the embedder, and what its texts are.

@@ -52,7 +52,7 @@ class Pools:
         return [corpus.texts.gather(hits.passages[:depth]).to_list() for hits in rankings]
 
     def hits(self, spec: JsonMap, depth: int) -> list[Hits] | None:
-        """Return the pool of every query; None where finding it out would cost something or take long."""
+        """Return the pool of every query, or None if finding it out would cost something or take long."""
         if len(self._corpora[self._chunking(spec)]) > MAX_PASSAGES or not self._is_free(spec):
             return None
         if spec["mode"] == "sparse":

@@ -63,7 +63,7 @@ def suggestion(name: object, known: Iterable[object]) -> str:
 
 
 def brief(value: object) -> str:
-    """Return a value as it may stand in a message: one short line."""
+    """Format a value for a message: one short line."""
     text = value if isinstance(value, str) else repr(value)
     text = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
     return repr(text) if isinstance(value, str) else text

@@ -163,7 +163,7 @@ class _Material:
         return {**corpora, None: own}
 
     def _places(self, golden: Batch) -> pl.DataFrame | None:
-        """Return where passages lie that were cut of the documents; None where the collection has none."""
+        """Return the places of passages cut from documents, or None if the collection has none."""
         chunks = [chunked.chunks for chunked in self.cut]
         chunks += [self._frames["chunks"]] if "chunks" in self._frames else []
         if not chunks and self._read is None and "spans" not in golden.frames:
@@ -177,7 +177,7 @@ class _Material:
         return named(queries, self._frames.get("passages"))
 
     def setup(self, golden: Batch, queries: pl.DataFrame) -> Batch:
-        """Return what has to be in the store before the results; stored collections are there."""
+        """Return the records that must be in the store before the results; stored collections are there."""
         collections = [chunked.collection for chunked in self.cut]
         parts = {
             "passages": [chunked.passages for chunked in self.cut],
@@ -257,7 +257,7 @@ def _hashes(golden: Batch) -> dict[str, str]:
 
 
 def of_asked(golden: Batch, queries: pl.DataFrame) -> Batch:
-    """Give the part of a golden set that judges the questions that are asked; itself if it judges no others.
+    """Return the part of a golden set that judges these queries, or itself if it judges no others.
 
     A judged question that a run does not answer counts as 0, so that questions which nobody asked would pull
     every mean down.
@@ -304,7 +304,7 @@ def _losses(part: Derived) -> Problem | None:
 
 
 def _tied(golden: Batch, record: GoldenSet, judgements: pl.DataFrame, chunked: Chunked) -> Batch:
-    """Return grades of chunks, as those of the one chunking that is searched."""
+    """Return grades of chunks, tied to the one chunking that is searched."""
     own = part_id(record.golden_set_id, chunked.name or "")
     part = replace(
         record,

@@ -52,14 +52,14 @@ class Speed(NamedTuple):
 class Rates:
     """Times of calls at vendors and at servers of one's own."""
 
-    # Median ms by stage, model and candidate depth (0 where none matters), of earlier runs
+    # Median ms by stage, model and candidate depth (0 if none matters), of earlier runs
     measured: Mapping[tuple[str, str, int], float] = field(default_factory=dict)
     probed: Mapping[str, Speed] = field(default_factory=dict)  # Speeds of embedders by their name
 
     def call(self, stage: str, model: str, depth: int, used: tuple[Amount, ...]) -> tuple[float, str]:
         """Return milliseconds of asking a vendor about one query, and what they rest on.
 
-        The depth is that of a reranked pool; answers of chat models take time by their length, which is used.
+        The depth is a reranked pool's; answers of chat models take time by their length, which is used.
         """
         if stage == "embed" and model in self.probed:
             return self.probed[model].query_ms, PROBED
@@ -80,7 +80,7 @@ _MODELS = {"pipeline": "name", "embed": "embedder", "rerank": "reranker", "rewri
 
 
 def measured(runs: pl.DataFrame, timings: pl.DataFrame) -> dict[tuple[str, str, int], float]:
-    """Return median times of models in earlier runs, as `Rates` has them.
+    """Return median times of models in earlier runs, in the form of `Rates`.
 
     Args:
         runs: run_id and spec (JSON).

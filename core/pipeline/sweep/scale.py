@@ -82,7 +82,7 @@ class Size:
     memory_bytes: int  # in memory, or what a database caches to be as fast
     disk_bytes: int  # vectors and index as files
     build_s: float  # seconds of one core
-    build_usd: float | None  # dollars of those; None where the price is not known
+    build_usd: float | None  # dollars of those; None if the price is not known
     usd_per_month: float | None  # dollars of memory and disk
 
 

@@ -1,4 +1,4 @@
-"""Sources of a collection (passages, or documents that are cut first) and of the questions asked of it."""
+"""Sources of a collection (passages, or documents that are cut first) and of its questions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Shelf(Protocol):
 
 
 def is_documents(source: CollectionSource) -> bool:
-    """Tell whether a collection is made of files of text, which are cut into passages by default."""
+    """Return whether a collection consists of text files, which are cut into passages by default."""
     path = source.path
     if path is None or source.format not in {"auto", "documents"}:
         return False
@@ -62,7 +62,7 @@ def read_collection(
 ) -> tuple[Batch, Documents | None]:
     """Return the passages of a collection, with the questions and judgements that come with it.
 
-    With it come its documents, where they are what was read.
+    With it come its documents, if they are what was read.
     """
     if source.stored is not None:
         return on_shelf(shelf, source.stored).collection(source.stored), None

@@ -20,7 +20,7 @@ WINDOW_S = 60.0
 
 
 class Pacer:
-    """Says when a call may be sent, first come, first served; thread-safe.
+    """Schedules calls within rate limits, first come, first served; thread-safe.
 
     What was promised in any window of a minute never adds up to more than the limits. A single call beyond a
     limit is let through alone: the vendor has the last word.
@@ -227,7 +227,7 @@ class Caller:
 
 
 class Turns(Protocol):
-    """Says when calls of one model may be sent, and how many are under way; `Pacer` and a semaphore here."""
+    """Schedules the calls of one model and limits concurrency; `Pacer` and a semaphore here."""
 
     def book(self, costs: Mapping[str, float], now: float) -> float:
         """Book the next place for a call."""

@@ -1,7 +1,7 @@
 """Causes of failed calls, read from the exceptions of any vendor's client.
 
 The clients have no common base class, but all of them carry the HTTP status and the headers, and name their
-classes after what happened; so do the HTTP libraries below them, whose exceptions stand in the chain.
+classes after what happened; so do the HTTP libraries below them, whose exceptions are in the chain.
 """
 
 from __future__ import annotations

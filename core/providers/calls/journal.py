@@ -50,14 +50,14 @@ def call_key(provider: str, model: str, params: JsonMap, text_hashes: Iterable[s
 
 
 def sending(journal: Journal | None, keys: Sequence[str]) -> AbstractContextManager[None]:
-    """Return `Journal.sending`; nothing where there is no journal."""
+    """Return `Journal.sending`, or a no-op if there is no journal."""
     return nullcontext() if journal is None else journal.sending(keys)
 
 
 def once(
     journal: Journal | None, key: str, fits: Callable[[Any], bool], call: Callable[[], Reply[T]]
 ) -> Reply[T]:
-    """Return the reply of a key where its value fits; else that of a call, which is kept."""
+    """Return the reply recorded under a key if its value fits; otherwise make the call and record it."""
     if journal is None:
         return call()
     known = journal.get(key)
@@ -177,7 +177,7 @@ class Journal:
         except JournalError as error:
             if getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_CORRUPT:
                 raise
-        # A damaged page: what stands there is missing, but not its neighbours.
+        # A damaged page: its entries are missing, but not its neighbours.
         return [row for key in keys for row in self._rows([key])] if len(keys) > 1 else []
 
     @contextmanager

@@ -27,7 +27,7 @@ ALLOW = "CLQ_ALLOW_KEYS"
 
 _SHORTEST = 4  # a shorter "key" is a placeholder; hiding it would garble every text
 _known: set[str] = set()
-# Loggers of vendors' clients and of what they stand on: Voyage's, for one, logs what the service answers.
+# Loggers of vendors' clients and of their dependencies: Voyage's, for one, logs the service's answers.
 _LOGGERS = ("voyage", "cohere", "openai", "openai._base_client", "httpx", "httpx2", "urllib3.connectionpool")
 _PATTERNS = (
     re.compile(r"(?i)(?<=bearer )[^\s\"',;}]+"),
@@ -78,7 +78,7 @@ class Keys:
         self._secrets = tuple(secrets)
 
     def allowed_by(self, name: str, url: str) -> str:
-        """Say who lets a key be sent to an address: "vendor" or "operator"; empty when nobody does.
+        """Return who lets a key be sent to an address: "vendor" or "operator", or "" when nobody does.
 
         Raises:
             ProviderError: If a secrets file cannot be read, or `ALLOW` is not written as it has to be.
@@ -135,7 +135,7 @@ class Keys:
         return secret
 
     def setting(self, name: str) -> str:
-        """Return the value of a name that is no key, such as an address; empty where there is none."""
+        """Return the value of a setting that isn't a key, such as an address, or "" if it is unset."""
         return self._value(name).strip()
 
     def _value(self, name: str) -> str:

@@ -35,7 +35,7 @@ PROVIDERS: Mapping[str, Callable[[ModelConfig, Wired], Chat]] = MappingProxyType
 
 
 def chat_config(model: str | ModelConfig, models: Mapping[str, ModelConfig] | None = None) -> ModelConfig:
-    """Return what is known of a model before it is made; needs neither a key nor a package.
+    """Return a model's configuration before it is made; needs neither a key nor a package.
 
     Raises:
         UnknownNameError: If the name is in neither `models` nor `CHATS`, or the provider not in `PROVIDERS`.

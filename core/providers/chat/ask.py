@@ -1,6 +1,6 @@
 """Asks a chat model for an answer of a given form, with one chance to put it right.
 
-Texts of others stand in prompts between marks that they cannot close, as they cannot know them.
+Other people's texts are put in prompts between marks that they cannot close, as they cannot know them.
 
 What every chat model is: a name, and one method that turns two texts into one.
 """
@@ -43,12 +43,12 @@ class Chat(Model, ABC):
             user: The message; texts of others in it stand between marks (`core.providers.chat.ask`).
             max_tokens: The most tokens of the answer, ≥ 1.
             temperature: 0 = as repeatable as the model is; left out for models that do not take it.
-            json_schema: What a JSON answer looks like; enforced only where the model is configured for it.
+            json_schema: What a JSON answer looks like; enforced only if the model is configured for it.
             extra: Tells calls apart that are to be made again although nothing differs ("repeat 2").
 
         Returns:
             The answer, which may be empty; `details` hold "characters" (of the answer) and
-            "chars_per_second" (of the call; None where it took no time) and, where the service says it,
+            "chars_per_second" (of the call; None if it took no time) and, if the service says it,
             "finish_reason", and of a vendor "at" (when it answered, ISO 8601).
 
         Raises:
@@ -83,7 +83,7 @@ class ByChat(Model):
 
 
 def chars_per_second(characters: int, ms: float) -> float | None:
-    """Compute the speed of generation, as figure 1 of the REBEL paper does; None where no time passed."""
+    """Compute the speed of generation, as figure 1 of the REBEL paper does, or None if no time passed."""
     return 1000 * characters / ms if ms > 0 else None
 
 
@@ -142,7 +142,7 @@ def ask(chat: Chat, task: Task[V], *, extra: str = "", tries: int = 2) -> Reply[
     """Ask, and ask again with what was wrong if the answer cannot be used as it is.
 
     Returns:
-        The best reading; its `problem` is empty unless every answer is wrong. Time and usage are those of all
+        The best reading; its `problem` is empty unless every answer is wrong. Time and usage cover all
         turns; `details` hold "turns", "repaired" (turns beyond the first), "characters", "generation_ms" and
         "chars_per_second" over the turns, and "at" (when the last was answered) where the model tells.
 
@@ -158,7 +158,7 @@ def ask(chat: Chat, task: Task[V], *, extra: str = "", tries: int = 2) -> Reply[
             f"{task.user}\n\nYour previous answer was:\n{wrong}\n"
             f"It cannot be used: {problem}. Answer again, in exactly the form asked for and nothing else."
         )
-        # Equal wrong answers make equal messages, of which the first answer may be kept.
+        # Equal wrong answers make equal messages, whose first answer may be cached.
         turns.append(_turn(chat, task, again, extra if len(turns) < _TURNS else f"{extra} try {len(turns)}"))
         readings.append(task.read(turns[-1].value))
     best = (

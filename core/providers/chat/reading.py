@@ -17,7 +17,7 @@ Row = tuple[float, ...]
 
 LONGEST_ANSWER = 200_000  # Characters of an answer that are looked at
 
-NUMBER = r"[+-]?\d{1,12}(?:\.\d{1,12})?"  # Pattern of a number as answers write it
+NUMBER = r"[+-]?\d{1,12}(?:\.\d{1,12})?"  # Pattern of a number in an answer
 
 _THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _FENCED = re.compile(r"\A```(?:json|text)?[ \t]*\n(.*)\n```\Z", re.DOTALL)

@@ -60,7 +60,7 @@ PROVIDERS: Mapping[str, Callable[[ModelConfig, int | None, Wired], Embedder]] = 
 
 
 def embedder_config(model: str | ModelConfig) -> ModelConfig:
-    """Return what is known of a model before it is made; needs neither a key nor a package.
+    """Return a model's configuration before it is made; needs neither a key nor a package.
 
     Raises:
         UnknownNameError: If the name is not in `EMBEDDERS`, or the provider not in `PROVIDERS`.

@@ -149,7 +149,7 @@ class Embedder(Model, ABC):
                 yield [keys[key] for key in replies], Reply(vectors, used, attempts=0, fresh=False)
 
     def _fits(self, vector: Vectors) -> bool:
-        """Say whether a vector that was kept may be used; earlier releases kept zeros where none had come."""
+        """Return whether a stored vector may be used; earlier releases stored zeros for missing ones."""
         return vector.shape == (self.dim,) and bool(np.isfinite(vector).all() and vector.any())
 
     def _in_parts(self, texts: list[str], purpose: Purpose) -> Reply[Vectors]:
@@ -228,7 +228,7 @@ class _Alike:
     differ: bool = False
 
     def take_in(self, texts: Sequence[str], vectors: Vectors, keys: Sequence[str]) -> str:
-        """Take a call in; return why its vectors cannot rank anything, empty where they can."""
+        """Take a call in; return why its vectors cannot rank anything, empty if they can."""
         if self.differ or not len(texts):
             return ""
         self.first = vectors[0].copy() if self.first is None else self.first
@@ -243,7 +243,7 @@ class _Alike:
 
 
 def useless(texts: Sequence[str], vectors: Vectors) -> str:
-    """Say why vectors [len(texts), dim] cannot rank anything; empty where they can.
+    """Explain why vectors [len(texts), dim] cannot rank anything, or "" if they can.
 
     A text without letters or digits may have the vector of zeros: a static model may know none of its tokens.
     """
@@ -276,4 +276,4 @@ class TokenEmbedder(Embedder):
 
     @abstractmethod
     def pooled(self, vectors: Vectors) -> Vectors:
-        """Pool the vectors of a passage's tokens [n ≥ 1, dim] into that of the passage: float32 [dim]."""
+        """Pool the vectors of a passage's tokens [n ≥ 1, dim] into one: float32 [dim]."""

@@ -1,4 +1,4 @@
-"""Splits texts into batches, finds how large they may be, and runs those of a remote model side by side.
+"""Splits texts into batches, finds how large they may be, and runs a remote model's batches in parallel.
 
 Arrays of vectors, and the replies that carry them: cut, scaled, divided into those of texts, added up.
 """

@@ -27,12 +27,12 @@ _CHARACTERS = 4  # of a token, about
 
 
 class LocalEmbedder(Embedder):
-    """Times `encode`; the processor time is that of the whole process, so nothing else should be at work."""
+    """Times `encode`; the processor time covers the whole process, so nothing else should be running."""
 
     _prefixes: Mapping[Purpose, str] = _NONE
 
     def _take(self, config: ModelConfig) -> None:
-        """Take over what a configuration says of any engine."""
+        """Apply the settings common to all engines."""
         self.name, self.normalised = config.name, config.normalised
         self._prefixes = dict(config.prefixes)
         self.batch_items = config.batch_items or self.batch_items
@@ -143,7 +143,7 @@ def _root_logger_unchanged() -> Iterator[None]:
 
 
 class FastEmbedEmbedder(LocalEmbedder):
-    """A model that the fastembed package knows by name, where it is installed."""
+    """A model that the fastembed package knows by name, if it is installed."""
 
     provider = "fastembed"
     batch_items = 32
@@ -168,7 +168,7 @@ class FastEmbedEmbedder(LocalEmbedder):
 
 
 class SentenceTransformersEmbedder(LocalEmbedder):
-    """A model of sentence-transformers, by name or by folder, where the package is installed."""
+    """A model of sentence-transformers, by name or by folder, if the package is installed."""
 
     provider = "sentence-transformers"
     batch_items = 32

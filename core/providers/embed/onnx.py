@@ -27,8 +27,8 @@ _SHARED = 4  # Windows of a long text share a quarter of their tokens
 class OnnxEmbedder(LocalEmbedder, TokenEmbedder):
     """An encoder folder.
 
-    Pooling, prefixes and the length are the configuration's, else those that the folder states in the files
-    of sentence-transformers, else the mean without prefixes over 512 tokens.
+    Pooling, prefixes and length come from the configuration, otherwise from the folder's files of
+    sentence-transformers, otherwise they are the mean without prefixes over 512 tokens.
     """
 
     provider = "onnx"
@@ -66,7 +66,7 @@ class OnnxEmbedder(LocalEmbedder, TokenEmbedder):
         return shortened(vectors, self.dim, scale=self.normalised)
 
     def embed_tokens(self, text: str) -> TokenVectors:
-        """Give token vectors of a passage in context; a long one is read in windows that share a quarter."""
+        """Return a passage's token vectors in context; long ones use windows that overlap by a quarter."""
         prefix = self._prefixes.get(Purpose.PASSAGE, "")
         first = self._windows.encode(prefix + text)
         windows = [first, *first.overflowing]
@@ -84,7 +84,7 @@ class OnnxEmbedder(LocalEmbedder, TokenEmbedder):
         return TokenVectors(shortened(vectors, self.dim, scale=False), spans)
 
     def pooled(self, vectors: Vectors) -> Vectors:
-        """Average some token vectors, as late chunking has it, scaled where the model's vectors are."""
+        """Average token vectors, for late chunking, scaled if the model's vectors are."""
         single: Vectors = shortened(vectors.mean(axis=0)[np.newaxis], self.dim, scale=self.normalised)[0]
         return single
 

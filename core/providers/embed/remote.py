@@ -1,4 +1,4 @@
-"""Embedders of vendors: what they share, and the one HTTP attempt of each.
+"""Vendors' embedders: their common base, and the HTTP request of each.
 
 Read in November 2026: docs.voyageai.com, "Text embeddings"; docs.cohere.com, "Embed" (96 texts of a call);
 platform.openai.com, "Vector embeddings" and the API reference. Any service may speak OpenAI's language; a
@@ -30,7 +30,7 @@ class Received:
 
     vectors: Sequence[Sequence[float]]  # one row of numbers per result
     tokens: float | None  # what the vendor counted, or None when it did not say
-    places: Sequence[int] | None = None  # which text each result belongs to, where the vendor says
+    places: Sequence[int] | None = None  # which text each result belongs to, if the vendor says
 
 
 class RemoteEmbedder(Remote, Embedder):
@@ -89,7 +89,7 @@ class RemoteEmbedder(Remote, Embedder):
         return self.dim if config.cut == "vendor" and len(config.dims) > 1 else None
 
     def room(self) -> Room:
-        """Give the most texts and tokens of the next batch: what the vendor takes, or what was found out."""
+        """Return the most texts and tokens of a batch: the vendor's limit, or one learned from errors."""
         return self._sizes.room() if self._sizes else super().room()
 
     def too_much(self, texts: Sequence[str]) -> None:
@@ -122,7 +122,7 @@ class RemoteEmbedder(Remote, Embedder):
         return Amount(self.item, "input_tokens", float(received.tokens), Basis.MEASURED)
 
     def _complete(self, texts: Sequence[str], purpose: Purpose, reply: Reply[Received]) -> Reply[Vectors]:
-        """Put results in their places; where the vendor says which they are, only those missing are asked."""
+        """Put results in their places; if the vendor states the places, only missing texts are retried."""
         received = reply.value
         count = len(received.vectors)
         places = list(range(count)) if received.places is None else list(received.places)

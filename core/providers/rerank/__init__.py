@@ -68,7 +68,7 @@ BY_CHAT: Mapping[str, Callable[[Chat, Criteria, int], by_chat.ChatReranker]] = M
 def reranker_config(
     model: str | ModelConfig, models: Mapping[str, ModelConfig] | None = None
 ) -> tuple[str, ModelConfig]:
-    """Return what is known of a reranker before it is made; needs neither a key nor a package.
+    """Return a reranker's configuration before it is made; needs neither a key nor a package.
 
     Args:
         model: A key of `models` or of `RERANKERS`, a way of `BY_CHAT` with the name of a chat model, or a

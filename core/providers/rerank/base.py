@@ -28,7 +28,7 @@ class Reranked:
     """Passages in their new order."""
 
     # float64 [n], by position in the passages that were given; higher is better. −inf where the reranker
-    # discards the passage by its own rule, NaN where it gave no score that can be used.
+    # discards the passage by its own rule, NaN if it gave no score that can be used.
     scores: Scores
     # int64 [m ≤ n], positions, best first. Equal scores keep the order that was given unless the reranker has
     # a rule for ties; passages without a score come last, in the order that was given; discarded passages are
@@ -75,7 +75,7 @@ class Reranker(Model, ABC):
 
     @abstractmethod
     def expected(self, query_tokens: float, passage_tokens: Sequence[float]) -> tuple[Amount, ...]:
-        """Return usage of reranking passages of these lengths, as an estimate; empty when nothing is paid."""
+        """Return usage of reranking passages of these lengths, as an estimate, or () when nothing is paid."""
 
     def params(self) -> JsonMap:
         """Return what a score depends on besides the model's name and the texts, for the journal; JSON."""

@@ -196,10 +196,10 @@ class RelevanceReranker(ChatReranker):
 class ListwiseReranker(ChatReranker):
     """Rates all passages in one prompt, and discards those of too little relevance.
 
-    What else is shown beside the question is fixed, or inferred from it in a first turn. Where nothing can be
+    What else is shown beside the question is fixed, or inferred from it in a first turn. If nothing can be
     read from that turn, what is fixed is used; where a weight cannot be used, all are equal. The details say
-    either. Further rounds refine what was inferred, and end once the order stands still: where the same is
-    inferred again, so that nothing is rated anew, or where the new ratings leave the order as it is.
+    either. Further rounds refine what was inferred, and end once the order stands still: if the same is
+    inferred again, so that nothing is rated again, or if the new ratings leave the order as it is.
     """
 
     pointwise = False
@@ -217,7 +217,7 @@ class ListwiseReranker(ChatReranker):
             self.batch_tokens = int(chat.context_tokens * _ANSWER_SHARE)
 
     def score_batch(self, query: str, passages: Sequence[str], *, extra: str = "") -> Reply[Scores]:
-        """Rate passages in one prompt; of several turns, time and usage are those of all."""
+        """Rate passages in one prompt; time and usage cover all turns."""
         if self.first is None:
             origin = "own" if self.own else "fixed"
             return self._scored(query, passages, self.rated, extra, origin=origin)
@@ -324,13 +324,13 @@ KINDS = (RelevanceReranker, RelevanceOneTurn, RelevanceTwoTurn, RebelOneTurn, Re
 
 
 def _same_order(one: Reply[Scores], other: Reply[Scores]) -> bool:
-    """Tell whether two ratings of the same passages rank them alike."""
+    """Return whether two ratings of the same passages rank them alike."""
     orders = [order_of(reply.value, reply.details["ties"]).tolist() for reply in (one, other)]
     return bool(orders[0] == orders[1])
 
 
 def _scores(rows: Mapping[int, Row], count: int, score: Callable[[Row], float]) -> Scores:
-    """Return float64 [count]: the score of each row, NaN where there is none."""
+    """Return float64 [count]: the score of each row, NaN for missing rows."""
     scores = np.full(count, np.nan)
     for at, row in rows.items():
         scores[at] = score(row)

@@ -60,13 +60,13 @@ def told(
     ratings: Sequence[Sequence[float] | None],
     reasons: Sequence[str | None] = (),
 ) -> dict[str, Any]:
-    """Return details of a reply that let others weigh the ratings anew.
+    """Return the details of a reply that are needed to reweigh the ratings.
 
     Args:
         origin: As in the table "criteria".
         ratings: Per passage, in the order given: its relevance, then a rating on each criterion; the first
-            alone where it was discarded, None where it cannot be read.
-        reasons: Why, per passage, where the model was asked.
+            alone if it was discarded, None if it cannot be read.
+        reasons: Why, per passage, if the model was asked.
     """
     named = [[criterion.name, criterion.meaning, criterion.weight] for criterion in criteria]
     rows = [None if row is None else [float(rating) for rating in row] for row in ratings]
@@ -147,7 +147,7 @@ again."""
 
 
 def listed(criteria: Sequence[Criterion]) -> str:
-    """Return the criteria as they stand in the prompt; their weights do not, as the sum is made here."""
+    """Format the criteria for the prompt, without their weights, as the sum is made here."""
     return "\n".join(
         f"{number}. {criterion.name}: {criterion.meaning}" for number, criterion in enumerate(criteria, 1)
     )
@@ -173,7 +173,7 @@ class FirstTurn:
     def infer(
         self, chat: Chat, query: str, *, before: Sequence[Criterion] = (), extra: str = ""
     ) -> Reply[Reading[Inferred]]:
-        """Ask a chat model; where there is nothing to use, or a weight is not, the problem says why.
+        """Ask a chat model; if there is nothing to use, or a weight is not, the problem says why.
 
         Args:
             before: What it inferred the last time, to be refined.

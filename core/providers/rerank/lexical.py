@@ -1,7 +1,7 @@
 """Rerankers by the words that query and passages share: BM25 and TF-IDF (thesis on RAG methods, §3.3.1).
 
-What a word is worth follows from the candidates alone: N passages that were given, n of which hold it. So a
-score says something only beside those of the same call, and both are asked all candidates at once. Words are
+A word's weight follows from the candidates alone: N passages that were given, n of which hold it. So a
+score is comparable only within a call, and both are asked all candidates at once. Words are
 runs of letters and digits in lower case, neither stemmed nor left out, in any language.
 """
 
@@ -30,7 +30,7 @@ class LexicalReranker(LocalReranker):
     batch_items = 1_000_000
 
     def score(self, query: str, passages: Sequence[str]) -> tuple[Scores, dict[str, Any]]:
-        """Sum the worth of the query's words, each as often as the query has it."""
+        """Sum the weights of the query's words, each as often as the query has it."""
         asked = Counter(_WORDS.findall(query.lower()))
         bags = [Counter(_WORDS.findall(passage.lower())) for passage in passages]
         if not asked or not bags:
@@ -46,7 +46,7 @@ class LexicalReranker(LocalReranker):
 
         Args:
             counts: [passages, words].
-            lengths: [passages], words of each.
+            lengths: [passages], words in each.
         """
 
 

@@ -24,7 +24,7 @@ _QUERY_SHARE = 2  # a query that fills more than half of the model's length is c
 
 
 class LocalReranker(Reranker):
-    """Times `score`; the processor time is that of the whole process, so nothing else should be at work."""
+    """Times `score`; the processor time covers the whole process, so nothing else should be running."""
 
     def __init__(self, config: ModelConfig, wired: Wired) -> None:
         self._config, self.name, self.journal = config, config.name, wired.get("journal")
@@ -75,7 +75,7 @@ class FakeReranker(LocalReranker):
 
 
 class SentenceTransformersReranker(LocalReranker):
-    """A cross-encoder of sentence-transformers, by name or by folder, where the package is installed."""
+    """A cross-encoder of sentence-transformers, by name or by folder, if the package is installed."""
 
     provider = "sentence-transformers"
     batch_items = 32
@@ -119,7 +119,7 @@ class _FolderReranker(LocalReranker):
 
 
 class OnnxReranker(_FolderReranker):
-    """A cross-encoder folder with one output per pair, or two of which the second means "relevant".
+    """A cross-encoder folder with one output per pair, or two outputs, the second being "relevant".
 
     Scores are the model's own numbers (logits), not probabilities. A pair beyond the model's length loses the
     end of the passage; of a query that takes more than half of the length, too, the longer text loses first.
@@ -153,7 +153,7 @@ class LateInteractionReranker(_FolderReranker):
 
     The score of a passage is the mean over the query's tokens of the largest cosine with a token of the
     passage (Khattab and Zaharia 2020, ColBERT, §3.3, there the sum). Passages are encoded with the query:
-    nothing is kept of them, so that time grows with how many there are and with `max_tokens`.
+    nothing is cached, so that time grows with how many there are and with `max_tokens`.
     """
 
     provider = "late-interaction"

@@ -1,4 +1,4 @@
-"""Rerankers of vendors: what they share, and the one HTTP attempt of each.
+"""Vendors' rerankers: their common base, and the HTTP request of each.
 
 Read in November 2026. docs.voyageai.com, "Rerankers" and "Rate limits" (basic tier): 1,000 passages and
 600,000 tokens a call (query tokens × passages + their tokens). Texts beyond the context length are cut by the

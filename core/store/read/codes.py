@@ -122,7 +122,7 @@ class Coded:
     stage: npt.NDArray[np.int8]  # int8 [lists], place in `STAGES`; 0 for judgements
     start: npt.NDArray[np.int64]  # int64 [lists + 1], first row of each list
     code: npt.NDArray[np.int32]  # int32 [rows], place in `ids`
-    # int32 [rows], or None where the ranks of every list count 1, 2, 3… and for judgements
+    # int32 [rows], or None if the ranks of every list count 1, 2, 3… and for judgements
     rank: npt.NDArray[np.int32] | None = None
     grade: npt.NDArray[np.int8] | None = None  # int8 [rows] for judgements
     # int16 [rows] for judgements: the grade as it was given; the grade itself where that is unknown
@@ -138,7 +138,7 @@ class Filed(NamedTuple):
     """A part of rankings or judgements."""
 
     part: Sealed  # the Parquet file
-    codes: Sealed | None  # the file of its codes; None where an earlier release wrote the part
+    codes: Sealed | None  # the file of its codes; None if an earlier release wrote the part
 
 
 def path_of(part: Path) -> Path:
@@ -180,7 +180,7 @@ def encode(part: Path, cursor: duckdb.DuckDBPyConnection | None = None) -> Coded
         grade, raw = _column(part, "grade"), _column(part, "raw")
         raw = pc.coalesce(raw, grade.cast(pa.int16()))
         return replace(coded, grade=grade.to_numpy(), raw=raw.to_numpy())
-    # Ranks are distinct and begin at 1: they have no gaps where the deepest is their number.
+    # Ranks are distinct and begin at 1: they have no gaps if the deepest is their number.
     whole = np.array_equal(lists["deepest"].to_numpy(), lists["rows"].to_numpy())
     return coded if whole else replace(coded, rank=_column(part, "rank").to_numpy())
 
@@ -225,13 +225,13 @@ def _save(coded: Coded, target: Path) -> Path:
 
 
 def _one(values: pa.Array) -> pa.Array:
-    """Give a whole array as the one cell of a column, which Arrow maps into memory as it lies in the file."""
+    """Return an array as the single cell of a column, which Arrow memory-maps in place."""
     return pa.LargeListArray.from_arrays(pa.array([0, len(values)], type=pa.int64()), values)
 
 
 @lru_cache(maxsize=512)
 def coded(filed: Filed) -> Coded:
-    """Give codes of a part: from their file, mapped into memory, or made from the part where that is unsound.
+    """Return a part's codes, memory-mapped from their file, or made from the part if that is unsound.
 
     Kept, for files of a store never change. Arrow follows the offsets in a file wherever they lead, so only a
     file with the checksum that it was written with is mapped.
@@ -269,7 +269,7 @@ def renew(part: Path, codes: Coded, *, only: str = "") -> None:
 
 
 def found_in(ids: Sequence[pa.Array], known: pa.Array) -> list[npt.NDArray[np.int32]]:
-    """Return the place of every id of some parts in a list of ids; its length where it is not there."""
+    """Return the place of every id of some parts in a list of ids; its length if it is not there."""
     together = pa.chunked_array(list(ids), type=pa.large_string())
     places = pc.index_in(together, value_set=known).fill_null(len(known)).to_numpy()
     return np.split(places, np.cumsum([len(part) for part in ids])[:-1])

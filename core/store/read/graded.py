@@ -75,7 +75,7 @@ def size(graded: Graded) -> int:
 
 
 def forget() -> None:
-    """Forget what was read, for measurements that begin at the files."""
+    """Clear the caches, for measurements that begin at the files."""
     for kept in (_MEMORY.clear, _PLACES.clear, coded.cache_clear, judged.cache_clear, seals.forget):
         kept()
 
@@ -219,7 +219,7 @@ class Sourced:
     """Sources beside the grades of the same runs, stage and golden set."""
 
     # int32 [runs, queries, depth], equal where two passages of a collection have the same source; -1 for an
-    # empty slot. A passage without a source has a code of its own.
+    # empty slot. A passage without a source has a separate code.
     codes: npt.NDArray[np.int32]
     # int8 [runs, queries, depth], the highest grade of a judged passage of the slot's source; 0 = none, -1 =
     # an empty slot
@@ -282,7 +282,7 @@ def _join_sources(
 
 @lru_cache(maxsize=64)
 def any_source(collection: str, files: tuple[str, ...]) -> bool:
-    """Tell whether any passage of a collection has a source; kept, for files of a store never change."""
+    """Return whether any passage of a collection has a source; kept, for files of a store never change."""
     if not files:
         return False
     asked = {"passages": list(files), "collection": collection}
@@ -291,7 +291,7 @@ def any_source(collection: str, files: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=16)
 def _sources(collection: str, files: tuple[str, ...]) -> tuple[pa.Array, npt.NDArray[np.int32]]:
-    """Return ids of the passages of a collection, and a code for the source of each."""
+    """Return ids of the passages of a collection, and a code for each passage's source."""
     ids = pa.array([], type=pa.large_string())
     if not files:
         return ids, np.zeros(0, dtype=np.int32)
@@ -308,7 +308,7 @@ def _sources(collection: str, files: tuple[str, ...]) -> tuple[pa.Array, npt.NDA
 def _codes_of(ids: pa.Array, known: pa.Array, of_known: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
     """Return a code for the source of each passage.
 
-    One that the collection does not hold is a source of its own.
+    A passage that the collection does not hold counts as a separate source.
     """
     place = found_in([ids], known)[0]
     first = int(of_known.max(initial=-1)) + 1

@@ -127,7 +127,7 @@ class Axes:
     ) -> npt.NDArray[Number]:
         """Return counts [queries, kinds] of each golden set for its runs.
 
-        As they are where there is one set.
+        Unchanged if there is one set.
         """
         if len(groups) == 1:
             return counts[0]
@@ -140,12 +140,12 @@ class Axes:
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """Ranked lists of one part: those of the wanted runs and stage."""
+    """Ranked lists of one part, limited to the wanted runs and stage."""
 
     part: Coded  # the part
     number: Places  # int64 [lists], which of its lists
     run: Places  # int64 [lists], position of the run
-    query: Places  # int64 [lists], position of the query; -1 where nobody judged it
+    query: Places  # int64 [lists], position of the query; -1 if nobody judged it
 
     @classmethod
     def of(cls, part: Coded, run_ids: Sequence[str], stage: str, axes: Axes) -> Lists:
@@ -184,7 +184,7 @@ class Lists:
         return int(self.part.rank[self.part.start[self.number + 1] - 1].max(initial=0))
 
     def codes(self, depth: int) -> npt.NDArray[np.int32]:
-        """Return passage codes by rank: int32 [lists, depth], -1 where there is no passage."""
+        """Return passage codes by rank: int32 [lists, depth], -1 if there is no passage."""
         begins, lengths = self.part.start[self.number], self.part.length[self.number]
         if self.part.rank is None and depth and (lengths >= depth).all():
             step = int(lengths[0])

@@ -11,7 +11,7 @@ Made = TypeVar("Made")
 
 
 class Memory:
-    """Keeps what was used last, up to a number of bytes; safe to use from several threads.
+    """Keeps the most recently used values, up to a number of bytes; thread-safe.
 
     Args:
         most: Bytes to keep; something larger is made every time.
@@ -26,7 +26,7 @@ class Memory:
     def once(
         self, key: Hashable, make: Callable[[], Made], size: Callable[[Made], int], *, of: Hashable = None
     ) -> Made:
-        """Return what is kept under a key; it is made now if nothing is.
+        """Return the value cached under a key, making it if necessary.
 
         Args:
             key: Says all that the result depends on.

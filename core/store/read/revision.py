@@ -116,7 +116,7 @@ class Revision:
 
         Returns:
             golden_set_id, collection_id, name, mapping, judge, notes, part_of, parents (list of ids),
-            manifest (JSON), queries (judged ones; where there are no judgements, those with spans),
+            manifest (JSON), queries (judged ones; if there are no judgements, those with spans),
             judgements and spans (counts).
         """
         records = self._records("golden_set", "SELECT * FROM golden_sets", removed=removed, hidden=hidden)
@@ -185,7 +185,7 @@ class Revision:
             table: A key of `TABLES`.
 
         Returns:
-            id, rows, queries (distinct ones, at least; null where the table has no queries).
+            id, rows, queries (distinct ones, at least; null if the table has no queries).
         """
         held = self._held(table).select("id", "rows", "queries")
         grown = pl.col("rows").sum(), pl.col("queries").max()
@@ -200,7 +200,7 @@ class Revision:
     def changes_of(self, collection_id: str, after: int) -> pl.DataFrame:
         """Return `revisions` later than one that changed anything of a collection, deleted or not.
 
-        Its records, golden sets and runs count, those of its chunkings too, and all of their rows.
+        Its records, golden sets and runs count, its chunkings' too, and all of their rows.
         """
         wholes = self.catalogue.records(WHOLES)
         parts = pl.col("id").is_in([collection_id]) | pl.col("part_of").is_in([collection_id])
@@ -225,7 +225,7 @@ class Revision:
         return [file.path for file in files]
 
     def _filed(self, table: str, ids: Sequence[str]) -> tuple[Filed, ...]:
-        """Return the same files with those of their codes; verified when they are read."""
+        """Return the same files with their codes, which are verified when read."""
         codes = self.catalogue.records(_CODES).rows_by_key("path", unique=True)
         root, paired = str(self._root), []
         for part in self._sealed(table, ids):

@@ -160,12 +160,12 @@ class Snapshot(Revision):
         return self._rows("aggregates", run_ids)
 
     def signals(self, run_ids: Sequence[str], *, signal: str | None = None) -> pl.DataFrame:
-        """Give figures of single queries that are neither time nor usage (score margins…), or one of them."""
+        """Return figures of single queries other than time and usage (score margins…), or one of them."""
         asked = {} if signal is None else {"signal": signal}
         return self._rows("signals", run_ids, [f"{name} = ${name}" for name in asked], asked)
 
     def criteria(self, run_ids: Sequence[str]) -> pl.DataFrame:
-        """Return what rerankers rated passages on beyond relevance, with the weight of each."""
+        """Return the criteria beyond relevance on which rerankers rated passages, with their weights."""
         return self._rows("criteria", run_ids)
 
     def ratings(self, run_ids: Sequence[str], *, query_id: str | None = None) -> pl.DataFrame:
@@ -178,7 +178,7 @@ class Snapshot(Revision):
         return self._rows("answers", run_ids)
 
     def answer_scores(self, run_ids: Sequence[str]) -> pl.DataFrame:
-        """Give how good the answers are, by scorer and judge; grades of an earlier release are scores too."""
+        """Return answer quality by scorer and judge; grades of an earlier release are scores too."""
         scores = self._rows("answer_scores", run_ids)
         if not (files := self._files("answers", run_ids)):
             return scores
@@ -278,7 +278,7 @@ class Snapshot(Revision):
             return graded.join_sources(groups, passages, asked, stage, depth)
 
     def has_sources(self, collection_id: str) -> bool:
-        """Tell whether any passage of a collection (or of a part with chunks) says what it was cut from."""
+        """Return whether any passage of a collection (or of a part with chunks) says what it was cut from."""
         files = tuple(self._files("passages", [collection_id]))
         with as_store_error("reading", self._root, EXAMINE):
             return graded.any_source(collection_id, files)
@@ -286,7 +286,7 @@ class Snapshot(Revision):
     def _judges(
         self, run_ids: Sequence[str], golden_set_id: str, *, apart: bool = False
     ) -> tuple[list[str], list[Judges]]:
-        """Give runs, and which golden set judges which of them; apart: those that searched one collection."""
+        """Return runs, and the golden set that judges each; apart: separate for each searched collection."""
         asked = list(dict.fromkeys(run_ids))
         searched = self.searched(asked) if apart else {}
         together: dict[tuple[str, str], list[str]] = {}
@@ -299,7 +299,7 @@ class Snapshot(Revision):
         return asked, groups
 
     def searched(self, run_ids: Sequence[str]) -> dict[str, str]:
-        """Give per run the collection whose passages it ranks: the run's own, or the part with its chunks."""
+        """Return per run the collection whose passages it ranks: its own, or the part with its chunks."""
         rows = self._chunked(run_ids).iter_rows()
         return {run_id: part_id(collection, chunking or None) for run_id, collection, chunking in rows}
 

@@ -2,7 +2,7 @@
 
 A question is a folder ``q01`` with one folder per stage: s1_rewrites, s2_candidates/{dense, sparse},
 s3_merge, s4_scores, s5_pruned, s6_ranked. The lists of s2 and s3 are three stacks, the grades of s4 a golden
-set on the rubric 1 to 5. The order of s6 comes from those grades: it is no stack, and is kept with the merged
+set on the rubric 1 to 5. The order of s6 comes from those grades: it isn't a stack, but kept with the merged
 run; s5 only checks it. How deep the lists were searched, which is the pool, is what the manifest of s2 says.
 """
 

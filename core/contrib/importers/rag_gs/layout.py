@@ -55,11 +55,11 @@ class Folder:
     """A run folder."""
 
     stages: list[Stage] = field(default_factory=list)  # files of stages that are taken or checked
-    shorter: list[Stage] = field(default_factory=list)  # lists of which another is as deep as was asked
+    shorter: list[Stage] = field(default_factory=list)  # lists for which another one is as deep as requested
     other: list[Member] = field(default_factory=list)  # files of no stage
     texts: dict[str, str] = field(default_factory=dict)  # question → its text, in order
     rewritten: set[str] = field(default_factory=set)  # questions that were searched with another text
-    embedder: Json = field(default_factory=dict)  # axes of the embedder, as the rewrites name it
+    embedder: Json = field(default_factory=dict)  # axes of the embedder, as named in the rewrites
     manifests: dict[str, object] = field(default_factory=dict)  # stage → what its first manifest says
     # list ("dense", "sparse") and question → how deep it was searched, as its manifest says
     depths: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class Folder:
 
 
 def is_stage(member: Member) -> bool:
-    """Tell whether a file lies where a stage's file lies and has the fields of that stage."""
+    """Return whether a file's path and fields match a stage."""
     matched = _STAGE.fullmatch(member.relative)
     return matched is not None and bool(_kind(member, matched))
 
@@ -150,7 +150,7 @@ def _manifest(member: Member, stage: str, query: str, folder: Folder) -> None:
 
 
 def _choose(folder: Folder) -> None:
-    """Choose of a kind and question the list as deep as the manifest says, else the longest, or enriched."""
+    """Choose a list per kind and question: of the manifest's depth, otherwise the longest, or enriched."""
     best: dict[tuple[str, str], Stage] = {}
     for stage in folder.stages:
         key = (stage.kind, stage.query_id)
@@ -168,7 +168,7 @@ def _rank(stage: Stage, folder: Folder) -> tuple[bool, int, bool, str]:
 
 
 def _named_depth(stage: Stage) -> int:
-    """Return the depth that a file's name gives; 0 if none."""
+    """Return the depth in a file's name, or 0."""
     depth = _DEPTH.search(stage.member.relative)
     return int(depth[1]) if depth else 0
 

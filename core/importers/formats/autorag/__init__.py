@@ -83,7 +83,7 @@ class AutoRag(Format):
         return SURE if any(map(kind, probe.members)) else 0.0
 
     def look(self, archive: Archive, options: Options) -> Look:  # noqa: ARG002
-        """Return the modules of every trial, or else the first questions or passages."""
+        """Return the modules of every trial, otherwise the first questions or passages."""
         contents = project([archive])
         modules = [
             {"trial": module.trial, "node": module.node, "module": module.name, "results": module.file,

@@ -42,13 +42,13 @@ class Module:
     row: Mapping[str, str | None]  # its row of the summary, cells as text
     line: int  # line of that row
     best: bool  # whether the trial went on with it
-    # its own results, or else the copy that the trial went on with; None if neither is there
+    # its own results, otherwise the copy that the trial went on with; None if neither is there
     results: Member | None
     summary: str  # name of the summary file
 
     @cached_property
     def table(self) -> Table | None:
-        """Read its results; None if they are not there."""
+        """Return the module's results, or None if they are not there."""
         return read_table(self.results, "parquet") if self.results else None
 
     @property

@@ -121,7 +121,7 @@ def measures(module: Module, run: Run, ids: pl.Series, retrieved: Lists | None) 
 
 
 def milliseconds(module: Module) -> float | None:
-    """Mean time of a query in a module, converted from seconds; None where it is not given."""
+    """Mean time of a query in a module, converted from seconds, or None if it is not given."""
     seconds = _number(module, "execution_time")
     if seconds is not None and seconds < 0:
         raise InputError("The time is negative.", where=place(module.summary, module.line, "execution_time"))
@@ -129,7 +129,7 @@ def milliseconds(module: Module) -> float | None:
 
 
 def _number(module: Module, column: str) -> float | None:
-    """Return a finite number of a summary's row; None where the cell is empty or NaN."""
+    """Return a finite number of a summary's row, or None if the cell is empty or NaN."""
     text = (module.row.get(column) or "").strip()
     if not text or text.lower() == "nan":
         return None
@@ -140,7 +140,7 @@ def _number(module: Module, column: str) -> float | None:
 def costs(module: Module, run: Run, before: dict[str, float]) -> Import:
     """Mean latencies of the stages that a query goes through, and the tokens of a generator.
 
-    Means of stages add up, unlike percentiles: the total is that of all stages up to the list of passages.
+    Means of stages add up, unlike percentiles: the total sums all stages up to the list of passages.
     """
     own = milliseconds(module)
     times = before | ({stage_of(module): own} if own is not None else {})

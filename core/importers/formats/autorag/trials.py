@@ -48,7 +48,7 @@ class _Read:
 
 
 def makes_run(module: Module) -> bool:
-    """Tell whether a module returned rankings or answers, and they are there."""
+    """Return whether a module returned rankings or answers, and they are there."""
     return module.results is not None and (module.node in results.RANKS or module.node == "generator")
 
 

@@ -1,6 +1,6 @@
 """Lists of passages by query, as tools of search and of evaluation write them: runs, judgements, measures.
 
-Each tool says how its files are told and what stands in them (`Lists.gather`); what becomes of that is here.
+Each tool recognises its files and reads their contents (`Lists.gather`); the rest happens here.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class Listed:
 
 
 def unseen(tool: str, built: str = "built from the documentation") -> str:
-    """Say that no file of a tool was at hand (`Format.untried`)."""
+    """Return the note that no real file of a tool was available (`Format.untried`)."""
     return f"{built}: no file that {tool} wrote was tried"
 
 
 def scored(each: str) -> dict[str, str]:
-    """Return what is taken of measures that stand beside every query (`Format.takes`)."""
+    """Describe how measures given per query are imported (`Format.takes`)."""
     return {"signals": each, "aggregates": "the mean of these"}
 
 
@@ -57,7 +57,7 @@ class Lists(Format):
         """Return what a file holds."""
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
-        """Read every file: its runs, and its judgements as a golden set of its own."""
+        """Read every file: its runs, and its judgements as a separate golden set."""
         held = [(member, self.gather(member, options)) for member in members_of(archives)]
         source = f"imported: {self.title}"
         parts = [

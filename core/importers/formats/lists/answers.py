@@ -1,4 +1,4 @@
-"""Answers with what was retrieved for them: RAGChecker, MT-RAG, TruLens."""
+"""Answers with their retrieved passages: RAGChecker, MT-RAG, TruLens."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _OF_JUDGING = "of judging, or holds no numbers"
 
 
 def _contexts(sample: Sample, held: object, key: str, id_key: str, where: str) -> None:
-    """Give a sample the passages of a list of objects, with their ids, texts and scores."""
+    """Add the passages of a list of objects to a sample, with their ids, texts and scores."""
     listed = items(held, key, where)
     if listed is not None:
         sample.context_ids = [identifier(one, id_key, where) for one in listed]
@@ -198,7 +198,7 @@ class TruLens(Lists):
 
 
 def _plain(cell: object) -> str | None:
-    """Return a text, also where it is written as JSON."""
+    """Return a text, even if it is written as JSON."""
     said = str(cell or "").strip()
     if said[:1] == '"' == said[-1:]:
         try:

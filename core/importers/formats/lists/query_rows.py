@@ -1,8 +1,8 @@
 """A row per query with lists of ids: what was retrieved for it, and what is known to be relevant.
 
 CSV, TSV, JSON lines, Parquet, JSON (a list of objects, or columns and data as pandas splits them). A list is
-one of the file's kind, or a text: as JSON or Python write it, or with bars, semicolons or commas between ids.
-MLflow's evaluation table is one of them; where it holds answers, not lists, these are answers.
+one of the file's kind, or a text: in JSON or Python notation, or with bars, semicolons or commas between ids.
+MLflow's evaluation table is also read; if it holds answers, not lists, these are answers.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def _first(member: Member, column: str) -> object:
 
 
 def _roles(names: Sequence[str], said: Mapping[str, str]) -> dict[str, str]:
-    """Return role → column, as the user says, else by names; the first name of a role counts."""
+    """Return role → column, as the user says, otherwise by name; the first name of a role wins."""
     by_name = {normal(name): name for name in reversed(names)}
     by_name |= {name.lower(): name for name in reversed(names)}
     found = {
@@ -203,7 +203,7 @@ def _is_list(cell: object) -> bool:
 
 
 def _ids(cell: object, where: str) -> list[str] | None:
-    """Return the ids of a cell; None where it is empty."""
+    """Return the ids of a cell, or None if it is empty."""
     if isinstance(cell, list):
         wrong = next((item for item in cell if type(item) not in (str, int)), None)
         if wrong is not None or None in cell:
@@ -263,7 +263,7 @@ def _number(cell: object) -> float | bool | None:
 
 
 def number_in(cell: object, where: str) -> float | None:
-    """Return the number of a cell; None where it is empty."""
+    """Return the number of a cell, or None if it is empty."""
     value = _number(cell)
     if value is False:
         raise InputError(f"{quoted(str(cell))} is not a number.", where=where)

@@ -1,4 +1,4 @@
-"""Trials of an Optuna study, however stored, as runs: figures that syftr records, else the objectives.
+"""Trials of an Optuna study, however stored, as runs: figures recorded by syftr, or else the objectives.
 
 syftr keeps per trial: accuracy and F1 of the answers, the mean cost of the calls of models (USD per
 question), the median and the 80th percentile of the time per question (seconds), and its flow as JSON text.
@@ -133,7 +133,7 @@ def _reported(trial: Trial, digest: str) -> Reported:
 
 
 def _asked(trial: Trial) -> tuple[int | None, int]:
-    """Give how many questions a trial was asked, those without an answer included, and how many those are."""
+    """Return the number of questions of a trial, unanswered ones included, and how many were unanswered."""
     names = ("metric_num_total", "metric_num_success", "metric_num_errors")
     total, right, wrong = (number(dict(trial.attributes), name, trial.where) for name in names)
     known = [count for count in (total, None if right is None else right + (wrong or 0)) if count is not None]

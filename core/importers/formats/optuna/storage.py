@@ -134,7 +134,7 @@ class _Reader:
                 raise InputError(f"Its table {table} has no column {lacks[0]}.", where=name)
 
     def rows(self, query: str) -> Iterator[_Row]:
-        """Yield rows of one of the queries below."""
+        """Yield the rows of a query defined below."""
         for row in self._connection.execute(query):
             self._left -= 1
             if self._left < 0:
@@ -176,7 +176,7 @@ def _trials(reader: _Reader) -> list[Trial]:
 
 
 def _names(reader: _Reader) -> dict[object, dict[int, str]]:
-    """Name the objectives of each study, where all of them have names and none stands twice."""
+    """Name the objectives of each study, if all of them have distinct names."""
     named: dict[object, dict[int, str]] = {}
     if not reader.has_names:
         return named

@@ -134,8 +134,8 @@ def _read(member: Member, options: Options) -> Import:
 def _home(rows: pl.DataFrame, name: str, options: Options) -> tuple[str, pl.DataFrame]:
     """Return the collection whose documents are quoted, and those documents.
 
-    It is the one that the user named, else the one of the same offer or of the file's name, else the only one
-    that has documents of these names.
+    It is the one that the user named, otherwise the one in the same offer or with the file's name, otherwise
+    the only one that has documents of these names.
     """
     sources, known = rows["source"].unique().sort().to_list(), sorted(options.known_collections)
     wanted = options.collection_id or ""

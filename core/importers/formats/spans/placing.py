@@ -1,4 +1,4 @@
-"""Judged spans of a table, and where they stand in their documents: by a place, or by a quote of them."""
+"""Judged spans in a table, and their location in their documents: by offsets, or by a quote."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Placed:
     """Spans with their places."""
 
     rows: pl.DataFrame  # those that stand within a document, start_char and end_char filled
-    misplaced: tuple[Misplaced, ...]  # the others by reason, those of the first line first
+    misplaced: tuple[Misplaced, ...]  # the others by reason, in order of the first line
 
 
 def placed(rows: pl.DataFrame, documents: pl.DataFrame, name: str) -> Placed:
@@ -124,7 +124,7 @@ def _error(row: Mapping[str, Any], documents: pl.DataFrame, name: str) -> InputE
 
 
 def are_spans(roles: Mapping[str, str]) -> bool:
-    """Tell whether columns of these roles make a table of spans."""
+    """Return whether columns of these roles make a table of spans."""
     return {"query_id", "source", "grade"} <= roles.keys() and bool({"quote", "start_char"} & roles.keys())
 
 
@@ -132,7 +132,7 @@ def span_rows(table: Table, options: Options) -> pl.DataFrame:
     """Return the judged spans of a table, as they are given.
 
     Returns:
-        query_id, source, start_char, end_char (null where there is a quote), quote, grade (text), judge and
+        query_id, source, start_char, end_char (null if there is a quote), quote, grade (text), judge and
         line of every row.
 
     Raises:
@@ -163,7 +163,7 @@ def span_set(rows: pl.DataFrame, name: str, stem: str, options: Options) -> Impo
         stem: Names the golden set where the options do not.
 
     Raises:
-        InputError: A grade is no integer or is empty, no mapping fits, the same characters are judged twice.
+        InputError: A grade isn't an integer or is empty, no mapping fits, or characters are judged twice.
     """
     key = ["query_id", "source", *PLACE, "grade", "judge"]
     single = rows.with_columns(numbers(rows, "grade", name, whole=True)).unique(
@@ -191,7 +191,7 @@ class _Brought:
 
 
 def texts(documents: Documents | None, collection_id: str, sources: Sequence[str]) -> pl.DataFrame:
-    """Return the named documents of a collection; none where nobody has any."""
+    """Return the named documents of a collection; none if nobody has any."""
     if documents is None:
         return pl.DataFrame(schema={"source": pl.String, "text": pl.String})
     return documents(collection_id, sources)

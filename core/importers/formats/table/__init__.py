@@ -100,7 +100,7 @@ class TableFormat(Format):
         return []
 
     def _turned(self, probe: Archive) -> bool:
-        """Tell whether its rows are measures of stacks; see `turned`."""
+        """Return whether its rows are measures of stacks; see `turned`."""
         with suppress(*READ_ERRORS, InputError):
             first = _first(probe.members[0])
             return turned(first) is not first
@@ -168,7 +168,7 @@ def _names(member: Member) -> list[str]:
 
 
 def _is_parted(member: Member) -> bool:
-    """Tell whether marks that are no blanks part the cells of all first rows."""
+    """Return whether visible delimiters separate the cells of all first rows."""
     with suppress(*READ_ERRORS, InputError):
         return kind_of(member) in (",", ";", "|") and _first(member).rows.height > 0
     return False

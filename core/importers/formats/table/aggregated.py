@@ -58,7 +58,7 @@ def unit_of(value: Value) -> str:
 
 
 def said_of(value: Value) -> Iterator[str]:
-    """Yield what was assumed of a column, and what its numbers were converted to."""
+    """Yield notes on a column: assumptions made, and conversions."""
     name = f"`{shown(value.column)}`"
     if value.assumed:
         yield f"{name} {value.assumed}."
@@ -102,7 +102,7 @@ def _stacks(table: Table, means: Meaning) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _named(name: str, axes: Mapping[str, Any], settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the name of a stack, of its axes and parameters where it has no other, and its axes."""
+    """Return the name of a stack, of its axes and parameters if it has no other, and its axes."""
     parts = {**({} if name else axes), **settings}
     told = ", ".join(f"{shown(part)} {value}" for part, value in parts.items())
     whole = " · ".join(filter(None, (name, told)))
@@ -110,7 +110,7 @@ def _named(name: str, axes: Mapping[str, Any], settings: Mapping[str, Any]) -> t
 
 
 def _values(table: Table, means: Meaning, runs: list[Run]) -> tuple[pl.DataFrame, list[LeftOut]]:
-    """Give every number of every column of measures a row, all columns at once: there may be thousands."""
+    """Return every number of every measure column per row, all columns at once: there may be thousands."""
     values = means.aggregates
     cells = numbers_of(table, values)
     counts = {value.column: means.counts.get(value.column, means.roles.get("n")) for value in values}
@@ -137,10 +137,10 @@ def _values(table: Table, means: Meaning, runs: list[Run]) -> tuple[pl.DataFrame
 
 
 def numbers_of(table: Table, values: Sequence[Value]) -> list[pl.Series]:
-    """Return the numbers of columns, in the units of their measures; null where a cell is empty.
+    """Return the numbers of columns, in the units of their measures; null if a cell is empty.
 
     Raises:
-        InputError: A cell is no finite number.
+        InputError: A cell is not a finite number.
     """
     if not values:
         return []
@@ -170,7 +170,7 @@ def _counted(table: Table, column: str | None) -> pl.Series:
 
 
 def filled(table: Table, value: Value, rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Give rows with the numbers of a column as `value`, without those of empty cells, which are counted."""
+    """Return rows with a column's numbers as `value`, without empty cells, and counts of those."""
     (cells,) = numbers_of(table, [value])
     known = rows.with_columns(cells.alias("value")).filter(pl.col("value").is_not_null())
     return known, _empty(value, rows.height - known.height)
@@ -270,13 +270,13 @@ def timings(table: Table, means: Meaning, keys: pl.DataFrame, *, per_row: bool) 
     refuse(twice, "Repeat {repeat} of query {query_id} occurs twice.", table.name, "repeat")
     wrong = rows.filter(~pl.col("repeat").is_between(1, 32_767))
     refuse(wrong, "A repeat counts from 1.", table.name, "repeat")
-    # The order of rows says nothing where no column does: tables are mostly sorted by their ids.
+    # The order of rows means nothing unless a column says so: tables are mostly sorted by their ids.
     rows = placed(rows) if rows["measured_at"].is_not_null().any() else rows
     return Import(frames=frames_of(timings=rows), notes=tuple(notes), left_out=tuple(empty))
 
 
 def _as_measured(rows: pl.DataFrame) -> pl.DataFrame:
-    """Sort rows by when they were measured, a number or a date as ISO 8601 writes it; as they are without."""
+    """Sort rows by measurement time, a number or an ISO 8601 date; keep their order if they have none."""
     at = rows["measured_at"]
     number = at.cast(pl.Float64, strict=False)
     when = number if number.null_count() == at.null_count() else at

@@ -1,4 +1,4 @@
-"""Columns that name a stack and a measure each, as notebooks write them: ``bm25_ndcg@10`` or the reverse."""
+"""Columns that name a stack and a measure each, as in notebooks: ``bm25_ndcg@10`` or the reverse."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def grid_of(columns: Sequence[str], means: Meaning, said: TableAs) -> Grid:
     """Find the columns of several stacks and the same measures, where rows are queries.
 
     Returns:
-        Of two levels as pandas writes them any; of other names only what is plain: two stacks or more, two
-        measures or more of each, one of them a quality, and no figure beside them.
+        Any columns with two levels, as in pandas; of other names only clear cases: two stacks or more, two
+        or more measures for each stack, a quality among them, and no other figure.
     """
     roles = means.roles.keys()
     if "query_id" not in roles or roles & {"run", "passage_id", "answer"} or said.row not in (None, "query"):
@@ -129,7 +129,7 @@ def refuse_two_ways(columns: Sequence[str], means: Meaning, said: TableAs, name:
 
 
 def _tells(measure: str, columns: Sequence[str]) -> bool:
-    """Tell whether a measure is that of stacks rather than of stages: a quality, or a price after a blank."""
+    """Return whether a measure describes stacks rather than stages: a quality, or a price after a blank."""
     value = _figure(measure)
     blank = all(column.endswith(f" {measure}") for column in columns)
     return value is not None and (is_quality(value) or (blank and value.measure == USD_PER_1K))

@@ -1,6 +1,6 @@
 """Long tables, a row for each measure of a stack or query, as tables with a column for each measure.
 
-What stands beside the measures, such as a latency or a price, is that of the stack and query: it is the same
+Other figures on a row, such as a latency or a price, belong to the stack and query: they are the same
 on all of their rows, and counts once.
 """
 
@@ -27,7 +27,7 @@ class Widened:
     """A long table with a column for each of its measures."""
 
     table: Table
-    # measures that were rows, each with why it is no column of the table, if it is none
+    # measures that were rows, each with the reason why it isn't a column of the table, if so
     measures: Mapping[str, str]
     counts: Mapping[str, str]  # measure → its column with the number of queries of that measure
     # columns of the file that the table has no more, each with why it is left out, if it is
@@ -35,9 +35,9 @@ class Widened:
 
 
 def widened(table: Table, means: Meaning) -> Widened:
-    """Give a long table a column for each of its measures.
+    """Return a long table with a column for each of its measures.
 
-    Rows belong together where all columns do that name something, or, where none names the stack, all of
+    Rows belong together where all columns do that name something, or, if none names the stack, all of
     words.
 
     Raises:

@@ -44,17 +44,17 @@ class Opened:
     member: Member  # the file
     table: Table  # its rows; of a large one its first
     means: Meaning  # what its columns mean
-    large: str | None = None  # what a large table is read as, block by block; None where `table` is all of it
+    large: str | None = None  # what a large table is read as, block by block; None if `table` is all of it
     later: dict[str, str] = field(default_factory=dict)  # columns that occur in a later block only
     numbers: Numbers = field(default_factory=Numbers)  # how its numbers were read
-    # columns of the file of which the table was made, each with why it is left out; None = those of the table
+    # columns of the file the table was made from, each with the reason it is left out; None = the table's own
     own: Mapping[str, str] | None = None
     left_out: tuple[LeftOut, ...] = ()
     texts: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # beside ids, as of `Import`
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return what was done to its numbers."""
+        """Describe the changes made to the numbers."""
         return self.numbers.notes
 
     @property
@@ -77,7 +77,7 @@ _MOSTLY = 0.5  # Share of cells of several words from which on a column has text
 
 
 def beside_ids(table: Table, means: Meaning) -> dict[str, pl.DataFrame]:
-    """Return the texts that stand beside ids in a table: of "queries" and "passages" the id and the text."""
+    """Return the texts given with ids in a table: for "queries" and "passages" the id and the text."""
     found = {}
     for role, column in means.texts.items():
         rows = table.taking({"id": means.roles[role], "text": column}).drop("line").drop_nulls()
@@ -96,7 +96,7 @@ def opened_as(member: Member, table: Table, options: Options) -> Opened:
 
 
 def in_ms(table: Table, said: TableAs) -> TableAs:
-    """Return what was said of a table, with columns of durations as times in milliseconds."""
+    """Return the settings of a table, with columns of durations as times in milliseconds."""
     spans = [column for column, dtype in table.rows.schema.items() if dtype == pl.Duration]
     told = {}
     for column in set(spans) - {*said.columns.values(), *said.without}:
@@ -233,7 +233,7 @@ def _widened(long: Opened, said: TableAs, percent: set[str]) -> Opened:
 
 
 def lost_measures(why: Mapping[str, str], measures: Iterable[str], name: str) -> tuple[LeftOut, ...]:
-    """Return the measures that are left out, where measures are no columns of the file."""
+    """Return the measures that are left out, for files whose measures aren't columns."""
     lost = {measure: why[measure] for measure in measures if why.get(measure, TAKEN) != TAKEN}
     return counted({f"measure `{shown(measure)}`: {reason}": 1 for measure, reason in lost.items()}, name)
 
@@ -266,10 +266,10 @@ def seen(table: Table, said: TableAs, name: str) -> Look:
 
 
 def recognised(columns: Sequence[str], rows: pl.DataFrame, said: TableAs, name: str) -> dict[str, str]:
-    """Return meaning → column of a table of which the first rows are known.
+    """Return meaning → column of a table whose first rows are known.
 
     Args:
-        columns: Names as they stand in the file.
+        columns: Names as in the file.
         name: File, for messages.
 
     Raises:
@@ -302,13 +302,13 @@ def incomplete(means: Meaning, table: Table) -> InputError:
 
 
 def of_stacks(means: Meaning) -> bool:
-    """Tell whether the columns that are known are those of stacks, and of no query or passage."""
+    """Return whether the known columns belong to stacks rather than to queries or passages."""
     known = means.roles.keys()
     return bool(means.axes or "run" in known) and known <= set(_OF_STACKS)
 
 
 def no_figure(columns: Sequence[str], name: str) -> InputError:
-    """Return the refusal of a table of stacks of which no figure is known."""
+    """Return the refusal of a table of stacks without a known figure."""
     return InputError(
         f"No column is known to hold a measure, a latency or a price; found: {listed(columns)}.",
         where=name,
@@ -318,7 +318,7 @@ def no_figure(columns: Sequence[str], name: str) -> InputError:
 
 
 def keyed(opened: Opened, *roles: str) -> pl.DataFrame:
-    """Give columns of the roles as text with `line`; `run` is there always (empty = the file has one run)."""
+    """Return the columns of the roles as text, `line`, and always `run` (empty = the file has one run)."""
     chosen = {role: opened.means.roles[role] for role in roles if role in opened.means.roles}
     absent = [pl.lit(None, pl.String).alias(role) for role in roles if role not in chosen]
     also = {f"run {place}": column for place, column in enumerate(opened.means.also)}

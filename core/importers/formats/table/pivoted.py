@@ -24,7 +24,7 @@ STAR, STACK = "*", "stack"
 
 
 def without_stars(said: TableAs, columns: Sequence[str]) -> tuple[TableAs, dict[str, str]]:
-    """Part what was said of a table's columns: one by one, and of several by a star (not of grades)."""
+    """Split a table's settings into single columns and starred ones that cover several (not grades)."""
     stars = {
         meant: column
         for meant, column in said.columns.items()

@@ -22,7 +22,7 @@ def named_by_place(table: Table, means: Meaning) -> tuple[Table, str]:
 
 
 def _id(row: dict[str, object]) -> str | None:
-    """Return the name of a passage; None where nothing is said of it."""
+    """Return the name of a passage, or None if the row doesn't describe one."""
     source, text = row.get("source"), row.get("text")
     place = "-".join(str(row[name]) for name in ("start", "end", "heading") if row.get(name) is not None)
     if source and place:
@@ -31,7 +31,7 @@ def _id(row: dict[str, object]) -> str | None:
 
 
 def told_of(table: Table, means: Meaning) -> pl.DataFrame:
-    """Return what a table says of its passages beside their ids: frame of `TOLD`."""
+    """Return a table's facts about its passages other than ids: frame of `TOLD`."""
     if not means.places:
         return TOLD.to_frame()
     rows = table.taking({"passage_id": means.roles["passage_id"], **means.places})

@@ -26,7 +26,7 @@ from core.tables import TABLES, frame
 
 
 def of_queries(opened: Opened, known: dict[str, Run], options: Options) -> Import:
-    """Give timings and usage of queries, and their answers; of these the timings where each query has one."""
+    """Return timings and usage of queries, and their answers; timings only if each query has one."""
     runs, ids = _owners(opened, known, options)
     groups = Import(frames=frames_of(clusters=_groups(opened, options)))
     if opened.means.kind == "costs":
@@ -51,7 +51,7 @@ def of_queries(opened: Opened, known: dict[str, Run], options: Options) -> Impor
 
 
 def _groups(opened: Opened, options: Options) -> pl.DataFrame:
-    """Return the group that each question comes from, as a column says it.
+    """Return the group that each question comes from, from a column.
 
     Raises:
         InputError: The column that the user named holds two groups for a question.

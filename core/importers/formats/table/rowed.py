@@ -51,7 +51,7 @@ class OpenRowError(InputError):
 
 
 def rowed(table: Table, means: Meaning, said: TableAs) -> Meaning:
-    """Return what the columns mean, with that of the queries where the rows are queries.
+    """Return the meaning of the columns, including the query column if the rows are queries.
 
     Raises:
         OpenRowError: They may be stacks as well.
@@ -69,7 +69,7 @@ def rowed(table: Table, means: Meaning, said: TableAs) -> Meaning:
 
 
 def _queries(table: Table, means: Meaning) -> str | None:
-    """Return the column that names the queries; None where rows are stacks."""
+    """Return the column that names the queries, or None if rows are stacks."""
     run = means.roles.get("run")
     free = [column for column, why in means.ignored.items() if why == UNKNOWN]
     counts = [column for column in [means.roles.get("n")] if column and _asks(table, column)]
@@ -100,7 +100,7 @@ def _undecided(table: Table, means: Meaning, column: str) -> str | None:
 
 
 def _of_stacks(table: Table, means: Meaning, free: Sequence[str]) -> bool:
-    """Tell whether axes, parameters, words of the field, or figures over many queries stand in the rows."""
+    """Return whether the rows hold axes, parameters, words of the field, or figures over many queries."""
     settings = {normal(column) for column in [*free, *means.roles.values()]} & PARAMETERS
     over = [value for value in means.aggregates if value.measure in ("latency_p95", "latency_p99")]
     over += [value for value in means.aggregates if value.measure == USD_PER_1K and not value.assumed]
@@ -112,12 +112,12 @@ def _of_stacks(table: Table, means: Meaning, free: Sequence[str]) -> bool:
 
 
 def _averaged(table: Table, means: Meaning) -> bool:
-    """Tell whether a figure cannot be that of one query."""
+    """Return whether a figure cannot belong to a single query."""
     return any(not fits.all() for fits, _ in _single(table, means))
 
 
 def _singly(table: Table, means: Meaning) -> bool:
-    """Tell whether figures are those of one query: several rows of hits and misses."""
+    """Return whether figures describe a single query: several rows of hits and misses."""
     both = [cells.n_unique() > 1 and bool((cells == 0).any()) for _, cells in _single(table, means)]
     return table.rows.height >= _LEAST and any(both) and not _averaged(table, means)
 
@@ -143,7 +143,7 @@ def _cells(table: Table, column: str) -> pl.Series:
 
 
 def _distinct(table: Table, *columns: str) -> bool:
-    """Tell whether no row repeats in some columns, as far as they are filled."""
+    """Return whether no row repeats in some columns, ignoring empty cells."""
     rows = (
         table.taking({str(place): column for place, column in enumerate(columns)}).drop("line").drop_nulls()
     )
@@ -156,7 +156,7 @@ def _asks(table: Table, column: str) -> bool:
 
 
 def _is_long(cells: pl.Series) -> bool:
-    """Tell whether cells are sentences rather than names, in a script with blanks between words."""
+    """Return whether cells are sentences rather than names, in a script with blanks between words."""
     if not cells.len() or cells.str.contains(_OF_FIELD).any():
         return False
     words = cells.str.count_matches(r"\S+").sum() / cells.len()
@@ -164,13 +164,13 @@ def _is_long(cells: pl.Series) -> bool:
 
 
 def _is_id(table: Table, column: str) -> bool:
-    """Tell whether a column is called id and may be one, or numbers something by texts such as q1."""
+    """Return whether a column is called id and may be one, or numbers something by texts such as q1."""
     numbered = _cells(table, column).str.contains(_NUMBERED).all()
     return normal(column) == _ID or (numbered and not _is_number(table, column))
 
 
 def _is_name(table: Table, column: str) -> bool:
-    """Tell whether a column may name rows: by words, or by whole numbers where it is the first."""
+    """Return whether a column may name rows: by words, or by whole numbers if it is the first."""
     if not _is_number(table, column) or normal(column) == _ID:
         return True
     return column == table.rows.columns[0] and bool(_cells(table, column).str.contains(r"^\d+$").all())

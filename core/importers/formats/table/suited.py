@@ -36,7 +36,7 @@ def suited(
 
     Args:
         percent: Columns whose cells have a percent sign.
-        said: Meanings of which the user says which column holds them.
+        said: Meanings for which the user has named the column.
     """
     if means.kind == "rankings" and "score" not in said and _grades(means, table):
         means.roles["grade"] = means.roles.pop("score")
@@ -61,7 +61,7 @@ def suited(
 
 
 def _grades(means: Meaning, table: Table) -> bool:
-    """Tell whether scores of passages are grades: whole, in qrels by the file's name or as BEIR's are."""
+    """Return whether scores of passages are grades: whole, in qrels by the file's name or like BEIR's."""
     if means.roles.keys() != {"query_id", "passage_id", "score"}:
         return False
     judged = said_by_name(table.name) or ("qrels" if set(table.rows.columns) == _BEIR else None)
@@ -70,7 +70,7 @@ def _grades(means: Meaning, table: Table) -> bool:
 
 
 def figures_of(table: Table, values: Sequence[Value]) -> list[Figures]:
-    """Return the numbers of columns with what their measures may be; what is no number is null."""
+    """Return the numbers of columns with the measures they may be; cells that aren't numbers are null."""
     if not values:
         return []
     height, names = table.rows.height, {f"{number}": value.column for number, value in enumerate(values)}
@@ -153,7 +153,7 @@ def _labels(means: Meaning, table: Table) -> list[str]:
 
 
 def _name_stacks(means: Meaning, table: Table) -> None:
-    """Name stacks by the first column of words without a meaning; with further ones until no name repeats."""
+    """Name stacks by the first unassigned column of words, adding further ones until no name repeats."""
     if means.also:  # as the user says
         return
     words = _words(means, table)
@@ -167,7 +167,7 @@ def _name_stacks(means: Meaning, table: Table) -> None:
 
 
 def _set_apart(means: Meaning, table: Table) -> None:
-    """Name stacks by the parameters that differ where nothing else names them, or names repeat."""
+    """Name stacks by the parameters that differ, if nothing else names them or names repeat."""
     named = [*filter(None, [means.roles.get("run")]), *means.also, *means.axes.values()]
     if named and _different(table, named) == table.rows.height:
         return
@@ -187,20 +187,20 @@ def _set_apart(means: Meaning, table: Table) -> None:
 
 
 def _differs(means: Meaning, table: Table, column: str) -> bool:
-    """Tell whether a column is full, not always the same, and no number of the row."""
+    """Return whether a column is full, varies, and isn't a row number."""
     cells = table.taking({"cell": column})["cell"]
     numbering = normal(column) not in PARAMETERS and means.row != "stack" and counts_rows(table, column)
     return not cells.null_count() and cells.n_unique() > 1 and not numbering
 
 
 def _name_owners(means: Meaning, table: Table) -> None:
-    """Name the stacks of queries that repeat by the columns of words, or axes, with which none does."""
+    """Name the stacks of repeating queries by the columns of words, or axes, that make them unique."""
     query = means.roles["query_id"]
     if means.roles.keys() & {"run", *_SEVERAL} or _different(table, [query]) == table.rows.height:
         return
     axes = [column for column, why in means.ignored.items() if why == OF_STACKS]
     words = [*axes, *_words(means, table)]
-    if means.kind == "answers":  # of which a text may differ in every row
+    if means.kind == "answers":  # whose text may differ in every row
         words = [column for column in words if _different(table, [column]) * 2 <= table.rows.height]
     chosen = _telling(table, [query], words)[1:]
     if not chosen:
@@ -240,7 +240,7 @@ def _grouped(means: Meaning, table: Table) -> None:
 
 
 def _no_group(means: Meaning, table: Table, column: str) -> str:
-    """Say by a key of `_NO_GROUP` why a column does not group the questions; empty where it does."""
+    """Return the key in `_NO_GROUP` for why a column does not group the questions, or "" if it does."""
     rows = (
         table.taking({"query": means.roles["query_id"], "group": column}).drop("line").drop_nulls().unique()
     )
@@ -270,7 +270,7 @@ def _telling(table: Table, first: list[str], words: Sequence[str]) -> list[str]:
 
 
 def counts_rows(table: Table, column: str) -> bool:
-    """Tell whether a column numbers the rows, from 0 or 1, as an index does that became a column."""
+    """Return whether a column numbers the rows from 0 or 1, like an index that became a column."""
     cells = table.taking({"cell": column})["cell"].cast(pl.Int64, strict=False)
     return cells.to_list() in (list(range(cells.len())), list(range(1, cells.len() + 1)))
 

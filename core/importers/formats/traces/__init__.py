@@ -46,9 +46,9 @@ class TraceFormat(Format):
     no_id: str = "The span has no id, or that of its trace is missing."
     # field of a span, or unit of its tokens → paths to it (`read.paths`); ways of both units go together
     paths: Mapping[str, str]
-    of_reranker: Mapping[str, str] = {}  # those that differ where the span is a reranker
-    of_trace: Mapping[str, str] = {}  # those of a row that is a whole trace: one that has no "trace"
-    kind_by_name: tuple[Kind, str] = ("other", "")  # kind of a span whose name matches, where none is known
+    of_reranker: Mapping[str, str] = {}  # those that differ if the span is a reranker
+    of_trace: Mapping[str, str] = {}  # the keys for a row that is a whole trace: one that has no "trace"
+    kind_by_name: tuple[Kind, str] = ("other", "")  # kind of a span whose name matches, if none is known
     children: str = ""  # key of the rows within a row
     alone: bool = False  # whether a row without the id of a trace is a trace by itself
     flat: str = ""  # what its attributes begin with, where keys by dots and nested ones are the same
@@ -56,10 +56,10 @@ class TraceFormat(Format):
 
     @abstractmethod
     def is_mine(self, keys: frozenset[str]) -> bool:
-        """Tell whether columns or keys (nested ones joined by dots) are those of this tool."""
+        """Return whether columns or keys (nested ones joined by dots) are those of this tool."""
 
     def settings(self, row: Json) -> Json:
-        """Give what the row of a retriever says of its configuration."""
+        """Return the retriever's configuration in a row."""
         return {"retriever": name_of(value(row, "name")) or ""}
 
     def kind(self, member: Member) -> str | None:
@@ -79,7 +79,7 @@ class TraceFormat(Format):
         return {**keys, **inner, **({self.children: TAKEN} if self.children else {}), **self.within}
 
     def parts(self, member: Member, options: Options) -> Parts:  # noqa: ARG002
-        """Give what is read of a row, also where the rows stand under one of the keys that may hold them."""
+        """Map each key to what becomes of it, also below each key that may wrap the rows."""
         places = ("", *(f"{wrapper}." for wrapper in WRAPPERS))
         return {f"{place}{name}": why for place in places for name, why in self.keys.items()}
 
@@ -91,7 +91,7 @@ class TraceFormat(Format):
         return imported(steps, members, options, importer=self.name, source=self.source)
 
     def spans(self, row: Json, where: str) -> Iterator[Span]:
-        """Yield the span of a row, and those of the rows within it."""
+        """Yield the span of a row and the spans nested in it."""
         waiting: list[tuple[Json, Span | None]] = [(row, None)]
         for count, (step, above) in enumerate(waiting):  # grows while it is read
             if count > _MOST_SPANS:

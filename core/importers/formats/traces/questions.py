@@ -1,7 +1,7 @@
 """Spans of traces into questions with what was retrieved and answered, and those into a run per project.
 
-A trace is a question. Its ranking is what its reranker returned, else its retriever; where several steps of a
-trace retrieved (and none is part of another) no single list is the ranking, and it is left out.
+A trace is a question. Its ranking is the output of its reranker, otherwise of its retriever; if several steps
+of a trace retrieved (and none is part of another) no single list is the ranking, and it is left out.
 """
 
 from collections import Counter, defaultdict
@@ -75,7 +75,7 @@ def _question(steps: Sequence[Span], left: Counter[str]) -> _Question | None:
         return None
     models = [span for span in steps if span.kind == "model"]
     last = max((span for span in models if span.answer), key=lambda span: span.end or 0.0, default=None)
-    # The passages that a lone retriever returned are no answer.
+    # The passages that a lone retriever returned are not an answer.
     answers = root.kind not in ("retriever", "reranker", "embedding")
     answer = root.answer or (last.answer if last else None) if answers else None
     rerankers = [span for span in steps if span.kind == "reranker"]

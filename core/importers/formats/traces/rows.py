@@ -38,7 +38,7 @@ def entries(member: Member) -> Iterator[tuple[str, Json]]:
     kind = kind_of(member)
     head = member.head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if head[:1] in (b"[", b"{"):
-        first, _, rest = head.partition(b"\n")  # an object of its own, and another one follows
+        first, _, rest = head.partition(b"\n")  # an object on a line of its own, followed by another
         lines = kind == "jsonl" and first.rstrip().endswith(b"}") and rest.lstrip()[:1] in (b"{", b"")
         yield from _from_json(member, lines=lines)
         return
@@ -85,7 +85,7 @@ def cell(value: object) -> object:
 
 
 def flattened(row: Json, prefix: str, where: str) -> Json:
-    """Give every value by the dots down to it, without a prefix; lists of documents are put together again.
+    """Return every value by the dots down to it, without a prefix; lists of documents are put together again.
 
     A value may hold what lies below it as a list or a map, or keys may (``documents.0.document.id``).
     """

@@ -60,7 +60,7 @@ class Span:
     tokens: Mapping[str, float] = field(default_factory=dict)  # unit → amount
     model: str | None = None  # what was called
     failed: bool | None = None  # whether it ended with an error
-    settings: Json = field(default_factory=dict)  # what it says of its configuration
+    settings: Json = field(default_factory=dict)  # its configuration
     scores: Mapping[str, float] | None = None  # measure → value, where somebody graded the trace
 
     @property
@@ -113,7 +113,7 @@ def parent_in_order(value: object) -> str | None:
 
 
 def instant(value: object) -> float | None:
-    """Read seconds since 1970 from a date and time (UTC where no zone is given) or a number; else None."""
+    """Read seconds since 1970 from a date and time (UTC if no zone is given) or a number; else None."""
     if isinstance(value, str) and not re.fullmatch(r"\s*\d+(\.\d+)?\s*", value):
         try:
             value = datetime.fromisoformat(value.strip().removesuffix(" UTC"))
@@ -143,7 +143,7 @@ def _unpacked(value: object) -> object:
 
 
 def documents_of(value: object) -> tuple[Document, ...] | None:
-    """Read the documents in an output: a list of them, or an object that holds one; None if there is none."""
+    """Return the documents in an output, a list or an object that holds one, or None if there are none."""
     value = _unpacked(value)
     for _ in range(_DEEPEST):
         if isinstance(value, list):
@@ -158,7 +158,7 @@ def documents_of(value: object) -> tuple[Document, ...] | None:
 
 
 def _document(value: object) -> Document | None:
-    """Return one document; None if it has neither an id nor a text."""
+    """Return one document, or None if it has neither an id nor a text."""
     if isinstance(value, list) and len(value) == 2:  # (document, score)
         paired = _document(value[0])
         return paired and replace(paired, score=number_of(value[1]))
@@ -225,7 +225,7 @@ def _under(value: Json, names: Sequence[str]) -> object:
 
 
 def _said(messages: list[object], roles: Sequence[str]) -> object:
-    """Return the last message of a role; the last of a list where none says its role."""
+    """Return the last message of a role, or the last of a list if no message states its role."""
     for message in reversed(messages):
         if isinstance(message, dict):
             role = str(at(message, "role/type") or "").lower()

@@ -27,7 +27,7 @@ class LangSmith(TraceFormat):
         "question": "inputs", "answer": "outputs", "documents": "outputs",
         "model": "extra.metadata.ls_model_name|extra.model/model_name",
         "failed": "error|status=error", "scores": "feedback_stats",
-        # last what the model said of them, where the run has no counts (before it is sent)
+        # last the model's own statement, if the run has no counts (before it is sent)
         "input_tokens": "prompt_tokens|extra.metadata.usage_metadata.input_tokens/prompt_tokens"
         "|outputs.usage_metadata.input_tokens/prompt_tokens"
         "|outputs.llm_output.token_usage/usage.input_tokens/prompt_tokens",

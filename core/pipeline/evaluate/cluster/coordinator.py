@@ -69,7 +69,7 @@ class Coordinator:
         self._within = (doing, done, whole, unit)
 
     def attempt(self, worker: str, stage: str, amounts: Sequence[Amount]) -> Reservation | None:
-        """Set aside the most that a call can cost; None where calls under way decide."""
+        """Set aside the most that a call can cost, or return None if it depends on calls under way."""
         self.go_on(worker)
         reservation = self._budget.attempt(amounts, stage)
         if reservation is not None:
@@ -82,12 +82,12 @@ class Coordinator:
             self._budget.settle(held, amounts)
 
     def release(self, worker: str, held: Reservation) -> None:
-        """Give a reservation back."""
+        """Release a reservation."""
         if self._under_way[worker].pop(held.call, None) is not None:
             self._budget.release(held)
 
     def replies(self, worker: str, journal: str, keys: Sequence[str]) -> dict[str, Reply[Any]] | None:
-        """Return the replies that are there, the others being the worker's to get; None if another's."""
+        """Return the replies that are there, the others being the worker's to get, or None if another's."""
         self.go_on(worker)
         if any(self._asked_by.get((journal, key), worker) != worker for key in keys):
             return None
@@ -110,7 +110,7 @@ class Coordinator:
         self._journal(worker, journal).forget(call)
 
     def enter(self, worker: str, line: str, limits: Mapping[str, float], most: int) -> float | None:
-        """Take one of the places of a line; return for how many seconds it is held, None if none is free."""
+        """Take a free slot of a line and return for how many seconds it is held, or None if none is free."""
         self.go_on(worker)
         if self._calling[line].total() >= most:
             return None
@@ -118,7 +118,7 @@ class Coordinator:
         return 0.0 if limits else self.book(worker, line, limits, {})
 
     def leave(self, worker: str, line: str) -> None:
-        """Give a place back."""
+        """Release a slot."""
         self._calling[line][worker] -= 1
 
     def book(self, _worker: str, line: str, limits: Mapping[str, float], costs: Mapping[str, float]) -> float:
@@ -135,12 +135,12 @@ class Coordinator:
         self._stopping = True
 
     def lose_nodes(self, nodes: Sequence[str]) -> None:
-        """Give back what workers on lost machines held."""
+        """Release everything held by workers on lost machines."""
         for worker in [name for name, node in self._at.items() if node in nodes]:
             self.lose(worker)
 
     def lose(self, worker: str) -> None:
-        """Give back what a worker held that is gone."""
+        """Release everything held by a worker that is gone."""
         for held in self._under_way.pop(worker, {}).values():
             self._budget.lose(held)
         for places in self._calling.values():
@@ -151,7 +151,7 @@ class Coordinator:
             self._open.pop(key).close()
 
     def progress(self) -> tuple[dict[str, Any], Within | None]:
-        """Return what a status says of the spending, and how far a task is."""
+        """Return the spending, as part of a status, and the progress of a task."""
         within, self._within = self._within, None
         return self._receipts.sums(), within
 

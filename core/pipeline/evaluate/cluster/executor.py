@@ -47,7 +47,7 @@ class Part:
 
     @property
     def counts(self) -> list[int]:
-        """How many of the steps each stack is the first to need; all at once where it has no stacks."""
+        """Number of steps each stack is the first to need; one count of all if there are no stacks."""
         if not self.routes:
             return [len(self.steps)]
         left, counts = set(self.steps), []
@@ -58,7 +58,7 @@ class Part:
 
 
 def parts(routes: Sequence[Route], slots: int) -> list[Part]:
-    """Divide stacks among tasks, so many of which run at once; what they need from others hangs on them."""
+    """Divide stacks among `slots` concurrent tasks, which depend on the tasks that make their inputs."""
     users: dict[Step, list[int]] = {}
     for number, route in enumerate(routes):
         for step in route.steps:
@@ -268,7 +268,7 @@ class ClusterExecutor:
                 yield (label, of), block
 
     def _look(self) -> None:
-        """Say how far the work is, a few times a second."""
+        """Report progress, a few times a second."""
         if time.monotonic() - self._looked < _EVERY_S:
             return
         self._looked = time.monotonic()

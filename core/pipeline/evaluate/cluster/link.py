@@ -1,4 +1,4 @@
-"""A worker's link to the coordinator, in place of a budget, journals and pacers of its own."""
+"""A worker's link to the coordinator, in place of a local budget, journals and pacers."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class FarBudget:
         self._link, self._stage = link, ""
 
     def begin_stage(self, words: str) -> None:
-        """Say what the calls from here on are for."""
+        """Set the stage that the following calls belong to."""
         self._stage = words
 
     def reserve(self, amounts: Sequence[Amount]) -> object:
@@ -69,7 +69,7 @@ class FarBudget:
         self._link.tell("settle", reservation, list(amounts))
 
     def release(self, reservation: object) -> None:
-        """Give a reservation back: the call costs nothing."""
+        """Release a reservation, because the call costs nothing."""
         self._link.tell("release", reservation)
 
 

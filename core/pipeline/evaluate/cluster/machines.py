@@ -211,7 +211,7 @@ LAST_S = 20.0
 
 
 def ray() -> ModuleType:
-    """Return Ray, where it is installed."""
+    """Return Ray, if it is installed."""
     return needed("ray", "requirements-ray.txt", "A cluster")
 
 

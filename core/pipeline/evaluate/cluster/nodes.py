@@ -36,12 +36,12 @@ _ANSWER_S = 10.0
 
 
 def configured() -> str:
-    """Return the address of the operator's cluster; empty where there is none."""
+    """Return the address of the operator's cluster, or "" if there is none."""
     return Keys().setting(SETTING)
 
 
 def _require_answer(address: str) -> None:
-    """Raise at once where nobody listens; Ray itself would try for minutes."""
+    """Raise at once if nobody listens; Ray itself would try for minutes."""
     parts = urlsplit(address if "://" in address else f"//{address}")
     if parts.hostname and parts.port:
         socket.create_connection((parts.hostname, parts.port), timeout=_ANSWER_S).close()
@@ -52,7 +52,7 @@ def sharing(address: str) -> Iterator[None]:
     """Have documents cut by a cluster of several machines, which is joined when there are any.
 
     Args:
-        address: As of `Nodes`; nothing is shared where it is empty, or this machine's alone.
+        address: See `Nodes`; nothing is shared if it is empty or only this machine's.
     """
     if address in ("", LOCAL):
         yield
@@ -204,7 +204,7 @@ class Nodes:
         return max(1, int(min(fits, default=1)))
 
     def leave(self, pending: Sequence[Any]) -> None:
-        """Stop what is under way, close the coordinator, and end a cluster that was started here."""
+        """Cancel pending tasks, close the coordinator, and stop a cluster that was started here."""
         with suppress(self.ray.exceptions.RayError, AttributeError):
             self._actor.do.remote("stop")
             if pending:

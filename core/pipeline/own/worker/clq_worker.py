@@ -1,7 +1,7 @@
 """Asks a retrieval pipeline in the interpreter that it needs, and times it there; one file, no dependencies.
 
 CLQ Explorer starts it (Python 3.9 or later) and talks to it over pipes; whatever the pipeline prints goes to
-a log. Copy it beside your own code to tell stages apart, which costs nothing where nobody measures::
+a log. Copy it beside your own code to tell stages apart, which costs nothing if nobody measures::
 
     from clq_worker import clq_stage
 
@@ -67,7 +67,7 @@ PACKAGES = (
 )  # fmt: skip
 
 
-class Refused(Exception):  # noqa: N818 - an answer that cannot be read is no error of this program
+class Refused(Exception):  # noqa: N818 - an answer that cannot be read isn't an error of this program
     """An answer that is none; the message says what came instead."""
 
 
@@ -110,7 +110,7 @@ def understood(answer: Any, output: str = "") -> dict[str, Any]:
 
     Returns:
         hits as [[candidate ids], score or None, text or None], with where a passage is from (source, start,
-        end, heading) behind it if that is said; shape (how it was read) and, where they are there, pool,
+        end, heading) behind it if that is said; shape (how it was read) and, if they are there, pool,
         stages, usage, calls and answer.
 
     Raises:
@@ -290,7 +290,7 @@ def _of_dict(item: Mapping[Any, Any], place: int) -> list[Any]:
 
 
 def placed(ids: list[str], score: float | None, text: str | None, at: dict[str, Any]) -> list[Any]:
-    """Return a hit, with where it is from if that is said."""
+    """Return a hit, with its location if known."""
     return [ids, score, text, at] if at else [ids, score, text]
 
 
@@ -416,7 +416,7 @@ class Pipeline:
         return list(answer) if inspect.isgenerator(answer) or _is_lazy(answer) else answer
 
     def prepared(self, params: dict[str, Any]) -> Callable[[str, int], Any]:
-        """Return what asks with these parameters; built once where it is built with them."""
+        """Return what asks with these parameters; built once if it is built with them."""
         key = json.dumps(params, sort_keys=True)
         if key not in self._asks:
             if self._built:
@@ -505,7 +505,7 @@ def _method(target: Any) -> Callable[..., Any]:
 
 
 def _parameters(method: Callable[..., Any]) -> Mapping[str, inspect.Parameter] | None:
-    """Return its parameters by name; None where they cannot be known."""
+    """Return its parameters by name, or None if they cannot be known."""
     try:
         return inspect.signature(method).parameters
     except (TypeError, ValueError):
@@ -624,7 +624,7 @@ class Spans:
         self._provider, self.on = provider, True
 
     def clear(self) -> None:
-        """Forget what was caught."""
+        """Drop the collected spans."""
         self._ended.clear()
 
     def read(self) -> tuple[dict[str, float], list[dict[str, Any]]]:
