@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from core.agents.small import NOTICE, ROWS, Small, number, small, untrusted
+from core.agents.small import NOTICE, ROWS, Small, fitting, number, small, untrusted
 from core.analysis.workspace.view import View
 from core.api.decision import Decision
 from core.api.store import Results
@@ -20,6 +20,7 @@ from core.views.pages import PAGES
 from core.views.words.near import kind, sentence, way_in
 
 _NEAR = 3  # Near misses beside a decision
+_PAGED = 50  # Rows of a table that is asked for alone
 _WORST = 20  # Queries of a list at most
 _LONGEST = 200_000  # Characters of a specification
 Limits = Mapping[str, Any]
@@ -110,8 +111,10 @@ class Answers:
         *,
         choices: Mapping[str, Any] = MappingProxyType({}),
         rows: int = ROWS,
+        part: str | None = None,
+        start: int = 0,
     ) -> Small:
-        """Return what a section of a page says of a workspace under limits."""
+        """Return what a section of a page says of a workspace under limits, or the items of a part of it."""
         known = [page.name for page in PAGES.values() if page.home]
         if name not in known:
             raise UnknownNameError("page", name, known)
@@ -120,7 +123,8 @@ class Answers:
             if PAGES[name].settings
             else self._space(workspace).page(name, section, choices).said
         )
-        return small(said, rows=rows)
+        whole = {"rows": start + _PAGED, "passages": start + _PAGED} if part else {"rows": rows}
+        return fitting(small(said, **whole), part, start)
 
     def worst_queries(self, workspace: str | None, stack: str | None, limits: Limits, most: int) -> Small:
         """Return the queries on which a stack is weakest; the chosen stack where none is named."""

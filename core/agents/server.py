@@ -63,6 +63,10 @@ Choices = Annotated[
     dict[str, str | float | list[str]] | None,
     Field(description="Answers to what the section asks, by the keys under `choices`."),
 ]
+Part = Annotated[
+    str | None, Field(description="One of the parts that `more` named: all of it that fits, from `start` on.")
+]
+Start = Annotated[int, Field(ge=0, strict=True, description="With part: as `more` says it.")]
 Rows = Annotated[int, Field(ge=1, le=50, strict=True, description="Rows of each table.")]
 
 
@@ -201,10 +205,13 @@ def _explaining(answers: Answers) -> tuple[Callable[..., Small], ...]:
         workspace: Workspace = None,
         choices: Choices = None,
         rows: Rows = ROWS,
+        part: Part = None,
+        start: Start = 0,
         **limits: Any,  # noqa: ANN401
     ) -> Small:
-        """Say what any section of any page of the dashboard says: answer, numbers, first rows of tables."""
-        return answers.page(name, section, workspace, limits, choices=choices or {}, rows=rows)
+        """Say what a section of any page says: answer, numbers, first rows; `more` names the rest."""
+        asked = {"rows": rows, "start": start}
+        return answers.page(name, section, workspace, limits, choices=choices or {}, part=part, **asked)
 
     def plan(spec: Spec) -> Small:
         """Say what an evaluation would run, call, cost in dollars and take; spends and writes nothing."""
