@@ -49,17 +49,6 @@ HOW = (
     "bearable none passes. Of those of a kind that are built alike and pass, the one that looks at least "
     "counts; the fastest of these is taken."
 )
-ROWS = {
-    **dict.fromkeys(("family", "name", "index", "options"), pl.String()),
-    "effort": pl.Float64(),
-    **dict.fromkeys(("percent", "low", "high", "quality", "flat", "pct_proc", "flat_proc"), pl.Float64()),
-    **{f"{name}_{k}": pl.Float64() for k in CUTOFFS for name in ("percent", "low", "high")},
-    **dict.fromkeys(("n", "clusters"), pl.Int64()),
-    "cluster_kind": pl.String(),
-    **dict.fromkeys(("latency_ms", "flat_ms"), pl.Float64()),
-}
-
-
 TUNED = (
     "family",
     "name",
@@ -432,3 +421,4 @@ SHOWN = cols.Rows(
     ),
     ends="95 % paired bootstrap interval over queries.",
 )
+ROWS = SHOWN.frame(others="effort:float clusters:int64 cluster_kind").drop("passes", "taken", "beyond").schema
