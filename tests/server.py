@@ -47,17 +47,18 @@ def find_chromium() -> str | None:
 
 
 @contextmanager
-def serve(log: Path, **environment: str) -> Iterator[Server]:
+def serve(log: Path, *, port: int = 0, **environment: str) -> Iterator[Server]:
     """Run the dashboard until the block ends, forked from a process that has imported everything.
 
     Args:
         log: File that takes its output.
+        port: Where it listens; 0 = where nobody else does.
         environment: Variables to set for it, such as ``CLQ_STORE``.
 
     Raises:
         RuntimeError: If it ends or stays silent instead of answering; the message carries its output.
     """
-    port = free_port()
+    port = port or free_port()
     log.touch()
     process = warm.process(_served, port, {**os.environ, **environment}, log)
     try:

@@ -1,17 +1,22 @@
 """People who judge at the same time, in browsers of their own."""
 
+import os
+import random
 import re
+import signal
+import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from core.golden.book import FILE, Book
 from core.store import Store
 from tests.e2e.watch import Visit
-from tests.server import Server
+from tests.server import Server, free_port, serve
 from tests.shared import EVERY_PAGE
 
 pytestmark = pytest.mark.e2e
@@ -19,13 +24,13 @@ JUDGES = ("Anne", "Ben", "Chloé", "Dmitri", "Esi")
 EACH = 100 if EVERY_PAGE else 30
 
 
-def started(visit: Callable[..., Visit], server: Server, name: str) -> Visit:
+def started(visit: Callable[..., Visit], server: Server, name: str, each: int = EACH) -> Visit:
     seen = visit(f"{server.url}/golden?sec=judge&ws=python-docs")
     seen.page.get_by_role("textbox", name="Your name").fill(name)
     seen.page.get_by_role("textbox", name="Your name").press("Enter")  # starts nothing: how many is not said
-    seen.page.get_by_role("spinbutton", name="Passages").fill(str(EACH))
+    seen.page.get_by_role("spinbutton", name="Passages").fill(str(each))
     seen.page.get_by_role("button", name="Start judging").click()
-    expect(seen.page.get_by_text(f"1 of {EACH}")).to_be_visible()
+    expect(seen.page.get_by_text(f"1 of {each}")).to_be_visible(timeout=60_000)
     seen.settle()
     return seen
 
@@ -36,9 +41,21 @@ _CARD = """([number, each]) =>
   && document.querySelector('[data-test-script-state=notRunning]')"""
 
 
-def at_card(seen: Visit, number: int) -> None:
+def at_card(seen: Visit, number: int, each: int = EACH) -> None:
     """Wait until a card is shown."""
-    seen.page.wait_for_function(_CARD, arg=[number, EACH], polling=20)
+    seen.page.wait_for_function(_CARD, arg=[number, each], polling=20)
+
+
+def opened(seen: Visit, url: str) -> Visit:
+    seen.open(url)
+    return seen
+
+
+def card_of(seen: Visit) -> int:
+    """Return the number of the card that a server which was begun again shows."""
+    seen.page.reload()
+    seen.settle()
+    return int(seen.page.locator("script[data-card]").last.get_attribute("data-card") or 0) + 1
 
 
 @pytest.mark.slow
@@ -73,6 +90,43 @@ def test_five_people_at_once(own_server: Server, own_store: Path, visit: Callabl
         }
         assert landed == {(each.query_id, each.passage_id): each.grade for each in items}
         assert set(snapshot.gradings(golden)["judge"]) == {name}
+
+
+KEYS, KILLS = (60, 10) if EVERY_PAGE else (12, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_no_acknowledged_grade_is_lost_where_the_server_is_killed(
+    own_store: Path, tmp_path: Path, browser: Browser
+):
+    """A key is acknowledged by the next card; one that was pressed as the server died counts at most once."""
+    luck, port = random.Random(11), free_port()  # noqa: S311
+    context, pressed, number = browser.new_context(), dict[int, int](), 1
+    seen = Visit(context.new_page())  # no `visit`, which asks that the server is there at the end
+    for kill in range(KILLS + 1):
+        until = KEYS if kill == KILLS else number + KEYS // (KILLS + 1)
+        with serve(tmp_path / f"{kill}.log", port=port, CLQ_STORE=str(own_store)) as server:
+            if not kill:
+                started(partial(opened, seen), server, "Gil", KEYS)
+            number = card_of(seen)
+            assert number in {len(pressed), len(pressed) + 1}, "what was acknowledged is there"
+            while number <= until:
+                pressed[number] = luck.randrange(5) + 1
+                at_card(seen, number, KEYS)
+                seen.page.keyboard.press(str(pressed[number]))
+                number += 1
+            if kill < KILLS:
+                time.sleep(luck.random() / 3)
+                os.kill(server.pid, signal.SIGKILL)
+            else:
+                expect(seen.page.get_by_text("is written")).to_be_visible(timeout=60_000)
+    context.close()
+    book = Book(own_store.parent / FILE)
+    (queue,) = book.queues()
+    assert [each.grade for each in book.items(queue.queue_id)] == [pressed[at] for at in range(1, KEYS + 1)]
+    assert Counter(act.split()[0] for _, act, _ in book.strokes(queue.queue_id)) == {"grade": KEYS}
+    assert "Traceback" not in "".join(log.read_text() for log in tmp_path.glob("*.log"))
 
 
 @pytest.mark.slow

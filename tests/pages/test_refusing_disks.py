@@ -42,12 +42,14 @@ class Refusal(NamedTuple):
         refused: By which ways in.
         nobody: Whether nobody is the user.
         places: What is opened: each section where it may read or write what the others do not.
+        homeless: Whether neither the working folder nor the home may be read.
     """
 
     sentence: str
     refused: frozenset[str] = REFUSED
     nobody: bool = False
     places: Sequence[str] = FIRST
+    homeless: bool = False
 
 
 REFUSALS = {
@@ -61,6 +63,7 @@ REFUSALS = {
     "unreadable store": Refusal(
         "permission is missing", frozenset([*BESIDE, *(f"page {name}" for name in FIRST)]), nobody=True
     ),
+    "no home": Refusal("", frozenset(), nobody=True, homeless=True),
 }  # fmt: skip
 
 
@@ -90,6 +93,9 @@ def turn(fault: str, disk: Path) -> None:
         (disk / "work" / "store" / "parts").chmod(0o700)
     elif fault == "unreadable store":
         (disk / "work" / "store").chmod(0o700)
+    elif fault == "no home":
+        subprocess.run(["chmod", "-R", "a+rwX", str(disk / "work")], check=True)
+        (disk / "home").mkdir(0o700)
 
 
 def turn_back(fault: str, disk: Path) -> None:
@@ -102,19 +108,22 @@ def turn_back(fault: str, disk: Path) -> None:
         subprocess.run(["chmod", "-R", "a+rwX", str(disk)], check=True)
 
 
-def seen(disk: Path, names: tuple[str, ...], *, nobody: bool) -> dict[str, Outcome]:
+def seen(disk: Path, names: tuple[str, ...], *, nobody: bool, homeless: bool = False) -> dict[str, Outcome]:
     """What the commands and pages say in a process of its own."""
-    environ = {**os.environ, "HOME": "/tmp", "TMPDIR": "/tmp"}  # noqa: S108
-    child = warm.Child(environ, _try, disk / "work", names, nobody)
+    home = disk / "home" if homeless else Path("/tmp")  # noqa: S108
+    environ = {**os.environ, "HOME": str(home), "TMPDIR": "/tmp"}  # noqa: S108
+    child = warm.Child(environ, _try, disk / "work", names, nobody, home if homeless else None)
     printed, said = child.communicate()
     assert child.returncode == 0, said[-2000:]
     found = json.loads(printed.splitlines()[-1])
     return {name: Outcome(**outcome) for name, outcome in found.items()}
 
 
-def _try(work: Path, names: tuple[str, ...], nobody: bool) -> None:
+def _try(work: Path, names: tuple[str, ...], nobody: bool, here: Path | None) -> None:
     sys.dont_write_bytecode = True
     tempfile.tempdir = None
+    if here is not None:
+        os.chdir(here)
     if nobody:
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
@@ -136,11 +145,18 @@ def test_a_disk_that_refuses_is_said_and_nothing_is_lost(fault: str, whole: Path
         before = published(disk / "work" / "store")
         turn(fault, disk)
         pages = tuple(f"page {name}" for name in row.places)
-        said = seen(disk, (*READERS, "doctor", *pages, *WRITERS, "backup", "repair"), nobody=row.nobody)
+        said = seen(
+            disk,
+            (*READERS, "doctor", *pages, *WRITERS, "backup", "repair"),
+            nobody=row.nobody,
+            homeless=row.homeless,
+        )
         for name, outcome in said.items():
             assert outcome.clear(), (name, outcome)
             assert not outcome.code or row.sentence in outcome.said, (name, outcome)
         assert {name for name, outcome in said.items() if outcome.code} == row.refused
+        if not row.refused:
+            return
         turn_back(fault, disk)
         assert published(disk / "work" / "store") == before
         again = seen(disk, ("doctor", *READERS, *WRITERS, "backup", "repair", "doctor"), nobody=row.nobody)
