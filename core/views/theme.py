@@ -114,12 +114,12 @@ def layout(*, x: str = "", y: str = "", height: int = 440, legend: bool = True) 
         "hovermode": "closest",
         "uirevision": "keep",
         "dragmode": "zoom",
-        "xaxis": {"title": {"text": lines(x, _ALONG)}, "automargin": True, "zeroline": False},
-        "yaxis": {"title": _upward(lines(y, _UPWARD)), "automargin": True, "zeroline": False},
+        "xaxis": {"title": {"text": lines(x, _TITLE)}, "automargin": True, "zeroline": False},
+        "yaxis": {"title": _upward(lines(y, _TITLE)), "automargin": True, "zeroline": False},
     }
 
 
-_ALONG, _UPWARD = 48, 34  # Letters in a line of an axis's title, so that a phone's chart holds it
+_TITLE = 34  # Letters in a line of an axis's title, so that a phone's chart holds it
 
 
 def _upward(title: str) -> Spec:

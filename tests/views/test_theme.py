@@ -45,5 +45,5 @@ def test_a_long_title_of_an_axis_is_broken_and_stands_off_the_ticks() -> None:
     short, long = (theme.layout(x=words, y=words) for words in ("ms", "K = 20: " + "words " * 12))
     assert (short["yaxis"]["title"], short["xaxis"]["title"]) == ({"text": "ms"}, {"text": "ms"})
     up, along = (long[axis]["title"]["text"].split("<br>") for axis in ("yaxis", "xaxis"))
-    assert (len(up), len(along), long["yaxis"]["title"]["standoff"]) == (3, 2, 22)
+    assert (len(up), len(along), long["yaxis"]["title"]["standoff"]) == (3, 3, 22)
     assert up[0].startswith("K\u00a0=\u00a020: ")
