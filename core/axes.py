@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 Spec = Mapping[str, Any]
+Step = Literal["none", "rebuild", "embed"]
+"""What a change of a stack that runs needs, the least first: nothing but a setting, a new index over the
+vectors or texts that are there, or all passages embedded again."""
 TOGETHER = ("embedder", "dim")
 """Keys whose values only go together as they were seen: no model has the dimensions of another."""
 SAID_K = r",? K = \d+"
@@ -87,6 +90,7 @@ class Key:
         planned: Whether a plan can find out the candidate pool of a stack that sets it.
         read: Whether anything in a stack reads it, so that its value can change what is found.
         replay: Why smaller depths cannot be replayed from a run that sets it; empty where they can.
+        step: What a stack that runs needs before it can have another value.
     """
 
     kind: type
@@ -98,6 +102,7 @@ class Key:
     planned: bool = True
     read: Callable[[Spec], bool] = lambda _: True
     replay: str = ""
+    step: Step = "none"
 
 
 def _depth_read(spec: Spec) -> bool:
@@ -108,14 +113,14 @@ def _depth_read(spec: Spec) -> bool:
 
 KEYS: Mapping[str, Key] = {
     "mode": Key(kind=str, alone=False),
-    "sparse": Key(kind=str, alone=False),
-    "embedder": Key(kind=str, alone=False),
-    "dim": Key(kind=int, alone=False),
-    "index": Key(kind=str, alone=False),
+    "sparse": Key(kind=str, alone=False, step="rebuild"),
+    "embedder": Key(kind=str, alone=False, step="embed"),
+    "dim": Key(kind=int, alone=False, step="embed"),
+    "index": Key(kind=str, alone=False, step="rebuild"),
     "candidates": Key(kind=int, alone=False, read=_depth_read),
     "name": Key(kind=str, alone=False),
     "generator": Key(kind=str, alone=False),
-    "chunker": Key(kind=dict, label=_chunker, names_method=True),
+    "chunker": Key(kind=dict, label=_chunker, names_method=True, step="embed"),
     "rewrite": Key(kind=str, label=_rewrite),
     "perturb": Key(kind=dict, label=_perturb),
     "reranker": Key(kind=str),
@@ -124,9 +129,15 @@ KEYS: Mapping[str, Key] = {
         name="BM25 parameters",
         usual="default",
         label=lambda bm25: settings({"method": "bm25", **bm25}),
+        step="rebuild",
     ),
-    "index_params": Key(kind=dict, alone=False, label=lambda params: settings({"method": "index", **params})),
-    "metric": Key(kind=str, name="distance", usual="cosine", label=str),
+    "index_params": Key(
+        kind=dict,
+        alone=False,
+        label=lambda params: settings({"method": "index", **params}),
+        step="rebuild",
+    ),
+    "metric": Key(kind=str, name="distance", usual="cosine", label=str, step="rebuild"),
     "fusion": Key(kind=dict, label=_fusion),
     "dedup": Key(
         kind=dict,

@@ -181,6 +181,44 @@ class Workspace(Shown):
         place = place_of(Question(collection=self.name or None), self._snapshot())
         return page_of(place, name, section, choices)
 
+    def switch(
+        self,
+        incumbent: str,
+        *,
+        sla_ms: float | None = None,
+        budget: float | None = None,
+        passages: int | None = None,
+        tokens_per_passage: float | None = None,
+        **terms: Any,  # noqa: ANN401 - fields of Terms
+    ) -> dict[str, Any]:
+        """Ask whether to stay with the stack that runs or to switch to the best of the others.
+
+        Args:
+            incumbent: Name or run of the stack that runs today.
+            sla_ms: Highest latency in milliseconds.
+            budget: Highest cost in $ per 1,000 queries.
+            passages: How many would be embedded and indexed; None = those of the collection.
+            tokens_per_passage: What embedding is paid by; None = not known.
+            terms: Fields of `core.decide.switching.Terms`: queries_per_month, months, margin …
+
+        Returns:
+            What `switch --format json` prints: answer, to, difference, one_time_usd, payback_months …
+
+        Raises:
+            UnknownNameError: If no stack is called so, or a term is none.
+            InputError: If it is the only stack.
+        """
+        from core.analysis.switching import Corpus, switch  # noqa: PLC0415
+        from core.decide.switching import Terms  # noqa: PLC0415
+
+        known = list(Terms.__dataclass_fields__)
+        for name in terms:
+            if name not in known:
+                raise UnknownNameError("term", name, known)
+        view = self._view({"sla_ms": sla_ms, "budget": budget})
+        corpus = Corpus(passages=passages, tokens_per_passage=tokens_per_passage)
+        return switch(view, incumbent, Terms(**terms), corpus).to_dict()
+
     def gate(
         self, record: str | Path, *, share: float = 0.8, least_pgs: float = 0.0, waive: Collection[str] = ()
     ) -> Gate:

@@ -50,7 +50,14 @@ CASES: Mapping[str, Mapping[str, Any]] = {
 }  # fmt: skip
 """What brings a section forward."""
 SELDOM = {
-    *("confidence/other weights", "what_if/router", "curves/cut-off methods", "curves/cut-off table"),
+    *(
+        "confidence/other weights",
+        "what_if/router",
+        "what_if/stay or switch",
+        "what_if/steps",
+        "curves/cut-off methods",
+        "curves/cut-off table",
+    ),
     *("latency/reranker by K", "golden/unseen", "add/formats"),
 }
 """Places that nothing brings forward."""

@@ -139,8 +139,8 @@ def _size(name: str, params: JsonMap, dim: int, passages: int, book: PriceBook, 
     disk = index if name in ENGINES else index + 4 * dim * passages
     seconds = build_seconds(name, dim=dim, passages=passages, options=params)
     held = (
-        _usd(book, "local-memory", "gib_month", index / GIB),
-        _usd(book, "local-disk", "gib_month", disk / GIB),
+        usd_of(book, "local-memory", "gib_month", index / GIB),
+        usd_of(book, "local-disk", "gib_month", disk / GIB),
     )
     return Size(
         index=name,
@@ -151,11 +151,12 @@ def _size(name: str, params: JsonMap, dim: int, passages: int, book: PriceBook, 
         memory_bytes=index,
         disk_bytes=disk,
         build_s=seconds,
-        build_usd=_usd(book, "local-cpu", "cpu_hour", seconds / _S_PER_H),
+        build_usd=usd_of(book, "local-cpu", "cpu_hour", seconds / _S_PER_H),
         usd_per_month=None if held[0] is None or held[1] is None else held[0] + held[1],
     )
 
 
-def _usd(book: PriceBook, item: str, unit: str, amount: float) -> float | None:
+def usd_of(book: PriceBook, item: str, unit: str, amount: float) -> float | None:
+    """Return what an amount of something costs; None where the book has no price for it."""
     price = book.find(item, unit)
     return None if price is None else amount * price.price / price.per

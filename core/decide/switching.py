@@ -1,0 +1,238 @@
+"""Whether a stack that runs today is kept or replaced, and what a move needs and costs (docs/switch.md).
+
+The candidate is the choice of the rule among the others. It has been chosen for its estimate, so the tests
+hold for the whole family of candidates (Holm 1979), at 2.5 % on one side. Amounts that nobody knows stay
+unknown: a sum with one of them is unknown, never smaller.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from scipy.special import stdtr, stdtrit
+
+from core.axes import KEYS, Spec, Step
+from core.decide.axes import Floats
+from core.stats.intervals import Labels
+from core.stats.significance import holm, student_ends
+
+Answer = Literal["stay", "switch", "unknown"]
+STEPS: tuple[Step, ...] = get_args(Step)
+LEVEL = 0.025
+"""The chance, on one side, that a family without any better candidate leads to a move."""
+WEEKS_PER_MONTH = 365.25 / 12 / 7
+_DENSE, _SPARSE = ("dense", "hybrid"), ("sparse", "hybrid")
+_LEGS = {"embedder": _DENSE, "dim": _DENSE, "index": _DENSE, "index_params": _DENSE, "metric": _DENSE} | {
+    "sparse": _SPARSE,
+    "bm25": _SPARSE,
+}
+"""Keys that only one of the two searches has, with the modes that have it."""
+
+
+def needed(now: Spec, then: Spec, *, shortens: bool = False) -> dict[str, Step] | None:
+    """Return what a move from one stack to another needs, by the key that differs.
+
+    Args:
+        now: Specification of the stack that runs.
+        then: Specification of the one that would replace it.
+        shortens: Whether the model's vectors can be cut, so that fewer dimensions need no new embedding.
+
+    Returns:
+        Every key of which something must change; None where a specification does not say what is searched,
+        as that of a custom pipeline or an import.
+    """
+    if not all(spec.get("mode") in {*_DENSE, *_SPARSE} for spec in (now, then)):
+        return None
+    found: dict[str, Step] = {}
+    for name, key in KEYS.items():
+        if name in ("mode", "name") or name not in then or not key.read(then):
+            continue
+        if name in _LEGS and then["mode"] not in _LEGS[name]:
+            continue  # nothing of it is left to build
+        if now.get(name) != then[name] or (name in _LEGS and now["mode"] not in _LEGS[name]):
+            found[name] = key.step
+    shorter = now.get("embedder") == then.get("embedder") and (now.get("dim") or 0) > (then.get("dim") or 0)
+    if shortens and shorter and found.get("dim") == "embed":
+        found["dim"] = "rebuild"
+    return found
+
+
+def largest(needs: Mapping[str, Step] | None) -> Step | None:
+    """Return the largest step of a move; None where what it needs is not known."""
+    return None if needs is None else max(needs.values(), key=STEPS.index, default="none")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What a move is judged by, beside the measured stacks.
+
+    Attributes:
+        margin: What a move must bring at least, in units of the measure; surely more, on one side.
+        months: Within which a move that costs money must have paid it back.
+        queries_per_month: How many are asked.
+        weeks_both: Weeks in which both stacks run.
+        engineering_days: Days of work; None = not known.
+        usd_per_day: What a day of work costs; None = not known.
+        evaluation_usd: Of measuring and judging before the move.
+        value_usd: What one more unit of the measure is worth per query; None = quality is not money.
+    """
+
+    margin: float = 0.0
+    months: float = 24.0
+    queries_per_month: float | None = None
+    weeks_both: float = 2.0
+    engineering_days: float | None = 0.0
+    usd_per_day: float | None = None
+    evaluation_usd: float | None = 0.0
+    value_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One line of what a move costs once."""
+
+    name: str  # embed again, build the index, both run, engineering, evaluation
+    usd: float | None  # None = not known
+    basis: str  # how it comes about, or what is missing
+
+
+def total(amounts: Iterable[float | None]) -> float | None:
+    """Add amounts up; one that is unknown makes the sum unknown."""
+    known = [*amounts]
+    return None if any(each is None for each in known) else math.fsum(each or 0.0 for each in known)
+
+
+def payback(once_usd: float | None, saved_usd: float | None) -> float | None:
+    """Return after how many months a move has paid for itself; infinite = never, None = not known."""
+    if once_usd is not None and once_usd <= 0:
+        return 0.0
+    if once_usd is None or saved_usd is None:
+        return None
+    return once_usd / saved_usd if saved_usd > 0 else math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """By how much one candidate is better than the stack that runs, in merit: more is always better."""
+
+    difference: float  # mean over queries; NaN = not known
+    low: float
+    high: float  # ends of the 95 % interval by Student's t
+    p_better: float  # chance that it is better at all
+    better: float  # p-value that it is better by no more than the margin, adjusted for the family
+    no_worse: float  # p-value that it is more than the indifference zone worse, adjusted likewise
+    n: int  # queries that both have
+
+
+def gains(
+    values: Floats, now: int, margin: float, delta: float, clusters: Labels | None = None
+) -> dict[int, Gain]:
+    """Compare every candidate with the stack that runs, as one family.
+
+    Args:
+        values: [stacks, queries], in merit; NaN = not applicable.
+        now: Row of the stack that runs.
+        margin: What a move must bring at least.
+        delta: The indifference zone.
+        clusters: [queries], which of them belong together.
+
+    Returns:
+        A gain per other row that has any value.
+    """
+    rows = [row for row in range(len(values)) if row != now and not np.isnan(values[row]).all()]
+    if not rows:
+        return {}
+    apart = values[rows] - values[now]
+    low, high = student_ends(apart, LEVEL, clusters)
+    middle = np.nanmean(apart, axis=1)
+    counts = _units(apart, clusters)
+    # The interval holds the standard error of queries or clusters, whichever count.
+    error = (high - low) / 2 / _reach(counts - 1)
+    chances = np.array([_chance(*each) for each in zip(middle, error, counts - 1, strict=True)])
+    above, within = (
+        holm([_chance(bound - m, e, f) for m, e, f in zip(middle, error, counts - 1, strict=True)])
+        for bound in (margin, -delta)
+    )
+    n = (~np.isnan(apart)).sum(axis=1)
+    columns = [each.tolist() for each in (middle, low, high, chances, above, within, n)]
+    return {row: Gain(*each) for row, each in zip(rows, zip(*columns, strict=True), strict=True)}
+
+
+def _units(apart: Floats, clusters: Labels | None) -> Floats:
+    known = ~np.isnan(apart)
+    if clusters is None:
+        counts: Floats = known.sum(axis=1).astype(np.float64)
+        return counts
+    return np.array([len(np.unique(clusters[row])) for row in known], dtype=np.float64)
+
+
+def _reach(freedom: Floats) -> Floats:
+    """Return how many standard errors an end lies from the middle, by degrees of freedom."""
+    reach: Floats = np.asarray(stdtrit(np.maximum(freedom, 1), 1 - LEVEL), dtype=np.float64)
+    return reach
+
+
+def _chance(middle: float, error: float, freedom: float) -> float:
+    """Return the chance that a mean with this error lies above 0; certain where nothing varies."""
+    if not math.isfinite(error):
+        return math.nan
+    if error == 0:
+        return 0.5 if middle == 0 else float(middle > 0)
+    return float(stdtr(max(freedom, 1.0), middle / error))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """What a move to the candidate brings and takes; None = not known."""
+
+    gain: Gain | None
+    saves_usd: float | None  # per month
+    saves_ms: float | None
+    alike_ms: float = 0.0  # within which latencies are the same
+    items: Sequence[Item] = ()  # what it costs once
+
+    @property
+    def once_usd(self) -> float | None:
+        """What it costs once."""
+        return total(item.usd for item in self.items)
+
+
+_UNKNOWN: tuple[Answer, str] = ("unknown", "not surely better, and what it saves is not known")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether to stay or to switch, and why."""
+
+    answer: Answer
+    why: str  # the condition that decided, or what is not known
+    payback_months: float | None  # infinite = never
+
+
+def stay_or_switch(move: Move, terms: Terms) -> Verdict:
+    """Apply the rule: surely better by the margin, or cheaper or faster and surely no more than δ worse.
+
+    A move for money or time must have paid back within the months; where a value of quality is set, so must a
+    move for the quality. What would decide and is not known makes the answer unknown.
+    """
+    gain, saved = move.gain, move.saves_usd
+    if gain is None or math.isnan(gain.better):
+        return Verdict("unknown", "quality is not known query by query for both", None)
+    if terms.value_usd is not None and saved is not None and terms.queries_per_month is not None:
+        saved += terms.value_usd * gain.difference * terms.queries_per_month
+    months, better = payback(move.once_usd, saved), gain.better < LEVEL
+    if better and terms.value_usd is None:
+        return Verdict("switch", "surely better", months)
+    if not better and gain.no_worse >= LEVEL:
+        return Verdict("stay", "neither surely better nor surely as good", months)
+    if not better and not (saved or 0.0) > 0 and not (move.saves_ms or 0.0) > move.alike_ms:
+        known = saved is not None and move.saves_ms is not None
+        return Verdict(*(("stay", "neither better, cheaper nor faster") if known else _UNKNOWN), months)
+    if months is None:
+        return Verdict("unknown", "what the move costs once, or saves, is not known", None)
+    why: tuple[Answer, str] = ("switch", "surely better" if better else "surely as good, and saves")
+    return Verdict(*(("stay", "not paid back in time") if months > terms.months else why), months)
