@@ -208,8 +208,10 @@ def priced_by(view: View) -> str:
 
 
 IDLE = "idle time not counted"
+MACHINES = ("cpu_hour", "gpu_hour")
+"""Units of a bill of one's own machines."""
 
 
 def idle(bill: pl.DataFrame) -> str:
     """Say that the time in which a machine waits is in no bill; empty where no machine is billed."""
-    return IDLE if bill.height and bill["unit"].is_in(["cpu_hour", "gpu_hour"]).any() else ""
+    return IDLE if bill.height and bill["unit"].is_in(MACHINES).any() else ""

@@ -33,6 +33,7 @@ from core.views.headroom import limiting
 from core.views.link import elsewhere
 from core.views.words import verdict as standing
 from core.views.words.advice import advice
+from core.views.words.choice import meaning
 from core.views.words.facts import if_judged, nearest_rival, record, soundness
 from core.views.words.late import slow
 
@@ -155,6 +156,7 @@ def record_data(
         },
         **decision_data(view, verdict),
         "definition": definition(view.quality),
+        "meaning": meaning(view.quality),
         "remarks": list(view.compared.remarks),
         "limiting": None
         if chosen is None

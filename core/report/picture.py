@@ -56,7 +56,9 @@ def picture(data: Data) -> Chart | None:
         Markup('<div class="{}">{}</div>').format(name, Markup(svg(figure, alt, canvas)))  # noqa: S704 - escaped there
         for name, canvas in (("broad", WIDE), ("slim", NARROW))
     )
-    caption = f"{theme.best_corner(higher=higher)} The line joins the best for their {across.word}."
+    means = data["meaning"]
+    caption = f"{data['asked']['measure']}: {means}. " if means else ""
+    caption += f"{theme.best_corner(higher=higher)} The line joins the best for their {across.word}."
     caption += " Bars are 95 % intervals." if np.isfinite(bars).any() else ""
     caption += " Dashed: the limits." if figure.layout.shapes else ""
     if len(shown) < len(stacks):

@@ -65,7 +65,7 @@ def _headroom(view: View, verdict: Verdict) -> tuple[list[str], dict[str, Chart]
         return [f"No ceiling is on record for {view.quality.name}."], {}
     caption = f"{headroom_words.HOW} Pool convention: {pool}."
     figures = headroom_words.numbers(split.explained, view.quality)
-    tried = headroom_words.caveats(split.explained, view, mixed=False)["what to try"]
+    tried = headroom_words.caveats(split.explained, view, mixed=False)["what was tried"]
     said = [headroom_words.answer(split.explained), f"{figures} {tried}"]
     return said, {"headroom": Chart(split.figure, figures, caption)}
 

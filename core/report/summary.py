@@ -5,6 +5,8 @@ What to ship and what it is worth; what it costs and how fast it is; how sure th
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -14,12 +16,14 @@ from core.analysis.stack_cost import IDLE
 from core.analysis.workspace.comparable import clock
 from core.analysis.workspace.scope import MEAN, Quality
 from core.analysis.workspace.sure import good_enough
+from core.axes import Spec
 from core.decide.axes import LIMITS
-from core.report.tables import WORDS, Data, costs, counted, said_in, waits, written_as
+from core.report.tables import STACKS, WORDS, Data, costs, counted, said_in, waits, written_as
 from core.views import text
 from core.views.words.advice import FINE, JUDGE
 from core.views.words.facts import SURE
-from core.views.words.near import least_first, way_in
+from core.views.words.near import gain_words, least_first, way_in
+from core.views.words.parts import explained
 
 if TYPE_CHECKING:
     from core.analysis.workspace.view import View
@@ -180,7 +184,9 @@ def _looser(miss: Data) -> _Change:
     """Say which limit would let another ship."""
     word = LIMITS[miss["limit"]].limit_word
     limit = f"a {_PLAIN.get(word, word)} of {way_in(miss).removeprefix(word).strip()}"
-    return _Change(limit, f"{limit[:1].upper()}{limit[1:]}: then {miss['then']} ships.")
+    gain = gain_words(miss)
+    gains = f", {gain}" if gain else ""
+    return _Change(limit, f"{limit[:1].upper()}{limit[1:]}: then {miss['then']} ships{gains}.")
 
 
 def _more_known(data: Data) -> Iterator[_Change]:
@@ -233,10 +239,13 @@ def terms(data: Data, view: View) -> dict[str, str]:
         on: row["latency_ms"] is not None,
         "PGS": row["pgs"] is not None,
         "judging": _judging(data),
+        "pool": "(pool " in str(data["limiting"]),
+        "%PROC": "%PROC" in str(data["limiting"]),
+        "frontier": any(stack["status"] == "frontier" for stack in data["stacks"]),
     }
     means = {
         "stack": "one way to search: its parts and their settings",
-        **_parts(data["stack"]["spec"], row["stack"]),
+        **explained(_named(data, view)),
         **_measure(view.quality),
         "n": "how many questions the figure is a mean of",
         "95 % interval": "95 of 100 such intervals hold the figure of all such questions",
@@ -244,32 +253,23 @@ def terms(data: Data, view: View) -> dict[str, str]:
         on: _TYPICAL[on],
         "PGS": f"probability of good selection (a good choice): {good} in so many simulated repeats",
         "judging": "grading how useful a result is; what nobody graded counts as useless",
+        "pool": "the passages found before the last ordering; @50: how many",
+        "%PROC": "the quality, as a share of that of the best ordering of the pool",
+        "frontier": "no other stack is better in cost, latency and quality together",
     }
     return {term: words for term, words in means.items() if known.get(term, True)}
 
 
-def _parts(spec: Data, name: str) -> dict[str, str]:
-    """Explain the parts of a stack's name, in the order in which they stand there."""
-    kept = f"; {spec['dim']} d: the numbers that it keeps of a passage" if spec.get("dim") else ""
-    means = {
-        str(spec.get("sparse") or "").upper(): "a search by the words of the question",
-        "⊕": "both lists of results, merged into one",
-        str(spec.get("embedder") or ""): f"a model that searches by meaning{kept}",
-        str(spec.get("reranker") or ""): "a model that reads the candidates again and puts them in order",
-        "K": "the candidates: how many passages are fetched for a question",
-    }
-    return {
-        term: words for term, words in means.items() if term and ("K = " if term == "K" else term) in name
-    }
+def _named(data: Data, view: View) -> Iterator[tuple[str, Spec]]:
+    """Yield the stacks that the record names, the chosen one first, each with its specification."""
+    specs = dict(view.table.select("run_id", "spec").iter_rows())
+    for row in data["stacks"][:STACKS]:
+        yield row["stack"], json.loads(specs.get(row["run_id"]) or "{}")
 
 
 def _measure(quality: Quality) -> dict[str, str]:
     """Explain a measure and its cutoff."""
-    measure = quality.measure
-    if measure is None:
+    if quality.measure is None:
         return {quality.name: "a measure of quality, as it was reported"}
-    words = measure.info.text.replace("first K", f"first {quality.k}").rstrip(".")
-    return {
-        quality.name: f"the quality: {words[:1].lower()}{words[1:]}",
-        "cutoff": f"how many results count: here the first {quality.k} (@{quality.k})",
-    }
+    words = re.sub(r"\bK\b", str(quality.k), quality.measure.info.text).rstrip(".")
+    return {quality.name: f"the quality: {words[:1].lower()}{words[1:]}"}

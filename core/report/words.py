@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +56,7 @@ def context(data: Data, kind: str, title: str) -> dict[str, Any]:
     best = finalists(data)
     kinds = (("Latency", "latency_note"), ("Cost", "cost_note"))
     promising = pl.DataFrame(data["promising"], infer_schema_length=None)
-    notes = [(what, dict.fromkeys(row[note] for row in best if row[note])) for what, note in kinds]
+    notes = [words for what, note in kinds for words in _noted(best, what, note)]
     return {
         "data": data,
         "heading": data["summary"][0],
@@ -76,13 +76,20 @@ def context(data: Data, kind: str, title: str) -> dict[str, Any]:
         "checks": _checks(data),
         "made_at": _moment(data["made_at"]),
         "shares": any(row.get("p_best") is not None or row.get("p_sla") is not None for row in best),
-        "footnotes": [f"{what}: {'; '.join(words)}." for what, words in notes if words],
+        "footnotes": notes,
         "unpriced": ", ".join(
             f"{entry['item']} ({entry['unit'].replace('_', ' ')})" for entry in data["unpriced"]
         ),
         "near_heading": HEADING,
         "promising_heading": PROMISING,
     }
+
+
+def _noted(rows: Sequence[Data], what: str, note: str) -> Iterator[str]:
+    """Yield what is to be known of a number of stacks, each with those that it is said of."""
+    for words in dict.fromkeys(row[note] for row in rows if row[note]):
+        names = ", ".join(row["stack"] for row in rows if row[note] == words)
+        yield f"{what} of {names}: {words}."
 
 
 def _moment(written: str) -> str:
@@ -109,7 +116,7 @@ def _tiles(data: Data) -> list[tuple[str, str, str, str]]:
         (
             asked["measure"],
             text.score(row["quality"]),
-            _joined(interval, text.sample(row), new),
+            _joined(interval, text.sample(row), data["meaning"] or None, new),
             basis(row, "quality"),
         ),
         (

@@ -143,7 +143,7 @@ _EVERY = (
     text("stack", width=290),
     text("pool"),
     text("proc_pool", "pool of PROC", "Without a reranker the deepest pool that a run of the stack kept."),
-    text("reading"),
+    text("reading", "loses most to"),
     text("reader", width=130),
     text("reranker"),
     text("embedder"),

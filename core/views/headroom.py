@@ -106,7 +106,9 @@ def caveats(row: Mapping[str, Any], view: View, *, mixed: bool) -> dict[str, str
     own = view.table.row(by_predicate=pl.col("name") == row["name"], named=True)
     deeper = DEEPER.format(pool=row["pool"]) if own["pool"] != own["proc_pool"] else ""
     return {
-        "what to try": to_try(own, row["reading"], view.table, view.decision.feasible.tolist(), view.paired),
+        "what was tried": to_try(
+            own, row["reading"], view.table, view.decision.feasible.tolist(), view.paired
+        ),
         "which ceiling": deeper,
         "several pools": MIXED_POOLS if mixed else "",
         "how to read": HOW,

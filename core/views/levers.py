@@ -1,7 +1,7 @@
-"""What to try where retrieval or ordering limits a stack (CLQ paper §6), and what was tried already.
+"""What was tried where retrieval or ordering limits a stack (CLQ paper §6), and what was not tried yet.
 
-Nothing is proposed that the stack already is, that cannot change it, or that the workspace has measured on
-it: that is named with its difference instead, and is no advice where it gained nothing.
+What the workspace has measured is named first, with its difference; it is advice only where it gained. What
+the stack already is, or what cannot change it, is not named.
 """
 
 from __future__ import annotations
@@ -157,11 +157,11 @@ def to_try(
         else:
             idle += _by_reranker(same)
     said = (
-        f"The CLQ paper (§6) suggests: {'; '.join(open_)}." if open_ else NOTHING_LEFT,
+        f"Not tried here (CLQ paper §6): {'; '.join(open_)}." if open_ else NOTHING_LEFT,
         f"Measured here with a gain: {'; '.join(gained)}." if gained else "",
         f"Measured here without a sure gain: {'; '.join(dict.fromkeys(idle))}." if idle else "",
     )
-    return " ".join(filter(None, said if gained or not idle else (said[2], *said[:2])))
+    return " ".join(filter(None, (*said[1:], said[0])))
 
 
 def _by_reranker(same: Sequence[_Other]) -> list[str]:

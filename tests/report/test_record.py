@@ -112,6 +112,7 @@ def test_numbers_carry_n_interval_and_how_they_were_obtained(demo_store: Path):
     (quality, latency, slow, cost, sure) = [spaced(tile.get_text(" ")) for tile in tiles]
     assert re.fullmatch(
         r"RA-nWG@10 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\], n = 64, "
+        r"share of the best possible evidence in ten passages, "
         r"0\.\d{3} \[0\.\d{3}, 0\.\d{3}\] expected on new questions measured",
         quality,
     )

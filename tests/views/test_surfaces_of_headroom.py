@@ -46,5 +46,5 @@ def test_record_queries_and_headroom_say_the_same_of_every_stack(shipped_store: 
     assert chosen in seen
     (head, *_) = [block for block in decided.page("headroom").blocks if isinstance(block, Answer)]
     record = record_data(view, verdict(view), link="", made_at=datetime.now(UTC))
-    assert head.caveats["what to try"] in str(record["limiting"])
+    assert head.caveats["what was tried"] in str(record["limiting"])
     assert f"pool {on_page[chosen]['pool']}" in str(record["limiting"])

@@ -21,7 +21,7 @@ from core.tables import remembered
 DEPTH = "candidates"
 EMPTY_SLOT = -1
 NOT_STATED = "not stated"
-RETRIEVAL, ORDERING, BALANCED = "improve retrieval", "improve ordering", "balanced"
+RETRIEVAL, ORDERING, BALANCED = "missed passages", "bad ranking", "both alike"
 MARGIN = 0.02  # Difference of the two headrooms below which neither is first; the paper gives no threshold
 SEARCHED = pl.col("manifest").str.json_path_match("$.corpus.hash")
 """Hash of the texts that a run searched; null where that is not on record."""

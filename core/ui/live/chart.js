@@ -208,6 +208,7 @@ class Live {
       const more = 20 * Math.max(keys - 2, 0); // rows of the legend below the first two
       Object.assign(layout.legend, { yref: "container", y: 0.01, yanchor: "bottom" }); // below the axis's title
       Object.assign(layout.margin, { b: keys ? 104 + more : 48, l: 50, r: 20 });
+      layout.yaxis.title.text = layout.yaxis.title.text.split(":")[0]; // no room; the card says what it counts
       layout.height += more;
       layout.annotations = layout.annotations.filter(({ name }) => name !== "stack"); // they would lie on each other
       for (const shape of layout.shapes) delete shape.label;

@@ -355,9 +355,11 @@ def _passages(view: View, ask: Ask, unjudged: Next) -> Blocks:
     others = [name for name in known["golden_set_id"] if name != view.scope.golden_set_id]
     if others:
         more = ask.listed("The choice with the grades of", others, "with")
+        yield Text(ON_TOP, "caption")
         yield Table(data.with_grades(view, view.constraints, more), WITH)
 
 
+ON_TOP = "Its grades replace today's where it has any; judge noise estimates them all."
 NUMBERS, INTERVAL = ("quality", "latency_ms", "cost"), ("quality_low", "quality_high", "n")
 CHANCES = ("stack", "status", "p_best", "p_feasible", "p_frontier", *NUMBERS, "unknown")
 HOW_SURE = cols.Rows(
@@ -409,7 +411,9 @@ PASSAGES = cols.Rows(
     cols.share("chance", "changes the best", "Chance that its grade alone changes the best stack."),
     "saved",
 )
-WITH = cols.Rows("with_grades", "name", cols.score("before"), cols.score("after", "with them"), "change is")
+WITH = cols.Rows(
+    "with_grades", "name", cols.score("before"), cols.score("after", "with its grades"), "change is"
+)
 PLAN = cols.Rows("plan", "more", cols.count("n", "n then"), "usd flip left")
 TAGS = cols.Rows(
     "tags",

@@ -32,6 +32,7 @@ from core.views.ask import Ask
 from core.views.blocks import Answer, Block, Blocks, Cards, Chart, Fold, Table, Text, section
 from core.views.cost import bill, words
 from core.views.cost.bill import PAPER_BOOK, PAPER_TOKENS
+from core.views.words.bills import spent
 
 TYPED = "no stack: type the amounts"
 FIRST = replace(USUAL, embedder="voyage-3.5", reranker="rerank-2.5")
@@ -169,9 +170,10 @@ def cards(view: bill.CostView, priced: Priced) -> Sequence[tuple[str, str, str]]
     cost, usd = view.said.apart(billed, billed if same else used)
     basis = price_basis(price.confirmed or price.was is not None for price in view.prices)
     waits = IDLE if any(line.stage in ("machine", "gpu") for line in view.found.lines) else ""
+    most = spent(known) if known is not None and same else waits
     month = f"{view.found.queries_per_month:,.0f} queries"
     counted = (
-        (f"Cost per {view.said.many} queries", cost, ", ".join(filter(None, (basis, waits)))),
+        (f"Cost per {view.said.many} queries", cost, ", ".join(filter(None, (basis, most)))),
         ("Cost per month", text.usd(view.found.per_month), month),
     )
     if known is None or cost == usd:

@@ -9,7 +9,7 @@ import polars as pl
 
 from core.choices import declared
 from core.number_format import CostUnit, usd_apart
-from core.prices import Price, PriceBook
+from core.prices import MS_PER_HOUR, Price, PriceBook
 from core.prices.calculator import CostBreakdown, CostInputs, Swing
 from core.views import text
 
@@ -56,7 +56,15 @@ def lead(view: CostView) -> str:
         return answer(view)
     share, stage = _largest(breakdown)
     cost = view.said.per_queries(breakdown.per_1k)
-    return f"{cost}; {share} of it is {stage}." if share else "Nothing is billed."
+    return f"{cost}; {share} of it is {stage}{_mean_ms(breakdown)}." if share else "Nothing is billed."
+
+
+def _mean_ms(breakdown: CostBreakdown) -> str:
+    """Say the mean time that a bill of one machine is charged on; latencies elsewhere are medians."""
+    if len(breakdown.lines) > 1 or breakdown.lines[0].stage not in ("machine", "gpu"):
+        return ""
+    used = breakdown.lines[0].units_per_query
+    return "" if used is None else f": {text.ms(used * MS_PER_HOUR)} a query on average (mean)"
 
 
 def answer(view: CostView) -> str:

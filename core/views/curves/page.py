@@ -156,7 +156,8 @@ def answer(main: pl.DataFrame, quality: Quality, names: Sequence[str]) -> str:
         return f"None of the stacks shown has a value for {quality.name}."
     best = at_k.row(0, named=True)
     deepest = known.filter(pl.col("name") == best["name"]).sort("k").row(-1, named=True)
-    deeper = f", {text.score(deepest['value'])} with {deepest['k']}"
+    ends = text.interval(deepest["low"], deepest["high"])
+    deeper = f", {text.score(deepest['value'])}{ends} with {deepest['k']}"
     return (
         f"{best['name']} reaches {quality.name} {text.score(best['value'])}"
         f"{text.interval(best['low'], best['high'])} with {text.count(quality.k, 'passage')}"

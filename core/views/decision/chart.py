@@ -43,6 +43,7 @@ from core.views.decision.marks import (
     marks,
     shapes,
 )
+from core.views.words.choice import axis as axis_title
 
 HEIGHT = 300
 
@@ -108,7 +109,7 @@ def pareto(
     drawn = _placed(scored.drop_nulls("quality") if scored["quality"].null_count() else scored, across)
     along = latency.name if across.key == LATENCY.key else across.unit_words
     along = along or measure_of(table, across) or across.word
-    layout = theme.layout(x=along, y=quality.name, height=HEIGHT)
+    layout = theme.layout(x=along, y=axis_title(quality), height=HEIGHT)
     picked = table["run_id"].index_of(selected) if selected is not None else None
     dense = drawn.height > DENSE_FROM
     # The frontier stands out of a density as marks; everything is marks where there is no density.

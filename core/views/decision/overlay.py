@@ -205,7 +205,7 @@ def _log_ticks(ends: tuple[float, float], across: Axis) -> theme.Spec:
 def margins(scale_labels: Sequence[str]) -> theme.Spec:
     """Return margins that fit: else Plotly draws all marks, finds that labels need room, and draws again."""
     right = 72 + 7 * max(len(label) for label in scale_labels) if scale_labels else 12
-    return {"l": 62, "r": right, "t": 36, "b": 48, "autoexpand": False}
+    return {"l": 78, "r": right, "t": 36, "b": 48, "autoexpand": False}
 
 
 _OF_LINE = ("x", "quality", "quality_low", "quality_high")

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from core.analysis.stack_cost import cost_basis, idle
+from core.analysis.stack_cost import cost_basis
 from core.analysis.workspace.beside import limit_words
 from core.analysis.workspace.comparable import clock
 from core.analysis.workspace.scope import MEAN, Latency, Quality
@@ -21,11 +21,12 @@ from core.decide.selection import ALONE, SHOWN, Alternative, Assessment
 from core.stats.intervals import CLUSTERS
 from core.views import text
 from core.views.words.advice import FINE, advice
+from core.views.words.bills import spent
 from core.views.words.choice import ALL_AXES, COSTED, all_unknown, limits, meaning, quality_notes, undecided
 from core.views.words.near import gain_words
 from core.views.words.verdict import SHIP, doubt, verdict
 
-SHORT = 34
+SHORT = 72
 """Letters of a name where several stand in one line."""
 
 FORMS = ("usual", "weak (the paper's)")
@@ -281,7 +282,7 @@ def cards(
     said, cost, share = text.CostUnit.of(row), text.cost_of(row, bare=True), row["correct"]
     modelled = "≈ " if row["cost_basis"] == "modelled" and not cost.startswith("≥") else ""
     if share is None:
-        spent_on = _spent(bill)
+        spent_on = spent(bill)
     else:
         whole = "" if row["cost"] is None else said.bare(row["cost"] * share)
         spent_on = whole and f"{whole} ÷ {text.percent(share)} correct"
@@ -303,17 +304,6 @@ def cards(
         ),
         (costed, f"{modelled}{cost}", spent_on, cost_basis(row["cost_basis"], paid)),
     ]
-
-
-def _spent(bill: pl.DataFrame) -> str:
-    """Say which stage takes most of a cost, and that a machine's idle time is not in it."""
-    spent: dict[str, float] = {}  # a bill has few rows: adding them up takes less than asking Polars to
-    for stage, usd in bill.select("stage", "usd_per_1k").drop_nulls().iter_rows() if bill.height else ():
-        spent[stage] = spent.get(stage, 0.0) + usd
-    whole = sum(spent.values())
-    most = max(spent, key=lambda stage: spent[stage], default="")
-    said = f"{most} {text.percent(spent[most] / whole)}" if whole and len(spent) > 1 else most * bool(whole)
-    return ", ".join(filter(None, (said, idle(bill))))
 
 
 _LATENCIES = {"path": "Latency {}", "rerank": "Reranker latency {}", "end-to-end": "Latency {}, end to end"}

@@ -149,7 +149,9 @@ def test_thousands_in_one_place_are_still_a_density():
 def test_nothing_one_or_no_latency_is_still_a_chart(rows: pl.DataFrame):
     found = view(rows)
     assert found.rows.height == rows.height
-    assert found.figure.layout.yaxis.title.text == "RA-nWG@10"
+    assert found.figure.layout.yaxis.title.text == (
+        "RA-nWG@10: share of the best<br>possible evidence in ten passages"
+    )
     drawn = [len(trace.customdata) for trace in found.figure.data if trace.customdata is not None]
     assert sum(drawn) == rows["quality"].drop_nulls().len()
 

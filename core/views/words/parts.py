@@ -1,0 +1,69 @@
+"""The parts of stacks' names, each explained once for a reader without background."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from core.axes import Spec
+
+MODEL = "search by meaning: a model turns texts into numbers"
+RERANKER = "reranking: the candidates are looked at again and put in order"
+_BEFORE: Mapping[str, tuple[str, str]] = {
+    "⊕": ("⊕", "both lists of results, merged into one"),
+    r"\brrf\b": ("rrf", "merges lists by rank; 1 : 2 weighs the second list twice"),
+    r"\bconvex\b": ("convex", "merges lists by score; alpha is the weight of the second"),
+}
+_BEHIND: Mapping[str, tuple[str, str]] = {
+    r"\bint8\b": ("int8", "an index of coarser numbers, a quarter of the size"),
+    r"\bhnsw\b": ("hnsw", "an index that looks at likely neighbours only"),
+    r"· hygiene\b": ("hygiene", "cleans the question before the search"),
+    r"\bK = \d": ("K", "the candidates: how many passages are fetched for a question"),
+}
+"""Term and meaning by what names say, before and behind the models."""
+_NAMED = 3  # Models of a kind that are named together
+
+
+def explained(stacks: Iterable[tuple[str, Spec]]) -> dict[str, str]:
+    """Explain what stands in the names of stacks, each with its specification; models of a kind at once.
+
+    Returns:
+        What a term means, the terms as names have them.
+    """
+    kept = list(stacks)
+    named = " | ".join(name for name, _ in kept)
+    models = dict.fromkeys(_short(name, spec.get("embedder")) for name, spec in kept)
+    again = dict.fromkeys(_short(name, spec.get("reranker")) for name, spec in kept)
+    sizes = dict.fromkeys(size for name, spec in kept if (size := f"{spec.get('dim')} d") in name)
+    words = dict.fromkeys(str(spec.get("sparse") or "").upper() for name, spec in kept)
+    means = [
+        *((word, "a search by the words of the question") for word in words if word and word in named),
+        *_known(_BEFORE, named),
+        *_together(models, MODEL),
+        *_together(sizes, "how many numbers stand for a text"),
+        *_together(again, RERANKER),
+        *_known(_BEHIND, named),
+    ]
+    return dict(means)
+
+
+def _known(words: Mapping[str, tuple[str, str]], named: str) -> Iterator[tuple[str, str]]:
+    yield from (said for pattern, said in words.items() if re.search(pattern, named))
+
+
+def _together(models: Iterable[str], means: str) -> Iterator[tuple[str, str]]:
+    there = [model for model in models if model]
+    if there:
+        more = f" and {len(there) - _NAMED} more" if there[_NAMED:] else ""
+        yield ", ".join(there[:_NAMED]) + more, means
+
+
+def _short(name: str, model: object) -> str:
+    """Return the longest part of a model's name that stands in the name of a stack; empty without any."""
+    parts = re.findall(r"[^-/ ]+", str(model or ""))
+    spans = [(start, end) for start in range(len(parts)) for end in range(start + 1, len(parts) + 1)]
+    for start, end in sorted(spans, key=lambda span: span[0] - span[1]):
+        found = re.search(r"(?<!\w)" + r"[-/ ]".join(map(re.escape, parts[start:end])) + r"(?!\w)", name)
+        if found and (end - start == len(parts) or re.search(r"[^\W\d]{3}", found[0])):
+            return found[0]
+    return ""
