@@ -22,6 +22,7 @@ from core.analysis.workspace.scope import Latency, Quality, Scope
 from core.analysis.workspace.scores import Evidence, at_cutoff, evidence
 from core.decide.axes import COST, LATENCY, QUALITY
 from core.decide.rules import Decision
+from core.decide.ties import CHEAPER
 from core.metrics import Measure
 from core.records import is_group
 from core.stats.correlation import AGREEMENT
@@ -152,7 +153,6 @@ SIDES = schema(
 )
 """Columns of `sides`."""
 AVERAGES = "no interval: averages only"
-_SAME_COST = 0.01  # Share by which two costs may differ and are the same
 
 
 def unpaired(rows: pl.DataFrame, scope: Scope, quality: Quality, reports: Sequence[str] = ()) -> str:
@@ -283,12 +283,11 @@ def _cost(one: Row, other: Row) -> dict[str, Any]:
     if gap["difference"] is None:
         unknown = _why(one, other, COST.column, "cost_missing") or _why(one, other, COST.column, "cost_note")
         return {**gap, "note": unknown or COST.missing}
-    if abs(gap["difference"]) < _SAME_COST * max(one["cost"], other["cost"]) or not gap["difference"]:
-        return {
-            **gap,
-            "verdict": SAME,
-            "note": f"less than {100 * _SAME_COST:g} % apart" if gap["difference"] else None,
-        }
+    noise = max(CHEAPER, *(row.get("cost_noise") or 0.0 for row in (one, other)))
+    if abs(gap["difference"]) <= noise * min(one["cost"], other["cost"]):
+        timed = " (noise of timing)" if noise > CHEAPER else ""
+        said = f"less than {100 * noise:.2g} % apart{timed}" if gap["difference"] else None
+        return {**gap, "verdict": SAME, "note": said}
     return {**gap, "verdict": LOSSES if gap["difference"] > 0 else WINS}
 
 

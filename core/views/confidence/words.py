@@ -403,7 +403,10 @@ def next_stack_words(rows: pl.DataFrame) -> str:
         f"± {best['spread']:.3f}, beats today's choice with a chance of {text.percent(best['chance'])}."
         for best in guessed.head(1).iter_rows(named=True)
     ]
-    said += [f"A search would begin with {stack}." for stack in within.drop_nulls("place")["stack"].head(1)]
+    said += [
+        f"A search would try {stack} first: an order, no forecast."
+        for stack in within.drop_nulls("place")["stack"].head(1)
+    ]
     if outside := rows.height - within.height:
         said.append(f"{text.count(outside, 'stack')} to add would break your limits.")
     if said:

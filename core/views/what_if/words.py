@@ -175,7 +175,8 @@ def answer(rows: pl.DataFrame, quality: Quality) -> tuple[str, str]:
     words = best[f"{quality.name} in words"]
     choose = "chooses" if chosen.height == 1 else "choose"
     sentence = f"{text.count(chosen.height, 'scenario')} {choose} {text.count(different, 'stack')}"
-    most = f"{best['scenario']} has the best {quality.name}, {words}" if words else ""
+    beyond = ", beyond your limits" if best.get("beyond") else ""
+    most = f"{best['scenario']} has the best {quality.name}, {words}{beyond}" if words else ""
     sentence += f"; {most}." if most else f"; no {quality.name} is known."
     cheap = chosen.filter(pl.col("cost").is_not_null()).sort("cost")
     details = ""
@@ -222,4 +223,9 @@ def target_words(rows: pl.DataFrame, quality: Quality, gap: Callable[[str, str],
     often = "once" if changes == 1 else f"{changes} times"
     real = gap(last["chosen"], first["chosen"])
     said = f"The choice changes {often} {span}: {quality.name} {gain} ({text.sample(first['n'])})."
-    return said, f"{real[:1].upper()}{real[1:]}."
+    before = left.filter(pl.col("chosen") != last["chosen"]).row(-1, named=True)
+    at = left.filter((pl.col("chosen") == last["chosen"]) & (pl.col("sla_ms") > before["sla_ms"]))
+    if changes == 1:
+        return said, f"{real[:1].upper()}{real[1:]}."
+    step = f"The last change, at {text.ms(at['sla_ms'][0])}: {gap(last['chosen'], before['chosen'])}."
+    return said, f"In all: {real}. {step}"

@@ -353,3 +353,22 @@ def test_numbers_of_several_axes_are_written_in_their_units():
     assert list(words.in_units({"axis": "quality", **row}).values()) == [
         "0.525", "0.526", "−0.001", "−0.007", "+0.003"
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("noise", "verdict", "note"),
+    [
+        (None, compare.LOSSES, None),
+        (0.02, compare.LOSSES, None),
+        (0.1, SAME, "less than 10 % apart (noise of timing)"),
+    ],
+)
+def test_costs_within_the_noise_of_their_timing_are_the_same(
+    tmp_path: Path, noise: float | None, verdict: str, note: str | None
+):
+    made = Lab().run("A", figures=reported(0.8, 500.0, 1.35)).run("B", figures=reported(0.8, 500.0, 1.25))
+    snapshot = made.write(tmp_path / "store").read()
+    runs = table(snapshot, Scope("lab"), AT_2).with_columns(cost_noise=pl.lit(noise, pl.Float64))
+    found = sides(snapshot, runs, ["A", "B"], None, latency=Latency(), jitter=75.0)
+    row = row_of(found, "cost")
+    assert (row["verdict"], row["note"]) == (verdict, note)

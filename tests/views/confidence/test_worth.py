@@ -215,7 +215,7 @@ def test_the_model_of_a_search_names_stacks_to_add(published_store: Path):
     assert not {*named["said_by"]} & {worth.EFFECTS}
     assert rows.filter(said_by=worth.EFFECTS)["chance"].is_sorted(descending=True)
     assert rows.filter(said_by=worth.BOTH)["chance"].null_count() == 0
-    assert "A search would begin with" in words.next_stack_words(rows)
+    assert "A search would try" in words.next_stack_words(rows)
     assert worth.missing_model() is None
 
 

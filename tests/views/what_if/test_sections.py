@@ -106,6 +106,8 @@ def test_the_matrix_of_a_measured_workspace_has_n_and_interval(demo_store: Path)
     assert "RA-nWG@10" in sentence
     assert details.endswith("No stack meets the limits of Nothing.")
     assert "in its own terms" in words.legend(rows)
+    outside = rows.with_columns(beyond=pl.lit("9 ms over the SLA"))
+    assert words.answer(outside, AT_10)[0] == f"{sentence.removesuffix('.')}, beyond your limits."
 
 
 @pytest.mark.parametrize(
@@ -143,6 +145,10 @@ def test_every_target_has_its_row_and_its_panel():
     assert words.target_words(rows.head(1), AT_10, "{}{}".format)[0].startswith("No stack")
     assert words.target_words(rows.head(2), AT_10, "{}{}".format)[0].startswith(
         "big is the choice from 350 ms"
+    )
+    more = pl.concat([rows, rows.tail(1).with_columns(sla_ms=9000.0, chosen=pl.lit("last"))])
+    assert words.target_words(more, AT_10, "{} against {}".format)[1] == (
+        "In all: last against big. The last change, at 9.00 s: last against deep."
     )
     drawn = targets.panels(TABLE, found, AT_10)
     assert drawn is not None
