@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from core.decide.axes import COST, LATENCY, QUALITY, Axis, Floats
 from core.decide.beliefs import Beliefs
-from core.decide.pareto import frontier_2d, undominated
+from core.decide.pareto import by_noise, frontier_2d, undominated
 from core.decide.rules import Constraints, Decision, Mask
 from core.decide.ties import CHEAPER, LEVEL, ROUNDING, Numbers, Paired, Rows, lightest, ordered
 from core.stats.intervals import CLUSTERS
@@ -123,7 +123,7 @@ def assess(
         expected_high=high,
         ahead=chosen is not None and _ahead(numbers, decision, chosen),
         rival=rival if known else None,
-        alternatives=_alternatives(decision, numbers, believed),
+        alternatives=_alternatives(decision, numbers, believed, by_noise(table, decision)),
         prices={axis.key: _prices(table, decision, axis, numbers.alike) for axis in (COST, LATENCY)},
     )
 
@@ -269,12 +269,19 @@ def _fits(believed: Beliefs, limits: Constraints, required: Sequence[Axis], rows
     return fits
 
 
-def _alternatives(decision: Decision, numbers: Numbers, believed: Beliefs | None) -> tuple[Alternative, ...]:
-    """Return what is cheaper or faster than the chosen row: the one to tell first, then the likeliest."""
+def _alternatives(
+    decision: Decision, numbers: Numbers, believed: Beliefs | None, noisy: Mask
+) -> tuple[Alternative, ...]:
+    """Return what is cheaper or faster than the chosen row: the one to tell first, then the likeliest.
+
+    Args:
+        noisy: Rows that a better one beats but for noise [n], which are none.
+    """
     chosen = decision.chosen
     if chosen is None:
         return ()
     rows = _lighter(numbers, decision, chosen)
+    rows = rows[~noisy[rows]]
     gaps, low, high = _gaps(numbers, rows, chosen)
     saves_usd, saves_ms = (
         numbers.cost[chosen] - numbers.cost[rows],

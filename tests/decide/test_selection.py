@@ -262,6 +262,17 @@ def test_what_timing_leaves_unsure_is_no_saving_and_no_step(noise, offered, on, 
     assert [(step.than, step.row) for step in sure.prices["cost"]] == steps
 
 
+def test_of_alternatives_that_only_noise_tells_apart_the_better_is_offered():
+    base = np.random.default_rng(6).random(50) * 0.4
+    values = np.stack([base + 0.5, base + 0.47, base + 0.44])
+    latency = np.tile(np.array([[1135.0], [7.5], [7.4]]), (1, 50))
+    table, *rest = world(values, latency, [15.0, 0.12, 0.1165])
+    limits = Constraints(jitter_ms=1.0, delta=0.01)
+    assert [other.row for other in judged((table, *rest), limits)[1].alternatives] == [1, 2]
+    timed = table.with_columns(cost_noise=pl.Series([None, 0.1, 0.1], dtype=pl.Float64))
+    assert [other.row for other in judged((timed, *rest), limits)[1].alternatives] == [1]
+
+
 def test_the_rival_is_what_is_best_most_often_where_the_choice_is_not_good():
     random = np.random.default_rng(2)
     base = random.normal(0.5, 0.2, 40)
