@@ -241,7 +241,7 @@ def terms(data: Data, view: View) -> dict[str, str]:
         "judging": _judging(data),
         "pool": "(pool " in str(data["limiting"]),
         "%PROC": "%PROC" in str(data["limiting"]),
-        "frontier": any(stack["status"] == "frontier" for stack in data["stacks"]),
+        "frontier": any(_on_frontier(stack) for stack in data["stacks"]),
     }
     means = {
         "stack": "one way to search: its parts and their settings",
@@ -258,6 +258,11 @@ def terms(data: Data, view: View) -> dict[str, str]:
         "frontier": "no other stack is better in cost, latency and quality together",
     }
     return {term: words for term, words in means.items() if known.get(term, True)}
+
+
+def _on_frontier(stack: Data) -> bool:
+    """Tell whether a record says of a stack that it is on the frontier, or how surely."""
+    return stack["status"] == "frontier" or stack.get("p_frontier") is not None
 
 
 def _named(data: Data, view: View) -> Iterator[tuple[str, Spec]]:
