@@ -101,7 +101,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Detected:
-    """Which format a file or folder was read as."""
+    """The recognised format of a file or folder."""
 
     name: str
     format: str
@@ -144,7 +144,7 @@ class Import:
 
     @property
     def batch(self) -> Batch:
-        """Return what one transaction adds to the store."""
+        """Return the batch that one transaction adds to the store."""
         return Batch(
             collections=self.collections, golden_sets=self.golden_sets, runs=self.runs, frames=self.frames
         )
@@ -324,5 +324,5 @@ class Format(ABC):
         return Look(pl.DataFrame({"line": lines}, schema={"line": pl.String}))
 
     def why_not(self, probe: Archive) -> str:  # noqa: ARG002
-        """Describe what an archive that only resembles this format lacks, or "" if nothing."""
+        """Explain why an archive that merely resembles this format is refused, or "" if it fits."""
         return ""

@@ -187,7 +187,7 @@ class Reported:
     """One stack as a tool reported it."""
 
     label: str  # what people read
-    stem: str  # told apart by it where labels are equal
+    stem: str  # distinguished by it if labels are equal
     digest: str  # hash of the content it came from
     decided: JsonMap  # what distinguishes it from runs with the same content; part of its identity
     spec: JsonMap  # axes of the stack

@@ -1,4 +1,4 @@
-"""Several test collections in one offer, told apart by whose judgements find what a run ranks.
+"""Several test collections in one import, distinguished by the judgements that match a run's passages.
 
 Ids alone do not tell: two collections may both number queries and passages from 1. A run belongs to the
 judgements with the most hits among its first ten.

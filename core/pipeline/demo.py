@@ -186,7 +186,7 @@ def run_demo(sink: Sink, progress: Progress | None = None, *, stacks: Sequence[S
         tell(status.done, status.total, status.stage)
 
     batches: list[Batch] = []
-    # Nothing is paid for and all of it takes a minute: there is nothing to go on with another time.
+    # Nothing is paid for and all of it takes a minute, so a later run need not resume anything.
     with tempfile.TemporaryDirectory(prefix="clq-demo-") as folder:
         run_job(job, batches.append, site=Site(work=Path(folder), progress=on_status))
     runs = merged(batches)

@@ -81,7 +81,7 @@ _EVERY_S = 5.0
 
 
 class Collector:
-    """Collects garbage only when told to, while the block runs: else it would hit a few queries at random."""
+    """Defers garbage collection while the block runs, or else it would hit a few queries at random."""
 
     def __init__(self) -> None:
         self._last, self._was_on = 0.0, True

@@ -1,7 +1,7 @@
-"""How many relevant passages there are when only those that some retrievers found were judged.
+"""Estimates the number of relevant passages when only those found by some retrievers were judged.
 
 The paper names three ways (Schwartz et al., How important is recall…, §1): pooling counts what was found;
-extrapolation goes on from how the count grows with the depth; capture and recapture goes by how many
+extrapolation follows the growth of the count with the depth; capture and recapture follows the number of
 passages the lists of several retrievers share. A passage is captured by a list when it is relevant and the
 list holds it.
 

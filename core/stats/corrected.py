@@ -169,7 +169,7 @@ def _spread(influence: Floats, one: Scored, other: Scored | None) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """How a judge who says yes or no errs, by people's grades of the same answers."""
+    """Error rates of a binary judge, by people's grades of the same answers."""
 
     right_yes: int  # the judge says yes, people too
     yes: int  # people say yes
@@ -201,7 +201,7 @@ def rogan_gladen(judged: Floats, errors: Errors, *, level: float = 0.95) -> tupl
     """Return the share of good answers by a judge who errs as `errors` say, with its interval.
 
     Args:
-        judged: [n] 0 or 1, answers that nobody graded.
+        judged: [n] 0 or 1, answers without a human grade.
         errors: Of other answers, on which the judge has to err alike.
 
     Returns:

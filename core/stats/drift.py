@@ -74,7 +74,7 @@ def sessions_of(values: Floats, at: Floats, session: ArrayLike | None = None) ->
     Args:
         values: [n], by which queries that follow one another may be alike, without what all of a time share.
         at: [n], when each was asked.
-        session: [n], what tells sessions apart; None = nobody does.
+        session: [n], session labels; None = unknown.
 
     Returns:
         [n]: by the session; else by runs of queries, each its own where those that follow are not alike.

@@ -175,7 +175,7 @@ def fleiss_of(counts: Floats, passages: int) -> Agreement:
 
 
 def shares_of(counts: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return how the second judge grades what the first gave one grade, with intervals.
+    """Return the shares of the second judge's grades per grade of the first, with intervals.
 
     Args:
         counts: What `confusion` returns.

@@ -183,7 +183,7 @@ def summed_up(lags: NDArray[np.float64], n: int) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=8)
 def _hermite(q: float, terms: int = 60) -> NDArray[np.float64]:
-    """Return what powers of a normal correlation add to that of being below a quantile; they sum to 1."""
+    """Return what powers of a normal correlation add to the correlation of being below a quantile; sum 1."""
     z = float(ndtri(q))
     values = [1.0, z]
     for j in range(2, terms):

@@ -63,7 +63,7 @@ def _prior(likelihood: Floats) -> Floats:
 
 
 def _gradient(likelihood: Floats, weights: Floats) -> Floats:
-    """Return what more weight on each place brings [G]; at the optimum at most 1."""
+    """Return the gradient of the likelihood in the weight on each place [G]; at the optimum at most 1."""
     return np.asarray(likelihood.T @ (1 / (likelihood @ weights)) / len(likelihood))
 
 

@@ -24,7 +24,7 @@ _RIGHT = 1.0  # More of those that it got right: without it the classes could ch
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """What several judges together say."""
+    """Joint verdict of several judges."""
 
     likely: Floats  # [items, classes], how likely each class is; rows add up to 1
     confusion: Floats  # [judges, classes, classes]: how often a judge says the column if the row is true
@@ -74,7 +74,7 @@ def dawid_skene(said: NDArray[np.int64], classes: int, known: NDArray[np.int64] 
 
 
 def _information(confusion: Floats, sizes: Floats) -> Floats:
-    """Return what each judge tells of the true class, in bits: mutual information [judges]."""
+    """Return each judge's information on the true class, in bits: mutual information [judges]."""
     joint = sizes[None, :, None] * confusion
     expected = sizes[None, :, None] * joint.sum(axis=1)[:, None, :]
     return np.asarray((joint * np.log2(joint / expected)).sum(axis=(1, 2)))

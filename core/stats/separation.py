@@ -1,4 +1,4 @@
-"""How well a score tells two classes apart: the area under the curve, and what a threshold costs.
+"""Measures how well a score separates two classes: the area under the curve, and the cost of a threshold.
 
 The interval is the score interval of Newcombe (2006, Statistics in Medicine 25, part 2, method 5): all areas
 from which what was seen lies no further than their own deviation allows, by Hanley and McNeil's formula. It

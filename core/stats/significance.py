@@ -190,7 +190,7 @@ _ROUNDING = 1e-12  # what sums of the same values in another order can differ by
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """How a comparison is made; all of it is shown beside the numbers."""
+    """Settings of a comparison; all are shown beside the numbers."""
 
     method: Method = "Student"  # kind of interval: the one used on every page, or a bootstrap of the queries
     level: float = 0.95  # its coverage, in (0, 1)

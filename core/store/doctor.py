@@ -23,7 +23,7 @@ from core.tables import TABLES
 
 
 class Level(StrEnum):
-    """How much a finding matters."""
+    """How serious a finding is."""
 
     DAMAGE = "damage"  # results cannot be trusted or read
     MISSING = "missing"  # whole, but something that a page could show is not there

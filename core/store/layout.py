@@ -121,7 +121,7 @@ class Layout:
         return current
 
     def current(self) -> Path | None:
-        """Return the current catalogue file; None for a store that nobody has written to yet."""
+        """Return the current catalogue file, or None for a store that was never written to."""
         name = self._pointed()
         if name is None and (held := self._held()):
             name = self._pointed()  # a first write may have come between

@@ -22,7 +22,7 @@ _TELL_S = 1.0
 
 
 def holder(path: Path) -> str:
-    """Return whose name was written into the lock file last, in words, or "" if nobody's."""
+    """Return the name last written into the lock file, in words, or ""."""
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
         return f"process {int(said['pid'])} ({str(said['action'])[:80]})"

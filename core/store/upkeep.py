@@ -169,7 +169,7 @@ class Copied:
 
 
 def backup(store: Store, target: Path, *, on_wait: Callable[[float], None] | None = None) -> Copied:
-    """Copy a store as it is now, while others go on writing to it.
+    """Copy a store as it is now, while others may write to it.
 
     What the target has from an earlier backup is not copied again, but every byte of it is compared with its
     checksum. The target becomes the new copy in one step, as the last.

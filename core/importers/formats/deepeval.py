@@ -168,7 +168,7 @@ def _read(member: Member) -> Answered:
 
 
 def _from_cache(member: Member, cases: _Cases) -> None:
-    """Read what a cache keeps of every case: the case as its key, and its metrics."""
+    """Read a cache's cases, each stored under itself as the key, and their metrics."""
     for index, (key, kept_) in enumerate(expect(read_json(member), _CACHE, dict, member.name).items()):
         where = at(member.name, _CACHE, index)
         case = parsed(key, where)

@@ -224,7 +224,7 @@ def _reported(member: Member, entry: Json, where: str) -> tuple[Reported, int]:
 
 
 def _first_stage(path: str) -> str:
-    """Return what made the candidates: the folder of a file of rankings, or "" if that does not say it."""
+    """Return the retriever of the candidates, the folder of a file of rankings, or "" if it isn't named."""
     folder = PurePosixPath(path.replace("\\", "/")).parent.name
     return "" if folder.lower() in _NO_STAGE else folder
 

@@ -112,7 +112,7 @@ def _graded(member: Member) -> pl.DataFrame:
 
 @per_member
 def _confidence(member: Member) -> tuple[float, float]:
-    """Return how sure a file is a run, and qrels, by the numbers in its head."""
+    """Return the confidence that a file is a run, and qrels, judging by the numbers in its head."""
     if member.head.startswith(PARQUET):
         return 0.0, 0.0 if said_by_name(member.name) == "run" else _of_parquet(member)
     if _is_cbor(member.head):
@@ -130,7 +130,7 @@ def _confidence(member: Member) -> tuple[float, float]:
 def _by_values(
     lists: Sequence[Sequence[tuple[str, str]]], values: Sequence[float], said: str | None
 ) -> tuple[float, float]:
-    """Return how sure lists of scores are a run, and qrels; a name decides what they leave open."""
+    """Return the confidence that lists of scores are a run, and qrels; the file name breaks ties."""
     whole = all(value.is_integer() for value in values)
     if said == "qrels" and whole:
         return 0.0, _QRELS
@@ -146,7 +146,7 @@ def _by_values(
 
 
 def _of_parquet(member: Member) -> float:
-    """Return how sure a Parquet file is qrels; of a run ranx writes the same columns with fractions."""
+    """Return the confidence that a Parquet file is qrels; ranx runs have the same columns with fractions."""
     try:
         schema = read_table(member, "parquet", 1).rows.schema
     except InputError:

@@ -33,7 +33,7 @@ Row = Mapping[str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """What the numbers of a column are."""
+    """The meaning of a column's numbers."""
 
     measure: str
     k: int | None = None
@@ -69,7 +69,7 @@ class StackRows(Format):
 
     @abstractmethod
     def column(self, name: str) -> Column | None:
-        """Return what a column measures, or None if it isn't a measure."""
+        """Return the meaning of a column, or None if it isn't a measure."""
 
     @abstractmethod
     def told(self, row: Row, member: Member) -> Told:

@@ -66,7 +66,7 @@ class _File:
 
     @property
     def ignored(self) -> Import:
-        """Return what was skipped, after all blocks were read."""
+        """Return the skipped lines, after all blocks were read."""
         name = self.member.name
         notes = (f"{name}: {self._comments} comment lines skipped.",) if self._comments else ()
         left = counted({"fields after the last known one": self.longer}, place(name, self._first_longer))
@@ -191,7 +191,7 @@ def _refuse_long(member: Member, rows: pl.DataFrame, columns: Sequence[str]) -> 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """What lines of a file hold."""
+    """Format of a file's lines."""
 
     columns: tuple[str, ...]
     short: str  # message for a line with too few fields

@@ -267,7 +267,7 @@ def _case(number_: int | None, custom: Json) -> str:
 
 
 def _figures(metrics: Json, k: int, where: str) -> Iterator[Figure]:
-    """Yield what a serial search measured; 0 seconds mean that it did not run."""
+    """Yield the figures of a serial search; 0 seconds mean that it did not run."""
     values = {key: amount(metrics, key, where) for key in _LATENCIES}
     values |= {key: number(metrics, key, where) for key in _QUALITY}
     if not any(values[key] for key in _LATENCIES):

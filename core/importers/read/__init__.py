@@ -1,1 +1,1 @@
-"""Reading files that nobody vouches for, within limits."""
+"""Reading untrusted files, within limits."""

@@ -64,7 +64,7 @@ def headed_lines(lines: Sequence[str], delimiter: str) -> tuple[list[str], int] 
 
 
 def delimiter_below(lines: Sequence[str], delimiters: Sequence[str]) -> str | None:
-    """Return what parts the cells of most rows below a title, equally many in each, header and all."""
+    """Return the delimiter that splits most rows below a title into equally many cells, header included."""
     below = [line for line in lines[1:MOST_ROWS] if line.strip()]
     best: tuple[int, str | None] = (2, None)
     for mark in delimiters:

@@ -37,7 +37,7 @@ class Grid:
 
     @property
     def names(self) -> list[str]:
-        """What its rows are called."""
+        """Names of its rows."""
         return [row.cells[0] for row in self.rows]
 
 

@@ -25,7 +25,7 @@ _CURRENT: ContextVar[Progress | None] = ContextVar("progress", default=None)
 
 
 class Progress:
-    """How far an import is; told whenever it got further.
+    """Progress of an import, updated at every step.
 
     Args:
         tell: Called with this; often, so that it should take no time.
@@ -217,7 +217,7 @@ def head_lines(member: Member, most: int = 200) -> list[str]:
 
 
 def first_is_cut(member: Member) -> bool:
-    """Return whether a first line of JSON goes on beyond what a format is judged by."""
+    """Return whether a first line of JSON is longer than the head that formats are recognised by."""
     begins = member.head.lstrip()[:1] in (b"{", b"[")
     return begins and len(member.head) >= HEAD_BYTES and b"\n" not in member.head.strip()
 

@@ -73,7 +73,7 @@ class Open:
     ways: Mapping[Reading, tuple[str, ...]]  # what these cells would be
 
     def says(self, way: Reading) -> str:
-        """Describe what the signs in these cells mean in one reading, or what the numbers are."""
+        """Describe the signs in these cells in one reading, or the numbers."""
         if way in _SCALES:
             return SAID[way]
         signs = {",": "comma", ".": "point"}
@@ -85,7 +85,7 @@ class Open:
 
 
 class OpenNumbersError(InputError):
-    """Columns can be read in two ways, and nobody has said in which.
+    """Columns can be read in two ways, and neither was chosen.
 
     Attributes:
         name: File.
@@ -104,7 +104,7 @@ class OpenNumbersError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How the cells of one column become plain numbers."""
+    """Conversion of one column's cells into plain numbers."""
 
     kind: Kind
     commas: Reading | None = None  # what commas and dots are
@@ -155,7 +155,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """How the columns of a table that hold numbers are read."""
+    """Conversion of a table's numeric columns."""
 
     ways: Mapping[str, Way] = field(default_factory=dict)  # of columns that are not plain numbers
     notes: tuple[str, ...] = ()

@@ -172,7 +172,7 @@ def put_in_order(rows: pl.DataFrame, rules: pl.DataFrame) -> pl.DataFrame:
 
 
 def repeats(rules: pl.DataFrame, name: str) -> Repeats:
-    """Return what lists repeat, by what was decided of their runs."""
+    """Return the repeats in lists, following the decision for each run."""
     count, line = rules.select(pl.col("again").sum(), pl.col("again_at").min()).row(0)
     return Repeats(count, place(name, line)) if count else Repeats()
 
@@ -217,7 +217,7 @@ def _note(name: str, row: dict[str, object]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """How many lists, ordered by their rank column, trec_eval would order otherwise."""
+    """Number of lists, ordered by rank column, that trec_eval would order differently."""
 
     scores: int = 0  # a score is higher than the one before it
     ties: int = 0  # no score is out of order for it, but passages of equal score are not by descending id
@@ -246,7 +246,7 @@ NONE = Against()
 
 
 def against(rows: pl.DataFrame) -> Against:
-    """Return how lists that were ordered by their rank column differ from trec_eval's order."""
+    """Return how the order by rank column differs from trec_eval's."""
     later = pl.col("rank") > 1
     higher = later & (pl.col("score") > pl.col("score").shift(1))
     tied = later & (pl.col("score") == pl.col("score").shift(1))

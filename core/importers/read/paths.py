@@ -26,7 +26,7 @@ Fields = Mapping[str, "tuple[str, Reader | Fields]"]
 
 
 def values(holder: object, path: str) -> Iterator[object]:
-    """Yield what the ways of a path lead to, in order, but what is absent or null."""
+    """Yield the values at the alternatives of a path, in order, skipping absent and null ones."""
     for way, steps, text in _ways(path):
         value = holder.get(way) if isinstance(holder, dict) else None
         if value is None and steps:

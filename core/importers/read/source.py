@@ -228,7 +228,7 @@ def _laid_out(file: Member, stack: ExitStack) -> tuple[BinaryIO, int]:
 
 
 def _infos(file: Member, content: BinaryIO) -> Iterator[tarfile.TarInfo]:
-    """Yield what a tar archive lists, but folders."""
+    """Yield the entries of a tar archive, except folders."""
     count = 0
     try:
         with sound(file.name):

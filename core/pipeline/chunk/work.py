@@ -99,7 +99,7 @@ def gauge(tokenizer: str, text: str) -> Gauge:
 
 @functools.lru_cache
 def _vocabulary(name: str) -> tuple[Encode, Positions]:
-    """Return how a vocabulary encodes, and the bytes of each of its tokens."""
+    """Return a vocabulary's encoder, and the bytes of each of its tokens."""
     encoding = encoding_of(name)
     lengths = np.array([len(token) for token in encoding.token_byte_values()], dtype=np.int64)
     return encoding.encode_ordinary, lengths

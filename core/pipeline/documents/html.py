@@ -73,7 +73,7 @@ def _decoded(data: bytes, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a stretch of text stands: its innermost block and cell, and what that means for it."""
+    """Position of a stretch of text: its innermost block and cell, and their effect on it."""
 
     block: int
     name: str
@@ -109,7 +109,7 @@ class _Text:
     last: _Place = _TOP
 
     def apart(self, gap: str) -> None:
-        """Set what comes next apart by at least this."""
+        """Separate the following text by at least this gap."""
         self.gap = max(self.gap, gap, key=_GAPS.index)
 
     def add(self, text: str, place: _Place) -> None:

@@ -160,7 +160,7 @@ class Asker:
         return Node(step, ask)
 
     def _marker(self, step: Step) -> Callable[[int], object]:
-        """Return how a step marks a passage to compare it; texts are marked once, as if indexed."""
+        """Return how a step keys a passage to compare it; texts are keyed once, as if indexed."""
         dedup = step.params["dedup"]
         mark = DEDUPS[dedup["method"]].mark
         if mark is None:

@@ -69,7 +69,7 @@ class Receipts:
         self.settled, self.lost, self.again = usd, usd_lost, calls_again
 
     def begin(self, stage: str, reserved: float) -> int:
-        """Write down a call before it is sent."""
+        """Record a call before it is sent."""
         with self._lock:
             call = self._db.execute(
                 "INSERT INTO calls (stage, reserved, state) VALUES (?, ?, ?)", (stage, reserved, _OPEN)
@@ -78,7 +78,7 @@ class Receipts:
         return int(call or 0)
 
     def end(self, call: int, reserved: float, used: Sequence[tuple[Amount, float | None]]) -> None:
-        """Write down what a call used and what each part cost in dollars (None = not known)."""
+        """Record a call's usage and the cost of each part in dollars (None = not known)."""
         rows = [(call, a.item, a.unit, a.amount, str(a.basis), usd) for a, usd in used]
         with self._lock, self._db:
             self._db.execute("BEGIN")
@@ -94,14 +94,14 @@ class Receipts:
             self.open = max(0.0, self.open - reserved)
 
     def lose(self, call: int, reserved: float) -> None:
-        """Write down that nobody will know what a call cost."""
+        """Record that a call's cost will remain unknown."""
         with self._lock:
             self._db.execute("UPDATE calls SET state = ? WHERE call = ?", (_LOST, call))
             self.open = max(0.0, self.open - reserved)
             self.lost += reserved
 
     def sent_again(self, calls: int) -> None:
-        """Write down that so many calls of unknown outcome are sent again."""
+        """Record that so many calls of unknown outcome are sent again."""
         with self._lock:
             self._db.execute("INSERT INTO again VALUES (?)", (calls,))
             self.again += calls
@@ -188,7 +188,7 @@ class Budget:
                 raise self._no_price(item, unit)
 
     def reserve(self, amounts: Sequence[Amount]) -> Reservation:
-        """Set aside the most that a call can cost; waits for calls under way where they decide."""
+        """Set aside the most that a call can cost, waiting for other calls if it depends on them."""
         with self._changed:
             while (reservation := self.attempt(amounts, self.stage)) is None:
                 self._changed.wait(_WAIT_S)
@@ -236,7 +236,7 @@ class Budget:
         self._end(reservation, self._receipts.cancel)
 
     def lose(self, reservation: object) -> None:
-        """Count a call whose outcome nobody will know as paid."""
+        """Count a call of unknown outcome as paid."""
         self._end(reservation, self._receipts.lose)
 
     def _end(self, reservation: object, write: Callable[[int, float], None]) -> None:

@@ -108,7 +108,7 @@ class Models:
         self._by_key.clear()
 
     def interrupt(self) -> None:
-        """End waits for vendors that are under way."""
+        """Cancel pending waits for vendors."""
         for model in list(self._by_key.values()):
             model.interrupt()
 
@@ -218,7 +218,7 @@ class Builder:
 
     @property
     def open_bytes(self) -> int:
-        """How large the open indexes in memory are."""
+        """Memory size of the open indexes."""
         here = [step for step in self._open if step.params.get("name") not in ENGINES]
         return sum(self._artifacts.about(step)["bytes"] for step in here)
 
@@ -228,7 +228,7 @@ class Builder:
             del self._open[step]
 
     def about(self, step: Step) -> JsonMap:
-        """Return how an index was built and is searched, for the manifest."""
+        """Describe how an index was built and is searched, for the manifest."""
         built = self._artifacts.about(step)
         about = {**built["parameters"], "build_s": built["build_s"], "bytes": built["bytes"]}
         if not step.needs:
@@ -305,7 +305,7 @@ def _batch_done(within: Progress, start: int, whole: int, done: int, _: int) -> 
 
 
 class _Parts:
-    """Which parts of a corpus have been embedded, and what that used."""
+    """The embedded parts of a corpus, and their usage."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

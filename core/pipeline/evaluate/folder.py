@@ -27,7 +27,7 @@ __all__ = ["Progress", "State", "Status"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status(jobs.Status):
-    """How far an evaluation is."""
+    """Progress of an evaluation."""
 
     evaluation_id: str = ""  # its identity
     collection_id: str = ""  # what is searched
@@ -104,7 +104,7 @@ class Folder:
             yield
 
     def status(self) -> Status | None:
-        """Return how far it is, or None if it never began."""
+        """Return the progress, or None if it never began."""
         return read_status(self.status_file, Status, alive=is_locked(self.lock))
 
 

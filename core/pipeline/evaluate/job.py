@@ -26,7 +26,7 @@ class Late:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What the passages of a corpus may be known by, beside their ids and whole texts."""
+    """Further ways to identify the passages of a corpus, beside ids and whole texts."""
 
     rows: pl.DataFrame  # title, text and source of each passage, in the order of the corpus
     # Where passages lie that were cut of them, frame of `TABLES["chunks"]`, if they are documents of which
@@ -44,7 +44,7 @@ class Corpus:
     hash: str  # identifies the identifiers and texts
     chunking: str | None = None  # name of the chunking; None = the collection's own passages
     late: Late | None = None  # what late chunking takes; None = each passage is embedded by itself
-    named: Named | None = None  # what else its passages may be known by; None = nobody asks
+    named: Named | None = None  # further ways to identify its passages; None = unused
 
     def __len__(self) -> int:
         return len(self.passage_ids)
@@ -116,7 +116,7 @@ class Protocol:
 
     @property
     def passes(self) -> int:
-        """How often every query is measured in all."""
+        """Number of times every query is measured."""
         return self.repeats * self.rounds
 
     def plain(self) -> JsonMap:

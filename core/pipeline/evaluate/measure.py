@@ -241,7 +241,7 @@ def name(of: Pass) -> str:
 
 
 def timing(step: Step, of: Pass, protocol: Protocol) -> str:
-    """Return which pass over the queries times a step; an index by its own name."""
+    """Return the pass over the queries that times a step; an index has its own."""
     number = (of[0] - 1) * protocol.repeats + of[1]
     what = words(step).partition(" of ")[0] if step.kind == "search" else words(step)
     return f"Timing {what}, pass {number} of {protocol.rounds * protocol.repeats}"

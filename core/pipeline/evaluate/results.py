@@ -72,7 +72,7 @@ class Outbox:
 
 
 def merged(batches: Sequence[Batch]) -> Batch:
-    """Return what several batches hold in one, tables without rows left out."""
+    """Merge batches, leaving out tables without rows."""
     tables: defaultdict[str, list[pl.LazyFrame]] = defaultdict(list)
     for batch in batches:
         for table, rows in batch.frames.items():
@@ -175,7 +175,7 @@ class Writer:
         }
 
     def _own_pipeline(self, route: Route) -> dict[str, JsonMap]:
-        """Return how a custom pipeline was begun, and what went wrong with its queries.
+        """Return how a custom pipeline was started, and the faults in its queries.
 
         Raises:
             ProviderError: If all of them failed: it would stand among stacks as one that finds nothing.

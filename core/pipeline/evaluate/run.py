@@ -1,4 +1,4 @@
-"""Runs an evaluation in its folder: begins it, or goes on where it stopped."""
+"""Runs an evaluation in its folder, or resumes it."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def run_job(
     Raises:
         BudgetError: If going on could cost more than allowed; what has finished was handed over.
         InputError: If another process runs it, or something in it cannot be used.
-        ClqError: If a provider fails; what has finished was handed over, and running again goes on.
+        ClqError: If a provider fails; finished work was handed over, and a rerun resumes.
     """
     _require_place(job, site.on)
     machine = described()

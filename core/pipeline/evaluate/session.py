@@ -44,7 +44,7 @@ class Session:
 class Order:
     """An order for work: identity, specification, models, prices and budget."""
 
-    work_id: str  # Its identity; what has the same goes on in the same folder
+    work_id: str  # Its identity; work with the same identity resumes in the same folder
     name: str  # What people read
     collection_id: str  # What it is about
     spec: JsonMap  # What the user wrote
@@ -69,7 +69,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """Where work is done, who is told how far it is, and who can stop it."""
+    """Where work runs, and who gets its progress and can stop it."""
 
     work: Path  # The folder of all work of its kind
     # The folder of all evaluations, whose replies, indexes and vectors are used again; None = `work`
@@ -104,7 +104,7 @@ def work_through(order: Order, do: Callable[[Session], str], site: Site) -> Resu
     Raises:
         BudgetError: If going on could cost more than allowed; what was answered is kept.
         InputError: If another process does it, or something in it cannot be used.
-        ClqError: If a provider fails; what was answered is kept, and doing it again goes on.
+        ClqError: If a provider fails; answers are kept, and a rerun resumes.
     """
     with begun(order, site) as session:
         landed = ""

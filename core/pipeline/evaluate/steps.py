@@ -86,7 +86,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """How one stack answers a query."""
+    """The steps in which one stack answers a query."""
 
     stack: Stack  # the stack
     chunking: str | None  # name of the chunking that is searched; None = the collection's own passages
@@ -109,7 +109,7 @@ class Route:
 
     @property
     def ranked(self) -> int:
-        """How many passages the source ranks: as many as the pool takes, or looks through for copies."""
+        """Number of passages the source ranks: as many as the pool takes, or searches for copies."""
         return self.depth if self.source is self.pool else self.depth * _look(self.pool)
 
     @property

@@ -92,7 +92,7 @@ class Bm25Index:
 
     @classmethod
     def load(cls, path: Path) -> Bm25Index:
-        """Read what `save` wrote."""
+        """Load an index written by `save`."""
         about = about_folder(path, _KIND)
         loaded = cls.__new__(cls)
         loaded._analyzer = Analyzer(about["language"])

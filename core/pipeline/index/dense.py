@@ -75,7 +75,7 @@ class ExactSearch:
         return values
 
     def _slack(self, queries: Vectors) -> NDArray[np.float64]:
-        """Return how far a value can be off, per query."""
+        """Return the largest possible error of a value, per query."""
         lengths = row_lengths(queries).astype(np.float64)
         size = lengths * self._longest if self._sign > 0 else (lengths + self._longest) ** 2
         slack: NDArray[np.float64] = _ROUNDING * np.sqrt(queries.shape[1]) * size
@@ -237,7 +237,7 @@ def make_index(
 
 
 def load_index(path: Path, about: JsonMap) -> DenseIndex:
-    """Open what `DenseIndex.save` wrote and told about."""
+    """Open an index written by `DenseIndex.save`, given its metadata."""
     try:
         index = faiss.read_index(str(path / _FILE), faiss.IO_FLAG_MMAP_IFC)
     except RuntimeError as error:

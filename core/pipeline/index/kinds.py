@@ -62,7 +62,7 @@ def check_metric(
 
 
 def _require_unit(lengths: NDArray[np.float32], where: str) -> None:
-    # Texts without content are vectors of zeros; they are nobody's neighbours.
+    # Texts without content are zero vectors; they are never neighbours.
     off = (lengths > 0) & (np.abs(lengths - 1) > _UNIT_TOLERANCE)
     if off.any():
         share = f"{np.count_nonzero(off):,} of {len(lengths):,} vectors are not normalised"

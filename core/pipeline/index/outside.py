@@ -37,7 +37,7 @@ _SECRET = re.compile(r"[^\s:/@?&=;,]{3,}")
 
 
 class Place(NamedTuple):
-    """Where an index is."""
+    """Location of an index."""
 
     folder: Path  # for what lies here
     table: str  # the name of a table that is built
@@ -131,7 +131,7 @@ class DatabaseIndex(ABC):
         """Ask for the nearest of one vector; the query's text is for engines that search that too."""
 
     def _problem(self, error: Exception) -> ClqError | None:
-        """Return what an error of the driver means, or None if its own words must do."""
+        """Translate a driver's error, or return None to keep its own words."""
         del error
         return None
 

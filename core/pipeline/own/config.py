@@ -79,7 +79,7 @@ class Request(_Table):
 
 
 class Response(_Table):
-    """Where in an answer things are: JMESPath; all but hits are looked up in each passage or not at all.
+    """Paths into a response (JMESPath); all but hits are looked up in each passage or not at all.
 
     Attributes:
         hits: The passages, best first.

@@ -47,7 +47,7 @@ Asker = Worker | Here | Endpoint
 
 
 def asker_of(config: OwnStack, keys: Keys) -> Asker:
-    """Return what asks a pipeline: a process for a function, a connection for an endpoint; not begun yet.
+    """Return an unstarted client for a pipeline: a process for a function, a connection for an endpoint.
 
     A pipeline that this process offered is asked here.
     """
@@ -220,7 +220,7 @@ class OwnRetriever(Model):
             self._orders[text] = order
 
     def about(self) -> JsonMap:
-        """Return how it was begun, and how often asking a query again brought another order.
+        """Return how it was started, and how often repeating a query changed the order.
 
         For the manifest.
         """

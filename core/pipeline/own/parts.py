@@ -107,7 +107,7 @@ class DocumentShelf(Shelf):
         return False
 
     def under_heading(self, told: Told) -> int | None:
-        """Find what stands below the heading that a hit tells, until the next; of several so called none."""
+        """Find the text below a hit's heading, up to the next one, or None if several have that name."""
         document, _ = self._document(told)
         if document is None or not told.heading:
             return None

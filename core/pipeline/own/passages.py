@@ -87,7 +87,7 @@ class Told(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What people may know it by."""
+        """Display name."""
         return str(self.ids[0]) if self.ids else self.text or f"{self.source}, {self.heading.strip()}"
 
 
@@ -199,7 +199,7 @@ class Shelf:
                 places.setdefault(form, at)
         return places
 
-    def forms(self, at: int, text: str) -> Iterator[str]:  # noqa: ARG002 - documents are told by it
+    def forms(self, at: int, text: str) -> Iterator[str]:  # noqa: ARG002 - documents are identified by it
         """Yield a text as it may come back: with its title before it, or without."""
         head, _, rest = text.partition("\n")
         yield from filter(None, map(plain_text, (text, rest, "" if rest else head)))

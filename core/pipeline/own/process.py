@@ -32,7 +32,7 @@ _MODULES = 8
 _BYTES_BESIDE = 1_000_000  # What an answer takes beside its passages
 
 
-class Ended(Exception):  # noqa: N818 - it is told of as a fault of the query
+class Ended(Exception):  # noqa: N818 - it is reported as a fault of the query
     """The process ended, or was ended, in the middle of a call."""
 
     def __init__(self, kind: str, text: str) -> None:
@@ -185,7 +185,7 @@ class Worker:
         return " ".join(self._log.read().decode("utf-8", "replace").split())
 
     def interrupt(self) -> None:
-        """End a call that is under way."""
+        """Cancel a pending call."""
         self._stop.set()
 
     def close(self) -> None:

@@ -24,7 +24,7 @@ def versioned(own: OwnStack) -> OwnStack:
 
 
 def require_version(own: Iterable[OwnStack]) -> None:
-    """Refuse to go on where a command prints another version than the one that was measured so far.
+    """Refuse to continue if a command prints a different version than the one measured so far.
 
     Raises:
         InputError: If it does: both would stand for one.

@@ -1,4 +1,4 @@
-"""Which names a question holds (people, places, products, modules, part numbers), and other forms of them.
+"""Names in a question (people, places, products, modules, part numbers), and other forms of them.
 
 A question's own tags say it ("entity=MG-200", several with ";" between them). Otherwise names come from the
 collection's metadata (sources and titles of its passages) and what the question itself writes as a name:
@@ -146,7 +146,7 @@ def named(queries: pl.DataFrame, passages: pl.DataFrame | None = None) -> Names:
 
 
 def names_hash(names: Names) -> str:
-    """Return what identifies them."""
+    """Return a hash of names."""
     return short_hash(*(part for text in sorted(names) for part in (text, *names[text])))
 
 
@@ -217,7 +217,7 @@ def _run(text: str, words: Sequence[re.Match[str]], place: int) -> int:
 
 
 def _further(text: str, words: Sequence[re.Match[str]], end: int) -> int:
-    """Return where a name goes on to that reached `end`: over initials and particles to the next capital."""
+    """Return the end of a name that reached `end`, extended over initials and particles to a capital."""
     at = end
     while at < len(words) and words[at][0] in PARTICLES and _gap(text, words, at - 1) in _BETWEEN:
         at += 1

@@ -60,7 +60,7 @@ def _max_gap(scores: Scores, _: JsonMap) -> int:
 def _knee(scores: Scores, options: JsonMap) -> int:
     from kneed import KneeLocator  # noqa: PLC0415 - loads scipy.signal, not needed to plan
 
-    # Online, it goes on after the first knee: a list that starts flat has one at its very start.
+    # Online, it continues after the first knee: a list that starts flat has one at its very start.
     located = KneeLocator(
         np.arange(len(scores)),
         scores,

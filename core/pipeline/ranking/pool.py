@@ -1,4 +1,4 @@
-"""How a candidate pool comes about: rankings of the same corpus fused into one, near copies taken out.
+"""Makes a candidate pool: rankings of the same corpus fused into one, near copies taken out.
 
 **Fusion.** Reciprocal rank fusion looks at ranks only. The weighted sum and the convex combination look at
 scores, which engines give on scales of their own, so they bring each ranking to a common scale first:

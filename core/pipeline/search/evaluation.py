@@ -4,7 +4,7 @@ Only stacks that were asked every query become runs; what was dropped stays in t
 that no mean over 16 queries is compared with one over all.
 
 A search that was killed is run again from its beginning: answers and proposals that are kept are taken from
-the folder, so that it repeats its steps, asks nothing twice and goes on.
+the folder, so that it repeats its steps, asks nothing twice and resumes.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def searching(job: Job) -> Before | None:
 
 
 def _searched(session: Session, job: Job) -> list[Stack]:
-    """Search, or go on; return the stacks that were asked every query."""
+    """Start or resume a search; return the stacks that were asked every query."""
     optuna()  # before anything is asked
     how = searched_by(job.spec) or Search()
     measure = Measure.parse(how.measure)
@@ -237,7 +237,7 @@ def _course(session: Session, job: Job, how: Search, measure: Measure) -> Course
 
 
 def _dollars(book: PriceBook, amount: Amount) -> float | None:
-    """Return what an amount costs in production, machine time included; None = unknown."""
+    """Return the cost of an amount in production, machine time included; None = unknown."""
     if amount.unit == DOLLARS:
         return amount.amount
     price = book.find(amount.item, PRICED_AS.get(amount.unit, amount.unit))
@@ -265,7 +265,7 @@ class Kept:
         self.seconds = self.usd = 0.0  # of the answers that were given out so far
 
     def answer(self, stack: str, part: tuple[int, int]) -> Answers | None:
-        """Return what a stack answered; None = it has not."""
+        """Return a stack's recorded answers, or None."""
         row = self._db.execute(
             "SELECT figures, seconds, usd FROM answers WHERE stack = ? AND first = ? AND last = ?",
             (stack, *part),
@@ -276,7 +276,7 @@ class Kept:
         return tuple(np.load(io.BytesIO(row[0])))
 
     def keep(self, stack: str, part: tuple[int, int], answers: Answers, cost: tuple[float, float]) -> None:
-        """Keep what a stack answered, with the seconds and dollars that it took."""
+        """Record a stack's answers, with the seconds and dollars they took."""
         held = io.BytesIO()
         np.save(held, np.stack(answers))
         self._db.execute(

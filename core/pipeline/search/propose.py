@@ -136,7 +136,7 @@ def tell(
     harm: Floats | None = None,
     higher_is_better: bool,
 ) -> tuple[list[Trial], list[bool]]:
-    """Return what proposals go by, and which objectives are maximised.
+    """Return the data for proposals, and which objectives are maximised.
 
     Of time and money only what is known of all stacks and tells them apart is an objective.
     """

@@ -49,7 +49,7 @@ class Entry:
 
     @property
     def n(self) -> int:
-        """How many queries it was asked."""
+        """Number of queries it was asked."""
         return len(self.quality)
 
     @property
@@ -68,7 +68,7 @@ class Race:
         self._compared: dict[int, list[int]] = {}
 
     def add(self, row: int, quality: Floats, ms: Floats, usd: Floats, *harm: Floats) -> None:
-        """Take what a stack made of its next queries."""
+        """Add a stack's results on its next queries."""
         none = np.empty(0)
         entry = self.entries.setdefault(row, Entry(row, none, none, none, np.empty((2, 0))))
         if harm:
@@ -78,7 +78,7 @@ class Race:
 
     @property
     def asked(self) -> int:
-        """How many queries stacks were asked in all."""
+        """Number of queries asked, over all stacks."""
         return sum(entry.n for entry in self.entries.values())
 
     @property
@@ -188,7 +188,7 @@ class Race:
 
 
 def _no_worse(values: Floats, than: float) -> Mask:
-    """Return which values are not above one by more than a trifle; unknown ones only if it is unknown."""
+    """Return which values exceed one by no more than a trifle; unknown ones only if it is unknown."""
     if np.isnan(than):
         return np.ones(len(values), dtype=np.bool_)
     return np.asarray(values <= than * (1 + ALIKE))

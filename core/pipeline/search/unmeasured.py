@@ -1,4 +1,4 @@
-"""Which combinations of the values of evaluated stacks to evaluate next, by the model of a search."""
+"""Proposes combinations of evaluated stacks' values to evaluate next, by the model of a search."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from core.records import Stack
 
 MOST = 20_000
 """Combinations that are looked at, drawn at random where there are more."""
-TOLD = 1_000  # Evaluated stacks that a search is told of at most
+TOLD = 1_000  # Most evaluated stacks passed to a search
 COUNT = 8
 Rows: TypeAlias = "NDArray[np.intp]"
 Levels: TypeAlias = "tuple[Value | None, ...]"
@@ -27,7 +27,7 @@ Levels: TypeAlias = "tuple[Value | None, ...]"
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A stack that nobody has evaluated."""
+    """A stack that hasn't been evaluated."""
 
     of: int  # row of the evaluated stack that it differs from in the fewest axes
     # Each axis that differs, with the value there and its own
@@ -57,7 +57,7 @@ def unmeasured(
     Raises:
         ClqError: If Optuna is not installed.
     """
-    if not levels.width:  # nobody said how the stacks were made
+    if not levels.width:  # the stacks' specifications are unknown
         return []
     evaluated: list[Levels] = list(levels.iter_rows())
     known = _telling(figures, seed, higher_is_better=higher_is_better)
@@ -81,7 +81,7 @@ def unmeasured(
 
 
 def _telling(figures: tuple[Floats, Floats, Floats], seed: int, *, higher_is_better: bool) -> Rows:
-    """Return the rows of known quality that a search is told of: of very many the best, and a sample.
+    """Return the rows of known quality to pass to a search: if there are very many, the best and a sample.
 
     The best are those that none beats. A search's time grows with their number, while it looks closely at
     the best few alone.

@@ -216,7 +216,7 @@ def require(problems: Sequence[Problem], *, to_run: bool = True) -> list[Problem
 def chat_problems(
     named: Iterable[tuple[str, str]], models: Mapping[str, ModelConfig], keys: Keys | None = None
 ) -> Iterator[Problem]:
-    """Yield the problems of chat models: nobody knows them, or they cannot run here yet.
+    """Yield the problems of chat models: unknown, or unable to run here yet.
 
     Args:
         named: Where each is named, and its name.

@@ -67,7 +67,7 @@ def _put(spec: dict[str, Any], key: str, value: object) -> None:
 def _canonical(axis: str, chosen: Methodic | None, language: str) -> JsonMap:
     """Return a method with all of its parameters, unchanged if it cannot be read, or {} if none is chosen.
 
-    One that knows the language of the collection has it, unless it is told another.
+    A method with a language option gets the collection's language by default.
     """
     if chosen is None or (chosen.method == NONE and axis != "fusion"):
         return {}

@@ -196,7 +196,7 @@ class SearchLimits(Table):
 
 
 class Search(Table):
-    """How axes of the method "search" are searched.
+    """Search settings of the axes of the method "search".
 
     Attributes:
         trials: How many stacks are begun at most.
@@ -227,7 +227,7 @@ class Search(Table):
 
 
 def searched_by(spec: JsonMap) -> Search | None:
-    """Return how the stacks of a specification, as JSON, are searched, or None if all of them run."""
+    """Return the search settings in a specification, as JSON, or None if all stacks run."""
     parts = [*(spec.get("axes") or ()), *(spec.get("stack") or ())]
     if not any(part.get("method") == "search" for part in parts):
         return None

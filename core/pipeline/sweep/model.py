@@ -264,7 +264,7 @@ class Latency(Table):
 
     @property
     def passes(self) -> int:
-        """How often every query is asked and measured."""
+        """Number of times every query is asked and measured."""
         return self.repeats * self.rounds
 
 

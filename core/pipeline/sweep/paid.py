@@ -242,7 +242,7 @@ class Counting:
 
 
 def fewest_calls(counted: Counted, embedder: Embedder, *, own: bool) -> int:
-    """Return how many calls embedding texts takes.
+    """Return the least number of calls that embed the texts.
 
     To a server of one's own each can be twice the one before.
     """

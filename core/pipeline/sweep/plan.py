@@ -49,7 +49,7 @@ class Service:
     model: str  # the remote model
     url: str  # its address
     key_env: str  # where its key is looked up; empty = it is sent none
-    allowed_by: str  # who lets that key be sent there: "vendor", "operator"; empty = nobody, or there is none
+    allowed_by: str  # who allows that key to be sent there: "vendor", "operator"; empty = nobody, or no key
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +217,7 @@ def embedded_lines(
 
 
 def asked_seconds(line: Line, chat: Chat) -> float:
-    """Return how long the calls of a line take at a vendor; an assumption."""
+    """Estimate the seconds that the calls of a line take at a vendor; an assumption."""
     written = line.amount or 0.0 if line.unit == "output_tokens" else 0.0
     return (line.calls * CHAT_MS / 1000 + written / OUTPUT_TOKENS_PER_S) / chat.concurrency
 

@@ -21,7 +21,7 @@ _SHOWN = 60
 
 
 class Severity(StrEnum):
-    """How much a problem prevents."""
+    """How serious a problem is."""
 
     ERROR = "error"  # the specification makes no sense: it cannot even be planned
     MISSING = "missing"  # it can be planned; to run, it needs what is missing here
@@ -52,7 +52,7 @@ class SpecError(InputError):
 
 
 def suggestion(name: object, known: Iterable[object]) -> str:
-    """Return what to do about a name that is not known: the nearest one, and those there are."""
+    """Return advice on an unknown name: the nearest one, and the known ones."""
     names = sorted({str(candidate) for candidate in known})
     # Parts of words count as alike, but one letter or two are part of too many.
     scorer = fuzz.WRatio if len(str(name)) >= _SHORTEST else fuzz.ratio
@@ -123,7 +123,7 @@ def key_path(path: Keys) -> str:
 def _as_written(location: Sequence[str | int], data: object) -> Keys:
     path: list[str | int] = []
     for position, part in enumerate(location):
-        if isinstance(part, str) and part.startswith(TAGGED):  # a kind of table, which nobody wrote
+        if isinstance(part, str) and part.startswith(TAGGED):  # a kind of table, not written by the user
             continue
         if isinstance(part, int):
             if isinstance(data, list | tuple) and part < len(data):

@@ -104,7 +104,7 @@ def read_job(
 
 
 def protocol(latency: Latency) -> Protocol:
-    """Return how time is measured, for the runner."""
+    """Return the measurement protocol, for the runner."""
     return Protocol(
         repeats=latency.repeats,
         rounds=latency.rounds,

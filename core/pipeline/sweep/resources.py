@@ -1,4 +1,4 @@
-"""How long a sweep will take, and how much memory: rates with their sources, measured ones first.
+"""Estimates a sweep's time and memory: rates with their sources, measured ones first.
 
 Times of vendors vary with the hour and the network; what is expected here is for deciding between minutes,
 hours and days.
@@ -42,7 +42,7 @@ PROBED = "servers of one's own asked now"
 
 
 class Speed(NamedTuple):
-    """How fast an embedder was a moment ago."""
+    """Recent speed of an embedder."""
 
     query_ms: float  # milliseconds of one query
     tokens_per_s: float  # tokens of passages in a second, one call at a time

@@ -43,7 +43,7 @@ Asked = ParamSpec("Asked")
 def _once(
     method: Callable[Concatenate[Revision, Asked], pl.DataFrame],
 ) -> Callable[Concatenate[Revision, Asked], pl.DataFrame]:
-    """Keep what a method reads from the records of a revision for as long as the catalogue is current."""
+    """Cache a method's reading of a revision's records for as long as the catalogue is current."""
 
     @wraps(method)
     def kept(self: Revision, /, *args: Asked.args, **options: Asked.kwargs) -> pl.DataFrame:
@@ -179,7 +179,7 @@ class Revision:
         )
 
     def sizes(self, table: str) -> pl.DataFrame:
-        """Return how much every collection, golden set or run has in a table, removed runs too.
+        """Return the size of every collection, golden set and run in a table, removed runs included.
 
         Args:
             table: A key of `TABLES`.

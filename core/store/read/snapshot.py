@@ -169,7 +169,7 @@ class Snapshot(Revision):
         return self._rows("criteria", run_ids)
 
     def ratings(self, run_ids: Sequence[str], *, query_id: str | None = None) -> pl.DataFrame:
-        """Return how rerankers rated the candidates, by place of the criterion; 0 = relevance."""
+        """Return rerankers' ratings of the candidates, by place of the criterion; 0 = relevance."""
         asked = {} if query_id is None else {"query_id": query_id}
         return self._rows("ratings", run_ids, [f"{name} = ${name}" for name in asked], asked)
 

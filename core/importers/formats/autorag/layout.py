@@ -1,4 +1,4 @@
-"""Where the files of an AutoRAG project lie: trials, node lines, nodes, their summaries and results; YAML."""
+"""Layout of AutoRAG project files: trials, node lines, nodes, their summaries and results; YAML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trials of an AutoRAG project, node after node: each goes on from the best module before it."""
+"""The trials of an AutoRAG project, node by node: each continues from the best module before it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LEGS = ("sparse", "embedder")
 
 @dataclass
 class _Way:
-    """How far the reading of a trial has come."""
+    """Progress in reading a trial."""
 
     base: Json = field(default_factory=dict)  # axes before anything was searched
     legs: Json = field(default_factory=dict)  # what the best searches add to a hybrid
@@ -90,7 +90,7 @@ class _Reader:
         self.config = kept(read_yaml(trial.config)) if trial.config else None
 
     def parts(self) -> list[Import]:
-        """Read what each module brings."""
+        """Read the output of each module."""
         way, imports = _Way(), []
         for node in dict.fromkeys(module.node for module in self.trial.modules):
             read = [self._module(module, way) for module in self.trial.modules if module.node == node]

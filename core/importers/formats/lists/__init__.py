@@ -25,7 +25,7 @@ _AGAIN = "judgements that stand again with the same grade"
 
 @dataclass(kw_only=True)
 class Listed:
-    """What a file holds."""
+    """Contents of a file."""
 
     samples: dict[str, list[Sample]] = field(default_factory=dict)  # name of the run → its queries
     # query, passage and grade; a grade that is None was not given
@@ -54,7 +54,7 @@ class Lists(Format):
 
     @abstractmethod
     def gather(self, member: Member, options: Options) -> Listed:
-        """Return what a file holds."""
+        """Return the contents of a file."""
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
         """Read every file: its runs, and its judgements as a separate golden set."""

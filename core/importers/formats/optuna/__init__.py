@@ -188,7 +188,7 @@ def _spec(params: Mapping[str, object], name: str) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """How a table names its columns: the trial, and what begins the others."""
+    """A table's column names: the trial's, and the prefixes of the others."""
 
     number: str
     state: str

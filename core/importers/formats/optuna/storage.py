@@ -224,7 +224,7 @@ def _attributes(reader: _Reader) -> dict[object, dict[str, object]]:
 
 
 def _untaken(reader: _Reader) -> dict[str, int]:
-    """Count what the tables hold beyond what trials take, by reason."""
+    """Count rows that don't become trials, by reason."""
     counts: dict[str, str] = {}
     for table, (key, own) in _KEYS.items():
         led = f"COUNT(CASE WHEN {key} IN (SELECT {key} FROM trials) THEN 1 END)"  # noqa: S608

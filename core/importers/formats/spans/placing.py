@@ -191,7 +191,7 @@ class _Brought:
 
 
 def texts(documents: Documents | None, collection_id: str, sources: Sequence[str]) -> pl.DataFrame:
-    """Return the named documents of a collection; none if nobody has any."""
+    """Return the named documents of a collection, possibly none."""
     if documents is None:
         return pl.DataFrame(schema={"source": pl.String, "text": pl.String})
     return documents(collection_id, sources)

@@ -160,7 +160,7 @@ def numbers_of(table: Table, values: Sequence[Value]) -> list[pl.Series]:
 
 
 def _counted(table: Table, column: str | None) -> pl.Series:
-    """Return how many queries the rows rest on, as a column says; null without one."""
+    """Return the number of queries behind each row, from a column; null without one."""
     if column is None:
         return pl.repeat(None, table.rows.height, dtype=pl.Int64, eager=True)
     rows = table.taking({"n": column})

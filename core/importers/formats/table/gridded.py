@@ -84,7 +84,7 @@ def _split(columns: Sequence[str], *, measure_first: bool) -> Grid:
 
 
 def _figure(name: str) -> Value | None:
-    """Return what a name says where that is a known measure, or a time, price or usage of the whole path."""
+    """Return the meaning of a name: a known measure, or a time, price or usage of the whole path."""
     value = usage_of(name, name) or named(name, name)
     if value is None or value.stage not in (None, "total"):
         return None
@@ -113,7 +113,7 @@ def refuse_two_ways(columns: Sequence[str], means: Meaning, said: TableAs, name:
     """Refuse columns such as `hybrid nDCG@10` and `bm25 nDCG@10`: one measure of two stacks, or two of one.
 
     Raises:
-        InputError: There are such columns, nobody said what they mean, and no column names the stacks.
+        InputError: There are such columns, without given meanings, and no column names the stacks.
     """
     if means.roles.keys() & {"run", "passage_id", "answer"} or "query_id" not in means.roles:
         return

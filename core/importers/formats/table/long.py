@@ -115,7 +115,7 @@ def _figures(means: Meaning) -> list[str]:
 
 
 def _measures(rows: pl.DataFrame, column: str, file: str) -> list[str]:
-    """Return the names of the measures, each once; refuse what cannot be told apart."""
+    """Return the names of the measures, each once; refuse names that cannot be told apart."""
     refuse(rows.filter(pl.col("name").is_null()), "The row names no measure.", file, column)
     again = rows.filter(~pl.struct("group", "name").is_first_distinct())
     problem = "The measure {name} stands twice for the same stack and query."

@@ -239,7 +239,7 @@ def lost_measures(why: Mapping[str, str], measures: Iterable[str], name: str) ->
 
 
 def looked_at(table: Table, said: TableAs, name: str, columns: Sequence[str] | None = None) -> Meaning:
-    """Return what the columns mean by the first rows, as far as they say; no number is refused."""
+    """Return the meaning of the columns as far as the first rows show; no number is refused."""
     said, _ = without_stars(in_ms(table, said), columns or table.rows.columns)
     means = meaning(columns or table.rows.columns, said, name)
     if means.is_long:
@@ -258,7 +258,7 @@ def looked_at(table: Table, said: TableAs, name: str, columns: Sequence[str] | N
 
 
 def seen(table: Table, said: TableAs, name: str) -> Look:
-    """Return what the first rows of a table look like."""
+    """Describe the first rows of a table."""
     columns = tuple(table.rows.columns)
     means = looked_at(table, said, name)
     grid = grid_in(columns, said, name)
@@ -292,7 +292,7 @@ def stacks_of(columns: Sequence[str], rows: pl.DataFrame, name: str) -> list[str
 
 
 def incomplete(means: Meaning, table: Table) -> InputError:
-    """Return which column is missing for the kind that the table comes nearest to."""
+    """Return an error on the missing column of the closest kind of table."""
     if means.row == "stack" or of_stacks(means):
         return no_figure(table.rows.columns, table.name)
     if stacks := pivot(table, means):

@@ -36,7 +36,7 @@ _ONE_OR_NONE, _RECIPROCAL = frozenset({"hit", "success"}), frozenset({"rr", "mrr
 
 
 class OpenRowError(InputError):
-    """Rows may be stacks or queries, and nobody has said which."""
+    """Rows may be stacks or queries, and neither was chosen."""
 
     ways: tuple[Row, ...] = ("stack", "query")
 

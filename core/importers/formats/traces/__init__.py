@@ -138,7 +138,7 @@ def _read(row: Json, path: str, name: str) -> Any:  # noqa: ANN401
 
 
 def _tokens(row: Json, paths: Mapping[str, str]) -> dict[str, float]:
-    """Return tokens by unit, of the first place that counted any; zeros throughout mean that nobody did."""
+    """Return tokens by unit, from the first place with any; zeros throughout mean uncounted."""
     for ways in zip(*(paths[unit].split("|") for unit in _UNITS), strict=True):
         counts = [amount(value(row, way)) for way in ways]
         if any(counts):

@@ -101,7 +101,7 @@ class Phoenix(OpenSpans):
 
 
 def _told_apart(connection: sqlite3.Connection, name: str) -> None:
-    """Refuse a database in which an id stands for several rows, whose spans would be told twice."""
+    """Refuse a database in which several rows share an id, since their spans would be duplicated."""
     for table, column in _IDS.items():
         within = ", trace_rowid" if table == "spans" else ""
         query = (

@@ -65,12 +65,12 @@ class Span:
 
     @property
     def ms(self) -> float | None:
-        """How long it took, in milliseconds."""
+        """Duration in milliseconds."""
         return _ms_between(self.start, self.end)
 
     @property
     def first_token_ms(self) -> float | None:
-        """How long a model took to its first token, in milliseconds."""
+        """Time to a model's first token, in milliseconds."""
         return _ms_between(self.start, self.first_token)
 
 

@@ -48,7 +48,7 @@ class LangSmith(TraceFormat):
 
 
 class OpenSpans(TraceFormat):
-    """What the spans of OpenInference keep, whatever holds them."""
+    """OpenInference spans, in any container."""
 
     source = "OpenInference spans"
     flat = "attributes."

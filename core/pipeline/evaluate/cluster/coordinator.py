@@ -42,7 +42,7 @@ class Coordinator:
         self._broken: ClqError | None = None
 
     def tell(self, method: str, worker: str, *given: Any) -> None:
-        """Do something that nobody waits for; whoever asks next learns that it failed."""
+        """Do something without an answer; the next call that has one reports a failure."""
         try:
             getattr(self, method)(worker, *given)
         except ClqError as error:
@@ -65,7 +65,7 @@ class Coordinator:
             raise Stopped
 
     def within(self, _worker: str, doing: str, done: int, whole: int, unit: str) -> None:
-        """Note how far a task is."""
+        """Record the progress of a task."""
         self._within = (doing, done, whole, unit)
 
     def attempt(self, worker: str, stage: str, amounts: Sequence[Amount]) -> Reservation | None:
@@ -102,11 +102,11 @@ class Coordinator:
             self._asked_by.pop((journal, key), None)
 
     def sent(self, worker: str, journal: str, keys: Sequence[str], call: str) -> None:
-        """Write down that a call is sent."""
+        """Record that a call is sent."""
         self._journal(worker, journal).begin(keys, call)
 
     def refused(self, worker: str, journal: str, call: str) -> None:
-        """Write down that a call cost nothing."""
+        """Record that a call cost nothing."""
         self._journal(worker, journal).forget(call)
 
     def enter(self, worker: str, line: str, limits: Mapping[str, float], most: int) -> float | None:

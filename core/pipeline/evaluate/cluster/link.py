@@ -26,9 +26,9 @@ _PROVE_S = 10
 
 
 class Link:
-    """One worker's way to the coordinator: `ask` brings an answer, nobody waits for what is told.
+    """One worker's way to the coordinator: `ask` returns an answer, `tell` does not wait.
 
-    What is told arrives before what is asked later.
+    Messages arrive in the order sent.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class FarBudget:
 class FarJournal(Journal):
     """A journal that the coordinator keeps.
 
-    What one worker asks a vendor for, others wait for: a call that is under way is not made twice.
+    Other workers wait for a call that one of them has sent: it is not made twice.
     """
 
     def __init__(self, link: Link, name: str) -> None:
@@ -92,11 +92,11 @@ class FarJournal(Journal):
         self._link.tell("keep", self._which, dict(replies))
 
     def begin(self, keys: Sequence[str], call: str) -> None:
-        """Write down that a call of this name is sent."""
+        """Record that a call of this name is sent."""
         self._link.tell("sent", self._which, list(keys), call)
 
     def forget(self, call: str) -> None:
-        """Write down that a call of this name cost nothing."""
+        """Record that a call of this name cost nothing."""
         self._link.tell("refused", self._which, call)
 
     def close(self) -> None:
@@ -132,7 +132,7 @@ Address = tuple[str, int]
 
 
 class Served:
-    """A coordinator that workers reach over a wire; one is served at a time, and nobody waits at it.
+    """A coordinator that workers reach over a wire; it serves one at a time, without waiting.
 
     A call of Ray's own would do, but costs ten times as much as a vendor's answer from nearby.
     """
@@ -144,12 +144,12 @@ class Served:
 
     @property
     def address(self) -> Address:
-        """Where workers find it."""
+        """The address for workers."""
         host, port = self._listener.address
         return str(host), int(port)
 
     def close(self) -> None:
-        """Admit nobody any more, and release the files."""
+        """Stop accepting workers, and release the files."""
         self._listener.close()
         with self.lock:
             self.coordinator.close()

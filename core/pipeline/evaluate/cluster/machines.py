@@ -273,7 +273,7 @@ _workers: dict[str, tuple[Worker, Link]] = {}
 def _at_work(context: TaskContext) -> Iterator[Worker]:
     if context.key not in _workers:
         _workers.clear()
-        with suppress(ValueError):  # in its first thread alone; the call under way is lost
+        with suppress(ValueError):  # in its first thread alone; its pending call is lost
             signal.signal(signal.SIGTERM, lambda *_: os._exit(1))
         link = connected(context.coordinator, context.proof, uuid4().hex)
         order: Order = ray().get(context.order[0])

@@ -1,7 +1,7 @@
 """Asks a retrieval pipeline in the interpreter that it needs, and times it there; one file, no dependencies.
 
 CLQ Explorer starts it (Python 3.9 or later) and talks to it over pipes; whatever the pipeline prints goes to
-a log. Copy it beside your own code to tell stages apart, which costs nothing if nobody measures::
+a log. Copy it beside your own code to tell stages apart, which costs nothing unless measured::
 
     from clq_worker import clq_stage
 
@@ -416,7 +416,7 @@ class Pipeline:
         return list(answer) if inspect.isgenerator(answer) or _is_lazy(answer) else answer
 
     def prepared(self, params: dict[str, Any]) -> Callable[[str, int], Any]:
-        """Return what asks with these parameters; built once if it is built with them."""
+        """Return the callable for these parameters; built once if parameters are given at construction."""
         key = json.dumps(params, sort_keys=True)
         if key not in self._asks:
             if self._built:
