@@ -46,7 +46,7 @@ class Options:
     golden_set_id: str | None = None  # Golden set that the judgements make
     # How grades become 1..5: a name of `GRADE_MAPPINGS` or text such as "0→1, 1→3, 2→5"
     grades: str | None = None
-    split: str | None = None  # Which BEIR split to take; "all" for each as a golden set of its own
+    split: str | None = None  # Which BEIR split to take; "all" for each as a separate golden set
     sheet: str | None = None  # Which sheet of a workbook to take
     # Whether results of other tasks than retrieval and reranking are taken too (MTEB)
     all_tasks: bool = False

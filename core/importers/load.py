@@ -141,7 +141,7 @@ def _left_out(file_reports: Sequence[FileReport]) -> tuple[LeftOut, ...]:
 
 
 def _paged(archive: Archive) -> Archive:
-    """Return a page of Markdown that is of no format as an archive of its tables; any other as it is."""
+    """Return a Markdown page of no known format as an archive of its tables; any other file unchanged."""
     if len(archive.members) > 1 or not is_page(archive.members[0]):
         return archive
     known = any(format_.sniff(archive) >= ACCEPTED for format_ in FORMATS if not format_.maps_columns)

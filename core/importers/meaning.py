@@ -356,7 +356,7 @@ def _place(means: Meaning, column: str, name: str) -> None:
 
 
 def _long(means: Meaning) -> None:
-    """Settle long tables: the value is what rows hold; else the roles of one say nothing."""
+    """Settle long tables, whose rows hold values; other tables lose the roles of a long one."""
     if means.is_long and "value" not in means.roles:
         means.roles["value"] = means.roles.pop("score")
     for role in () if means.is_long else ("measure", "value"):

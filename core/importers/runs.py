@@ -45,7 +45,7 @@ def slug(text: str, fallback: str = "imported") -> str:
 
     Returns:
         The text itself if it is at most 60 letters, digits, dots, dashes, underscores and single blanks,
-        no dot or dash at an end; else its readable beginning, ``~`` and a hash of it.
+        no dot or dash at an end; otherwise its readable beginning, ``~`` and a hash of it.
     """
     if _PLAIN.fullmatch(text) and len(text) <= _ID_CHARACTERS:
         return text
@@ -56,7 +56,7 @@ def slug(text: str, fallback: str = "imported") -> str:
 
 
 def chosen_id(text: str, known: Container[str] = frozenset()) -> str:
-    """Return the identifier that a user means; one that is known or already derived stays as it is."""
+    """Return the identifier that a user means; one that is known or already derived is left unchanged."""
     return text if text in known or _DERIVED.fullmatch(text) else slug(text)
 
 
@@ -255,7 +255,7 @@ def stripped(imported: Import, patterns: Mapping[str, str]) -> Import:
             for table, rows in frames.items()
             if column in TABLES[table] and table not in _OWN
         }
-        # Judgements that come along may be written as the collection is: they stay as they are.
+        # Judgements that come along may be written as the collection is: they are left unchanged.
         fit = {
             table: rows.filter(fits(known, pattern)).select(column).head(1).collect().height > 0
             for table, rows in named.items()

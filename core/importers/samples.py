@@ -83,7 +83,7 @@ class Answered:
     # columns of `_JUDGED`: the model behind a measure of a question, if one is named
     judges: pl.DataFrame = field(default_factory=_JUDGED.to_frame)
     temperature: float | None = None  # of the generator
-    spec: JsonMap = field(default_factory=dict)  # axes of the stack, as far as they are known
+    spec: JsonMap = field(default_factory=dict)  # axes of the stack, if known
     # what distinguishes it from runs with the same content, and the part of its configuration that is kept
     decided: JsonMap = field(default_factory=dict)
     # more tables with `query_id` and without `run_id`
@@ -266,7 +266,7 @@ def _run(part: Answered, label: str, places: pl.DataFrame, options: Options, imp
 
 
 def _given(part: Answered) -> pl.DataFrame:
-    """Return the answers, each with its reader, its depth, its tokens and times as far as they are known."""
+    """Return the answers, each with its reader, its depth, its tokens and times if known."""
     reader = part.spec.get("generator")
     rows = part.rows.select(
         "query_id",

@@ -115,7 +115,7 @@ def kept(config: object) -> object:
     """Return a JSON value as it may be kept.
 
     Keys that usually hold a secret or an address keep no value, and texts that look like a key are left out;
-    everything else stays as it is (numbers that JSON cannot hold become null).
+    everything else is left unchanged (numbers that JSON cannot hold become null).
     """
     return _clean(plain(config, _TEXT_LIMIT))
 
@@ -134,7 +134,7 @@ def _clean(value: object) -> object:
 
 
 def _inner(text: str) -> str:
-    """Redact JSON within a text, too; a text without any stays as it is, to the letter."""
+    """Redact JSON within a text, too; a text without any is left unchanged, to the letter."""
     if not text.lstrip().startswith(("{", "[")):
         return text
     try:

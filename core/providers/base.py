@@ -154,7 +154,7 @@ class Model:
         """
 
     def count_tokens(self, text: str) -> int:
-        """Return tokens of a text: exact where the model's vocabulary is at hand, otherwise an estimate."""
+        """Return tokens of a text: exact where the model's vocabulary is available, otherwise an estimate."""
         return len(text) // 4 + 1
 
     def close(self) -> None:

@@ -250,7 +250,7 @@ class Place:
 
     url: str  # The address of the service
     key_env: str  # Where its key is looked up; empty when it is sent none
-    known: bool  # Whether a vendor of `VENDORS` is there; else it may be a small machine of one's own
+    known: bool  # Whether a vendor of `VENDORS` is behind it; otherwise it may be a small private machine
 
 
 def place_of(config: ModelConfig) -> Place | None:

@@ -1,6 +1,6 @@
-"""Counts tokens: exactly where a model's vocabulary is at hand, otherwise as an estimate that says so.
+"""Counts tokens: exactly where a model's vocabulary is available, otherwise as an estimate that says so.
 
-tiktoken counts where its vocabulary lies in its cache, sound and so without a network; else the same
+tiktoken counts where its vocabulary lies in its cache, sound and so without a network; otherwise the same
 vocabulary from the bpe-openai package does. Nothing is downloaded. "voyage3_base" is the vocabulary of the
 Voyage 3 family; its counts have not been checked against those that Voyage bills. Without a vocabulary, four
 bytes of UTF-8 count as one token: about four characters of English, and fewer of scripts that cost more.

@@ -77,7 +77,7 @@ def sessions_of(values: Floats, at: Floats, session: ArrayLike | None = None) ->
         session: [n], session labels; None = unknown.
 
     Returns:
-        [n]: by the session; else by runs of queries, each its own where those that follow are not alike.
+        [n]: by the session; otherwise by runs of queries, each a session by itself if neighbours differ.
     """
     if session is not None:
         return np.unique(np.asarray(session), return_inverse=True)[1].astype(np.intp)

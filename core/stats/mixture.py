@@ -83,7 +83,7 @@ def _quadratic(likelihood: Floats, weights: Floats) -> Floats:
 
 
 def _towards(likelihood: Floats, weights: Floats, aim: Floats, otherwise: Floats) -> Floats:
-    """Go from weights towards an aim as far as the likelihood rises; else take what always rises."""
+    """Go from weights towards an aim as far as the likelihood rises; otherwise take what always rises."""
     now, share = np.log(likelihood @ weights).mean(), 1.0
     while share > _SHORTEST:
         there = weights + share * (aim - weights)

@@ -1,4 +1,4 @@
-"""Answers SQL of somebody's own in a process of its own: DuckDB bounds its buffers, not all that it takes.
+"""Runs user-supplied SQL in a separate process: DuckDB limits its buffers, not its total memory.
 
 Run as a script with a folder, and with JSON on standard input: statements that make the views, the folder of
 the parts, the SQL and its limits. The answer comes out as ``answer.arrow``, or what is wrong with the SQL as

@@ -194,7 +194,7 @@ def _older(layout: Layout) -> Iterator[Finding]:
 
 
 def _counts(snapshot: Snapshot) -> dict[str, int]:
-    """Return records by kind: those that are there, and if there are such those that are not."""
+    """Count records by kind: existing ones, and deleted ones if there are any."""
     counts = {}
     for kind in KINDS:
         stands = snapshot.standing(kind)

@@ -1,6 +1,6 @@
 """The one DuckDB instance of a process; catalogue files are attached to it.
 
-Attaching a catalogue takes 0.5 ms where a connection of its own takes 20 ms (2 cores, 2026-11), so a reader
+Attaching a catalogue takes 0.5 ms where a separate connection takes 20 ms (2 cores, 2026-11), so a reader
 can follow a writer that publishes many times a second.
 
 Errors of the system and of the libraries that read files, as errors of the product: one sentence each.
@@ -221,7 +221,7 @@ class Engine:
 
 @contextmanager
 def bounded() -> Iterator[duckdb.DuckDBPyConnection]:
-    """Yield an instance of its own that sorts and groups more rows than fit into memory, by spilling them."""
+    """Yield a separate instance that sorts and groups more rows than fit into memory, by spilling them."""
     limits: dict[str, str | bool | int | float | list[str]] = {
         "memory_limit": _BOUND,
         "enable_external_file_cache": "false",

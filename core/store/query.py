@@ -40,7 +40,7 @@ def query(
 ) -> pl.DataFrame:
     """Answer one SELECT over the views of a store's current revision.
 
-    It is asked in another process, in a database of its own in memory, which may read the store's parts and
+    It is asked in another process, in a separate database in memory, which may read the store's parts and
     nothing else, may fetch no extension, and is ended in the end.
 
     Args:

@@ -163,7 +163,7 @@ class Store:
     ) -> Iterator[Writer]:
         """Make the next revision. An exception inside leaves the store as it was.
 
-        When nothing changed (everything was there already), no revision is made.
+        When nothing changed (everything existed already), no revision is made.
 
         Args:
             action: What is being done, in a word or two; kept with the revision and shown to waiting writers.

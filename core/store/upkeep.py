@@ -1,6 +1,6 @@
 """Upkeep: bringing a damaged store back to the newest revision that is sound, backups, and restoring them.
 
-A repair deletes nothing. A backup is a store of its own: the current catalogue, with all history, and every
+A repair deletes nothing. A backup is a separate store: the current catalogue, with all history, and every
 part that it lists.
 """
 
@@ -274,7 +274,7 @@ def _refuse_other(catalogue: Catalogue, store: Store) -> None:
 
 
 def _bring(catalogue: Catalogue, root: Path, layout: Layout) -> Copied:
-    """Copy the files that a catalogue lists from its store into another, if they are not there already."""
+    """Copy the files that a catalogue lists from its store into another, if they do not exist there yet."""
     files = catalogue.frame(_FILES).rows()
     copied = size = 0
     folders = set()

@@ -1,7 +1,7 @@
 """Results of MTEB: one file per model, revision and task, ``model_meta.json`` beside them.
 
 Two forms: scores{split: [{hf_subset, ndcg_at_10, …}]}, and the older one with the splits at the top and, for
-several languages, a level of subsets. Each task, split and subset is a collection of its own: their queries
+several languages, a level of subsets. Each task, split and subset is a separate collection: their queries
 differ. Tasks of retrieval and reranking are taken, told by their measures; others on request. MTEB says
 neither how many queries there were nor how long one took (`evaluation_time` is the whole evaluation with the
 encoding of the corpus).

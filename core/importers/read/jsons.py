@@ -354,7 +354,7 @@ def outline(member: Member) -> Mapping[str, frozenset[str]]:
 
 
 def _kinds_by_path(text: str) -> dict[str, set[str]]:
-    """Follow the brackets and keys of JSON token by token, as far as it is sound."""
+    """Follow the brackets and keys of JSON token by token, as long as it is valid."""
     kinds: dict[str, set[str]] = {}
     path: list[str] = []  # one entry per open bracket: "[]", or "" and then the key being read
     at_key, key = False, ""

@@ -1,4 +1,4 @@
-"""Tables of Markdown pages: their rows as cells without marks, and each as a table of its own (CSV)."""
+"""Tables of Markdown pages: their rows as cells without marks, and each as a separate table (CSV)."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ class Way:
         return pl.select(pl.when(~cleaned.str.to_lowercase().is_in(NOTHING)).then(cleaned)).to_series()
 
     def plain(self, cells: pl.Series) -> pl.Series:
-        """Return the cells as plain numbers; one that does not fit stays as it is, to be refused."""
+        """Return the cells as plain numbers; one that does not fit is left unchanged, to be refused."""
         bare = self.bare(cells)
         by_comma = bare.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
         by_point = bare.str.replace_all(",", "", literal=True)
@@ -184,7 +184,7 @@ def numbers_in(
     Args:
         kinds: Columns that hold numbers.
         said: What the user said of columns; of others there is nothing.
-        asking: Whether columns that are open are refused; else they stay as they are.
+        asking: Whether columns that are open are refused; else they are left unchanged.
         name: File.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Reads Parquet files, in a process of its own with bounds: what a hostile one claims ends no server.
+"""Reads Parquet files, in a separate process with limits: a hostile one cannot end the server.
 
 Run as a script it takes a request a line (`_answered`) and answers each with a line, both JSON. It imports
 nothing of this project, so that it begins at once.

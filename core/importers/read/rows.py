@@ -117,7 +117,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def id_list(cell: str | None, where: str) -> list[str] | None:
-    """Return the ids of a cell, which may be integers (``[1, 2]`` or ``[1 2]``); else as `text_list`."""
+    """Return the ids of a cell, which may be integers (``[1, 2]`` or ``[1 2]``); otherwise as `text_list`."""
     integers = _INTEGERS.fullmatch((cell or "").strip())
     return re.findall(r"\d+", integers[0]) if integers else text_list(cell, where)
 

@@ -1,4 +1,4 @@
-"""Reads the sheets of workbooks, in a process of its own with bounds: a hostile one ends no server.
+"""Reads the sheets of workbooks, in a separate process with limits: a hostile one cannot end the server.
 
 Run as a script it takes a request a line (`_answered`) and answers each with a line, both JSON. It imports
 nothing of this project, so that it begins at once.

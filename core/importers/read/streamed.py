@@ -53,7 +53,7 @@ class _Chunk:
     paths: tuple[Path, ...]  # the files
     rows: int  # how many rows they hold
     lists: npt.NDArray[np.uint64]  # hash of each list that has rows here
-    counted: pl.DataFrame | None  # their tally if the lists are in rank order; else None
+    counted: pl.DataFrame | None  # their tally if the lists are in rank order; otherwise None
     against: ordering.Against = ordering.NONE  # what trec_eval would order otherwise, where they stand so
 
     def read(self) -> pl.DataFrame:

@@ -1,6 +1,6 @@
 """A document while it is cut, and how stretches of it are measured in tokens.
 
-Tokens are counted exactly where a vocabulary is at hand, otherwise estimated by the bytes of the text.
+Tokens are counted exactly where a vocabulary is available, otherwise estimated by the bytes of the text.
 """
 
 from __future__ import annotations

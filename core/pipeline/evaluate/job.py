@@ -105,7 +105,7 @@ class Protocol:
     rounds: int = 1  # How often all of that is done, at other times of the day
     pause_s: float = 0.0  # Seconds between the beginnings of two rounds
     warm_up: int = 1  # Unmeasured queries that every remote model answers first in a round; they are paid for
-    # Measure in an order drawn anew per repeat over all stacks, not stack after stack. A burst of load from
+    # Measure in a new order for each repeat over all stacks, not stack after stack. A burst of load from
     # elsewhere then meets one repeat of a stack and not all of them.
     shuffled: bool = False
     seed: int = 0  # Of that order, and of that in which the queries of each pass are asked

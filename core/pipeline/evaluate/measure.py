@@ -1,4 +1,4 @@
-"""Measuring: every step is asked about every query, first unmeasured where that is free, then in repeats.
+"""Measuring: every step is asked about every query, first unmeasured if that is free, then in repeats.
 
 Each step is measured once per query and repeat, whatever number of stacks contain it; the sample of a stack
 is the sum of its steps. Steps that run here answer all queries once before: this pass gives their results and

@@ -41,7 +41,7 @@ class Step:
 
     @property
     def asks(self) -> bool:
-        """Whether queries go through it; else it is built once."""
+        """Whether queries go through it; otherwise it is built once."""
         return self.kind in QUERY_STAGES
 
     @property
@@ -74,7 +74,7 @@ class Step:
 
     @property
     def typed(self) -> JsonMap:
-        """Ways and levels by which the queries that it is asked were perturbed; empty = as they are."""
+        """Ways and levels by which the queries that it is asked were perturbed; empty = unchanged."""
         own: JsonMap = self.params.get("typed", {})
         return own or next((typed for step in self.inputs if (typed := step.typed)), {})
 

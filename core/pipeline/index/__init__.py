@@ -148,7 +148,7 @@ def make_index(
 
 
 def use_index(name: str, metric: str, params: JsonMap, *, place: Place, dim: int) -> DatabaseIndex:
-    """Search a table that is there.
+    """Search an existing table.
 
     Args:
         place: Where its folder is, and the passages that it holds.

@@ -1,6 +1,6 @@
 """A vector index that a database keeps: what the engines share, so that each file holds only its own words.
 
-An engine either builds a table of its own from the vectors of an evaluation, or searches one that is there
+An engine either builds a separate table from the vectors of an evaluation, or searches an existing one
 (the option `table`) without copying it. Its location comes from an environment variable (the option
 `url_env`), whose value is in no file, log or message. Without one, engines that can work on a folder do.
 """
@@ -90,7 +90,7 @@ class DatabaseIndex(ABC):
 
     @classmethod
     def use(cls, place: Place, metric: str, options: Options, *, dim: int) -> Self:
-        """Search a table that is there."""
+        """Search an existing table."""
         return cls(place, metric, options)._looked(dim)
 
     @classmethod

@@ -278,7 +278,7 @@ def faults(query_ids: Sequence[str], details: Sequence[Mapping[str, Any]]) -> Js
 
 
 def expected_usage(config: OwnStack) -> tuple[Amount, ...]:
-    """Return the most that a query uses, as far as it is said; else its requests, which nothing prices."""
+    """Return the most that a query uses, if given; otherwise its requests, which nothing prices."""
     if config.usd_per_query is not None:
         return (Amount(config.name, DOLLARS, config.usd_per_query, Basis.MODELLED),)
     if config.usd_per_hour is not None:

@@ -1,4 +1,4 @@
-"""A pipeline in a process of its own interpreter: begun, asked over pipes, ended when it hangs, begun again.
+"""A pipeline in a process with its own interpreter: queried over pipes, ended if it hangs, restarted.
 
 Its output goes to a log; the protocol is in `worker/clq_worker.py`.
 """

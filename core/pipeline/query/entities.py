@@ -55,7 +55,7 @@ def initials(name: str) -> str:
 
 
 def inverted(name: str) -> str:
-    """Return a name as "Last, First"; a single word stays as it is."""
+    """Return a name as "Last, First"; a single word is left unchanged."""
     given, family = _parts(name)
     return f"{family}, {' '.join(given)}" if given else family
 

@@ -98,7 +98,7 @@ Many = Annotated[tuple[_Item, ...], _OneOrMore()]  # A list of values, or one va
 AsPath = Annotated[Path, BeforeValidator(_as_path, json_schema_input_type=str)]
 """A path as text; relative to the folder of the specification until `load` has made it absolute."""
 Positive = Annotated[int, Field(ge=1)]
-Level = Annotated[int, Field(ge=0)]  # Of a perturbation of the queries; 0 = as they are
+Level = Annotated[int, Field(ge=0)]  # Of a perturbation of the queries; 0 = unchanged
 NameForm = Annotated[str, BeforeValidator(_as_text, json_schema_input_type=int | str)]
 """Of the names in the queries; so many letters off may be written as a number."""
 Named = Annotated[str, Field(min_length=1, max_length=200)]

@@ -157,7 +157,7 @@ class Axes(Table):
         accents: 1 = typed without accents.
         case: 1 = typed in lower case, 2 = in upper case.
         names: Names in the queries put into another form: 1 to 3 letters off, "mask", "gibberish", "label",
-            "accents", "initials", "inverted", "case", "nfd"; 0 = as they are.
+            "accents", "initials", "inverted", "case", "nfd"; 0 = unchanged.
         chunker: How documents are cut into passages; empty = files of text by sentences, as the paper does,
             and passages of a collection as they are.
         cut: Dynamic cut-off of the final ranking, or "none".

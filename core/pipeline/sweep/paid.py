@@ -157,7 +157,7 @@ class Counting:
         )
 
     def _own(self, step: Step) -> Paid:
-        """Return the calls of a custom pipeline, as far as it is said what they cost."""
+        """Return the calls of a custom pipeline, with their cost if given."""
         name, protocol, queries = step.params["model"]["name"], self._job.protocol, len(self._queries)
         warm_up = min(protocol.warm_up, queries) * protocol.rounds if protocol.repeats else 0
         calls = queries * max(1, protocol.passes) + warm_up

@@ -36,7 +36,7 @@ class Line:
     calls: int  # requests, repeats and warm-up included
     unit: str  # what is billed
     amount: float | None  # how much of it; None = not known
-    exact: bool  # whether a vocabulary counted the very texts that will be sent; else it is an estimate
+    exact: bool  # whether a vocabulary counted the very texts that will be sent; otherwise it is an estimate
     notes: tuple[str, ...]  # how it was counted
     usd: float | None  # dollars; None = not known
     reason: str = ""  # why the dollars are not known
@@ -130,7 +130,7 @@ def plan(
 
     Args:
         job: The evaluation; its stacks have been checked.
-        built: Whether the result of a building step is there already, so that nothing is paid for it.
+        built: Whether the result of a building step already exists, so that nothing is paid for it.
 
     Returns:
         The plan. Dollars are those of calls that succeed at once: a call whose answer is lost is paid twice.

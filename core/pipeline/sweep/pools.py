@@ -1,4 +1,4 @@
-"""Candidate pools computed while planning, where that is free: rerankers are billed by what is in them.
+"""Candidate pools computed while planning, if that is free: rerankers are billed by what is in them.
 
 BM25 and the static embeddings that come with the product are run over small corpora; nothing is sent and
 nothing is written. Pools that need a vendor's vectors, or a model that takes its time, are not known.

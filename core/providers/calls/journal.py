@@ -100,7 +100,7 @@ class Journal:
         return self.get_many([key]).get(key)
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Reply[Any]]:
-        """Return the replies of those keys that are there."""
+        """Return the replies of those keys that exist."""
         rows = [row for at in range(0, len(keys), _AT_ONCE) for row in self._rows(keys[at : at + _AT_ONCE])]
         replies = {row[0]: _unpacked(*row) for row in rows}
         return {key: reply for key, reply in replies.items() if reply is not None}

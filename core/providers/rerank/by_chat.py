@@ -199,7 +199,7 @@ class ListwiseReranker(ChatReranker):
     What else is shown beside the question is fixed, or inferred from it in a first turn. If nothing can be
     read from that turn, what is fixed is used; where a weight cannot be used, all are equal. The details say
     either. Further rounds refine what was inferred, and end once the order stands still: if the same is
-    inferred again, so that nothing is rated again, or if the new ratings leave the order as it is.
+    inferred again, so that nothing is rated again, or if the new ratings leave the order unchanged.
     """
 
     pointwise = False

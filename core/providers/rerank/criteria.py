@@ -157,7 +157,7 @@ class Inferred(NamedTuple):
     """Criteria that were inferred from a query."""
 
     criteria: tuple[Criterion, ...]  # at most `MOST_CRITERIA`, perhaps none
-    weighted: bool  # whether the weights are the model's; else all are equal
+    weighted: bool  # whether the weights are the model's; otherwise all are equal
 
 
 _Entry = tuple[str, str, float | None]  # a name, a meaning, a weight if it has one that can be used

@@ -6,7 +6,7 @@ vendor, which does not say so.
 docs.cohere.com, "Rerank" and the API reference: 1,000 passages a call, 4,096 tokens of each by default. Up to
 the fourth generation a query with up to 100 passages is one search unit, a passage longer than 500 tokens
 (query included) counting once per started 500; the fifth is billed by tokens. Cohere counts them itself: its
-vocabularies are not at hand here.
+vocabularies are not available here.
 """
 
 from __future__ import annotations

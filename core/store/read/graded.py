@@ -51,7 +51,7 @@ class Graded:
     # int32 [runs], queries that the run ranks but nobody judged (left out)
     unjudged_queries: npt.NDArray[np.int32]
     # What a passage of grade 1..5 gains: the grade as the judges gave it (below 0 counts as 0), where that
-    # rises with the grade; else the grade
+    # rises with the grade; otherwise the grade
     gains: Five = LINEAR
 
 

@@ -66,7 +66,7 @@ class Trial:
     study: str  # its study's name
     number: int  # its number in the study
     state: str  # COMPLETE, PRUNED, FAIL, RUNNING or WAITING
-    values: Mapping[str, float] = field(default_factory=dict)  # objective → value, as far as it is finite
+    values: Mapping[str, float] = field(default_factory=dict)  # objective → value, if finite
     maximised: frozenset[str] = frozenset()  # the objectives that are better the larger they are
     params: Mapping[str, object] = field(default_factory=dict)  # parameter → value as suggested
     attributes: Mapping[str, object] = field(default_factory=dict)  # user attribute → value

@@ -17,7 +17,7 @@ _DIGITS = re.compile(FIGURE)
 
 
 def turned(table: Table) -> Table:
-    """Return a table with a row for each stack where its rows are measures; any other as it is."""
+    """Transpose a table whose rows are measures into one row per stack; return any other unchanged."""
     first, *stacks = table.rows.columns or [""]
     if not stacks or not 1 < table.rows.height <= _MOST or len(stacks) > _MOST:
         return table

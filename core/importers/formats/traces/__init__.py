@@ -132,7 +132,7 @@ class TraceFormat(Format):
 
 
 def _read(row: Json, path: str, name: str) -> Any:  # noqa: ANN401
-    """Return a field of a span, from the first of its paths that leads to what can be read; else None."""
+    """Return a field of a span, from the first of its paths with a readable value, or None."""
     readings = map(READERS[name], values(row, path))
     return next((reading for reading in readings if reading is not None), None)
 

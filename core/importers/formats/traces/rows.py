@@ -63,7 +63,7 @@ def _from_json(member: Member, *, lines: bool) -> Iterator[tuple[str, Json]]:
 
 
 def _held(value: object) -> list[object]:
-    """Take the list of an object that only holds it (and where the next page is); else the value."""
+    """Take the list of an object that only holds it (and where the next page is); otherwise the value."""
     if isinstance(value, list):
         return value
     holder = value if isinstance(value, dict) and "id" not in value else {}

@@ -79,14 +79,14 @@ def _ms_between(start: float | None, end: float | None) -> float | None:
 
 
 def name_of(value: object) -> str | None:
-    """Read an id or a name: a text that is not empty, or an integer; else None."""
+    """Read an id or a name: a text that is not empty, or an integer; otherwise None."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
     return str(value).strip() or None
 
 
 def amount(value: object) -> float | None:
-    """Read a finite number that is not negative, also from text; else None."""
+    """Read a finite number that is not negative, also from text; otherwise None."""
     number = number_of(value)
     return number if number is not None and number >= 0 else None
 
@@ -113,7 +113,7 @@ def parent_in_order(value: object) -> str | None:
 
 
 def instant(value: object) -> float | None:
-    """Read seconds since 1970 from a date and time (UTC if no zone is given) or a number; else None."""
+    """Read seconds since 1970 from a date and time (UTC if no zone is given) or a number; otherwise None."""
     if isinstance(value, str) and not re.fullmatch(r"\s*\d+(\.\d+)?\s*", value):
         try:
             value = datetime.fromisoformat(value.strip().removesuffix(" UTC"))
@@ -132,7 +132,7 @@ def instant(value: object) -> float | None:
 
 
 def _unpacked(value: object) -> object:
-    """Read a text that holds a JSON object or list; anything else stays as it is."""
+    """Read a text that holds a JSON object or list; anything else is left unchanged."""
     if not isinstance(value, str) or value[:1] not in ("{", "[") or len(value) > _MOST_TEXT:
         return value
     try:
@@ -181,7 +181,7 @@ def _document(value: object) -> Document | None:
 
 
 def number_of(value: object) -> float | None:
-    """Read a finite number, also from text; else None."""
+    """Read a finite number, also from text; otherwise None."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     try:

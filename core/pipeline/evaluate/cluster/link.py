@@ -83,7 +83,7 @@ class FarJournal(Journal):
         self.path, self._link, self._which = Path(name), link, name
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Reply[Any]]:
-        """Return the replies of those keys that are there."""
+        """Return the replies of those keys that exist."""
         known: dict[str, Reply[Any]] = self._link.until("replies", self._which, list(keys))
         return known
 

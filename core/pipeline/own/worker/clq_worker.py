@@ -295,7 +295,7 @@ def placed(ids: list[str], score: float | None, text: str | None, at: dict[str, 
 
 
 def where(parts: Sequence[Mapping[Any, Any]], text: str | None) -> dict[str, Any]:
-    """Find where a passage is from, as far as it is said: source, start, end, heading."""
+    """Find where a passage is from, if given: source, start, end, heading."""
     at: dict[str, Any] = {}
     for part in parts:
         found = {
