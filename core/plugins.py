@@ -90,6 +90,12 @@ def plugins() -> tuple[PlugIn, ...]:
     return tuple(_LOADED[key] for key in sorted(_LOADED))
 
 
+def own_modules(group: str) -> tuple[str, ...]:
+    """Return the modules of the product's own plug-ins of a group, to be imported beforehand."""
+    targets = import_module(_CONTRIB).ENTRY_POINTS.get(group, {}).values()
+    return tuple(target.partition(":")[0] for target in targets)
+
+
 def _reason(error: Exception) -> str:
     """Say why a plug-in cannot be loaded, and the way out where there is one."""
     if isinstance(error, InputError):

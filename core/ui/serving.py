@@ -22,6 +22,7 @@ from streamlit.runtime.memory_session_storage import MemorySessionStorage
 from streamlit.runtime.pages_manager import PagesManager
 
 from core.extras import installed
+from core.plugins import own_modules
 from core.ui.delivery import deliver_together
 from core.ui.garbage import Garbage
 from core.ui.state_reads import read_one_by_one
@@ -54,6 +55,7 @@ def everything() -> Iterator[str]:
     for package in _PACKAGES:
         for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
             yield module.name
+    yield from own_modules("clq.sections")
 
 
 def import_everything() -> None:
