@@ -168,7 +168,7 @@ def of_tool(measure: str) -> tuple[str, int | None]:
     return MEASURES.get(name, shown(known["name"])) + shown(params), int(known["k"]) if known["k"] else None
 
 
-ONE_ANSWER = 1  # The cutoff of measures of an answer: one answer is looked at for each question
+ONE_ANSWER = 1  # The cutoff of measures of an answer: one answer is examined for each question
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -142,7 +142,7 @@ def workspace() -> Batch:
 
 
 def stacks() -> list[Stack]:
-    """Return BM25 and wordllama, alone and fused, asked with names as they are, near misses and gibberish."""
+    """Return BM25 and wordllama, alone and fused, each asked with original, near-miss and gibberish names."""
     return expand_axes(Axes(dim=(64, 256), candidates=(DEPTH,), names=("0", "1", "gibberish")))
 
 

@@ -68,7 +68,7 @@ def _version(name: str) -> str | None:
 
 @contextmanager
 def threads(count: int) -> Iterator[None]:
-    """Let faiss work on so many threads; with one it searches as a server under load would."""
+    """Let faiss work on this many threads; with one it searches as a server under load would."""
     before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(count)
     try:

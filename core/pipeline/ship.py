@@ -155,7 +155,7 @@ def compare(
         Columns of `COMPARED`.
 
     Raises:
-        ProviderError: If it cannot be begun there.
+        ProviderError: If it cannot be started there.
         InputError: If it is not something that runs by itself, or there is no such interpreter.
     """
     if kind == ENGINE:

@@ -28,7 +28,7 @@ class Limits(BaseModel):
 
     # At most so many calls in any 60 seconds; None = no limit
     requests_per_minute: int | None = Field(default=None, ge=1)
-    # At most so many tokens in any 60 seconds; None = no limit
+    # At most this many tokens in any 60 seconds; None = no limit
     tokens_per_minute: int | None = Field(default=None, ge=1)
     # At most so many texts in any 60 seconds; None = no limit
     items_per_minute: int | None = Field(default=None, ge=1)
@@ -175,7 +175,7 @@ class ModelConfig(BaseModel):
 
     @property
     def default_dim(self) -> int | None:
-        """The dimension that is taken when none is asked for; None = the loaded model says."""
+        """The dimension used when none is requested; None = determined by the loaded model."""
         return self.dim or max(self.dims, default=None)
 
     def full_dim(self, dim: int) -> int:

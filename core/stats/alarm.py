@@ -1,4 +1,4 @@
-"""An alarm for live quality that may be looked at after every judgement, by betting that something fell.
+"""An alarm for live quality that may be checked after every judgement, by betting that something fell.
 
 If nothing changed, the rank of every new value among all before it is uniform, whatever their distribution
 (conformal test martingales: Vovk, Gammerman and Shafer 2005, ch. 7). A capital that is staked on low ranks

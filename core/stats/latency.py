@@ -375,11 +375,11 @@ class Generation:
     output_tokens: float = 200.0  # tokens of an answer
 
     def prompt(self, chunks: int | None = None) -> float:
-        """Return tokens of the whole prompt with so many chunks; None = the usual number."""
+        """Return tokens of the whole prompt with this many chunks; None = the usual number."""
         return self.prompt_tokens + (self.chunks if chunks is None else chunks) * self.tokens_per_chunk
 
     def ms(self, prompt_tokens: float) -> float:
-        """Compute the time of an answer to a prompt of so many tokens; ms."""
+        """Compute the time of an answer to a prompt of this many tokens; ms."""
         return self.speed.answer_ms(prompt_tokens, self.output_tokens)
 
 

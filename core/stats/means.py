@@ -133,7 +133,7 @@ def share_interval(shares: ArrayLike, n: ArrayLike, squared: ArrayLike = _SQUARE
 
 
 def _within(sample: Sample, greatest: float) -> Mask:
-    """Return in which rows every value lies in 0..greatest [S]."""
+    """Return a mask of the rows whose values all lie in 0..greatest [S]."""
     return np.asarray(((sample.top >= 0) & (sample.top <= greatest)).all(axis=1))
 
 

@@ -1,6 +1,6 @@
 """Files as they were written: their bytes and checksums, looked at before a file is believed.
 
-Published files never change, so each is looked at once per process, on its first reading. Reading every byte
+Published files never change, so each is examined once per process, on its first reading. Reading every byte
 of a part costs less than decoding it (bench/verifying.py).
 """
 

@@ -70,7 +70,7 @@ def as_it_stands(rows: pl.DataFrame, name: str) -> Ordered | None:
     lists = rows[begins].select(KEY).with_row_index("list").sort(KEY)
     if lists.select(pl.struct(KEY).n_unique()).item() < lists.height:
         return None
-    # Rows with different hashes are different; what has equal ones is looked at more closely elsewhere.
+    # Rows with different hashes are different; what has equal ones is examined more closely elsewhere.
     hashes = rows.select(pl.struct(pl.Series("list", begin), "passage_id").hash())
     if hashes.to_series().n_unique() < rows.height:
         return None

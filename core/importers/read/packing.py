@@ -29,7 +29,7 @@ class _Steps(Protocol):
     unused_data: bytes
 
     def decompress(self, data: bytes, max_length: int = -1) -> bytes:
-        """Return at most so many bytes of the content."""
+        """Return at most this many bytes of the content."""
 
 
 class _Stepwise(io.RawIOBase):

@@ -22,7 +22,7 @@ def _answered(file: str, into: str | None, rows: int | None, columns: int, most:
 
     Args:
         into: Path of that file, or None.
-        rows: Only so many first rows.
+        rows: Only this many first rows.
         columns: The most columns that are read.
         most: The most rows × columns, values of lists and bytes in memory.
 

@@ -31,7 +31,7 @@ from core.sandbox import Bounded
 PARQUET = b"PAR1"
 _VALUE_BYTES = 16  # what a value of a list takes in memory, at least
 _FIRST_LINES = 1_000
-_MOST_JSON = 32 * MIB  # Largest JSON value, unpacked, that is looked at for rows: it is held several times
+_MOST_JSON = 32 * MIB  # Largest JSON value, unpacked, that is examined for rows: it is held several times
 _GRACES = 8  # Rows of a Parquet file may take as many times what files may unfold to whatever their size
 _READER = Bounded(Path(__file__).with_name("parquets.py"), memory=6 * GIB, seconds=300)
 _NO_NAME = ""
@@ -147,7 +147,7 @@ def read_table(member: Member, kind: str | None, rows: int | None = None, *, do:
 
     Args:
         kind: As `kind_of` says; None is refused.
-        rows: Only so many first rows, from the head of the file.
+        rows: Only this many first rows, from the head of the file.
         do: What a table needs, said if it is none.
 
     Raises:

@@ -1,6 +1,6 @@
 """Excel workbooks (.xlsx), checked, then read by a process with bounds: a hostile one could take all memory.
 
-Values are read as they were saved: formulas are not computed, macros are not looked at.
+Values are read as they were saved: formulas are not computed, macros are ignored.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Workbook:
     name: str  # file, for messages
     sheets: tuple[str, ...]  # names of its visible sheets, in order
     hidden: tuple[str, ...]  # names of the others
-    macros: bool  # whether it holds macros; they are not looked at
+    macros: bool  # whether it holds macros; they are ignored
     _cells: Mapping[str, pl.DataFrame | str]  # sheet → its cells as text, or why it cannot be read
 
     def columns(self, sheet: str) -> list[str]:

@@ -47,12 +47,12 @@ class Gauge:
         return self.count(start, end)
 
     def reach(self, start: int, tokens: int) -> int:
-        """Return about how far so many tokens from `start` on reach; at least one character."""
+        """Return about how far this many tokens from `start` on reach; at least one character."""
         limit = self._bytes[start] + tokens * BYTES_PER_TOKEN
         return max(int(np.searchsorted(self._bytes, limit, side="right")) - 1, start + 1)
 
     def back(self, end: int, tokens: int) -> int:
-        """Return about where a stretch of so many tokens begins that ends at `end`."""
+        """Return about where a stretch of this many tokens begins that ends at `end`."""
         limit = self._bytes[end] - tokens * BYTES_PER_TOKEN
         return min(int(np.searchsorted(self._bytes, limit, side="left")), end)
 
@@ -228,7 +228,7 @@ class Work:
         return spans
 
     def overlap_from(self, start: int, end: int, tokens: int) -> int:
-        """Return where so many tokens before `end` begin, at `start` at the earliest."""
+        """Return where this many tokens before `end` begin, at `start` at the earliest."""
         end = self.trimmed(start, end)[1]
         begin = max(self.gauge.back(end, tokens), start) if tokens > 0 else end
         while (begin := next_word(self.text, begin, end)) < end:

@@ -101,7 +101,7 @@ class Receipts:
             self.lost += reserved
 
     def sent_again(self, calls: int) -> None:
-        """Record that so many calls of unknown outcome are sent again."""
+        """Record that this many calls of unknown outcome are sent again."""
         with self._lock:
             self._db.execute("INSERT INTO again VALUES (?)", (calls,))
             self.again += calls

@@ -86,7 +86,7 @@ class Folder:
     receipts = _In("ledger.sqlite")  # what was spent, call by call
     measured = _In("measured.sqlite")  # times that were measured
     answers = _In("search.sqlite")  # of a search: what stacks answered, and what was proposed
-    search = _In("search.json")  # of a search: the stacks that were begun, and why they were dropped
+    search = _In("search.json")  # of a search: the stacks that were started, and why they were dropped
     study = _In("study.sqlite")  # of a search: the study of Optuna
     log = _In("log.txt")  # what happened when, one JSON object a line
     lock = _In("lock")  # held by the process that runs it
@@ -115,7 +115,7 @@ def folder_of(work: Path, name: str, evaluation_id: str) -> Folder:
 
 
 def folders(work: Path) -> list[Folder]:
-    """Return all evaluations that were begun, newest first."""
+    """Return all evaluations that were started, newest first."""
     begun = [Folder(path.parent) for path in work.glob("*/spec.json")] if work.is_dir() else []
     return sorted(begun, key=lambda folder: folder.spec.stat().st_mtime, reverse=True)
 

@@ -40,7 +40,7 @@ R = TypeVar("R")
 
 
 def in_order(work: Callable[[T], R], items: Sequence[T], workers: int) -> Iterator[R]:
-    """Do work that mostly waits, at most `workers` items at once; after an error nothing more is begun."""
+    """Do work that mostly waits, at most `workers` items at once; after an error nothing more is started."""
     if workers <= 1 or len(items) <= 1:
         yield from map(work, items)
         return

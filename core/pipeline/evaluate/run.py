@@ -85,20 +85,20 @@ def run_job(
     before: Before | None = None,
     after: After | None = None,
 ) -> Outcome:
-    """Run an evaluation, or what is left of it.
+    """Run an evaluation, or resume it.
 
     Args:
-        sink: Receives what must be there before (the collection), then batches of finished runs.
-        site: Where, and who is told. The machines of its cluster look keys up themselves, and see its folder
-            under the same path.
+        sink: Receives prerequisites (the collection), then batches of finished runs.
+        site: Where it runs and reports progress. The machines of its cluster look keys up themselves, and see
+            its folder under the same path.
         held: Ids of runs that the sink has already; they are not run again.
-        before: What chooses the stacks that run; None = all do.
+        before: Chooses the stacks to run; None = all.
 
     Returns:
-        What became of it; its state is `FINISHED` or `CANCELLED`.
+        The outcome; its state is `FINISHED` or `CANCELLED`.
 
     Raises:
-        BudgetError: If going on could cost more than allowed; what has finished was handed over.
+        BudgetError: If resuming could cost more than allowed; finished work was handed over.
         InputError: If another process runs it, or something in it cannot be used.
         ClqError: If a provider fails; finished work was handed over, and a rerun resumes.
     """

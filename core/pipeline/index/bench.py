@@ -189,7 +189,7 @@ def _mean(recalls: Sequence[float | None]) -> Figure:
 def _timed(
     index: Index, queries: Vectors, k: int, clients: int, *, seconds: float, pool: ThreadPoolExecutor
 ) -> Figures:
-    """Ask with so many clients at once, each of them warm."""
+    """Ask with this many clients at once, each of them warm."""
     searches = max(len(queries), SEARCHES)
     numbers, start = count(), threading.Barrier(clients)
 

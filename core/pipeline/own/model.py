@@ -1,7 +1,7 @@
 """A custom pipeline as a retriever: asked like any remote model, its answers placed, its faults told.
 
 A fault of one query (an exception, a hang, a crash, an answer that is none) costs that query's row: it has an
-empty ranking and no time. What cannot be begun at all, or fails query after query, ends the evaluation.
+empty ranking and no time. What cannot be started at all, or fails query after query, ends the evaluation.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class OwnRetriever(Model):
             extra: Tells repeated calls apart.
 
         Raises:
-            ProviderError: If it cannot be begun, or nothing but failures came of late.
+            ProviderError: If it cannot be started, or nothing but failures came of late.
         """
         key = call_key(OWN, self.name, {**self._identity, "k": self._k}, [text_hash(text)], extra)
         reply = once(self._journal, key, _is_kept, lambda: self._fresh(text))

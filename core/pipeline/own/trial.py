@@ -42,7 +42,7 @@ def try_query(own: OwnStack, query: str, corpus: Corpus, *, keys: Keys | None = 
     """Ask one query with the first of each parameter; nothing is stored.
 
     Raises:
-        ProviderError: If the pipeline cannot be begun.
+        ProviderError: If the pipeline cannot be started.
         InputError: If its key may not be sent there.
     """
     config = filled(own)

@@ -37,7 +37,7 @@ def gibberish(name: str) -> str:
 
 
 def near_miss(name: str, substitutions: int, seed: str) -> str:
-    """Return a name in which so many letters are others; all of them if it has fewer."""
+    """Return a name in which this many letters are others; all of them if it has fewer."""
     drawn = np.random.default_rng(int(short_hash(seed, name, str(substitutions)), 16))
     letters = [place for place, char in enumerate(name) if char.isalpha()]
     chars = list(name)

@@ -106,7 +106,7 @@ def _among_small_talk(text: str, typed: str, level: int, said: Mapping[str, list
 
 
 def _slips(text: str, count: int) -> list[int]:
-    """Return numbers of the words that get a slip; fewer words give fewer."""
+    """Return the numbers of the words to mistype; fewer words give fewer."""
     words = range(len(_WORD.findall(text)))
     return sorted(words, key=lambda number: short_hash("word", str(number), text))[:count]
 
@@ -117,7 +117,7 @@ def _drawn(items: Sequence[_Item], *key: str) -> _Item:
 
 
 def _slip(text: str, number: int, key: str, keyboard: list[str]) -> str:
-    """Return one word with a neighbouring key, or with two letters swapped; its first letter stays."""
+    """Return the text with a letter of a word mistyped or two swapped; the word's first letter stays."""
     word = list(_WORD.finditer(text))[number]
     letters = list(word[0])
     rows = ["".join(row for row in keyboard if letter.lower() in row) for letter in letters]

@@ -11,7 +11,7 @@ scores, which engines give on scales of their own, so they bring each ranking to
 A passage that a leg did not find within the depth has no score there. It is given the lowest that the leg
 gave, which is 0 with minmax (even if all scores are equal); a leg that found nothing counts for nothing.
 
-**Copies** are taken out before a pool is cut, so that no slot is spent twice (CLQ §6). A pool is looked at in
+**Copies** are taken out before a pool is cut, so that no slot is spent twice (CLQ §6). A pool is examined in
 its order: the first of every group of copies stays, what is too much like a passage that stayed is dropped,
 until K are found or `look` times K were looked at.
 

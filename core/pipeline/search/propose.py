@@ -121,7 +121,7 @@ def _leaves(spec: JsonMap, before: str = "") -> Iterator[tuple[str, Value]]:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Results and broken limits of a stack that was begun."""
+    """Results and broken limits of a stack that was started."""
 
     row: int  # its place in the space
     values: tuple[float, ...]  # one per objective; empty if its quality is not known
@@ -200,7 +200,7 @@ def propose(
     sampler: str = "tpe",
     seed: int = 0,
 ) -> list[int]:
-    """Propose at most so many stacks that were not begun; the same ones for the same knowledge and seed.
+    """Propose at most this many stacks that were not started; the same ones for the same knowledge and seed.
 
     The sampler is "tpe" (multi-objective; Ozaki et al., GECCO 2020), "nsga2" (Deb et al., 2002) or "random".
     """

@@ -59,7 +59,7 @@ class Entry:
 
 
 class Race:
-    """The stacks that were begun, of so many queries, and how it goes."""
+    """The started stacks of a search over this many queries, and their standing."""
 
     def __init__(self, queries: int, how: Search, *, higher_is_better: bool = True) -> None:
         self.queries, self.how, self.higher_is_better = queries, how, higher_is_better

@@ -199,7 +199,7 @@ class Search(Table):
     """Search settings of the axes of the method "search".
 
     Attributes:
-        trials: How many stacks are begun at most.
+        trials: How many stacks are started at most.
         evaluations: How many queries stacks are asked in all at most; None = no limit.
         measure: What is good, with its cutoff.
         sampler: Proposes stacks: "tpe" or "nsga2" of Optuna, or "random".

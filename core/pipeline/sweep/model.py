@@ -274,7 +274,7 @@ class Budget(Table):
     Attributes:
         usd: Hard limit in dollars; None = none.
         prices: Name of a price book.
-        amortise_over_queries: Spread the cost of embedding the corpus over so many queries when costs per
+        amortise_over_queries: Spread the cost of embedding the corpus over this many queries when costs per
             1,000 queries are planned; None = leave it out of them.
     """
 

@@ -24,7 +24,7 @@ from core.providers.rerank import Reranker, reranker_config
 from core.providers.tokens import counter
 from core.records import Basis, JsonMap
 
-SAMPLE = 20_000  # Of a larger corpus so many passages are counted, evenly spread, and the sum is scaled
+SAMPLE = 20_000  # Of a larger corpus this many passages are counted, evenly spread, and the sum is scaled
 
 Lengths = NDArray[np.int64]
 
@@ -55,7 +55,7 @@ def count_texts(
 
 
 def embedding(config: ModelConfig, tokens: float) -> Amount:
-    """Return usage of embedding texts of so many tokens."""
+    """Return usage of embedding texts of this many tokens."""
     return Amount(config.price_item, "input_tokens", tokens, Basis.MODELLED)
 
 

@@ -72,7 +72,7 @@ _S_PER_H = 3600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """One kind of index of so many passages."""
+    """One kind of index at this many passages."""
 
     index: str  # its kind
     params: JsonMap  # its options that are not the defaults
@@ -87,7 +87,7 @@ class Size:
 
 
 def at_scale(specs: Iterable[JsonMap], passages: int, book: PriceBook) -> list[Size]:
-    """Foresee every kind of index, of so many passages, at the dimensions that a sweep has.
+    """Predict every kind of index, at this many passages, at the dimensions that a sweep has.
 
     The indexes of the stacks stand first, then the other kinds with their defaults.
 

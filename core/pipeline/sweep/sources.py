@@ -29,7 +29,7 @@ WHOLE = ("beir", "clq")  # Formats of the importers that bring a collection with
 
 
 class Shelf(Protocol):
-    """Collections and golden sets that the caller has already, by id: a store, where one may be read."""
+    """Read access by id to the caller's collections and golden sets, typically a store."""
 
     def collection(self, collection_id: str) -> Batch:
         """Return a collection with passages, questions and its judgements."""

@@ -147,7 +147,7 @@ class Caller:
         return self._timeout[0]
 
     def sibling(self) -> Caller:
-        """Return a caller that shares the pace and the places, and is interrupted by itself."""
+        """Return a copy that shares the rate limit and slots but can be interrupted independently."""
         sibling = copy.copy(self)
         sibling._wake = threading.Event()
         return sibling

@@ -63,12 +63,12 @@ class FakeChat(Chat):
 
 
 def made_answer(user: str, schema: JsonMap | None, *, cites: bool = False) -> str:
-    """Return an answer of the schema's form.
+    """Return a fake answer matching the schema.
 
     Ratings, a grade, an order, criteria, a query, a passage or queries.
 
-    Without a schema it is the sentence of the passages that shares most words with the question, with the
-    number of its passage where readers are to cite.
+    Without a schema it is the sentence of the passages with the most words in common with the question, and
+    the number of its passage if readers must cite.
     """
     texts = dict(find_marked(user))
     asked = texts.get("question", "")

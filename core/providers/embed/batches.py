@@ -107,7 +107,7 @@ class Sizes:
             return self._items, self._tokens
 
     def took(self, tokens: float, seconds: float) -> None:
-        """Learn that a call of so many tokens was answered after so long."""
+        """Learn that a call of this many tokens was answered after so long."""
         with self._lock:
             if seconds > SLOW_S:
                 self._tokens = min(self._tokens, max(1.0, tokens * QUICK_S / seconds))

@@ -122,7 +122,7 @@ class Snapshot(Revision):
         return self._rows("rankings", run_ids, [f"{name} = ${name}" for name in asked], asked)
 
     def firsts(self, run_ids: Sequence[str], most: int) -> pl.DataFrame:
-        """Return the passages that runs rank first, of so many queries at most: run_id, passage_id."""
+        """Return the passages that runs rank first, of this many queries at most: run_id, passage_id."""
         self._known("run", run_ids)
         if not (files := self._files("rankings", run_ids)):
             return pl.DataFrame(schema={"run_id": pl.String, "passage_id": pl.String})

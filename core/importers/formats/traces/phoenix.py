@@ -80,7 +80,7 @@ class Phoenix(OpenSpans):
             yield settled(member.name, "column", sorted(_columns(member)), _PARTS)
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
-        """Read all spans; a run is made of each project's traces."""
+        """Read all spans; each project's traces become one run."""
         members, notes, steps, left = members_of(archives), list[str](), list[Span](), list[LeftOut]()
         for member in members:
             with database(member) as (connection, said):

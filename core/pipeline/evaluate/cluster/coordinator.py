@@ -127,7 +127,7 @@ class Coordinator:
         return self._pacers.setdefault(line, Pacer(limits)).book(costs, now) - now
 
     def hold(self, _worker: str, line: str, limits: Mapping[str, float], seconds: float) -> None:
-        """Let no call of a line through for so many seconds."""
+        """Let no call of a line through for this many seconds."""
         self._pacers.setdefault(line, Pacer(limits)).hold(time.monotonic() + seconds)
 
     def stop(self) -> None:

@@ -300,7 +300,7 @@ def ask(context: TaskContext, task: Task, *inputs: Answers | Done) -> tuple[Answ
 
 
 def finish(context: TaskContext, task: Task, *inputs: Answers | Done) -> Iterator[Done]:
-    """Do as `ask`, and bring the results of one stack after the other; as many if it is begun again."""
+    """Do as `ask`, and bring the results of one stack after the other; as many if it is restarted."""
     with _at_work(context) as worker:
         yield from worker.finish(task, [answers for answers in inputs if isinstance(answers, dict)])
 

@@ -594,7 +594,7 @@ _OUTPUT = ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.
 
 
 class Spans:
-    """Catches spans of OpenTelemetry in memory, where its SDK is installed."""
+    """Collects OpenTelemetry spans in memory, if the SDK is installed."""
 
     def __init__(self) -> None:
         self.on = False
