@@ -260,7 +260,7 @@ def copy_catalogue(catalogue: Path, target: Path) -> None:
 
 
 def entries(folder: Path) -> list[Path]:
-    """List a folder, sorted, or [] if there is none."""
+    """Return a folder's entries, sorted, or [] if there is no folder."""
     return sorted(folder.iterdir()) if folder.is_dir() else []
 
 

@@ -199,7 +199,7 @@ def kind_of_value(value: object) -> str:
 
 
 def expect(holder: object, key: str, kind: type[Value], where: str) -> Value:
-    """Return a value that has to be there, of its type (an integer where a float is wanted is one)."""
+    """Return a required value, checking its type (an integer counts as a float)."""
     value = optional(holder, key, kind, where)
     if value is None:
         raise InputError(f"There is no {shown(key)!r} here.", where=where)

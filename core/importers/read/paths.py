@@ -72,7 +72,7 @@ class Row:
     where: str  # file and place, for messages
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401
-        """Read a field, or None if it, or a key on the way to it, is absent or null.
+        """Return a field, or None if it, or a key on the way to it, is absent or null.
 
         Raises:
             InputError: It is of another kind, or has to be there and is not.

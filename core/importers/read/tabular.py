@@ -115,7 +115,7 @@ def as_text(values: pl.Series) -> pl.Series:
 
 
 def kind_of(member: Member) -> str | None:
-    """Judge by content: parquet, jsonl, json, a delimiter, or None if it isn't a table."""
+    """Return the kind, by content: parquet, jsonl, json, a delimiter, or None if it isn't a table."""
     if member.head.startswith(PARQUET):
         return "parquet"
     lines = [line for line in head_lines(member) if line.strip()]

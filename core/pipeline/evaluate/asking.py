@@ -106,7 +106,7 @@ class Asker:
         number = step.params["number"]
 
         def pick(_: str, inputs: Sequence[Any]) -> str:
-            """Return the query of that number; the first, which was typed, where the model wrote fewer."""
+            """Return the query of that number, or the first (as typed) if the model wrote fewer."""
             queries = inputs[0].split("\n")
             return str(queries[number if number < len(queries) else 0])
 

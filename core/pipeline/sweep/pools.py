@@ -74,7 +74,7 @@ class Pools:
         )
 
     def asked(self, spec: JsonMap) -> list[str]:
-        """Return questions as they are searched; as they are typed where a chat model would rewrite them."""
+        """Return questions as searched, or as typed if a chat model would rewrite them."""
         rewrite, typed = spec.get("rewrite", NONE), self.typed(spec)
         if rewrite == NONE or not self._known.is_local("rewrite", rewrite):
             return typed

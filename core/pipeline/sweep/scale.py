@@ -157,6 +157,6 @@ def _size(name: str, params: JsonMap, dim: int, passages: int, book: PriceBook, 
 
 
 def usd_of(book: PriceBook, item: str, unit: str, amount: float) -> float | None:
-    """Return what an amount of something costs; None where the book has no price for it."""
+    """Return the cost of an amount, or None if the book has no price for it."""
     price = book.find(item, unit)
     return None if price is None else amount * price.price / price.per

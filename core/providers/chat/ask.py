@@ -83,7 +83,7 @@ class ByChat(Model):
 
 
 def chars_per_second(characters: int, ms: float) -> float | None:
-    """Compute the speed of generation, as figure 1 of the REBEL paper does, or None if no time passed."""
+    """Return the speed of generation, as in figure 1 of the REBEL paper, or None if no time passed."""
     return 1000 * characters / ms if ms > 0 else None
 
 
