@@ -12,6 +12,7 @@ from core.analysis.cache import cached
 from core.analysis.workspace.costs import retrieval, used_by, with_answers, with_embedding
 from core.analysis.workspace.scope import Scope
 from core.analysis.workspace.view import View
+from core.number_format import usd
 from core.prices import PriceBook
 from core.prices.calculator import USUAL, CostInputs
 from core.prices.cost import mean_usage, priced_usage
@@ -209,9 +210,20 @@ def priced_by(view: View) -> str:
 
 IDLE = "idle time not counted"
 MACHINES = ("cpu_hour", "gpu_hour")
-"""Units of a bill of one's own machines."""
+"""Units of the time of machines of one's own."""
+HOURS = 730
+"""Of a month, in which a machine that answers runs all the time."""
 
 
 def idle(bill: pl.DataFrame) -> str:
-    """Say that the time in which a machine waits is in no bill; empty where no machine is billed."""
-    return IDLE if bill.height and bill["unit"].is_in(MACHINES).any() else ""
+    """Say that the time in which a machine waits is in no bill, and what one costs that runs all month.
+
+    Empty where no machine is billed.
+    """
+    machines = bill.filter(pl.col("unit").is_in(MACHINES)) if bill.height else bill
+    if machines.is_empty():
+        return ""
+    used = machines.filter(pl.col("units_per_query") > 0, pl.col("usd_per_1k").is_not_null())
+    hourly = used.select("item", pl.col("usd_per_1k") / pl.col("units_per_query") / 1000)
+    month = sum(dict(hourly.iter_rows()).values()) * HOURS
+    return f"{IDLE}; one machine all month {usd(month)}" if month else IDLE

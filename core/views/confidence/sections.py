@@ -83,9 +83,9 @@ def would_it_hold(view: View, ask: Ask) -> Blocks:
     if cards := words.held_cards(asked, counted, (n, noisy)):
         yield Cards(cards)
     if asked.sure.pgs is not None:
-        yield Text("How sure, by what is asked", "heading")
         row = counted.row(decision.chosen or 0, named=True)
-        yield Table(words.how_sure(asked, row, final(asked, counted)), HOW_SURE)
+        others = words.how_sure(asked, row, final(asked, counted))
+        yield Fold("Other chances, each by what it asks", [Table(others, HOW_SURE)])
         yield Text("Every stack", "heading")
     rows = share_rows(view.table, decision, counted)
     rows = rows.join(noisy_rows(rows, noisy), on="run_id", maintain_order="left")
@@ -366,7 +366,7 @@ HOW_SURE = cols.Rows(
     "how_sure",
     cols.text("sure", "question", width=360),
     cols.share("chance", help="Share of the simulations."),
-    cols.text("why", "how it differs", width=420),
+    cols.text("why", "what it counts", width=420),
 )
 TIES = cols.Rows(
     "ties",

@@ -93,23 +93,35 @@ def how_sure(view: View, row: Mapping[str, Any], final: float | None) -> pl.Data
     n, told = text.count(view.table["n"][decision.chosen or 0] or 0, "query"), if_judged(view)
     band = decision.delta if decision.rule == "quality" else 0
     asked = [
-        (f"Is it {good_enough(decision)}?", sure.pgs, "The confidence that every page says"),
-        ("Is it within the limits?", sure.p_feasible, "A part of the confidence; latencies are drawn anew"),
+        (f"Is it {good_enough(decision)}?", sure.pgs, "This is the confidence that every page says."),
+        (
+            "Is it within the limits?",
+            sure.p_feasible,
+            "Only the limits count here, with latencies drawn again.",
+        ),
         (
             "Is it the very best?",
             row["p_best"],
-            f"Being behind by less than {band:.3g} counts as losing" if band else "Ties count as losing",
+            f"A stack that is better by less than {band:.3g} counts against it here."
+            if band
+            else "A stack that is equal counts against it here.",
         ),
-        (f"Is it the very best again on {n}?", row["p_again"], "Other queries: chance moves it twice"),
+        (
+            f"Is it the very best again on {n}?",
+            row["p_again"],
+            "The same is asked of as many new queries, which bring chance again.",
+        ),
         (
             "Is it still chosen after unlimited queries?",
             final,
-            f"Then a lead below {band:.3g} decides, too" if band else "The true means are known then",
+            f"All is known then, so a stack better by less than {band:.3g} replaces it."
+            if band
+            else "All is known then, so the least lead decides.",
         ),
         (
             "Is it good, were the unjudged graded like the judged?",
             told,
-            "The others count unjudged passages as useless",
+            "All other chances count an unjudged passage as useless.",
         ),
     ]
     rows = [dict(zip(("sure", "chance", "why"), one, strict=True)) for one in asked if one[1] is not None]

@@ -10,7 +10,9 @@ import polars as pl
 
 from core.analysis.cache import cached
 from core.analysis.stack_cost import (
+    HOURS,
     IDLE,
+    MACHINES,
     NONE,
     Start,
     basis_by_stage,
@@ -61,6 +63,7 @@ class Priced:
     start: Start | None = None  # the stack that fills what nobody typed
     recorded: pl.DataFrame | None = None  # what that recorded, priced item by item
     unit: CostUnit | None = None  # how the page says costs; None = as suits this one
+    partly: str = ""  # what the stack's own cost is where a part of it is not on record: a lower bound
 
     @property
     def asked(self) -> Mapping[str, Any]:
@@ -134,7 +137,9 @@ def bill_of(view: View, ask: Ask) -> Blocks:
     for name in declared(CostInputs):
         form.ask(name)
     known = recorded_cost(view, run_id, view.book) if run_id else None
-    priced = Priced(form.inputs, view.book, start, known, text.cost_unit(view.table))
+    row = view.table.row(by_predicate=pl.col("run_id") == run_id, named=True) if run_id else {}
+    partly = text.cost_of(row, bare=True) if row.get("cost_least") and row["cost"] is None else ""
+    priced = Priced(form.inputs, view.book, start, known, text.cost_unit(view.table), partly)
     yield from costs(priced)
     yield from priced.said
     yield from moving(priced, ask)
@@ -144,7 +149,7 @@ def bill_of(view: View, ask: Ask) -> Blocks:
 def costs(priced: Priced) -> Blocks:
     """Yield the bill: answer, numbers, the stages as a bar and a table, and what the stack recorded."""
     view, start = priced.cost, priced.start
-    yield Answer(words.lead(view), caveats=words.caveats(priced.inputs, priced.book, view))
+    yield Answer(*words.lead(view, priced.partly), caveats=words.caveats(priced.inputs, priced.book, view))
     yield Cards(cards(view, priced))
     if view.bill.is_empty():
         return
@@ -169,13 +174,18 @@ def cards(view: bill.CostView, priced: Priced) -> Sequence[tuple[str, str, str]]
     same = billed is not None and used is not None and abs(billed - used) <= CHEAPER * used
     cost, usd = view.said.apart(billed, billed if same else used)
     basis = price_basis(price.confirmed or price.was is not None for price in view.prices)
-    waits = IDLE if any(line.stage in ("machine", "gpu") for line in view.found.lines) else ""
-    most = spent(known) if known is not None and same else waits
-    month = f"{view.found.queries_per_month:,.0f} queries"
+    machines = {line.item: line.price for line in view.found.lines if line.unit in MACHINES and line.price}
+    hourly = sum(price.each for price in machines.values())
+    most = spent(known) if known is not None and same else IDLE * bool(machines)
+    month = f"{view.found.queries_per_month:,.0f} queries{f', {IDLE}' * bool(machines)}"
+    running = ("One machine all month", text.usd(hourly * HOURS), f"{HOURS} h at ${hourly:.4g} an hour")
     counted = (
         (f"Cost per {view.said.many} queries", cost, ", ".join(filter(None, (basis, most)))),
         ("Cost per month", text.usd(view.found.per_month), month),
+        *((running,) if machines and not same else ()),
     )
+    if priced.partly:
+        return (*counted, ("As recorded", priced.partly, f"per {view.said.many} queries"))
     if known is None or cost == usd:
         return counted
     how = ", ".join(sorted(set(known["basis"].drop_nulls()))) if known.height else "no usage recorded"

@@ -49,14 +49,22 @@ def called(field: str) -> str:
     return declared(CostInputs)[field].choice.word
 
 
-def lead(view: CostView) -> str:
-    """Say what is paid, and where most of it goes."""
+def lead(view: CostView, partly: str = "") -> tuple[str, str]:
+    """Say what is paid, and where most of it goes; a sentence, and one below it.
+
+    Args:
+        partly: What the stack's own cost is where a part of it is not on record.
+    """
     breakdown = view.found
     if not breakdown.lines or breakdown.per_1k is None:
-        return answer(view)
+        return answer(view), ""
     share, stage = _largest(breakdown)
     cost = view.said.per_queries(breakdown.per_1k)
-    return f"{cost}; {share} of it is {stage}{_mean_ms(breakdown)}." if share else "Nothing is billed."
+    if not share:
+        return "Nothing is billed.", ""
+    if partly:
+        return f"{cost}, modelled; recorded: {partly}.", f"{share[:1].upper()}{share[1:]} of it is {stage}."
+    return f"{cost}; {share} of it is {stage}{_mean_ms(breakdown)}.", ""
 
 
 def _mean_ms(breakdown: CostBreakdown) -> str:

@@ -201,13 +201,19 @@ def test_dollars_too_small_to_read_are_per_million():
 
 
 BILL = pl.DataFrame({"stage": ["embed"], "unit": ["input_tokens"], "usd_per_1k": [0.0000066]})
-OF_TWO = pl.DataFrame({"stage": ["embed", "sparse"], "unit": ["cpu_hour"] * 2, "usd_per_1k": [0.3, 0.1]})
+OF_TWO = pl.DataFrame(
+    {"stage": ["embed", "sparse"], "item": ["local-cpu"] * 2, "unit": ["cpu_hour"] * 2}
+    | {"usd_per_1k": [0.3, 0.1], "units_per_query": [0.006, 0.002]}
+)
 
 
 def test_the_card_of_a_cost_says_its_largest_stage_its_prices_and_that_idle_time_is_not_in_it():
     row = {**TABLE.row(0, named=True), "cost": 0.4, "cost_basis": "measured"}
     shown = cards(row, AT_10, Latency(), OF_TWO, late="", paid="assumed price")[2]
-    assert shown[2:] == ("embed 75.0 % of machine time, idle time not counted", "assumed price")
+    assert shown[2:] == (
+        "embed 75.0 % of machine time, idle time not counted; one machine all month $36.50",
+        "assumed price",
+    )
     reported = cards({**row, "cost_basis": "published"}, AT_10, Latency(), BILL, late="", paid="list price")
     assert reported[2][3] == "published", "its source's own figure has no price of ours"
 
