@@ -15,6 +15,7 @@ from core.views.cost.sections import (
     ask_start,
     bill_of,
     costs,
+    known_in_part,
     moving,
     recorded_cost,
     started,
@@ -67,7 +68,8 @@ with priced.expander("Prices of what it uses", expanded=True):
     if view:
         prices.say_choice(view, tried)
 recorded = recorded_cost(view, run_id, own) if view and run_id else None
-asked = Priced(form.inputs, tried, start, recorded, cost_unit(view.table) if view else None)
+partly = known_in_part(view, run_id) if view and run_id else ""
+asked = Priced(form.inputs, tried, start, recorded, cost_unit(view.table) if view else None, partly)
 draw(asked.said, visitor, cards)
 with result:
     draw(costs(asked), visitor, cards)

@@ -26,6 +26,14 @@ def test_the_cost_that_a_stack_recorded_is_labelled(open_page: OpenPage, demo_st
     assert "per million queries (measured)" in everything(app)
 
 
+def test_a_cost_that_is_known_in_part_stands_beside_the_modelled_one(
+    open_page: OpenPage, published_store: Path
+):
+    app = open_page(published_store, "cost", ws="clq-paper")
+    assert_sound(app)
+    assert unescaped(app.title[0].value).startswith("$1.251 per 1,000 queries, modelled; recorded: ≥ $0.0012")
+
+
 def test_the_corpus_is_part_of_the_bill(open_page: OpenPage, published_store: Path):
     app = open_page(published_store, "cost", npas="1000000", spread="10000000", swing="10")
     assert not app.exception

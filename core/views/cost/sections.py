@@ -95,6 +95,12 @@ def recorded_cost(view: View, run_id: str, book: PriceBook) -> pl.DataFrame:
     return recorded(view.snapshot, run_id, book)
 
 
+def known_in_part(view: View, run_id: str) -> str:
+    """Return a stack's own cost where that is a lower bound, in words; else empty."""
+    row = view.table.row(by_predicate=pl.col("run_id") == run_id, named=True)
+    return text.cost_of(row, bare=True) if row["cost"] is None and row["cost_least"] else ""
+
+
 def ask_start(view: View, ask: Ask) -> str | None:
     """Ask which stack to start from; its run."""
     return ask.stack(view.table, view.decision, "Stack", "base", instead=TYPED, about=OF_A_STACK)
@@ -137,8 +143,7 @@ def bill_of(view: View, ask: Ask) -> Blocks:
     for name in declared(CostInputs):
         form.ask(name)
     known = recorded_cost(view, run_id, view.book) if run_id else None
-    row = view.table.row(by_predicate=pl.col("run_id") == run_id, named=True) if run_id else {}
-    partly = text.cost_of(row, bare=True) if row.get("cost_least") and row["cost"] is None else ""
+    partly = known_in_part(view, run_id) if run_id else ""
     priced = Priced(form.inputs, view.book, start, known, text.cost_unit(view.table), partly)
     yield from costs(priced)
     yield from priced.said
