@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import socket
+import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from core.paths import ROOT
 from core.ui.serving import Imports, Turns, everything, send_at_once
 
 LONG_S = 3600.0
@@ -112,3 +114,21 @@ def test_connections_send_at_once() -> None:
         send_at_once()
         with socket.create_connection(listening.getsockname()), listening.accept()[0] as accepted:
             assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+_THREADS = """
+from pathlib import Path
+import tests.imported
+print([name for task in Path("/proc/self/task").glob("*/comm")
+       if (name := task.read_text().strip()).removeprefix("polars-").isdigit()])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="threads are read from /proc")
+def test_imports_compute_nothing() -> None:
+    """A process forked after them would wait for ever for Polars' threads, which it does not have."""
+    told = subprocess.run(
+        [sys.executable, "-c", _THREADS], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert told.stdout == "[]\n"
