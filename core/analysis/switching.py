@@ -236,7 +236,7 @@ def _items(asked: _Asked) -> Iterator[Item]:
 def _embedding(asked: _Asked, passages: int | None) -> Item:
     name, tokens = str(asked.spec["embedder"]), asked.corpus.tokens_per_passage
     if passages is None or tokens is None:
-        return Item("embed again", None, "say --passages and --tokens-per-passage")
+        return Item("embed again", None, "passages or tokens per passage are not given")
     usd = usd_of(asked.view.book, name, "input_tokens", passages * tokens)
     basis = f"{passages:,} passages of {tokens:g} tokens by {name}"
     return Item("embed again", usd, basis if usd is not None else f"{basis}: no price")
@@ -244,7 +244,7 @@ def _embedding(asked: _Asked, passages: int | None) -> Item:
 
 def _building(asked: _Asked, passages: int | None) -> Item:
     if passages is None:
-        return Item("build the index", None, "say --passages")
+        return Item("build the index", None, "passages are not given")
     size = at_scale([dict(asked.spec)], passages, asked.view.book)[0]
     return Item("build the index", size.build_usd, f"{size.build_s:.0f} s of one core, {size.index}")
 
@@ -252,7 +252,7 @@ def _building(asked: _Asked, passages: int | None) -> Item:
 def _both(cost_per_1k: float | None, terms: Terms) -> Item:
     basis = f"{terms.weeks_both:g} weeks of the new one beside the old"
     if terms.queries_per_month is None:
-        return Item("both run", None, "say --queries-per-month")
+        return Item("both run", None, "queries per month are not given")
     if cost_per_1k is None:
         return Item("both run", None, f"{basis}: cost not known")
     month = cost_per_1k * terms.queries_per_month / 1000
@@ -261,6 +261,6 @@ def _both(cost_per_1k: float | None, terms: Terms) -> Item:
 
 def _engineering(terms: Terms) -> Item:
     if terms.engineering_days is None or terms.usd_per_day is None:
-        return Item("engineering", None, "say --engineering-days and --usd-per-day")
+        return Item("engineering", None, "days or dollars per day are not given")
     basis = f"{terms.engineering_days:g} days at ${terms.usd_per_day:,.0f}"
     return Item("engineering", terms.engineering_days * terms.usd_per_day, basis)

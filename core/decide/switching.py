@@ -110,9 +110,9 @@ def payback(once_usd: float | None, saved_usd: float | None) -> float | None:
     """Return after how many months a move has paid for itself; infinite = never, None = not known."""
     if once_usd is not None and once_usd <= 0:
         return 0.0
-    if once_usd is None or saved_usd is None:
-        return None
-    return once_usd / saved_usd if saved_usd > 0 else math.inf
+    if saved_usd is not None and saved_usd <= 0:
+        return math.inf  # whatever it costs
+    return None if once_usd is None or saved_usd is None else once_usd / saved_usd
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,7 @@ def test_every_key_says_what_its_change_needs():
         (1200.0, -5.0, math.inf),
         (0.0, -5.0, 0.0),
         (None, 100.0, None),
+        (None, -5.0, math.inf),
         (100.0, None, None),
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import plotly.graph_objects as go
@@ -106,18 +106,25 @@ def sentences(move: Switch, measure: str) -> tuple[str, str]:
 
 
 def _cards(move: Switch, measure: str) -> list[tuple[str, str, str]]:
-    gain, months = move.move.gain, move.verdict.payback_months
+    gain, months, needs = move.move.gain, move.verdict.payback_months, STEP_WORDS[largest(move.needs)]
     chance = "unknown" if gain is None or math.isnan(gain.p_better) else f"{100 * gain.p_better:.1f} %"
-    shown = "unknown" if gain is None else signed(gain.difference)
-    ends = "" if gain is None else f"{interval(gain.low, gain.high)} n = {gain.n}, better in {chance}"
-    saved, faster = move.move.saves_usd, move.move.saves_ms
+    ends = "" if gain is None else f"{interval(gain.low, gain.high)} n = {gain.n}"
     paid = "unknown" if months is None else "never" if math.isinf(months) else f"{months:.1f} months"
+    label, saved = _apart(move.move.saves_usd, usd, "Saves a month", "Costs more a month")
+    speed, slower = _apart(move.move.saves_ms, ms, "faster", "slower")
     return [
-        (f"{measure}, difference", shown, ends),
-        ("Costs once", usd(move.move.once_usd), STEP_WORDS[largest(move.needs)]),
-        ("Saves a month", usd(saved), "unknown speed" if faster is None else f"{ms(faster)} faster"),
-        ("Paid back after", paid, f"at most {move.terms.months:g} months"),
+        (f"{measure}, difference", "unknown" if gain is None else signed(gain.difference), ends),
+        ("Chance to be better", chance, f"it needs {needs}"),
+        (label, saved, f"costs once: {usd(move.move.once_usd)}"),
+        ("Paid back after", paid, "speed unknown" if slower == "unknown" else f"{slower} {speed}"),
     ]
+
+
+def _apart(saves: float | None, written: Callable[[float], str], less: str, more: str) -> tuple[str, str]:
+    """Return which way two amounts differ, and by how much."""
+    if saves is None:
+        return less, "unknown"
+    return less if saves >= 0 else more, written(abs(saves))
 
 
 def _line(item: Item) -> dict[str, object]:
