@@ -75,7 +75,12 @@ def test_a_cap_excludes_and_what_is_unknown_is_promising(tmp_path):
     rows = table(lab(tmp_path), LAB, AT_2)
     found = decide(rows, Constraints(max_harm=0.4))
     reasons = dict(found.excluded().select("run_id", "constraint").iter_rows())
-    assert reasons == {"mixed": "harm", "wild": "harm", "printed": "harm", "silent": "unknown harm"}
+    assert reasons == {
+        "mixed": "max_harm",
+        "wild": "max_harm",
+        "printed": "max_harm",
+        "silent": "unknown harm",
+    }
     assert rows["run_id"][found.chosen] == "sound"
     assert rows["run_id"].filter(pl.Series(found.promising)).to_list() == ["silent"]
 
