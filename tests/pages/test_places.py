@@ -57,6 +57,8 @@ CANNOT_FILL = {
     "diagnostics/drift": "No stack here says when its queries were asked.",
     "diagnostics/live quality": "No stack here says when its queries were asked.",
     "diagnostics/recall": "No stack of this workspace was asked perturbed queries.",
+    "what_if/steps": "No stack is said to run today.",
+    "what_if/stay or switch": "No stack is said to run today.",
 }
 """Places that the demo has nothing for, with what they say."""
 DEEPER = ("curves/by candidate depth",)

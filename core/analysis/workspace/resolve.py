@@ -17,7 +17,7 @@ from core.analysis.workspace.question import Question
 from core.analysis.workspace.scope import Answering, Latency, Quality, Scope, audits, resolve_runs, zone
 from core.decide.rules import Constraints
 from core.errors import InputError, UnknownNameError
-from core.metrics import Measure
+from core.metrics import REGISTRY, Measure
 from core.number_format import cost_unit
 from core.prices import PriceBook
 from core.records import Origin
@@ -185,9 +185,11 @@ def quality_of(text: str) -> Quality:
     """
     try:
         measure = Measure.parse(text)
-    except (InputError, UnknownNameError):
+    except (InputError, UnknownNameError) as error:
         bare, _, cutoff = text.strip().rpartition("@")
-        if bare and "(" not in bare and cutoff.isdecimal() and int(cutoff) > 0:
+        # A table may call its measure anything, also with brackets; parameters are those of our own measures.
+        own = "(" in bare and (isinstance(error, UnknownNameError) or bare.partition("(")[0] in REGISTRY)
+        if bare and not own and cutoff.isdecimal() and int(cutoff) > 0:
             return Quality(bare, int(cutoff))
         raise
     if measure.k is None:

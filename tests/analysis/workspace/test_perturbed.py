@@ -62,7 +62,7 @@ def test_robust_quality_stands_beside_the_quality_and_is_a_floor(tmp_path: Path)
     assert rows["robust_of"].drop_nulls().to_list() == [str(ROBUST)]
     found = decide(rows, Constraints(min_robust=0.5))
     assert dict(found.excluded().select("run_id", "constraint").iter_rows()) == {
-        "clean": "robust", "alone": "unknown robust quality",
+        "clean": "min_robust", "alone": "unknown robust quality",
     }  # fmt: skip
     sample = joint_sample(snapshot, rows, LAB, quality=Quality("N-Recall4+", 1), latency=Latency())
     alone = chances(sample, Constraints(min_robust=0.5), resamples=4_000, seed=1)

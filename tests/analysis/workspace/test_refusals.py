@@ -97,18 +97,27 @@ def test_rates_stand_beside_the_quality_each_over_its_own_questions(snapshot: Sn
     ("asked", "chosen", "reasons"),
     [
         ({}, "bold", {}),
-        ({"min_refusal_rate": 0.4}, "fair", {"bold": "refusals", "mute": "unknown right-refusal rate"}),
+        (
+            {"min_refusal_rate": 0.4}, "fair",
+            {"bold": "min_refusal_rate", "mute": "unknown right-refusal rate"},
+        ),
         (
             {"min_refusal_rate": 0.8}, "shy",
-            {"bold": "refusals", "fair": "refusals", "mute": "unknown right-refusal rate"},
+            {
+                "bold": "min_refusal_rate", "fair": "min_refusal_rate",
+                "mute": "unknown right-refusal rate",
+            },
         ),
-        ({"min_answer_rate": 0.9}, "bold", {"shy": "answers", "mute": "unknown answer rate"}),
+        ({"min_answer_rate": 0.9}, "bold", {"shy": "min_answer_rate", "mute": "unknown answer rate"}),
         (
             {"min_refusal_rate": 0.8, "min_answer_rate": 0.9}, None,
-            {"bold": "refusals", "fair": "refusals", "shy": "answers", "mute": "unknown right-refusal rate"},
+            {
+                "bold": "min_refusal_rate", "fair": "min_refusal_rate", "shy": "min_answer_rate",
+                "mute": "unknown right-refusal rate",
+            },
         ),
-        ({"min_refusal_rate": 0.4, "floor": 0.99}, None,
-         {"bold": "refusals", "fair": "floor", "shy": "floor", "mute": "floor"}),
+        ({"min_refusal_rate": 0.4, "min_quality": 0.99}, None,
+         {"bold": "min_refusal_rate", "fair": "min_quality", "shy": "min_quality", "mute": "min_quality"}),
     ],
 )  # fmt: skip
 def test_a_floor_leaves_those_that_reach_it(snapshot: Snapshot, asked, chosen, reasons):
@@ -122,7 +131,7 @@ def test_a_near_miss_and_a_scenario_know_the_floors(snapshot: Snapshot):
     rows = table(snapshot, LAB, AT_2)
     limited = Constraints(min_refusal_rate=0.6)
     (miss,) = near_misses(rows, decide(rows, limited), limited)[:1]
-    assert (rows["run_id"][miss.row], miss.limit, miss.set_to) == ("bold", "refusals", 0.0)
+    assert (rows["run_id"][miss.row], miss.limit, miss.set_to) == ("bold", "min_refusal_rate", 0.0)
     (own,) = parse("Careful: quality, refusals 0.4, answers 0.9")
     assert own == Scenario("Careful", min_refusal_rate=0.4, min_answer_rate=0.9)
     assert parse(written([own])) == [own]
@@ -150,7 +159,7 @@ def _drawn(ones: int, twos: int) -> float:
 
 def test_link_record_and_words_name_the_floor(snapshot: Snapshot):
     asked = view(snapshot, min_refusal_rate=0.4)
-    assert settings(asked)["refusals"] == 0.4
+    assert settings(asked)["min_refusal_rate"] == 0.4
     made = record(asked.table, asked)
     name = "Answer@2(reader=r,scorer=right_refusal)"
     assert (made["asked"]["min_refusal_rate"], made["asked"]["refusal_rate"]) == (0.4, name)
@@ -190,7 +199,7 @@ def test_what_is_not_known_is_not_offered_and_not_asked_for(tmp_path: Path, rows
     asked = view(lab(tmp_path, rows, judged), min_refusal_rate=0.4, min_answer_rate=0.4)
     offered = {limit.key for limit in limits(asked.table, AT_2, Latency())}
     axes = {axis.column: axis for axis in BESIDE}
-    assert offered & {"refusals", "answers"} == {axes[name].limit for name in known}
+    assert offered & {"min_refusal_rate", "min_answer_rate"} == {axes[name].limit for name in known}
     lacking = [axis.key for axis in asked.decision.lacking]
     assert set(lacking) == {"refusal_rate", "answer_rate"} - known
     assert (asked.decision.chosen is None) >= bool(lacking)
