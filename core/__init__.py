@@ -41,7 +41,7 @@ _PARTS = ("prices", "errors")
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401
-    """Load the library with the first use of it: commands and the dashboard do not wait for it."""
+    """Load the library on first use, so that commands and the dashboard do not wait for it."""
     if name in _PARTS:
         return import_module(f"{__name__}.{name}")
     if name in __all__:

@@ -8,7 +8,7 @@ from core.cli.app import app
 
 
 def main() -> None:
-    """Run the command that the words behind the program's name say."""
+    """Run the command named by the program's arguments."""
     app(sys.argv[1:] or ["ui"], prog_name="python -m core")
 
 

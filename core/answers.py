@@ -1,4 +1,4 @@
-"""Answers of readers and their scores: what names an answer, and which of its scores is its grade."""
+"""Answers of readers and their scores: the key of an answer, and which of its scores is its grade."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ _READER = ("reader", "prompt", "temperature")
 
 
 def parted(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Return answers with the one grade that they had in earlier releases as answers and their scores.
+    """Split answers in the form of earlier releases, with one grade each, into answers and their scores.
 
     Args:
         rows: Columns of answers, those of `EARLIER` among them; any may be absent.
 
     Returns:
-        Frames of "answers" and, where there are grades, "answer_scores".
+        Frames of "answers" and, if there are grades, "answer_scores".
     """
     lacking = [pl.lit(None, dtype).alias(name) for name, dtype in EARLIER.items() if name not in rows.columns]
     graded = rows.with_columns(lacking).filter(pl.col("grade").is_not_null())
@@ -62,19 +62,19 @@ def graded(
     judge: str | None = None,
     reader: str | None = None,
 ) -> pl.DataFrame:
-    """Return answers from the first k passages by one reader of each run, with one scorer's mean over passes.
+    """Return each run's answers from the first k passages by one reader, with one scorer's mean over passes.
 
     Args:
         answers: Columns of `KEY`, of all answers.
         scores: Frame of "answer_scores".
-        scorer: Whose scores are the grade; None for the one that an import says, else f1, else the next
+        scorer: Whose scores are the grade; None for the one that an import names, or f1, or the next
             that compares answers with a reference.
         judge: Only scores of this model or person; None for the one that scored most.
-        reader: Only answers of this one; None for the one that answered for most runs.
+        reader: Only answers of this reader; None for the one that answered for most runs.
 
     Returns:
         run_id, query_id, reader, prompt, temperature, k, grade, scale, scorer, judge (grade to judge
-        are null where nothing was scored); sorted by run, query and k.
+        are null if nothing was scored); sorted by run, query and k.
     """
     top = pl.col("mode").is_null() | (pl.col("mode") == TOP_K)
     own = pl.lit(True) if reader is None else pl.col("reader") == reader
@@ -92,7 +92,7 @@ def graded(
 
 
 def share(value: str = "value") -> pl.Expr:
-    """Return scores as shares 0..1 of their scale, written "low-high"; null where that is not known."""
+    """Return scores as shares 0..1 of their scale, written "low-high"; null if the scale is unknown."""
     ends = pl.col("scale").str.extract_groups(_SCALE)
     low, high = (ends.struct.field(end).cast(pl.Float64, strict=False) for end in ("low", "high"))
     scaled = (pl.col(value) - low) / (high - low)
@@ -100,7 +100,7 @@ def share(value: str = "value") -> pl.Expr:
 
 
 def _of_scorer(scores: pl.DataFrame, scorer: str | None, judge: str | None) -> pl.DataFrame:
-    """Return the scores of the scorer, and of the judge, that counts for each run."""
+    """Return the scores of the scorer and the judge that count for each run."""
     if scorer is None:
         telling = pl.col("scorer").replace_strict(list(_TELLING), range(1, 1 + len(_TELLING)), default=None)
         rank = pl.when(pl.col("source") == GRADE).then(0).otherwise(telling)
@@ -117,7 +117,7 @@ def _of_scorer(scores: pl.DataFrame, scorer: str | None, judge: str | None) -> p
 
 
 def _of_reader(answers: pl.DataFrame, scores: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Give those of one reader of each run: the one that most runs have, then most scores, then the best."""
+    """Return each run's rows of one reader: the one in most runs, then with most scores, then the best."""
     none = answers.select("run_id", *_READER, scored=pl.lit(0), value=pl.lit(None, pl.Float64))
     counts = pl.concat(
         [none, scores.select("run_id", *_READER, share(), scored=pl.lit(1)).select(none.columns)]

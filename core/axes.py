@@ -1,4 +1,4 @@
-"""Keys of a stack's specification and stages of a query, declared once for all who read or name them."""
+"""Keys of a stack's specification and stages of a query, declared once for all their readers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ TOGETHER = ("embedder", "dim")
 SAID_K = r",? K = \d+"
 """K as the name of a stack says it; nothing reads it where nothing reranks, so that no name says it there."""
 _CUT = "its final ranking was cut, so the scores of the rest of the pool are not kept"
-NEAR_COPIES = "dedup"  # The key of what takes near copies out of a pool
+NEAR_COPIES = "dedup"  # The key of the step that removes near copies from a pool
 _USUAL_FUSION = {"method": "rrf", "constant": 60, "depth": 100}
 
 
 def settings(table: Spec, *shown: str) -> str:
-    """Return a method with its settings, or some of them: ``rrf 1 : 1.3 constant 10``."""
+    """Write a method with all or some of its settings: ``rrf 1 : 1.3 constant 10``."""
     keys = [key for key in table if key != "method" and (not shown or key in shown)]
     return " ".join([str(table["method"]), *(_setting(key, table[key]) for key in sorted(keys, key=_behind))])
 
@@ -37,7 +37,7 @@ def _setting(key: str, value: object) -> str:
 
 
 def params_words(spec: Spec) -> str:
-    """Write the parameters of a custom pipeline: ``alpha 0.3, ef 64``; empty where it has none."""
+    """Write the parameters of a custom pipeline: ``alpha 0.3, ef 64``, or "" if it has none."""
     params = spec.get("params") if spec.get("mode") == "own" else None
     return ", ".join(f"{key} {value}" for key, value in (params or {}).items())
 
@@ -82,15 +82,15 @@ class Key:
 
     Attributes:
         kind: Type of its value.
-        alone: Whether two stacks may differ in it alone.
-        name: What it is called where stacks are compared; by default the key.
-        usual: What stands for it where a stack does not set it, in words.
+        alone: Whether two stacks may differ in this key alone.
+        name: Its name in comparisons of stacks; by default the key.
+        usual: What to show, in words, for a stack that does not set it.
         label: Words for a value in the name of a stack; empty for none.
         names_method: Whether its value is a table that names a method.
         planned: Whether a plan can find out the candidate pool of a stack that sets it.
-        read: Whether anything in a stack reads it, so that its value can change what is found.
-        replay: Why smaller depths cannot be replayed from a run that sets it; empty where they can.
-        step: What a stack that runs needs before it can have another value.
+        read: Whether anything in a stack reads it, so that its value can change the results.
+        replay: Why smaller depths cannot be replayed from a run that sets it; "" if they can.
+        step: What a running stack needs before the value can change.
     """
 
     kind: type
@@ -106,7 +106,7 @@ class Key:
 
 
 def _depth_read(spec: Spec) -> bool:
-    """Tell whether K changes a ranking: where something reranks, cuts or answers, or others may read it."""
+    """Return whether K changes a ranking: something reranks, cuts or answers, or unknown code may read it."""
     plain = spec.get("reranker") == "none" and spec.get("mode") != "own" and spec.keys() <= KEYS.keys()
     return not plain or any(spec.get(key) for key in ("cut", "dedup", "generator"))
 
@@ -154,17 +154,17 @@ KEYS: Mapping[str, Key] = {
 
 
 def as_read(spec: Spec) -> dict[str, Any]:
-    """Return a specification without the keys that nothing in it reads: stacks of an equal one rank alike."""
+    """Return a specification without the keys that nothing in it reads: equal results rank alike."""
     return {name: value for name, value in spec.items() if name not in KEYS or KEYS[name].read(spec)}
 
 
 def stack_key(spec: Spec) -> str:
-    """Return a text that stacks share which are one: all that is read of their specification."""
+    """Return a text that is equal for equivalent stacks: the keys of their specification that are read."""
     return json.dumps(as_read(spec), sort_keys=True, ensure_ascii=False)
 
 
 def qualities(spec: Spec) -> list[str]:
-    """List what tells a stack from others besides its models and depth, as far as it is not the usual."""
+    """List how a stack departs from the defaults, besides its models and depth."""
     words = [key.label(spec[name]) for name, key in KEYS.items() if spec.get(name)]
     if spec.get("mode") == "own":
         words.append(", ".join(filter(None, (params_words(spec), str(spec.get("version") or "")))))

@@ -1,4 +1,4 @@
-"""Texts of others without marks that turn a line round.
+"""Untrusted text without characters that reverse the direction of a line.
 
 A name may hold characters that turn everything behind them (U+202E and its kin), and a name in Hebrew or
 Arabic draws the figures that follow it to its own side. So names are shown without such characters, and what
@@ -17,15 +17,15 @@ _ISLAND = re.compile(rf"[{_LETTERS}](?:[{_LETTERS}\s'’-]*[{_LETTERS}])?")
 
 
 def strip_bidi_controls(text: str) -> str:
-    """Return a text of others without the characters that say in which direction to read."""
+    """Return an untrusted text without the characters that set the reading direction."""
     return text if text.isascii() else _CONTROLS.sub("", text)
 
 
 def isolated(text: str) -> str:
-    """Return `upright`, and every stretch that reads from right to left an island in the line."""
+    """Return the text without direction controls, each right-to-left stretch isolated in the line."""
     return text if text.isascii() else _ISLAND.sub("\u2068\\g<0>\u2069", strip_bidi_controls(text))
 
 
 def escaped(json: str) -> str:
-    """Return JSON that says the same with such characters written as numbers."""
+    """Return equivalent JSON with direction controls written as escapes."""
     return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", json)

@@ -1,4 +1,4 @@
-"""Choices, each said once, as a field of a dataclass: widget, option, address and sentence follow from it."""
+"""Choices, each declared once as a field of a dataclass: widget, option, URL and sentence follow from it."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ class Declaring(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A choice, whoever asks for it."""
+    """A choice, whether made in a widget, an option or a URL."""
 
-    key: str  # in the address; empty where it has no place there
-    word: str  # in a sentence; of no other choice
+    key: str  # in the URL; "" if it has no place there
+    word: str  # in a sentence; unique among the choices
     about: str = ""  # its help, in sentences
     low: float | None = None
     high: float | None = None
-    flag: str = ""  # the option of a command, where it is not called as the field
-    title: str = ""  # above its field, where that is not its word
-    metavar: str = ""  # how a command calls its value, where the type does not say it
-    step: float | None = None  # of a click on its field; None = 1, or a hundredth
+    flag: str = ""  # the option of a command, if it differs from the field's name
+    title: str = ""  # the heading above its field, if it isn't the word
+    metavar: str = ""  # the name of its value in a command, if the type does not give it
+    step: float | None = None  # of one click in its field; None = 1, or a hundredth
     whole: bool = False  # whether only whole numbers make sense
-    money: bool = False  # whether it is of dollars per 1,000, which an address says with their unit: 0.2per1M
-    needs: str = ""  # the field without which it means nothing
-    dependent: bool = False  # whether it means something in its workspace alone
-    rare: bool = False  # whether it stands behind the button "Settings"
+    money: bool = False  # whether it is in dollars per 1,000; a URL gives these with their unit: 0.2per1M
+    needs: str = ""  # the field without which it has no meaning
+    dependent: bool = False  # whether it has a meaning in its own workspace only
+    rare: bool = False  # whether it is behind the button "Settings"
 
     @property
     def label(self) -> str:
-        """Its name above a field."""
+        """The name above its field."""
         return self.title or self.word[:1].upper() + self.word[1:]
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A field of a dataclass that is a choice."""
+    """A dataclass field that is a choice."""
 
     name: str
     type: Any  # without its declaration: `float | None`

@@ -1,6 +1,6 @@
-"""What plug-ins have to keep, tried on them: a measure its range and shape, a format other tools' files.
+"""Checks of what plug-ins must keep: a measure its range and shape, a format off other tools' files.
 
-Each suite yields what is broken as a sentence, and nothing where all is kept.
+Each suite yields a sentence for everything that is broken, and nothing if all is well.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _STRANGE: Mapping[str, bytes] = MappingProxyType(
 
 
 def measure_faults(info: MeasureInfo) -> Iterator[str]:
-    """Try a measure on drawn grades: range, a value for each query, and each query by itself."""
-    if info.needs:  # sources, answers and others that no drawn ranking has
+    """Try a measure on random grades: its range, a value for each query, and each query by itself."""
+    if info.needs:  # sources, answers and others that no random ranking has
         return
     random = np.random.default_rng(7)
     grades = random.integers(0, 6, (1, _QUERIES, _DEPTH)).astype(np.int8)
@@ -67,7 +67,7 @@ def measure_faults(info: MeasureInfo) -> Iterator[str]:
 
 
 def format_faults(form: Format) -> Iterator[str]:
-    """Try a format on files of others, which it has to leave to them."""
+    """Try a format on files of other formats, which it must not claim."""
     with tempfile.TemporaryDirectory() as folder:
         for name, content in _STRANGE.items():
             path = Path(folder) / name
@@ -85,7 +85,7 @@ def format_faults(form: Format) -> Iterator[str]:
 
 
 def faults(group: str, name: str) -> tuple[str, ...]:
-    """Return what a loaded plug-in breaks; of groups without a suite nothing is known to be broken."""
+    """Return the faults of a loaded plug-in; groups without a suite have none."""
     if group == "clq.measures":
         return tuple(fault for info in MEASURES if info.name == name for fault in measure_faults(info))
     if group == "clq.importers":

@@ -1,7 +1,7 @@
 """The exceptions that a user can meet.
 
-Every one says what was found, where, and what to do. A message is plain text: names and paths in it come
-from the user and are never to be rendered as HTML or Markdown.
+Each says what was found, where, and what to do. A message is plain text: names and paths in it come
+from the user and must never be rendered as HTML or Markdown.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ _MOST = 200  # Characters of a part of a message
 
 
 def cut(text: str, most: int = _MOST) -> str:
-    """Return a text as a message shows it: the middle of a long one is left out."""
+    """Shorten a text for a message by leaving out its middle."""
     return text if len(text) <= most else f"{text[: most - 12]}…{text[-11:]}"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the known name that was most likely meant; empty where none is like it."""
+    """Return the known name that was most likely meant, or "" if none is similar."""
     folded = {each.casefold(): each for each in known}
     return next((folded[near] for near in get_close_matches(cut(name).casefold(), folded, 1)), "")
 
@@ -30,18 +30,18 @@ class ClqError(Exception):
 
     Args:
         found: What was found, as a sentence.
-        where: File, line, column or table; empty when there is no place to point at.
+        where: File, line, column or table; "" if there is no place to point at.
         do: What the user can do about it.
     """
 
-    most = _MOST  # Characters of what was found; more where the product made all of the text
+    most = _MOST  # Characters of what was found; more if the product made all of the text
 
     def __init__(self, found: str, *, where: str = "", do: str = "") -> None:
         self.found, self.where, self.do = cut(found, self.most), cut(where), cut(do, 2 * self.most)
         super().__init__(_joined(self.found, self.where, self.do))
 
     def brief(self, most: int = _MOST) -> str:
-        """Return the message within so many characters: what was found first, then what to do."""
+        """Return the message within so many characters: what was found first, then the remedy."""
         if len(str(self)) <= most:
             return str(self)
         lead = _joined(cut(self.found, most // 2), cut(self.where, most // 4), "")
@@ -56,7 +56,7 @@ def _joined(found: str, where: str, do: str) -> str:
 
 
 def _again(kind: type[ClqError], args: tuple[object, ...], told: dict[str, object]) -> ClqError:
-    """Return the error that another process raised."""
+    """Rebuild an error raised in another process."""
     error = kind.__new__(kind)
     error.args = args
     error.__dict__.update(told)
@@ -82,7 +82,7 @@ class UnknownNameError(ClqError):
 
 
 def _listed(name: str, known: Sequence[str]) -> str:
-    """Say which names there are, as many as fit, and which is nearest where not all do."""
+    """List as many of the existing names as fit, and the nearest one if not all do."""
     shown: list[str] = []
     room = _MOST - 60
     for each in known[:12]:
@@ -97,15 +97,15 @@ def _listed(name: str, known: Sequence[str]) -> str:
 
 
 class NothingKnownError(ClqError):
-    """A limit or the rule asks for a number that no stack has; the message says what to bring."""
+    """A limit or the rule needs a number that no stack has; the message says what to provide."""
 
 
 class StoreError(ClqError):
-    """The store cannot be opened or read as asked."""
+    """The store cannot be opened or read as requested."""
 
 
 class StoreDamagedError(StoreError):
-    """A file of the store is missing, or has other bytes than were written."""
+    """A file of the store is missing, or its bytes are not those that were written."""
 
 
 class StoreBusyError(StoreError):
@@ -121,7 +121,7 @@ class PriceError(ClqError):
 
 
 class BudgetError(ClqError):
-    """Going on could cost more than is allowed, or what it costs is not known; nothing more was spent."""
+    """Continuing could cost more than is allowed, or the cost is unknown; nothing more was spent."""
 
 
 class ProviderError(ClqError):
@@ -129,8 +129,8 @@ class ProviderError(ClqError):
 
     Attributes:
         kind: "auth", "quota", "refused", "too large", "busy", "server", "timeout", "unreachable",
-            "unreadable", "count" (another number of results than was asked for) or "stopped".
-        status: HTTP status of the last answer; None when there was none.
+            "unreadable", "count" (not the requested number of results) or "stopped".
+        status: HTTP status of the last answer; None if there was none.
     """
 
     def __init__(
@@ -191,7 +191,7 @@ _REFUSALS: tuple[tuple[tuple[int, ...], tuple[str, ...], str, str], ...] = (
 
 
 def refusal(error: BaseException) -> DiskError | None:
-    """Say in words what a system error means; None if it is none that a user can do something about."""
+    """Describe a system error; None if the user can do nothing about it."""
     words, number = str(error).lower(), getattr(error, "errno", None)
     for numbers, parts, found, do in _REFUSALS:
         if number in numbers or any(part in words for part in parts):
@@ -203,11 +203,11 @@ _NUMBERED = re.compile(r"\(os error ([0-9]{1,3})\)")
 
 
 def told(error: BaseException | str, otherwise: ClqError) -> ClqError:
-    """Return in words what the system refused, where that is behind an error; else the other one."""
+    """Return the system's refusal behind an error, in words, or `otherwise` if there is none."""
     found = _NUMBERED.search(str(error))
     number = int(found[1]) if found else getattr(error, "errno", None)
     said = refusal(OSError(number, "")) if number else None
     if said is None:
         return otherwise
-    full = number in (errno.ENOSPC, errno.EDQUOT)  # which is not the fault of the file that was read
+    full = number in (errno.ENOSPC, errno.EDQUOT)  # which isn't the fault of the file that was read
     return DiskError(said.found, where="" if full else otherwise.where, do=said.do)

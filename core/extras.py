@@ -1,4 +1,4 @@
-"""Packages that only some uses need, installed by a file of requirements of their own."""
+"""Packages that only some uses need, installed from requirements files of their own."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ SEARCH_REQUIREMENTS = "requirements-search.txt"
 
 
 def needed(package: str, requirements: str, what: str = "This") -> ModuleType:
-    """Return a package that need not be installed.
+    """Import and return an optional package.
 
     Args:
-        package: Its name as it is imported; a part of it ("ray.util") counts as its own.
-        requirements: The file that brings it, as `requirements-ray.txt`.
+        package: Its import name; a part of it ("ray.util") counts as its own.
+        requirements: The file that installs it, such as `requirements-ray.txt`.
         what: What needs it, as the beginning of a sentence.
 
     Raises:
-        ClqError: If it is not installed; says the command that installs it.
+        ClqError: If it is not installed; the message gives the command that installs it.
     """
     try:
         return importlib.import_module(package)
@@ -33,31 +33,31 @@ def needed(package: str, requirements: str, what: str = "This") -> ModuleType:
 
 
 class _Later(ModuleType):
-    """A package that is imported when something of it is first used."""
+    """A package that is imported on first use."""
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         return getattr(needed(self.__name__, RUN_REQUIREMENTS, "An evaluation"), name)
 
 
 def later(package: str) -> ModuleType:
-    """Return a stand-in for a package of `RUN_REQUIREMENTS`, which takes long to load or is not there.
+    """Return a stand-in for a package of `RUN_REQUIREMENTS`, which may be slow to load or missing.
 
     Raises:
-        ClqError: When it is used and not installed, see `needed`.
+        ClqError: If it is used but not installed, see `needed`.
     """
     return _Later(package)
 
 
 def installed(package: str) -> bool:
-    """Return whether a package is there, without importing it."""
+    """Return whether a package is installed, without importing it."""
     try:
         return importlib.util.find_spec(package) is not None
-    except ModuleNotFoundError:  # what it is a part of is not there
+    except ModuleNotFoundError:  # its parent package is missing
         return False
 
 
 def obstacle(package: str, requirements: str, what: str) -> ClqError | None:
-    """Return what `needed` would raise, without importing the package."""
+    """Return the error that `needed` would raise, without importing the package."""
     return None if installed(package) else _missing(package, requirements, what)
 
 
@@ -67,7 +67,7 @@ def _missing(package: str, requirements: str, what: str) -> ClqError:
 
 
 def installing(requirements: str) -> str:
-    """Return the command that brings what a file of requirements names, in a checkout or installed."""
+    """Return the command that installs a requirements file, in a checkout or for an installed product."""
     if not INSTALLED:
         return f"pip install -r {requirements}"
     extra = requirements.removeprefix("requirements").removesuffix(".txt").removeprefix("-") or "run"

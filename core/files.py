@@ -1,4 +1,4 @@
-"""Files, folders and databases that are written whole or not at all; locks that end with their process."""
+"""Files, folders and databases written whole or not at all; locks that are released with their process."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _BUSY_S = 30.0
 
 @contextmanager
 def replacing(path: Path, *, mark: str = "") -> Iterator[Path]:
-    """Yield a name beside a path, for a file or folder that takes its place if the block ends without error.
+    """Yield a temporary name beside a path that replaces it if the block ends without error.
 
     Args:
         path: What others read: the old one, or the new one as a whole.
-        mark: Part of the name beside it, for those who hold a lock; by default one that nobody else has.
+        mark: Part of the temporary name, for holders of a lock; by default unique.
 
     Yields:
-        Where to write. Nothing is there, and if nothing is there in the end, all stays as it was.
+        The place to write to. It does not exist, and if it does not in the end, nothing is replaced.
     """
     draft = path.with_name(f".{path.name}.{mark or token_hex(4)}")
     try:
         yield draft
-        if draft.is_dir() and path.is_dir():  # a folder is not replaced by another in one step
+        if draft.is_dir() and path.is_dir():  # a folder cannot be replaced by another in one step
             shutil.rmtree(path)
         if draft.exists():
             draft.replace(path)
@@ -50,7 +50,7 @@ def replacing(path: Path, *, mark: str = "") -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> int:
-    """Replace a file by a text at once; returns its bytes."""
+    """Replace a file by a text atomically; return its size in bytes."""
     content = text.encode()
     with replacing(path) as draft:
         draft.write_bytes(content)
@@ -58,12 +58,12 @@ def write_text(path: Path, text: str) -> int:
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Replace a file by a JSON object at once."""
+    """Replace a file by a JSON object atomically."""
     write_text(path, json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """Read a JSON object of our own; None if there is none that can be read."""
+    """Read a JSON object from one of our own files; None if it is missing or unreadable."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -78,13 +78,13 @@ def database(
     *,
     upgrade: Callable[[sqlite3.Connection], None] | None = None,
 ) -> sqlite3.Connection:
-    """Open a SQLite file that several processes may use; a commit is on the disk when it returns.
+    """Open a SQLite file that several processes may use; a commit is on disk when it returns.
 
     Args:
-        path: The file; made when it is missing, with its folder. One that may not be written is read only.
-        schema: Statements that make what is missing; they may be run again.
-        upgrade: Brings what an earlier release wrote up to date, in one transaction. A file with one is kept
-            whole by itself (no write-ahead log beside it), so that a plain copy holds every commit.
+        path: The file; created with its folder if missing. One that is not writable is opened read-only.
+        schema: Statements that create missing tables; they may run again.
+        upgrade: Updates a file of an earlier release in one transaction. A file that has one is kept
+            in a single piece (no write-ahead log beside it), so that a plain copy holds every commit.
 
     Raises:
         sqlite3.Error: If it cannot be opened, or a newer release wrote it.
@@ -110,7 +110,7 @@ def database(
 
 @contextmanager
 def transaction(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    """Yield one transaction that writes: all of it or nothing."""
+    """Yield one writing transaction, which commits as a whole or not at all."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield db
@@ -142,13 +142,13 @@ def _make(
 
 
 def _journal(db: sqlite3.Connection, mode: str) -> None:
-    # Two processes that make the file at once: this one statement does not wait by itself.
+    # Two processes may create the file at the same time: this one statement does not wait by itself.
     end = time.monotonic() + _BUSY_S
     while True:
         try:
             db.execute(f"PRAGMA journal_mode={mode}")
         except sqlite3.OperationalError as error:
-            if time.monotonic() > end or "lock" not in str(error):  # what cannot be written never can
+            if time.monotonic() > end or "lock" not in str(error):  # an unwritable file stays unwritable
                 raise
             time.sleep(0.01)
         else:
@@ -156,7 +156,7 @@ def _journal(db: sqlite3.Connection, mode: str) -> None:
 
 
 def sync(path: Path) -> None:
-    """Force a file's bytes, or a folder's entries, to the disk, where the system lets a folder be opened."""
+    """Force a file's bytes, or a folder's entries, to disk, if the system allows a folder to be opened."""
     if os.name == "nt" and path.is_dir():
         return
     handle = os.open(path, os.O_RDONLY)
@@ -168,10 +168,10 @@ def sync(path: Path) -> None:
 
 @contextmanager
 def locked(path: Path, *, wait: Callable[[], None] | None = None) -> Iterator[bool]:
-    """Hold a lock that the kernel releases with the process; it keeps threads of one process apart, too.
+    """Hold a lock that the kernel releases with the process; it also excludes other threads of the process.
 
     Args:
-        path: The lock file; made when absent, and left.
+        path: The lock file; created if missing, and never removed.
         wait: Called before each new try, about 50 times a second, while somebody else holds the lock; it may
             raise. None = do not wait.
 
@@ -196,7 +196,7 @@ def locked(path: Path, *, wait: Callable[[], None] | None = None) -> Iterator[bo
 
 
 def is_locked(path: Path) -> bool:
-    """Tell whether somebody holds the lock right now: no moment of others who ask counts."""
+    """Return whether somebody holds the lock right now, ignoring others who only check it."""
     try:
         handle = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
@@ -217,7 +217,7 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 
 @contextmanager
 def target(path: Path) -> Iterator[Path]:
-    """Yield a folder to write into that becomes `path` when all went well: a folder, or a zip by its ending.
+    """Yield a folder to write into that becomes `path` on success: a folder, or a zip if so named.
 
     Raises:
         InputError: The path exists already, or cannot be written.
@@ -245,7 +245,7 @@ def _zip(folder: Path, to: Path) -> None:
     with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as packed:
         for file in sorted(path for path in folder.rglob("*") if path.is_file()):
             entry = zipfile.ZipInfo(file.relative_to(folder).as_posix(), _DATE)
-            packs = file.suffix != ".parquet"  # packed within already
+            packs = file.suffix != ".parquet"  # already compressed
             entry.compress_type = zipfile.ZIP_DEFLATED if packs else zipfile.ZIP_STORED
             with file.open("rb") as source, packed.open(entry, "w", force_zip64=True) as sink:
                 while block := source.read(1 << 20):

@@ -1,4 +1,4 @@
-"""Numbers as people read them: fixed decimals, units, costs, intervals; unknown is written as unknown."""
+"""Numbers for people: fixed decimals, units, costs, intervals; unknown numbers are written as unknown."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ import polars as pl
 
 UNKNOWN = "unknown"
 NOT_APPLICABLE = "–"
-MINUS = "−"  # The sign of a number as people read it; a hyphen is for files
+MINUS = "−"  # The minus sign for people; a hyphen is for files
 
 
 def known(value: float | None) -> bool:
-    """Tell whether a number is there: neither None nor NaN."""
+    """Return whether a number is known: neither None nor NaN."""
     return value is not None and not math.isnan(value)
 
 
 def score(value: float | None) -> str:
-    """Return a quality in 0..1 with three decimals, ``0.804``; "–" where it is not applicable."""
+    """Format a quality in 0..1 with three decimals, ``0.804``; "–" if it does not apply."""
     return f"{value:.3f}".replace("-", MINUS) if value is not None and known(value) else NOT_APPLICABLE
 
 
 def ms(value: float | None) -> str:
-    """Return a latency: ``0.42 ms``, ``4.2 ms``, ``333 ms``, ``2.93 s``, ``1,240 s``.
+    """Format a latency: ``0.42 ms``, ``4.2 ms``, ``333 ms``, ``2.93 s``, ``1,240 s``.
 
-    "unknown" where it was not measured.
+    "unknown" if it was not measured.
     """
     if value is None or not known(value):
         return UNKNOWN
@@ -41,10 +41,10 @@ def ms(value: float | None) -> str:
 
 
 def usd(value: float | None, digits: int = 2) -> str:
-    """Return dollars: ``$1.25``, ``$0.0066``; "unknown" where they are.
+    """Format dollars: ``$1.25``, ``$0.0066``; "unknown" if they are.
 
     Args:
-        digits: Significant ones at least; two decimals in any case, and no zeros behind these.
+        digits: Minimum of significant digits; always two decimals, with no zeros after these.
     """
     if value is None or not known(value):
         return UNKNOWN
@@ -54,8 +54,8 @@ def usd(value: float | None, digits: int = 2) -> str:
 
 
 def digits_apart(amounts: Iterable[float | None]) -> int:
-    """Return how many significant digits `usd` takes to write different dollars differently."""
-    # What agrees in as many digits as are ever written is the same amount.
+    """Return how many significant digits `usd` needs to write different dollars differently."""
+    # Amounts that agree in as many digits as are ever written are the same.
     each = {float(f"{abs(amount):.{_MOST_DIGITS}g}") for amount in amounts if amount and known(amount)}
     rising = sorted(each)
     for digits in range(2, _MOST_DIGITS):
@@ -65,7 +65,7 @@ def digits_apart(amounts: Iterable[float | None]) -> int:
 
 
 def usd_apart(*amounts: float | None) -> list[str]:
-    """Return dollars that stand beside one another, with as many digits as tell them apart."""
+    """Format dollars shown side by side, with as many digits as tell them apart."""
     digits = digits_apart(amounts)
     return [usd(amount, digits) for amount in amounts]
 
@@ -82,20 +82,20 @@ UNIT = ("cost_shown_per", "cost_digits")
 
 @dataclass(frozen=True, slots=True)
 class CostUnit:
-    """How the costs of a workspace are said, on every page: of how many, and how exactly."""
+    """How every page of a workspace writes costs: per how many, and how precisely."""
 
-    million: bool = False  # of a million, else of 1,000
-    digits: int = 2  # significant ones at least, so that most different costs are written differently
+    million: bool = False  # per million, otherwise per 1,000
+    digits: int = 2  # minimum of significant digits, so that most different costs are written differently
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> CostUnit:
-        """Return the unit that a row says; that of 1,000 where it says none."""
+        """Return the unit in a row; per 1,000 if it has none."""
         per, digits = (row.get(name) for name in UNIT)
         return cls(per == _MILLION, digits or cls().digits)
 
     @classmethod
     def among(cls, usd_per_1k: Iterable[float | None]) -> CostUnit:
-        """Return the unit of costs that are said together: of a million where most would be tiny."""
+        """Return the unit of costs that are shown together: per million if most would be tiny."""
         costs = sorted(abs(cost) for cost in usd_per_1k if cost and known(cost))
         if not costs:
             return cls()
@@ -111,56 +111,56 @@ class CostUnit:
 
     @property
     def factor(self) -> int:
-        """By what dollars per 1,000 are multiplied."""
+        """The factor that dollars per 1,000 are multiplied by."""
         return 1000 if self.million else 1
 
     @property
     def many(self) -> str:
-        """Of how many, in words: ``1,000`` or ``million``."""
+        """The number of queries in words: ``1,000`` or ``million``."""
         return "million" if self.million else "1,000"
 
     @property
     def per(self) -> str:
-        """Of how many, in short: ``1k`` or ``1M``."""
+        """The number of queries in short: ``1k`` or ``1M``."""
         return "1M" if self.million else "1k"
 
     def bare(self, usd_per_1k: float | None) -> str:
-        """Return a cost without its unit: ``$1.25``; "unknown" where it is."""
+        """Format a cost without its unit: ``$1.25``; "unknown" if it is."""
         return usd(None if usd_per_1k is None else self.factor * usd_per_1k, self.digits)
 
     def beside(self, *usd_per_1k: float | None) -> CostUnit:
-        """Return the unit with as many digits as tell costs apart that stand beside one another."""
+        """Return the unit with as many digits as tell costs apart that are shown side by side."""
         amounts = (None if cost is None else self.factor * cost for cost in usd_per_1k)
         return replace(self, digits=max(self.digits, digits_apart(amounts)))
 
     def apart(self, *usd_per_1k: float | None) -> list[str]:
-        """Return costs that stand beside one another, without their unit."""
+        """Format costs that are shown side by side, without their unit."""
         return [self.beside(*usd_per_1k).bare(cost) for cost in usd_per_1k]
 
     def usd(self, usd_per_1k: float | None, of: str = "") -> str:
-        """Return a cost: ``$1.25 / 1k``; of something else than queries ``$1.25 / 1k correct``."""
+        """Format a cost: ``$1.25 / 1k``; of something other than queries ``$1.25 / 1k correct``."""
         written = self.bare(usd_per_1k)
         return written if written == UNKNOWN else f"{written} / {self.per}{f' {of}' if of else ''}"
 
     def per_queries(self, usd_per_1k: float | None) -> str:
-        """Return a cost in full words: ``$1.25 per 1,000 queries``."""
+        """Format a cost in full words: ``$1.25 per 1,000 queries``."""
         return f"{self.bare(usd_per_1k)} per {self.many} queries"
 
     def typed(self, usd_per_1k: float) -> str:
-        """Return a cost as `dollars_per_1k` reads it: ``2.5per1k``, ``0.2per1M``; no digit is lost."""
+        """Format a cost for `dollars_per_1k` to parse: ``2.5per1k``, ``0.2per1M``; no digit is lost."""
         amount = Decimal(repr(float(usd_per_1k))) * self.factor
         return f"{_plain(amount)}per{self.per}"
 
     def label(self, per_1k: str) -> str:
-        """Return a label of dollars per 1,000 as one of this unit: ``$ / 1M correct``."""
+        """Convert a label in dollars per 1,000 to this unit: ``$ / 1M correct``."""
         return _OF_THOUSAND.sub(self.per, per_1k).replace("1,000", self.many) if self.million else per_1k
 
 
 def dollars_per_1k(words: str) -> float | None:
-    """Read a cost as it stands in an address: ``2.5per1k``, ``0.2per1M``; a bare number is per 1,000.
+    """Parse a cost from a URL: ``2.5per1k``, ``0.2per1M``; a bare number is per 1,000.
 
     Returns:
-        Dollars per 1,000, from 0 to `MOST_DOLLARS`; None where it is no such amount.
+        Dollars per 1,000, from 0 to `MOST_DOLLARS`; None if it isn't such an amount.
     """
     found = _AMOUNT.fullmatch(words.strip())
     if found is None:
@@ -170,7 +170,7 @@ def dollars_per_1k(words: str) -> float | None:
 
 
 def _plain(amount: Decimal) -> str:
-    """Return a number without an exponent, as far as it can be read so."""
+    """Format a number without an exponent, as long as it stays readable."""
     amount = amount.normalize()
     return f"{amount:f}" if -_PLACES <= amount.adjusted() <= _PLACES else f"{amount:g}"
 
@@ -189,20 +189,20 @@ Written = Callable[[float | None], str]
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """Return an interval of qualities, `` [0.750, 0.850]`` with a leading blank; empty when there is none."""
+    """Format an interval of qualities, `` [0.750, 0.850]`` with a leading blank; "" if there is none."""
     if low is None or high is None or not (known(low) and known(high)):
         return ""
     return f" [{score(low)}, {score(high)}]"
 
 
 def signed(value: float, written: Callable[[float], str] = score) -> str:
-    """Return a difference with its sign: ``+0.031``, ``−0.500``; none where it is written as 0."""
+    """Format a difference with its sign: ``+0.031``, ``−0.500``; no sign if it is written as 0."""
     shown = written(abs(value))
     return shown if shown == written(0.0) else f"{MINUS if value < 0 else '+'}{shown}"
 
 
 def cost_unit(table: pl.DataFrame) -> CostUnit:
-    """Return how a table of stacks says its costs: as it says, else as suits them."""
+    """Return the cost unit of a table of stacks: the one it holds, otherwise the one that suits its costs."""
     if table.height and set(UNIT) <= set(table.columns):
         return CostUnit.of({name: table[name][0] for name in UNIT})
     known = [name for name in ("cost", "cost_least") if name in table.columns]
@@ -210,18 +210,18 @@ def cost_unit(table: pl.DataFrame) -> CostUnit:
 
 
 def dollars_of(table: pl.DataFrame) -> Written:
-    """Return what writes costs as those of a table of stacks are said, with their unit."""
+    """Return a function that formats costs in the unit of a table of stacks."""
     per = table["cost_per"].first() if "cost_per" in table.columns and table.height else None
     return partial(cost_unit(table).usd, of="correct" if per == "correct answer" else "")
 
 
 def cost_of(row: Mapping[str, Any], *, bare: bool = False) -> str:
-    """Return the cost of a row of the stack table, in its unit.
+    """Format the cost in a row of the stack table, in its unit.
 
-    ``≥ $1.25 / 1k, embedding not priced`` where a stage of it is not known.
+    ``≥ $1.25 / 1k, embedding not priced`` if a stage of it is unknown.
 
     Args:
-        bare: Without the unit, which stands elsewhere.
+        bare: Without the unit, which is shown elsewhere.
     """
     said = CostUnit.of(row)
     of = "correct" if row.get("cost_per") == "correct answer" else ""
@@ -230,33 +230,33 @@ def cost_of(row: Mapping[str, Any], *, bare: bool = False) -> str:
 
 
 def cost(value: float | None, least: float | None, missing: str | None, written: Written) -> str:
-    """Return a cost, or what it is at least and what is missing, as dollars are `written`."""
+    """Format a cost, or its lower bound and what is missing, using `written`."""
     return written(value) if least is None else f"≥ {written(least)}, {missing}"
 
 
 def cost_of_many(row: Mapping[str, Any]) -> tuple[str, str]:
-    """Return `cost_of` a row without its unit, and of how many it is: ``1,000`` or ``million``."""
+    """Return `cost_of` a row without its unit, and per how many queries it is: ``1,000`` or ``million``."""
     return cost_of(row, bare=True), CostUnit.of(row).many
 
 
 def told(what: str, written: str) -> str:
-    """Return a number as it is written, with what it is where that is not known: ``latency unknown``."""
+    """Format a number; if it is unknown, name it: ``latency unknown``."""
     return f"{what} {written}" if written == UNKNOWN else written
 
 
 def percent(value: float | None) -> str:
-    """Return a share in 0..1 as ``85.2 %``."""
+    """Format a share in 0..1: ``85.2 %``."""
     return f"{100 * value:.1f} %" if value is not None and known(value) else NOT_APPLICABLE
 
 
 def count(number: int, one: str, many: str | None = None) -> str:
-    """Return a number with its noun: ``1 passage``, ``3,512 queries``."""
+    """Format a number with its noun: ``1 passage``, ``3,512 queries``."""
     several = many or (f"{one[:-1]}ies" if one.endswith("ry") else f"{one}s")
     return f"{number:,} {one if number == 1 else several}"
 
 
 def format_bytes(size: float) -> str:
-    """Return bytes in words: ``512 bytes``, ``4.6 kB``, ``3.8 MB``."""
+    """Format a size in bytes: ``512 bytes``, ``4.6 kB``, ``3.8 MB``."""
     for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if size >= unit:
             return f"{size / unit:,.1f} {name}"
@@ -264,10 +264,10 @@ def format_bytes(size: float) -> str:
 
 
 def sample(n: object) -> str:
-    """Return the number of queries that a mean rests on: ``n = 2,837``, or ``n unknown``.
+    """Format the number of queries behind a mean: ``n = 2,837``, or ``n unknown``.
 
     Args:
-        n: The number, or the row of a table that holds it, with clusters and cluster_kind where the queries
+        n: The number, or the row of a table that holds it, with clusters and cluster_kind if the queries
             come in groups: ``n = 64 from 25 documents``.
     """
     if isinstance(n, Mapping):
@@ -278,18 +278,18 @@ def sample(n: object) -> str:
 
 
 def shorten(text: str, length: int = 60) -> str:
-    """Cut a text to a length, with an ellipsis where something was cut."""
+    """Cut a text to a length, ending in an ellipsis if something was cut."""
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
 def quoted(query_id: str, question: str | None) -> str:
-    """Return a query by its id and the start of its question, where that is known."""
+    """Describe a query by its id and the start of its question, if that is known."""
     start = shorten(" ".join((question or "").split()))
     return f"{query_id} “{start}”" if start else query_id
 
 
 def duration(seconds: float) -> str:
-    """Return a time as people say it: 40 s, 12 min, 3.5 h, 2.1 d."""
+    """Format a time in everyday units: 40 s, 12 min, 3.5 h, 2.1 d."""
     for unit, length, most in (("s", 1, 90), ("min", 60, 90), ("h", 3600, 36)):
         if seconds < most * length:
             return f"{seconds / length:.{0 if seconds >= 10 * length else 1}f} {unit}"

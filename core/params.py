@@ -1,4 +1,4 @@
-"""Parameters as data: what a measure or an engine declares, and what is given, read against it."""
+"""Parameters as data: what a measure or an engine declares, and given values checked against it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Param:
     """One parameter of a measure or an engine, declared as data."""
 
     name: str  # as written in a measure or a specification, for example "alpha"
-    default: Value  # its value when not written; the type of the default is the type of the parameter
-    text: str  # what it does, in one line
+    default: Value  # its default; the type of the default is the type of the parameter
+    text: str  # its effect, in one line
     low: float = -math.inf  # smallest number allowed (inclusive)
     high: float = math.inf  # largest number allowed (inclusive)
-    choices: tuple[str, ...] = ()  # the words allowed, for a parameter that is a word
-    step: float = 0.0  # step of the slider that moves it; 0 where no slider is offered
-    free: bool = False  # whether a word may be any, as the names that data bring
+    choices: tuple[str, ...] = ()  # the allowed words, for a parameter that is a word
+    step: float = 0.0  # step of the slider that moves it; 0 if no slider is offered
+    free: bool = False  # whether any word is allowed, such as names that come with the data
 
     @property
     def kind(self) -> str:
@@ -43,10 +43,10 @@ class Param:
         return " | ".join(self.choices) if self.choices else f"{show(self.low)} to {show(self.high)}"
 
     def read(self, value: Value, where: str = "") -> Value:
-        """Check a value, given as text or already typed, and give it the declared type.
+        """Check a value, given as text or already typed, and convert it to the declared type.
 
         Raises:
-            InputError: If it is not of the type, or not in the range, that is declared.
+            InputError: If it does not have the declared type or lies outside the declared range.
         """
         refused = InputError(
             f"{self.name}={value} is not allowed.",
@@ -69,7 +69,7 @@ class Param:
 
 
 def show(value: Value) -> str:
-    """Write a parameter's value as short as it reads back: 1.0 as "1", 0.25 as "0.25"."""
+    """Write a parameter's value as briefly as it can be read back: 1.0 as "1", 0.25 as "0.25"."""
     if isinstance(value, float) and math.isinf(value):
         return "∞" if value > 0 else "−∞"
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
@@ -81,14 +81,14 @@ def read_options(declared: Sequence[Param], given: Mapping[str, Any] | None, *, 
     """Check options and add the defaults of those that are not given.
 
     Args:
-        given: Option name to value, as read from JSON, TOML or YAML; None for none.
+        given: Option name to value, as read from JSON, TOML or YAML; None for no options.
         where: Named in errors, for example "index hnsw-f32".
 
     Returns:
         Every declared option with its value, in declared order.
 
     Raises:
-        UnknownNameError: If an option is not declared; the message lists those that are.
+        UnknownNameError: If an option is not declared; the message lists the declared ones.
         InputError: If a value is not of the declared type or not in the declared range.
     """
     known = {param.name: param for param in declared}
@@ -106,14 +106,14 @@ def read_options(declared: Sequence[Param], given: Mapping[str, Any] | None, *, 
 class Method:
     """One of several ways to do something, declared as data."""
 
-    name: str  # as it stands in a specification
-    text: str  # what it does, in one line
+    name: str  # as written in a specification
+    text: str  # its effect, in one line
     options: tuple[Param, ...] = ()  # what can be set
-    needs_vectors: bool = False  # whether a stack without vectors lacks it
+    needs_vectors: bool = False  # whether it is unavailable to a stack without vectors
 
 
 def read_method(kind: str, known: Mapping[str, Method], spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Check the method that a table names and the options beside it, and fill in the defaults.
+    """Check the method that a table names and its options, and fill in the defaults.
 
     Raises:
         UnknownNameError: If there is no such method of the kind ("fusion", "cut"…), or no such option.
@@ -124,7 +124,7 @@ def read_method(kind: str, known: Mapping[str, Method], spec: Mapping[str, Any])
 
 
 def method_of(kind: str, spec: Mapping[str, Any], known: Iterable[str]) -> tuple[str, dict[str, Any]]:
-    """Return the method that a table names, and the options beside it, unread.
+    """Return the method that a table names, and its options, unchecked.
 
     Raises:
         UnknownNameError: If there is no such method of the kind ("fusion", "cut"…).

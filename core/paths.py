@@ -1,4 +1,4 @@
-"""Where the files that ship with the product lie, and where those of its users do."""
+"""Where the product's own files and its users' files are."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DOCS = ROOT / "docs"
 
 
 def usual_store() -> Path:
-    """Return the store where none is named: data/store of a checkout, else ./clq-store or the user's data."""
+    """Return the default store: data/store of a checkout, otherwise ./clq-store or the user's data folder."""
     here = Path("clq-store").absolute()
     if INSTALLED and not here.is_dir():
         return platformdirs.user_data_path("clq-explorer", appauthor=False) / "store"

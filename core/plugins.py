@@ -1,8 +1,8 @@
-"""What other packages add by entry points: measures, formats, models, indexes, sections.
+"""Extensions that other packages add by entry points: measures, formats, models, indexes, sections.
 
-A package names them in its `pyproject.toml`, as ``[project.entry-points."clq.measures"]``. What few need
-stands in `core/contrib` and is named by its table of the same form. What cannot be loaded is left out and
-named with the reason: nothing of it breaks a page or a command.
+A package names them in its `pyproject.toml`, as ``[project.entry-points."clq.measures"]``. Rarely needed ones
+are in `core/contrib` and named in its table of the same form. One that cannot be loaded is left out and
+reported with the reason: it never breaks a page or a command.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ _PARTS = {"clq.providers": "none of embed, rerank and chat", "clq.sections": "no
 
 @dataclass(frozen=True, slots=True)
 class PlugIn:
-    """One entry point, and what became of it."""
+    """An entry point, and whether it was loaded."""
 
     group: str  # a key of `GROUPS`
     name: str  # as its package names it
     package: str  # distribution with version; "built in" for core/contrib
-    problem: str = ""  # why it is left out; empty where it is loaded
+    problem: str = ""  # why it is left out; "" if it is loaded
 
 
 _LOADED: dict[tuple[str, str, str], PlugIn] = {}
@@ -53,16 +53,16 @@ _LOADED: dict[tuple[str, str, str], PlugIn] = {}
 def loaded(
     group: str, made: Callable[[str, object], T], taken: Container[str] = (), *, part: str = ""
 ) -> dict[str, T]:
-    """Load what stands in a group of entry points.
+    """Load a group of entry points.
 
     Args:
         group: A key of `GROUPS`.
-        made: Makes of a name and of what the entry point refers to what the registry holds.
-        taken: Names that the product has.
-        part: Takes only names that begin with it and a dot: ``embed.acme`` is acme of embed.
+        made: Makes the registry's object from a name and the value of the entry point.
+        taken: Names that the product uses itself.
+        part: Take only names that begin with it and a dot: ``embed.acme`` is acme of embed.
 
     Returns:
-        What was made, by name; what raised is left out and told by `plugins`.
+        The objects by name; failures are left out and reported by `plugins`.
     """
     found: dict[str, T] = {}
     for entry, package in _entries(group):
@@ -80,7 +80,7 @@ def loaded(
 
 
 def plugins() -> tuple[PlugIn, ...]:
-    """Return every plug-in that was found, loaded or not, by group and name; all groups are loaded."""
+    """Return every plug-in that was found, loaded or not, by group and name; this loads all groups."""
     for group, modules in GROUPS.items():
         for module in modules:
             getattr(import_module(module), "load_all", lambda: None)()
@@ -91,13 +91,13 @@ def plugins() -> tuple[PlugIn, ...]:
 
 
 def own_modules(group: str) -> tuple[str, ...]:
-    """Return the modules of the product's own plug-ins of a group, to be imported beforehand."""
+    """Return the modules of the product's own plug-ins in a group, to be imported in advance."""
     targets = import_module(_CONTRIB).ENTRY_POINTS.get(group, {}).values()
     return tuple(target.partition(":")[0] for target in targets)
 
 
 def _reason(error: Exception) -> str:
-    """Say why a plug-in cannot be loaded, and the way out where there is one."""
+    """Explain why a plug-in cannot be loaded, and the way out if there is one."""
     if isinstance(error, InputError):
         return str(error)
     if isinstance(error, ImportError) and "partially initialized" in str(error):
@@ -107,7 +107,7 @@ def _reason(error: Exception) -> str:
 
 @contextmanager
 def blamed(name: str) -> Iterator[None]:
-    """Say of what a plug-in raises that it is the plug-in's fault.
+    """Blame a plug-in for the exceptions it raises.
 
     Raises:
         ClqError: Instead of any other exception.
@@ -124,7 +124,7 @@ def blamed(name: str) -> Iterator[None]:
 
 
 def subclass_of(base: type) -> Callable[[str, object], Any]:
-    """Return what takes a subclass of a class, and refuses all else."""
+    """Return a function that accepts a subclass of a class and refuses anything else."""
 
     def made(name: str, value: object) -> type:
         if isinstance(value, type) and issubclass(value, base):
@@ -135,7 +135,7 @@ def subclass_of(base: type) -> Callable[[str, object], Any]:
 
 
 def _entries(group: str) -> list[tuple[EntryPoint, str]]:
-    """Return the entry points of a group with their packages, the product's own first, each once."""
+    """Return the entry points of a group with their packages, each once, the product's own first."""
     own = import_module(_CONTRIB).ENTRY_POINTS.get(group, {})
     entries = [(EntryPoint(name, target, group), "built in") for name, target in own.items()]
     if os.environ.get(OFF, "").lower() != "off":

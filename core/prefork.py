@@ -1,7 +1,7 @@
-"""Several processes that serve one dashboard, where one cannot draw for all visitors.
+"""Several processes that serve one dashboard, if one cannot draw for all visitors.
 
 One process accepts connections, looks at the first bytes of each and hands it to the process that has its
-visitor's session; it touches nothing of what follows, so each process still sees who is at the other end.
+visitor's session; it touches nothing that follows, so each process still sees who is at the other end.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ _HEAD_BYTES = 65_536
 _HEAD_S = 5.0
 _LOOK_S = 0.02
 _BACKLOG = 128
-_MOST = 4  # processes that are started unasked
-_LARGEST = 200_000_000  # bytes of a message, as `streamlit run` has it
+_MOST = 4  # processes that are started by default
+_LARGEST = 200_000_000  # bytes of a message, the value of `streamlit run`
 
 
 class Handed(socket.socket):
-    """The end of a pipe as a listening socket: what it accepts was accepted by another process."""
+    """The end of a pipe as a listening socket: another process accepts its connections."""
 
     def listen(self, backlog: int = 0, /) -> None:
         """Do nothing: the other process listens."""
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """Take the next connection, and where it comes from.
+        """Return the next connection and its origin.
 
         Raises:
             BlockingIOError: If there is none yet.
@@ -53,7 +53,7 @@ class Handed(socket.socket):
 
 
 def loopback(host: str | None) -> bool:
-    """Tell whether a name or an address is this machine's own."""
+    """Return whether a name or an address belongs to this machine."""
     if host == "localhost":
         return True
     try:
@@ -64,20 +64,20 @@ def loopback(host: str | None) -> bool:
 
 
 def helping(host: str) -> int:
-    """Return how many processes help where a server listens: one core is left for all else."""
+    """Return how many processes to add to a server at `host`: one core is left for everything else."""
     alone = loopback(host) or not hasattr(socket, "send_fds")
     return 1 if alone else min(max((os.cpu_count() or 1) - 1, 1), _MOST)
 
 
 def process_of(head: bytes, processes: int) -> int | None:
-    """Return which process has the session of whoever sends a request.
+    """Return which process has the session of a request's sender.
 
     Args:
         head: The request up to its body, as far as it has come.
         processes: How many there are.
 
     Returns:
-        A number below `processes`; None where no cookie names one.
+        A number below `processes`; None if no cookie names one.
     """
     for line in head.decode("latin-1").split("\r\n")[1:]:
         name, _, value = line.partition(":")
@@ -90,13 +90,13 @@ def process_of(head: bytes, processes: int) -> int | None:
 
 
 def serve(app: str, listening: socket.socket, processes: int, settings: Mapping[str, str]) -> int:
-    """Serve an app by several processes until one of them ends or this one is told to.
+    """Serve an app by several processes until one of them ends or this one is told to stop.
 
     Args:
         app: Path of its script.
         listening: Where visitors connect.
         processes: How many, at least 2.
-        settings: Of Streamlit, by name.
+        settings: Streamlit's, by name.
 
     Returns:
         The exit code.
@@ -125,7 +125,7 @@ def _start(
 
 
 def _spelt(settings: Mapping[str, str]) -> Sequence[tuple[str, str]]:
-    """Return settings as variables of the environment name them: words apart by underscores."""
+    """Return settings in the form of environment variables: words joined by underscores."""
     return [
         ("".join(f"_{letter}" if letter.isupper() else letter for letter in name), value)
         for name, value in settings.items()
@@ -171,7 +171,7 @@ async def _place(connection: socket.socket, pipes: Sequence[socket.socket], turn
 
 
 async def _head(connection: socket.socket) -> bytes:
-    """Look at a request up to its body and leave it to be read; what is late or too long is cut."""
+    """Peek at the headers of a request, leaving them to be read; what is late or too long is cut."""
     loop = asyncio.get_running_loop()
     end, head = loop.time() + _HEAD_S, b""
     while loop.time() < end:

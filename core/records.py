@@ -57,12 +57,12 @@ _GROUP_OF = {name: kind for kind, names in GROUPS.items() for name in names}
 
 
 def group_kind(name: str) -> str | None:
-    """Return what questions of one value of a column or tag have in common, a key of `GROUPS`."""
+    """Return the kind of group that a column or tag stands for, a key of `GROUPS`."""
     return _GROUP_OF.get(re.sub(r"[\W_]+", "_", name.strip().lower()))
 
 
 def is_group(tag: str) -> bool:
-    """Tell whether a tag ("session=17") says the group of a question, and no kind of it."""
+    """Return whether a tag ("session=17") gives the group of a question, not the kind of group."""
     name, _, value = tag.partition("=")
     return bool(value) and group_kind(name) is not None
 
@@ -77,7 +77,7 @@ demo, or of another store's export, was not measured here."""
 
 
 def canonical_json(value: JsonMap) -> str:
-    """Return one JSON text of a mapping: sorted keys, no spaces, no NaN. Equal mappings give equal texts."""
+    """Return a mapping's canonical JSON: sorted keys, no spaces, no NaN. Equal mappings give equal texts."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
@@ -92,18 +92,18 @@ def short_hash(*parts: str) -> str:
 
 
 def part_id(whole: str, chunking: str | None) -> str:
-    """Return the id of the part of a collection or a golden set that belongs to a chunking.
+    """Return the id of the part of a collection or golden set that belongs to a chunking.
 
     A chunker's chunks of the documents of collection "c" are the passages of the part collection "c@x", where
-    x names the chunking; the queries stay with "c". What follows from the spans of golden set "g" for these
-    chunks are the judgements of the part golden set "g@x". Both are records like others, with `part_of` set.
-    Without a chunking the whole is meant.
+    x names the chunking; the queries stay with "c". The judgements that the spans of golden set "g" imply
+    for these chunks are the part golden set "g@x". Both are records like others, with `part_of` set.
+    An empty chunking means the whole.
     """
     return whole if chunking is None else f"{whole}@{chunking}"
 
 
 def now() -> datetime:
-    """Return the current time with its zone (UTC)."""
+    """Return the current time in UTC, with its zone."""
     return datetime.now(UTC)
 
 
@@ -112,11 +112,11 @@ class Collection:
     """A corpus with its queries."""
 
     collection_id: str  # short stable name; part of links
-    name: str  # what people read
-    source: str = ""  # where it comes from, in words
+    name: str  # for people
+    source: str = ""  # its origin, in words
     notes: str = ""  # limits, licence, anything a reader must know
-    # The collection of which this one holds the chunks that one chunker made; its queries are there, its id
-    # is "<that id>@<chunking>". None for a collection of its own.
+    # The collection whose chunks by one chunker this one holds; its queries are there, its id
+    # is "<that id>@<chunking>". None for an independent collection.
     part_of: str | None = None
 
 
@@ -125,13 +125,13 @@ class GoldenSet:
     """Graded judgements of one collection."""
 
     golden_set_id: str  # short stable name; part of links
-    collection_id: str  # the collection that is judged
-    name: str  # what people read
+    collection_id: str  # the collection that it judges
+    name: str  # for people
     mapping: str = "1-5"  # how raw grades became 1..5, for example "1-5" (as they are) or "binary: 0→1, 1→5"
     judge: str = ""  # who judged, in words
     notes: str = ""  # how the pool was made, limits
-    # The golden set with grades anchored to spans whose grades for the chunks of one chunker these are; the
-    # id is "<that id>@<chunking>". None for a golden set of its own.
+    # The golden set whose span grades these are, applied to the chunks of one chunker; the
+    # id is "<that id>@<chunking>". None for an independent golden set.
     part_of: str | None = None
     # Golden sets that it was made from: the version before, or both judges of an adjudication
     parents: tuple[str, ...] = ()
@@ -186,21 +186,21 @@ def stack_label(spec: JsonMap) -> str:
 class Run:
     """One stack executed (or reported) once on one collection."""
 
-    run_id: str  # stable identity; equal content gives an equal id, so a repeated import is seen
-    collection_id: str  # what was searched
+    run_id: str  # stable identity; equal content gives an equal id, which detects a repeated import
+    collection_id: str  # the searched collection
     stack: Stack  # the configuration
-    label: str  # what people read; untrusted text
+    label: str  # for people; untrusted text
     origin: Origin  # measured, imported or published
     # Named convention of the candidate pool, for example "dense@50", "bm25@100", "rrf100@100", "post-
-    # rerank@50"; None when the run has no pool. Two conventions are never compared silently.
+    # rerank@50"; None if the run has no pool. Two conventions are never compared silently.
     pool: str | None = None
-    # Where it ran (processor, versions, load); decides whether latencies compare
+    # Where it ran (processor, versions, load); decides whether latencies are comparable
     environment: JsonMap = field(default_factory=dict, hash=False)
-    # Everything needed to repeat it, and "cost_scope" where costs cover only some stages
+    # Everything needed to repeat it, and "cost_scope" if costs cover only some stages
     manifest: JsonMap = field(default_factory=dict, hash=False)
     created_at: datetime = field(default_factory=now)  # when it was run or reported, with zone
-    # Name of the chunking whose chunks were searched; its passages are those of the collection
-    # "<collection_id>@<chunking>". None when the passages are the collection's own.
+    # Name of the chunking whose chunks were searched; its passages are in the collection
+    # "<collection_id>@<chunking>". None if the passages are the collection's own.
     chunking: str | None = None
 
 
@@ -214,4 +214,4 @@ class Batch:
     frames: Mapping[str, Frame] = field(default_factory=dict)
 
 
-Sink = Callable[[Batch], None]  # Where the pipeline puts what it measured; the caller connects it to a store
+Sink = Callable[[Batch], None]  # Where the pipeline puts its results; the caller connects it to a store

@@ -1,6 +1,6 @@
-"""Runs scripts in processes of their own, with bounds on memory and time: what they work on ends no server.
+"""Run scripts in separate processes with bounds on memory and time, so that no input can end the server.
 
-A script imports nothing of this project, so that it begins at once. This file is also what the process
+A script imports nothing from this project, so that it starts at once. This file is also what the process
 runs first: it sets the bound, then becomes the script.
 """
 
@@ -28,26 +28,26 @@ def run_bounded(
     Args:
         script: A Python file with a ``__main__`` part.
         words: Its arguments.
-        memory: Bytes of address space that it may take.
+        memory: Bytes of address space that it may use.
         seconds: How long it may take.
         given: Its standard input.
 
     Raises:
-        subprocess.TimeoutExpired: If it takes longer; it is ended then.
+        subprocess.TimeoutExpired: If it takes longer; it is then ended.
     """
     command = _command(script, memory, *words)
     return subprocess.run(command, input=given, capture_output=True, timeout=seconds, check=False)  # noqa: S603
 
 
 class Bounded:
-    """A script that answers requests, one line of JSON each; its process begins when it is first asked.
+    """A script that answers requests, one line of JSON each; its process starts with the first request.
 
-    It ends when nobody asked for a while, after an answer that took long, or with this process, and begins
-    again when it is asked then.
+    It ends after being idle for a while, after a slow answer, or with this process, and starts
+    again with the next request.
 
     Args:
         script: A Python file that answers every line of its input with a line.
-        memory: Bytes of address space that it may take.
+        memory: Bytes of address space that it may use.
         seconds: How long an answer may take.
         idle_s: Seconds without a request after which it ends.
     """
@@ -64,7 +64,7 @@ class Bounded:
 
         Raises:
             ChildProcessError: If the process ended instead of answering: at its bounds, or by a fault of a
-                library; the next request has a new one.
+                library; the next request starts a new one.
         """
         with self._lock:
             if self._ending is not None:
@@ -88,7 +88,7 @@ class Bounded:
         return dict(json.loads(line))
 
     def close(self) -> None:
-        """End the process, where there is one."""
+        """End the process, if there is one."""
         with self._lock:
             self._end()
 
@@ -105,7 +105,7 @@ class Bounded:
         return self._process
 
     def _asked(self, process: subprocess.Popen[str], request: str) -> str:
-        """Return the line that it answers; without a line end where it ended before."""
+        """Return the line that it answers; without a line end if it ended before."""
         if process.stdin is None or process.stdout is None:
             return ""
         try:
@@ -123,7 +123,7 @@ class Bounded:
 
 
 def out_of_memory(ended: subprocess.CompletedProcess[bytes]) -> bool:
-    """Tell whether a process seems to have ended because it may take no more memory."""
+    """Return whether a process seems to have ended because it reached its memory bound."""
     lines = ended.stderr.decode("utf-8", "replace").strip().splitlines()
     last = lines[-1] if lines else ""
     return ended.returncode < 0 or ":" not in last or "MemoryError" in last or "memory allocation" in last
@@ -134,7 +134,7 @@ def _command(script: Path, memory: int, *words: str) -> list[str]:
 
 
 def _bound(most: int) -> None:
-    """Bound the memory of this process; where the system knows no such bound there is none."""
+    """Bound the memory of this process, if the system supports such a bound."""
     try:
         import resource  # noqa: PLC0415 - not on every system
     except ImportError:
@@ -143,7 +143,7 @@ def _bound(most: int) -> None:
     soft = most if hard == resource.RLIM_INFINITY else min(most, hard)
     try:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-    except (OSError, ValueError):  # a system that names the bound and does not keep it
+    except (OSError, ValueError):  # a system that offers the bound but does not enforce it
         return
 
 

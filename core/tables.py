@@ -1,4 +1,4 @@
-"""The schemas of the tables that hold many and uniform things, one row each.
+"""The schemas of the tables of numerous, uniform records, one row each.
 
 Queries, passages, judgements, rankings, timings, usage, aggregates and the like are rows of Polars frames
 whose schema is declared here once; the store, the importers and the pipeline all speak these frames.
@@ -25,7 +25,7 @@ NUGGETS = 64  # Nuggets of a question at most: they are counted as bits
 class Pieces:
     """Rows larger than memory: frames of one schema, any one of which fits."""
 
-    frames: tuple[pl.LazyFrame, ...]  # the rows, one frame after the other; read only when they are asked for
+    frames: tuple[pl.LazyFrame, ...]  # the rows, one frame after the other; read only on demand
 
     def lazy(self) -> pl.LazyFrame:
         """Return all rows as one frame."""
@@ -36,7 +36,7 @@ Frame = pl.DataFrame | pl.LazyFrame | Pieces
 
 
 def altered(rows: Frame, *changes: pl.Expr) -> Frame:
-    """Return the rows with other values in some columns; nothing is read."""
+    """Return the rows with changed values in some columns; nothing is read."""
     if isinstance(rows, Pieces):
         return Pieces(tuple(piece.with_columns(changes) for piece in rows.frames))
     return rows.lazy().with_columns(changes)
@@ -56,7 +56,7 @@ _KINDS: Mapping[str, pl.DataType] = {
 
 
 def schema(declared: str) -> pl.Schema:
-    """Return the columns of a table, declared as ``"run_id rank:int32"``; one without a type is a text."""
+    """Return the columns of a table, declared as ``"run_id rank:int32"``; one without a type is text."""
     parts = (column.partition(":") for column in declared.split())
     return pl.Schema({name: _KINDS[kind] for name, _, kind in parts})
 
@@ -67,7 +67,7 @@ TABLES: Mapping[str, pl.Schema] = {
     # tokens may be null; tokenizer says how they were counted ("o200k_base", "estimate") or is null.
     # source is the document (facet) the passage was cut from, or null.
     "passages": schema("collection_id passage_id title text tokens:int32 tokenizer source"),
-    # grade: 1..5 after the golden set's mapping; raw: the grade as it was given.
+    # grade: 1..5 after the golden set's mapping; raw: the original grade.
     "judgements": schema("golden_set_id query_id passage_id grade:int8 raw:int16 judge"),
     # stage: "pool" (candidates a reranker or final cut could choose from) or "final"; rank counts from 1.
     "rankings": schema("run_id query_id stage rank:int32 passage_id score:float"),
@@ -75,8 +75,8 @@ TABLES: Mapping[str, pl.Schema] = {
     # place: when within its repeat it was measured, from 1; null = unknown.
     "timings": schema("run_id query_id stage repeat:int16 ms:float place:int32"),
     # unit: input_tokens, output_tokens, search_units, requests, cpu_ms; item: what is priced, for example
-    # "rerank-2.5" or "local-cpu"; query_id null = per query on average over the run; amount null = it was
-    # used, but how much is not known.
+    # "rerank-2.5" or "local-cpu"; query_id null = per query on average over the run; amount null = used,
+    # but the amount is unknown.
     "usage": schema("run_id query_id stage item unit amount:float basis"),
     # Results that come without per-query data. measure: a name without its cutoff ("RA-nWG",
     # "PROC[RA-nWG]"), or "latency_p50"/"latency_p95" in ms with a stage, or "usd_per_1k" with a stage;
@@ -85,17 +85,17 @@ TABLES: Mapping[str, pl.Schema] = {
     # Figures of one query that are neither time nor usage. signal: "top_margin", "score_gap",
     # "rerank_entropy", "ann_recall"…; k: the depth it was taken at, or null. At most one row each.
     "signals": schema("run_id query_id signal k:int32 value:float"),
-    # What a reranker rated passages on beyond relevance, by its place from 1; query_id null = all queries.
-    # origin: "fixed", "own" (of the specification), "inferred" from the query, "fallback" (what is used where
+    # Criteria that a reranker rated beyond relevance, by position from 1; query_id null = all queries.
+    # origin: "fixed", "own" (of the specification), "inferred" from the query, "fallback" (used if
     # nothing, or no weight, could be inferred).
     "criteria": schema("run_id query_id position:int16 criterion meaning weight:float origin"),
-    # How it rated a candidate on the criterion of that place; 0 = its relevance. One that was discarded for
-    # its relevance has that alone, one whose rating could not be read has none. reason: beside the relevance,
-    # why the model rated the passage so, where it was asked.
+    # Its rating of a candidate on the criterion at that position; 0 = its relevance. One that was discarded
+    # for its relevance has that alone, one whose rating was unreadable has none. reason: with the relevance,
+    # why the model rated the passage so, if it was asked.
     "ratings": schema("run_id query_id passage_id position:int16 rating:float reason"),
-    # What a reader answered, and what it took. mode: "top_k" (or null), "gold_only", "no_gold", "gold",
+    # A reader's answer, and what it took. mode: "top_k" (or null), "gold_only", "no_gold", "gold",
     # "none"; k: how many passages were sent at most; pass counts from 1; truncated: the passages were cut
-    # to fit. What is not known is null.
+    # to fit. Unknown values are null.
     "answers": schema(
         "run_id query_id reader prompt temperature:float mode k:int32 pass:int16 text "
         "input_tokens:int64 output_tokens:int64 truncated:bool first_token_ms:float ms:float "
@@ -107,13 +107,13 @@ TABLES: Mapping[str, pl.Schema] = {
         "run_id query_id reader prompt temperature:float mode k:int32 pass:int16 scorer judge "
         "value:float scale n:int32 low:float high:float source"
     ),
-    # What a right answer says; a query may have several.
+    # Correct answers; a query may have several.
     "gold_answers": schema("collection_id query_id answer"),
-    # The group that a question comes from, which is the unit of resamples. kind: one of
+    # The group that a question comes from, which is the unit of resampling. kind: one of
     # `core.records.GROUPS`.
     "clusters": schema("collection_id query_id kind cluster"),
-    # Facts of a good answer to a question, and who supports them: a row for each passage that does, fully or
-    # in part; of one that none does a row without a passage. nugget: 0 to 63.
+    # Facts of a good answer to a question, and their support: a row for each passage that supports one, fully
+    # or in part; an unsupported one has a row without a passage. nugget: 0 to 63.
     "nuggets": schema("golden_set_id query_id nugget:int16 text vital:bool passage_id support:float judge"),
     # Where a chunk lies in its source document: characters start_char (included) to end_char (excluded).
     "chunks": schema("collection_id passage_id source start_char:int64 end_char:int64"),
@@ -122,9 +122,9 @@ TABLES: Mapping[str, pl.Schema] = {
     "spans": schema(
         "golden_set_id query_id source start_char:int64 end_char:int64 grade:int8 raw:int16 judge"
     ),
-    # One act of judging a row; a passage may be judged by several, and by one several times. judge: a
-    # model or a person; grade: null for an answer that could not be used; at: ISO 8601 with its zone;
-    # prompt: a hash of it. What is not known is null.
+    # One act of judging a row; a passage may be judged by several judges, and several times by one. judge: a
+    # model or a person; grade: null for an unusable answer; at: ISO 8601 with its zone;
+    # prompt: a hash of it. Unknown values are null.
     "gradings": schema(
         "golden_set_id query_id passage_id judge grade:int8 at seconds:float prompt "
         "input_tokens:int64 output_tokens:int64 usd:float note"
@@ -136,8 +136,8 @@ TABLES: Mapping[str, pl.Schema] = {
         "collection_id diagnosis embedder dim:int32 language run:int32 condition measure value:float "
         "n:int32 low:float high:float"
     ),
-    # The order that listwise refinement made of a golden set's best passages; rank counts from 1.
-    # information: what was learnt of the score; locks, contradictions: pairs that the passage is in.
+    # The order that listwise refinement gave a golden set's best passages; rank counts from 1.
+    # information: what was learnt about the score; locks, contradictions: pairs that the passage is in.
     "orders": schema(
         "golden_set_id query_id passage_id rank:int32 score:float exposures:int32 information:float "
         "locks:int32 contradictions:int32"
@@ -173,10 +173,10 @@ R = TypeVar("R")
 def remembered(
     function: Callable[Concatenate[pl.DataFrame, P], R],
 ) -> Callable[Concatenate[pl.DataFrame, P], R]:
-    """Keep what a pure function of a frame returned, for as long as that very frame lives.
+    """Cache the result of a pure function of a frame, for as long as that very frame lives.
 
     Args:
-        function: Takes a frame and hashable positional arguments; nobody may change what it returns.
+        function: Takes a frame and hashable positional arguments; nobody may change its result.
     """
     kept: dict[Hashable, tuple[weakref.ref[pl.DataFrame], R]] = {}
 

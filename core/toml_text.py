@@ -1,4 +1,4 @@
-"""Values and tables as TOML, in as few lines as it takes."""
+"""Values and tables as TOML, in as few lines as possible."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import date
 
 
 def toml(value: object) -> str:
-    """Return a text, number, date, truth, list or table of them as TOML writes it, in one line."""
+    """Write a text, number, date, boolean, list or table of them as TOML, in one line."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, date):
@@ -19,14 +19,14 @@ def toml(value: object) -> str:
         return f"{{ {', '.join(f'{toml(str(key))} = {toml(inner)}' for key, inner in value.items())} }}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(toml, value))}]"
-    # a JSON string is a TOML string, but for the one control character that JSON leaves as it is
+    # a JSON string is a TOML string, except for the one control character that JSON does not escape
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def toml_text(*tables: tuple[str, Mapping[str, object]]) -> str:
-    """Return tables as TOML, each under its name in brackets, the first without one.
+    """Write tables as TOML, each under its name in brackets, the first without one.
 
-    What is empty is not said.
+    Empty values are omitted.
     """
     blocks = []
     for table, keys in tables:

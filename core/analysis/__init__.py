@@ -1,1 +1,1 @@
-"""What a workspace shows: frames and results in, frames and results out; no blocks, sentences or charts."""
+"""The contents of a workspace's pages: frames and results in and out; no blocks, sentences or charts."""

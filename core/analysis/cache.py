@@ -1,4 +1,4 @@
-"""Pure functions whose results are worth keeping, by whoever draws often; others keep the last result."""
+"""Pure functions with results worth caching, for frequent rendering; otherwise only the last one is kept."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _KEEPING: list[Keeping] = []
 
 
 def cache_by(keeping: Keeping) -> None:
-    """Have results kept from now on; `keeping(words, entries)` returns a decorator."""
+    """Cache results from now on; `keeping(words, entries)` returns a decorator."""
     _KEEPING[:] = [keeping]
 
 
 class Cached(Generic[P, R]):
-    """A pure function of hashable arguments, whose results may be kept."""
+    """A pure function of hashable arguments, whose results may be cached."""
 
     def __init__(self, compute: Callable[P, R], words: str | bool, entries: int) -> None:
         self._compute, self._options = compute, (words, entries)
@@ -27,7 +27,7 @@ class Cached(Generic[P, R]):
         update_wrapper(self, compute)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Compute, or return what was kept."""
+        """Compute the result, or return the cached one."""
         if self._keeping is None and _KEEPING:
             self._keeping = _KEEPING[0](*self._options)(self._compute)
         if self._keeping is not None:
@@ -39,15 +39,15 @@ class Cached(Generic[P, R]):
 
 
 def _same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
-    """Tell whether arguments are the very same objects: frames have no equality that is one value."""
+    """Return whether arguments are the very same objects: comparing frames does not yield a single value."""
     return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
 
 
 def cached(words: str | bool = False, *, entries: int = 32) -> Callable[[Callable[P, R]], Cached[P, R]]:
-    """Declare a function whose results are worth keeping.
+    """Declare a function whose results are worth caching.
 
     Args:
-        words: What is said while it runs; nothing by default.
-        entries: How many results are kept at most.
+        words: Text shown while it runs; none by default.
+        entries: Maximum number of cached results.
     """
     return lambda compute: Cached(compute, words, entries)

@@ -1,4 +1,4 @@
-"""What a reranker takes by the depth of its candidate pool."""
+"""Reranker latency by the depth of its candidate pool."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from core.store import Snapshot
 
 
 def latency_by_depth(snapshot: Snapshot, scope: Scope, *, jitter_ms: float = JITTER_MS) -> pl.DataFrame:
-    """Give reranker medians against K, fitted per reranker and embedder, with the depths that leave the line.
+    """Return reranker medians against K, fitted per reranker and embedder, with the depths off the line.
 
     Returns:
-        As `core.decide.marginal.reranker_scaling`.
+        As returned by `core.decide.marginal.reranker_scaling`.
     """
     runs = runs_in(snapshot, scope)
     took = latencies(snapshot, runs, Latency("p50", "rerank")).select("run_id", "latency_ms")

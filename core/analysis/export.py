@@ -1,4 +1,4 @@
-"""Content of a store, or a part of it, as one batch: to export, or for work that names it by its id."""
+"""Contents of a store, or a part of it, as one batch: to export, or for work that refers to it by id."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def batch_of(
     frames = {}
     for table, rules in RULES.items():
         read, ids = getattr(snapshot, table), owners[rules.kind]
-        several = rules.kind == "run" or table == "diagnostics"  # which are read at once
+        several = rules.kind == "run" or table == "diagnostics"  # these are read at once
         parts = [read(ids)] if several else [read(name) for name in ids]
         frames[table] = pl.concat([frame(table, []), *parts])
     return Batch(
@@ -73,14 +73,14 @@ def batch_of(
 
 
 def _named(what: str, names: Iterable[str], known: pl.Series, **where: str) -> None:
-    """Refuse what does not exist."""
+    """Refuse names that do not exist."""
     for name in names:
         if name not in known:
             raise UnknownNameError(what, name, known, **where)
 
 
 def records(kind: type[Record], rows: pl.DataFrame) -> Iterator[Record]:
-    """Yield the collections or golden sets of some rows that the store tells."""
+    """Yield the collections or golden sets in rows of the store."""
     names = [field.name for field in fields(kind)]
     for row in rows.select(names).iter_rows(named=True):
         if "manifest" in row:
@@ -104,7 +104,7 @@ def _run(row: dict[str, Any]) -> Run:
 
 
 class StoreShelf:
-    """The stored material that work names by its id; see `core.pipeline.sweep.sources.Shelf`."""
+    """Stored material that work refers to by id; see `core.pipeline.sweep.sources.Shelf`."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -113,7 +113,7 @@ class StoreShelf:
         """Return a collection with passages, questions, its golden set if it has only one, and its chunks.
 
         Raises:
-            UnknownNameError: If there is none of this id.
+            UnknownNameError: If there is none with this id.
             InputError: If it has no passages with text, as after an import of rankings alone.
         """
         known = self._snapshot.collections()
@@ -136,9 +136,9 @@ class StoreShelf:
         )
 
     def chunks(self, collection_id: str) -> dict[str, pl.DataFrame]:
-        """Return where the chunks of all chunkings of a collection lie, by the name of their table.
+        """Return the positions of the chunks of all chunkings of a collection, by the name of their table.
 
-        Nothing where its passages are no documents: nobody cut them up, or judged places of them.
+        It is empty if its passages are not documents: nobody chunked them, or judged places in them.
         """
         parts = self._snapshot.collections(parts=True).filter(part_of=collection_id)["collection_id"]
         if parts.is_empty() and not self._snapshot.golden_sets(collection_id)["spans"].sum():
@@ -150,7 +150,7 @@ class StoreShelf:
         """Return a golden set with its judgements and spans.
 
         Raises:
-            UnknownNameError: If there is none of this id.
+            UnknownNameError: If there is none with this id.
         """
         known = self._snapshot.golden_sets()
         _named("golden set", [golden_set_id], known["golden_set_id"])
@@ -170,10 +170,10 @@ class StoreShelf:
         return self._snapshot.gradings(golden_set_id)
 
     def ranked(self, collection_id: str, names: Sequence[str] | None, depth: int) -> list[Ranked]:
-        """Return the first ranks of runs on the collection's own passages; all of them where none is named.
+        """Return the first ranks of runs on the collection's own passages; all runs if none is named.
 
         Raises:
-            UnknownNameError: If a named run is none of these.
+            UnknownNameError: If a named run isn't one of these.
         """
         runs = self._snapshot.runs(collection_id).filter(
             pl.col("has_rankings") & pl.col("chunking").is_null()
@@ -196,7 +196,7 @@ def tracked(snapshot: Snapshot, scope: Scope, measures: Sequence[Measure], book:
     """Gather parameters and metrics of the runs of a workspace.
 
     Returns:
-        One entry per run, by name: what is unknown or not applicable is not among its metrics.
+        One entry per run, by name; unknown and inapplicable metrics are left out.
 
     Raises:
         InputError: If a measure has no cutoff.
@@ -232,7 +232,7 @@ def _add(numbers: Mapping[str, dict[str, float]], rows: pl.DataFrame, column: st
 
 
 def _flat(spec: Mapping[str, object], before: str = "") -> dict[str, str]:
-    """Return settings within settings under dotted names; what is not set is left out."""
+    """Return nested settings under dotted names; unset ones are left out."""
     flat: dict[str, str] = {}
     for name, value in spec.items():
         if isinstance(value, Mapping):

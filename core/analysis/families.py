@@ -38,32 +38,32 @@ class Sent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One depth (or stack) that a query can be sent to."""
+    """A depth (or stack) that a query can be sent to."""
 
-    label: str  # what it is called in a routing: "K = 50", or the stack's name
+    label: str  # its name in a routing: "K = 50", or the stack's name
     run_id: str  # the run that it is measured by, or replayed from
-    depth: int | None  # candidate depth K; None where the stack does not say
-    deep: int | None = None  # K of the run that it is replayed from; None = measured by a run of its own
-    sent: Sent | None = None  # whose answers it is judged by; None = the ranking itself
+    depth: int | None  # candidate depth K; None if the stack does not say
+    deep: int | None = None  # K of the run that it is replayed from; None = measured by its own run
+    sent: Sent | None = None  # the answers that it is judged by; None = the ranking itself
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
     """Stacks that differ only in their candidate depth, or only in the rewrite of the query."""
 
-    name: str  # the stack's name without its K; with what perturbs its queries, where it differs in rewrites
+    name: str  # the stack's name without its K; with its query perturbation, if it differs in rewrites
     reranker: str | None  # its reranker, or None
     options: tuple[Option, ...]  # by rising K
-    refused: str = ""  # why depths below the deepest cannot be replayed; empty where they can, or need not be
-    rewrites: bool = False  # whether it is queries rewritten or not that it offers, instead of depths
-    answers: bool = False  # whether it is passages sent to a reader that it offers, instead of depths
+    refused: str = ""  # why depths below the deepest cannot be replayed; "" if they can, or need not be
+    rewrites: bool = False  # whether its options are rewritten queries or not, instead of depths
+    answers: bool = False  # whether its options are numbers of passages sent to a reader, instead of depths
 
 
 def families(table: pl.DataFrame) -> list[Family]:
     """Return the families among the stacks with rankings, those with a choice of depths first.
 
     Returns:
-        One per specification without K, the best quality first; of several runs of one stack the best counts.
+        One per specification without K, the best quality first; if a stack has several runs, the best counts.
         Families of one depth and no reranker, which nothing can be replayed from, come last.
     """
     rows = table.filter(
@@ -95,11 +95,11 @@ def _family(group: pl.DataFrame) -> Family:
     return Family(stack_label(spec), reranker, options)
 
 
-TYPED = "as typed"  # What the option without a rewrite is called
+TYPED = "as typed"  # Name of the option without a rewrite
 
 
 def rewriting(snapshot: Snapshot, scope: Scope) -> list[Family]:
-    """Return the stacks of a workspace whose queries were asked as they were typed and rewritten.
+    """Return the stacks of a workspace that were run on queries both as typed and rewritten.
 
     Returns:
         One per stack and perturbation of the queries, perturbed ones first (a clean query has little to
@@ -160,7 +160,7 @@ def with_replays(snapshot: Snapshot, table: pl.DataFrame, family: Family) -> Fam
 
 
 def refusal(snapshot: Snapshot, run: Mapping[str, Any]) -> str:
-    """Say why smaller depths cannot be replayed from a run, in words; empty where they can."""
+    """Explain why smaller depths cannot be replayed from a run, or return "" if they can."""
     name, spec = str(run["reranker"]), json.loads(run["spec"])
     reranker = _reranker(name, json.loads(run["manifest"]))
     if reranker is None:
@@ -182,7 +182,7 @@ def refusal(snapshot: Snapshot, run: Mapping[str, Any]) -> str:
 
 
 def _reranker(name: str, manifest: Mapping[str, Any]) -> Reranker | None:
-    """Name what scored the pool, or its configuration in the evaluation; None where neither is known."""
+    """Return the model that scored the pool, or its configuration in the evaluation; None if unknown."""
     models = (manifest.get("sweep") or {}).get("models") or {}
     try:
         own = {name: ModelConfig.model_validate(models[name])} if name in models else None
@@ -192,14 +192,14 @@ def _reranker(name: str, manifest: Mapping[str, Any]) -> Reranker | None:
 
 
 def idle(family: Family, cutoff: int) -> bool:
-    """Tell whether deeper pools cannot change the first passages: nothing orders them anew."""
+    """Return whether deeper pools cannot change the first passages: nothing reorders them."""
     return family.reranker is None and (family.options[0].depth or 0) >= cutoff
 
 
 def usual_stacks(table: pl.DataFrame) -> list[str]:
-    """Return two stacks to begin with: the fastest, or cheapest, one with rankings, and the best one.
+    """Return two stacks to start with: the fastest, or cheapest, one with rankings, and the best one.
 
-    The best of those that score otherwise than the fastest, where any does.
+    It is the best of those that score differently from the fastest, if any does.
     """
     rows = table.filter(pl.col("has_rankings") & pl.col("quality").is_not_null())
     first = rows.sort("latency_ms", "cost", "name", nulls_last=True)["name"].head(1)
@@ -236,14 +236,14 @@ TAG = "tag:"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Signal:
-    """One signal over some queries."""
+    """A signal over some queries."""
 
     key: str  # its name in the table "signals", or "tag:<name>"
-    label: str  # what people read
+    label: str  # for people
     known: Known  # when it is known
-    hard_is_high: bool  # whether queries with high values are the uncertain ones; else those with low values
-    values: Mapping[str, float]  # query_id → number; empty for a tag
-    tags: Mapping[str, str]  # query_id → tag; empty for a number
+    hard_is_high: bool  # whether queries with high values are the uncertain ones, not those with low values
+    values: Mapping[str, float]  # query_id → number; empty for tags
+    tags: Mapping[str, str]  # query_id → tag; empty for numbers
 
     def urgency(self, query_ids: tuple[str, ...]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         """Return how much each query asks for a deeper pool [Q], higher = more; NaN = unknown."""
@@ -255,7 +255,7 @@ def available(snapshot: Snapshot, shallowest: Option, collection_id: str) -> lis
     """Return the signals that exist for the queries of the shallowest depth.
 
     Returns:
-        Recorded signals where the run has them, else computed from its stored scores; those of the dense
+        Recorded signals if the run has them, otherwise computed from its stored scores; those of the dense
         search first, then of the pool, of the reranker, and a signal per kind of tag.
     """
     rows = _computed(snapshot, shallowest)

@@ -16,7 +16,7 @@ ALIKE = ("latency_ms", "cost", "cost_least", "quality", *(axis.column for axis i
 
 
 def kept(*rows: int | None) -> pl.Expr:
-    """Tell whether a row of `marked` is one of these rows of the stack table, which must stay."""
+    """Return whether a row of `marked` is one of these rows of the stack table, which must stay."""
     return pl.col("row").is_in([row for row in rows if row is not None])
 
 
@@ -26,25 +26,25 @@ def identical(rows: pl.DataFrame, among: Sequence[str] = ALIKE) -> NDArray[np.in
 
     Args:
         rows: A stack table.
-        among: What identical stacks have in common, as far as the rows have it.
+        among: Columns that identical stacks share, as far as present.
 
     Returns:
         A number per row [n], the same for identical stacks.
     """
     known = pl.all_horizontal(pl.col(axis.column).is_not_null() for axis in (LATENCY, COST, QUALITY))
-    own = pl.when(~known).then("run_id").alias("own")  # what is unknown is not known to be equal
+    own = pl.when(~known).then("run_id").alias("own")  # unknown values are not known to be equal
     same = [name for name in among if name in rows.columns]
     first = rows.select(*same, own).with_row_index("at").select(pl.col("at").min().over(*same, "own"))
     return first["at"].to_numpy().astype(np.intp)
 
 
 def merged(rows: pl.DataFrame, first: pl.Expr, group: NDArray[np.intp]) -> pl.DataFrame:
-    """Return one row per group of identical stacks: the first that must stay, else the first.
+    """Return one row per group of identical stacks: the first that must stay, otherwise the first.
 
     Args:
         rows: With the name of the stack.
         first: Whether a row must stay.
-        group: Of each row, as `identical` says [n].
+        group: Of each row, from `identical` [n].
 
     Returns:
         `rows` in their order with alike (how many more stacks a row stands for) and stack (its name, and how

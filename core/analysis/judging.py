@@ -1,4 +1,4 @@
-"""Passages to judge next: the unjudged ones of stacks that may be chosen, and what judging them did."""
+"""Passages to judge next: the unjudged ones of candidate stacks, and the effect of judging them."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ from core.golden.value import Contest, Floats, Scoring, Worth, contest, overlaid
 from core.store import Snapshot
 from core.tables import schema
 
-TARGET = 0.9  # Probability of good selection from which nothing more needs judging
+TARGET = 0.9  # Probability of good selection from which no more judging is needed
 
 USUAL = 20
 
-NEAR = 0.05  # Chances that are no further apart than this are told once
+NEAR = 0.05  # Chances that differ by no more than this are mentioned once
 
-LEADING = 30  # Stacks that may be chosen of which is looked at
+LEADING = 30  # Maximum number of candidate stacks to look at
 
 
 @dataclass(frozen=True, eq=False)
 class Next:
-    """Prediction of what judging more would do."""
+    """Predicted effect of judging more."""
 
-    worth: Worth  # What to judge, and what the grades could do
-    stack: str | None  # The stack that ships; None = none does
-    good: str  # What a good selection is, in words
-    pgs: float | None  # Probability that it is one, what is unjudged being of no use; None = unknown
-    # The same were the unjudged passages graded as judged ones at like ranks of the same stacks are
+    worth: Worth  # The passages to judge, and the possible effects of their grades
+    stack: str | None  # The stack that ships; None = none
+    good: str  # The definition of a good selection, in words
+    pgs: float | None  # Probability that it is one, with unjudged passages of no use; None = unknown
+    # The same if the unjudged passages had the grades of judged ones at like ranks of the same stacks
     filled: float | None
-    rival: str | None = None  # The stack that is the best most often where the shipped one is no longer good
-    leads: bool = False  # Whether it is expected to be the better one then
-    first: int = 0  # Unjudged passages that the two of them show
+    rival: str | None = None  # The stack that is most often the best if the shipped one is no longer good
+    leads: bool = False  # Whether it is expected to be better than the shipped one then
+    first: int = 0  # Number of unjudged passages in the Top-K of these two
 
     @property
     def matters(self) -> bool:
-        """Whether what is unjudged could take the confidence away."""
+        """Whether unjudged passages could undermine the confidence."""
         known = self.pgs is not None and self.filled is not None and not self.worth.rows.is_empty()
         return known and self.filled < min(self.pgs - NEAR, TARGET)  # type: ignore[operator]  # both are known
 
 
 def _leading(table: pl.DataFrame, decision: Decision) -> tuple[str, ...]:
-    """Return the stacks that may be chosen: those that tie, and the best within the limits."""
+    """Return the candidate stacks: those that tie, and the best within the limits."""
     merit = decision.quality.merit(decision.quality.read(table))
     best = [int(row) for row in np.argsort(-merit, kind="stable") if decision.feasible[row]]
     return tuple(table["run_id"].gather(list(dict.fromkeys([*decision.ties, *best]))[:LEADING]))
@@ -62,7 +62,7 @@ def _leading(table: pl.DataFrame, decision: Decision) -> tuple[str, ...]:
 def contenders(
     snapshot: Snapshot, table: pl.DataFrame, decision: Decision, scope: Scope, quality: Quality
 ) -> pl.DataFrame:
-    """Give stacks that may be chosen and whose passages the golden set judges one by one; none if no two."""
+    """Return candidate stacks whose passages the golden set judges one by one; none if fewer than two."""
     golden = scope.golden_set_id
     rows = table.filter(pl.col("run_id").is_in(_leading(table, decision)), "has_rankings")
     if golden is None or not about_grades(quality):
@@ -73,10 +73,10 @@ def contenders(
 
 
 def what_next(view: View) -> Next | None:
-    """Rank the unjudged passages by what their grades could do to the choice.
+    """Rank the unjudged passages by the possible effects of their grades on the choice.
 
     Returns:
-        None where no two stacks can be told apart by grades.
+        None if grades cannot tell any two stacks apart.
     """
     rows = contenders(view.snapshot, view.table, view.decision, view.scope, view.quality)
     if rows.is_empty():
@@ -101,12 +101,12 @@ def what_next(view: View) -> Next | None:
 @cached("Looking for what to judge…")
 def to_judge(view: View, constraints: Constraints, rule: Rule) -> Next | None:
     """Return the passages to judge next."""
-    del constraints, rule  # which the decision follows from
+    del constraints, rule  # the decision follows from these
     return what_next(view)
 
 
 def waiting(view: View) -> Next | None:
-    """Return what judging more could do; None where nothing of a stack within the limits waits for it."""
+    """Return the possible effects of judging more; None if no stack within the limits has holes to judge."""
     table = view.table.filter(pl.Series(view.decision.feasible))
     holes = table.get_column("hole", default=pl.Series([0.0])).max()
     if not holes or one_known(view.snapshot, view.scope.golden_set_id):
@@ -116,14 +116,14 @@ def waiting(view: View) -> Next | None:
 
 @cached()
 def _worth(view: View, run_ids: tuple[str, ...]) -> tuple[Contest, Worth]:
-    """Return what judging could do to some stacks: limits move, and the stacks that may be chosen stay."""
+    """Return the possible effects of judging on some stacks: limits move, the candidate stacks stay."""
     field, scoring = _read(view.snapshot, run_ids, view.scope, view.quality)
     return field, worth(field.distinct(), scoring, seed=view.seed)
 
 
 @cached()
 def _filled(view: View, run_ids: tuple[str, ...]) -> tuple[pl.DataFrame, Beliefs | None] | None:
-    """Return the rows of some stacks, and what is believed of them by the means of their worlds."""
+    """Return the rows of some stacks, and beliefs about them from the means of their worlds."""
     field, found = _worth(view, run_ids)
     rows = view.table.with_row_index("row").filter(pl.col("run_id").is_in(field.stacks))
     if (known := sample(view)) is None:
@@ -137,7 +137,7 @@ def _filled(view: View, run_ids: tuple[str, ...]) -> tuple[pl.DataFrame, Beliefs
 
 
 def _if_filled(view: View, run_ids: tuple[str, ...]) -> tuple[float | None, str | None, bool]:
-    """Return the probability of good selection among some stacks, were what is unjudged like the judged.
+    """Return the probability of good selection among some stacks, if unjudged passages are like judged ones.
 
     Also the rival of the shipped stack then, and whether it is expected to be the better one.
     """
@@ -156,7 +156,7 @@ def _if_filled(view: View, run_ids: tuple[str, ...]) -> tuple[float | None, str 
 def before_and_after(
     snapshot: Snapshot, table: pl.DataFrame, decision: Decision, scope: Scope, quality: Quality, *, more: str
 ) -> pl.DataFrame:
-    """Return stacks that may be chosen as the golden set has them, and with the grades of another one on top.
+    """Return candidate stacks under the golden set, and with the grades of another one on top.
 
     Returns:
         name, before, after (mean quality), change, and is ("best before", "best after" or both); the best
@@ -192,7 +192,7 @@ def before_and_after(
 def _read(
     snapshot: Snapshot, run_ids: tuple[str, ...], scope: Scope, quality: Quality, more: str | None = None
 ) -> tuple[Contest, Scoring]:
-    """Give contest of some stacks, with the grades of another golden set on top, and the measure upwards."""
+    """Return the contest of some stacks, another golden set's grades on top, and the measure as merit."""
     ids, golden, measure = list(run_ids), scope.golden_set_id, quality.measure
     assert golden is not None  # `contenders` looks  # noqa: S101
     assert measure is not None  # noqa: S101

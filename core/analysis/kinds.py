@@ -14,7 +14,7 @@ from core.stats.intervals import LEAST
 
 
 def tagged(view: View, query_ids: tuple[str, ...]) -> dict[str, Mask]:
-    """Return which queries are of each kind, a mask over the given ones: by tag, and by their length.
+    """Return a mask of the given queries for each kind: by tag, and by length.
 
     Kinds that hold all queries, or fewer than `LEAST`, are left out.
     """

@@ -1,4 +1,4 @@
-"""Compare: what separates a few stacks, query by query, beyond chance, and what holes could change."""
+"""Compare a few stacks: differences query by query, beyond chance, and the possible effect of holes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from core.stats.intervals import CLUSTERS, Sample
 from core.stats.significance import Setup, compare
 from core.store import Snapshot
 
-LEVEL = 0.05  # A difference counts as real when its adjusted p-value is below this
-MOST = 5  # Stacks that are compared at most
+LEVEL = 0.05  # A difference is significant if its adjusted p-value is below this
+MOST = 5  # Maximum number of stacks compared
 Against = Literal["the first", "every pair"]
 WINS, TIES, LOSSES = "better", "tie", "worse"
 OPEN = "no significant difference"
@@ -34,11 +34,11 @@ UNDECIDED = (OPEN, FEW_GROUPS)
 class Scored:
     """Scores of some stacks on the same queries."""
 
-    names: tuple[str, ...]  # the stacks, in the order in which they were chosen
+    names: tuple[str, ...]  # the stacks, in the chosen order
     run_ids: tuple[str, ...]  # their runs
     query_ids: tuple[str, ...]  # the judged queries, sorted
-    values: Floats  # [stacks, queries]; NaN where the measure is not applicable
-    alike: Groups = EACH  # what the queries come in groups of
+    values: Floats  # [stacks, queries]; NaN if the measure does not apply
+    alike: Groups = EACH  # the groups of the queries
 
 
 def tested(
@@ -51,7 +51,7 @@ def tested(
 
     Args:
         values: [S, Q].
-        asked: What the queries come in groups of, and which they are.
+        asked: The queries and their groups.
     """
     alike, query_ids = asked
     labels = alike.labels(query_ids)
@@ -75,7 +75,7 @@ def scored(snapshot: Snapshot, scope: Scope, quality: Quality, names: Mapping[st
 
 
 def pairs_of(names: Sequence[str], against: Against) -> tuple[list[int], list[int]]:
-    """Return places of what is compared with, and of what is compared."""
+    """Return the positions of the baselines, and of the stacks compared with them."""
     bases = range(1 if against == "the first" else len(names) - 1)
     pairs = [(row, base) for base in bases for row in range(base + 1, len(names))]
     return [row for row, _ in pairs], [base for _, base in pairs]
@@ -91,14 +91,14 @@ def compared(
     against: Against,
     setup: Setup,
 ) -> pl.DataFrame:
-    """Compare stacks query by query, one family.
+    """Compare stacks query by query, as one family.
 
     Args:
         names: Two stacks or more of `core.analysis.workspace.reported.with_queries`.
 
     Returns:
         The columns of `differences`, second − first, then if_judged (`core.analysis.paired.if_judged`),
-        overlap and tau (means over the queries, null where the passages were cut differently).
+        overlap and tau (means over the queries, null if the passages were chunked differently).
     """
     ids = dict(table.filter(pl.col("name").is_in(names)).select("name", "run_id").iter_rows())
     stacks = scored(snapshot, scope, quality, {ids[name]: name for name in names})
@@ -121,7 +121,7 @@ def differences(stacks: Scored, first: Sequence[int], second: Sequence[int], set
 
 
 def with_verdict(rows: pl.DataFrame, *, higher_is_better: bool = True) -> pl.DataFrame:
-    """Add what each comparison shows of the second: better, worse, not told apart or unknown."""
+    """Add the verdict on the second stack: better, worse, not told apart or unknown."""
     real, few = pl.col("p_adjusted") < LEVEL, pl.col("clusters") < CLUSTERS
     gain = pl.col("difference") if higher_is_better else -pl.col("difference")
     side = pl.when(gain > 0).then(pl.lit(WINS)).otherwise(pl.lit(LOSSES))
@@ -130,7 +130,7 @@ def with_verdict(rows: pl.DataFrame, *, higher_is_better: bool = True) -> pl.Dat
 
 
 def alike(snapshot: Snapshot, runs: pl.DataFrame, k: int, first: str, second: str) -> pl.DataFrame | None:
-    """Return overlap and tau of two rankings per query; None where they rank differently cut passages."""
+    """Return overlap and tau of two rankings per query, or None if they rank differently chunked passages."""
     pair = runs.filter(pl.col("run_id").is_in([first, second]))
     if pair["chunking"].n_unique() > 1:
         return None
@@ -159,9 +159,9 @@ def if_judged(
     *,
     queries: frozenset[str] | None = None,
 ) -> pl.Series:
-    """Return the difference of each comparison in the case that is worst for the stack ahead.
+    """Return the difference of each comparison in the worst case for the stack ahead.
 
-    Null where neither is ahead, or the measure does not allow it. `queries` are those that were compared,
+    It is null if neither is ahead, or the measure does not allow it. `queries` are the compared ones,
     None for those of the workspace.
     """
     measure, golden = quality.measure, scope.golden_set_id
@@ -171,7 +171,7 @@ def if_judged(
     ids = [run_ids[name] for name in names]
     only = among(snapshot, scope) if queries is None else queries
     ranked = snapshot.rankings(ids, stage="final").filter(pl.col("rank") <= quality.k)
-    if ranked.is_empty():  # scored elsewhere: no passages are known
+    if ranked.is_empty():  # scored elsewhere: its passages are unknown
         return pl.Series("if_judged", [None] * rows.height, dtype=pl.Float64)
     searched = snapshot.searched(ids)
     ends: list[float | None] = []
@@ -188,7 +188,7 @@ def if_judged(
 
 
 def _alone(pair: Evidence, ranked: pl.DataFrame, k: int) -> Mask:
-    """Return which slots hold a passage that the other of a pair does not have in its Top-K.
+    """Return which slots hold a passage that the other stack of a pair does not have in its Top-K.
 
     [2, queries, K].
     """
@@ -202,7 +202,7 @@ def _alone(pair: Evidence, ranked: pl.DataFrame, k: int) -> Mask:
 
 
 def _turned(pair: Evidence, measure: Measure, alone: Mask | None, *, ahead: int) -> float | None:
-    """Return the difference second − first in the case that is worst for the one ahead."""
+    """Return the difference second − first in the worst case for the one ahead."""
     top = pair.grades[:, :, : measure.k]
     holes = top == _HOLE
     mine = holes if alone is None else holes & alone[..., : top.shape[2]]
@@ -214,7 +214,7 @@ def _turned(pair: Evidence, measure: Measure, alone: Mask | None, *, ahead: int)
         for place, grade in enumerate(own):
             grades[place][mine[place]] = grade
             number = mine[place].sum(axis=1)
-            # What is judged is in the ideal of both; of other passages than a stack's own, in its own only.
+            # Judged passages are in the ideal of both; a stack's unjudged passages in its own only.
             counts[slice(None) if alone is not None else place, :, grade - 1] += number.astype(counts.dtype)
         if alone is not None:
             counts[:, :, shared - 1] += (holes & ~mine)[0].sum(axis=1).astype(counts.dtype)

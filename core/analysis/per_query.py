@@ -1,6 +1,6 @@
-"""Queries: where a stack is weak, query by query, alone or against a second stack.
+"""Queries: the weak points of a stack, query by query, alone or against a second stack.
 
-A score is 0 where a stack was asked and found nothing, unknown where it was never asked.
+A score is 0 if a stack ran the query and found nothing, unknown if it never ran it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from core.metrics import Measure, na_reason, to_depth
 from core.store import Snapshot
 from core.tables import schema
 
-WEAK = 0.5  # A query is weak when the ranking reaches less than this share of what its candidate pool holds
+WEAK = 0.5  # A query is weak if the ranking reaches less than this share of its candidate pool's ceiling
 
 UNJUDGED = "No passage of this query is judged."
 
@@ -67,12 +67,12 @@ def query_table(
     *,
     as_zero: bool = False,
 ) -> pl.DataFrame:
-    """Return every query of the workspace with what one stack makes of it.
+    """Return every query of the workspace with one stack's results.
 
     Args:
         other: Another run with rankings, to compare with.
-        as_zero: Count a judged query that a stack was not asked as 0, as averages over all queries and over
-            shared ones do; else its score is unknown. One that it was asked and ranks nothing for scores 0
+        as_zero: Count a judged query that a stack was not run on as 0, as averages over all queries and over
+            shared ones; otherwise its score is unknown. One that it was run on and ranks nothing for scores 0
             either way.
 
     Returns:
@@ -81,7 +81,7 @@ def query_table(
         score (null = not applicable or not known), other (the second stack's score), delta = score − other,
         best (PROC of the query), share = score / best, holes (unjudged passages in the Top-K), judged
         (passages judged for the query), counts (whether it is among the judged queries that the workspace is
-        compared on), note (why there is no score, or why it is 0).
+        compared on), note (why the score is missing, or 0).
 
     Raises:
         UnknownNameError: If the collection, the golden set or a run does not exist.
@@ -123,13 +123,13 @@ def query_table(
 def _reports(
     snapshot: Snapshot, scope: Scope, quality: Quality, run_ids: Sequence[str]
 ) -> QueryScores | None:
-    """Read what runs report of every query, where their rankings are not scored here."""
+    """Read the per-query scores that runs report, if their rankings are not scored here."""
     runs = snapshot.runs(scope.collection_id).filter(pl.col("run_id").is_in(run_ids))
     return None if computed(runs, scope, quality) else query_scores(snapshot, run_ids, quality)
 
 
 def _as_reported(reports: QueryScores, run_ids: Sequence[str]) -> pl.DataFrame:
-    """Return scores in the columns of `_SCORES`; of passages nothing is known."""
+    """Return scores in the columns of `_SCORES`; nothing is known about passages."""
     values = {"query_id": reports.query_ids, "counts": [True] * len(reports.query_ids)}
     rows = pl.DataFrame(values, schema={"query_id": pl.String, "counts": pl.Boolean})
     for column, run_id in zip(("score", "other"), run_ids, strict=False):
@@ -173,7 +173,7 @@ def _scores(
 
 
 def _where(known: np.ndarray, values: np.ndarray) -> pl.Series:
-    """Return values that are known, the others null; as is what does not apply."""
+    """Return known values, and null for unknown and inapplicable ones."""
     return pl.Series(np.where(known, values, np.nan), dtype=pl.Float64).fill_nan(None)
 
 
@@ -184,9 +184,9 @@ def _notes(
     known: np.ndarray,
     asked: np.ndarray,
 ) -> pl.Series:
-    """Say why a query has no score, or a score of 0.
+    """Explain why a query has no score, or a score of 0.
 
-    Of a measure on one ranking the first is always the same.
+    For a measure on one ranking the first reason is always the same.
     """
     missing, counts = np.isnan(scores), graded.counts_of(0)
     reason = na_reason(measure, counts[(missing & counts.any(axis=-1)).argmax()]) if missing.any() else None
@@ -204,7 +204,7 @@ def _notes(
 
 
 def _ranked(snapshot: Snapshot, texts: pl.DataFrame, run_id: str) -> pl.DataFrame:
-    """Return ids of the ranked queries where no query texts are stored.
+    """Return ids of the ranked queries if no query texts are stored.
 
     They are the only list of queries then.
     """
@@ -214,7 +214,7 @@ def _ranked(snapshot: Snapshot, texts: pl.DataFrame, run_id: str) -> pl.DataFram
 
 
 def tags_of(table: pl.DataFrame) -> list[str]:
-    """Return the tags that queries of the table carry, sorted."""
+    """Return the tags of the table's queries, sorted."""
     return table["tags"].explode().drop_nulls().unique().sort().to_list()
 
 
@@ -223,8 +223,8 @@ def narrowed(table: pl.DataFrame, tags: Sequence[str], words: str) -> pl.DataFra
 
     Args:
         tags: Tags to look for: any of those with the same name (``package=numpy`` or ``package=polars``), and
-            one of every name.
-        words: Every word must occur in the question, the id or a tag, upper and lower case alike.
+            one for every name.
+        words: Every word must occur in the question, the id or a tag, ignoring case.
 
     Returns:
         The rows, in their order.
@@ -242,9 +242,9 @@ def narrowed(table: pl.DataFrame, tags: Sequence[str], words: str) -> pl.DataFra
 
 
 def ordered(table: pl.DataFrame, sort: str, *, higher_is_better: bool = True) -> pl.DataFrame:
-    """Return the table in one of the orders of `SORTS_AGAINST`; what has no value comes last.
+    """Return the table in one of the orders of `SORTS_AGAINST`; rows without a value come last.
 
-    Of equals, the one whose pool holds more comes first: more was lost there.
+    Ties go to the query whose pool holds more: more was lost there.
     """
     column, largest_first = SORTS_AGAINST[sort]
     if column in ("score", "delta"):

@@ -1,4 +1,4 @@
-"""Tokens of the passages that Top(K) puts into a generator's prompt, and their price (metrics.md §11)."""
+"""Tokens of the passages that Top(K) adds to a generator's prompt, and their price (metrics.md §11)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OPENAI = "o200k_base"
 
 
 def vocabulary(generator: str | None, book: PriceBook) -> str:
-    """Return the vocabulary that counts a generator's tokens, or the estimate where that is not at hand."""
+    """Return the vocabulary that counts a generator's tokens, or the estimate if it isn't available."""
     price = None if generator is None else book.find(generator, "input_tokens")
     return _OPENAI if price is None or price.provider == "openai" else ESTIMATE
 
@@ -38,17 +38,17 @@ def tokens_sent(
     only: Container[str] | None = None,
     alike: Alike = singly,
 ) -> pl.DataFrame:
-    """Return tokens of the passages of Top(K) at every K, and what a generator charges for reading them.
+    """Return tokens of the passages of Top(K) at every K, and a generator's price for reading them.
 
     Args:
         runs: run_id, name and has_rankings of the chosen stacks.
-        generator: An item of the price book; None = no price, tokens as OpenAI's models count them.
+        generator: An item of the price book; None = no price, tokens counted as for OpenAI's models.
         only: The queries that count; None for every ranked one.
-        alike: As of `core.readers.curves.points`.
+        alike: As in `core.readers.curves.points`.
 
     Returns:
         `COLUMNS`, one row per stack and K: the mean over its queries with a 95 % interval, $ per
-        1,000 queries (null without a price), and what counted. Null where the text of a passage is missing.
+        1,000 queries (null without a price), and the vocabulary. Null if the text of a passage is missing.
     """
     counts = vocabulary(generator, book)
     price = None if generator is None else book.find(generator, "input_tokens")
@@ -78,17 +78,17 @@ def tokens_sent(
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """Tokens of Top(K) of one run."""
+    """Tokens in Top(K) for one run."""
 
     query_ids: tuple[str, ...]  # its ranked queries, sorted
-    # float64 [queries, K]; a shorter ranking sends no more than it has, NaN = unknown
+    # float64 [queries, K]; a shorter ranking sends all it has, NaN = unknown
     tokens: npt.NDArray[np.float64]
 
 
 def running_tokens(
     snapshot: Snapshot, runs: pl.DataFrame, counts: str, *, depth: int, only: Container[str] | None = None
 ) -> dict[str, Running]:
-    """Return tokens of Top(K) of every query."""
+    """Return tokens in Top(K) for every query."""
     ranked = runs.filter("has_rankings")["run_id"].to_list()
     searched = snapshot.searched(ranked)
     running: dict[str, Running] = {}
@@ -110,7 +110,7 @@ def _top(snapshot: Snapshot, run_ids: Sequence[str], depth: int, only: Container
 
 
 def _lengths(snapshot: Snapshot, collection_id: str, ids: pl.Series, counts: str) -> pl.DataFrame:
-    """Return the tokens of passages: as stored where the same vocabulary counted them, else counted now."""
+    """Return each passage's token count: the stored one if of the same vocabulary, otherwise computed."""
     passages = snapshot.passages(collection_id, ids.to_list())
     count = counter(counts).count
     tokens = [

@@ -1,4 +1,4 @@
-"""Effects of the passages on readers: the scores of their answers by reader, stack and passages sent."""
+"""Effects of passages on readers: the scores of their answers by reader, stack and passages sent."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Need = Literal["any", "all"]
 
 
 class Rules(NamedTuple):
-    """Rules that k*, RSS, RSC and the shape are read by; see `core.readers.depth`."""
+    """Thresholds for k*, RSS, RSC and the shape; see `core.readers.depth`."""
 
     delta: int = DELTA
     epsilon: float = EPSILON
@@ -54,17 +54,17 @@ class Rules(NamedTuple):
 class Answered:
     """The scored answers of a workspace."""
 
-    runs: pl.DataFrame  # run_id, name, has_rankings of the runs that have some, by name
+    runs: pl.DataFrame  # run_id, name, has_rankings of the runs with answers, by name
     scores: pl.DataFrame  # rows of "answer_scores"; a mode is never null
-    # A row per point: POINT, answers (how many), truncated (how many; null = not known), tokens (sent, mean)
-    # and usd_per_1k of the reader; null where not all are known
+    # A row per point: POINT, answers (count), truncated (count; null = unknown), tokens (sent, mean)
+    # and usd_per_1k of the reader; null unless all are known
     spent: pl.DataFrame
     scorers: tuple[str, ...]  # the usual ones first, then by how many answers they scored
-    groups: Groups = EACH  # that the questions come in
+    groups: Groups = EACH  # groups of the questions
 
 
 def answered(snapshot: Snapshot, scope: Scope, book: PriceBook) -> Answered:
-    """Read the scored answers of a workspace; what is not billed is priced by the reader's tokens."""
+    """Read the scored answers of a workspace; unbilled ones are priced by the reader's tokens."""
     having = {*snapshot.sizes("answers")["id"], *snapshot.sizes("answer_scores")["id"]}
     runs = runs_in(snapshot, scope).filter(pl.col("run_id").is_in(list(having))).sort("name")
     ids = runs["run_id"].to_list()
@@ -80,7 +80,7 @@ def answered(snapshot: Snapshot, scope: Scope, book: PriceBook) -> Answered:
 
 
 def _spent(answers: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
-    """Average what the answers of every point took."""
+    """Average the usage of the answers at every point."""
     readers = answers["reader"].drop_nulls().unique().to_list()
     usd = pl.lit(0.0)
     for unit in ("input_tokens", "output_tokens"):
@@ -103,7 +103,7 @@ JUDGES, PEOPLE = "judges", "people"
 
 
 def voices(answered: Answered, scorer: str) -> list[str]:
-    """List whose scores there are by a scorer: judges together, each judge where several are, people."""
+    """List the sources of a scorer's scores: judges together, each judge if there are several, people."""
     rows = answered.scores.filter(pl.col("scorer") == scorer)
     models = rows.filter(~_BY_HAND)["judge"].unique().sort()
     several = models.drop_nulls().to_list() if len(models) > 1 else []
@@ -112,7 +112,7 @@ def voices(answered: Answered, scorer: str) -> list[str]:
 
 
 def of_voice(answered: Answered, scorer: str, voice: str = "") -> Answered:
-    """Return answers with the scores of one of `voices`; of the first unless said: never of both mixed."""
+    """Return answers with the scores of one of `voices`; of the first by default, and never of both mixed."""
     chosen = voice or next(iter(voices(answered, scorer)), JUDGES)
     kept = {JUDGES: ~_BY_HAND, PEOPLE: _BY_HAND}.get(chosen, ~_BY_HAND & (pl.col("judge") == chosen))
     return replace(answered, scores=answered.scores.filter((pl.col("scorer") != scorer) | kept))
@@ -144,7 +144,7 @@ def curve_table(answered: Answered, scorer: str) -> pl.DataFrame:
 
 
 def label_of(rows: pl.DataFrame) -> pl.Expr:
-    """Name a reader, with its prompt and temperature where those differ."""
+    """Name a reader, with its prompt and temperature if those differ."""
     reader = pl.col("reader").fill_null("reader unknown")
     prompt = pl.format(" · {}", pl.col("prompt").fill_null("prompt unknown"))
     warm = pl.format(" · T = {}", pl.col("temperature").cast(pl.String).fill_null("?"))
@@ -155,7 +155,7 @@ def label_of(rows: pl.DataFrame) -> pl.Expr:
 
 
 def with_sent(table: pl.DataFrame, snapshot: Snapshot, answered: Answered, book: PriceBook) -> pl.DataFrame:
-    """Count what Top(k) weighs where the answers do not say it."""
+    """Count the tokens of Top(k) if the answers do not record them."""
     top = (pl.col("mode") == "top_k") & pl.col("tokens").is_null()
     missing = table.filter(top)
     if missing.is_empty():
@@ -173,10 +173,10 @@ def with_sent(table: pl.DataFrame, snapshot: Snapshot, answered: Answered, book:
 
 
 def depth_table(table: pl.DataFrame, rules: Rules) -> pl.DataFrame:
-    """Read every curve: its best k, how firm that is, how far it scales.
+    """Compute depth figures for every curve: its best k, how stable that is, how far it scales.
 
     Args:
-        table: Of `curve_table`.
+        table: From `curve_table`.
 
     Returns:
         A row per curve, the best first: what `depths` returns, name, label, and at k* low, high, n, queries,
@@ -198,7 +198,7 @@ def depth_table(table: pl.DataFrame, rules: Rules) -> pl.DataFrame:
 def slice_table(
     snapshot: Snapshot, scope: Scope, answered: Answered, *, scorer: str, run_id: str, need: Need = "any"
 ) -> pl.DataFrame:
-    """Score the answers of a stack apart by whether gold passages are in Top(k) (RAGGED §6).
+    """Score a stack's answers separately with and without gold passages in Top(k) (RAGGED §6).
 
     Returns:
         part (`WITH`, `WITHOUT` or `EVERY`, in this order), sent (the mode in words), label and the columns
@@ -241,7 +241,7 @@ def _part(
 def _parts(
     snapshot: Snapshot, scope: Scope, scores: pl.DataFrame, ks: Sequence[int], need: Need
 ) -> Sequence[tuple[str, pl.DataFrame]]:
-    """Return the answers of either part; none where it is not known which passages are gold."""
+    """Return the answers of either part; none if the gold passages are unknown."""
     if scope.golden_set_id is None or not ks:
         return ()
     asked = scores.select("run_id", "query_id").drop_nulls().unique()

@@ -1,6 +1,6 @@
-"""Scores of files as they are offered, without a store.
+"""Scores of files as offered, without a store.
 
-Values of every query at every cutoff as one table, for whoever wants to go on from there.
+Also values of every query at every cutoff as one table, for further analysis.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def every_k(
         "query_id": _named(graded.query_ids, np.tile(np.arange(queries, dtype=np.uint32), deepest * runs)),
     }
     for measure, values in scored.items():
-        # Cutoffs are first in memory: in this order the values are taken as they lie.
+        # Cutoffs are the first axis in memory: in this order the values are taken without a copy.
         columns[str(measure)] = pl.Series(np.moveaxis(values, -1, 0).reshape(-1))
     cells = pl.DataFrame(columns).with_columns(pl.col(pl.Float64).fill_nan(None))
     if asked is None or asked.all():
@@ -51,7 +51,7 @@ def every_k(
 
 
 def _named(names: Sequence[str], places: np.ndarray) -> pl.Series:
-    """Return names by their places, as an enumeration: a name is stored once."""
+    """Return names by position, as an enumeration: each name is stored once."""
     return pl.Series(places).cat.to(pl.Enum(list(names)))
 
 
@@ -67,8 +67,8 @@ def in_parts(
     """Yield `every_k` for some runs at a time, so that any number of them fits in memory.
 
     Args:
-        depth: Largest K; None for the deepest final rank of the runs that are read together.
-        asked_only: Whether a judged query that a run was not asked is unknown; else it counts as 0.
+        depth: Largest K; None for the deepest final rank of the runs read together.
+        asked_only: Whether a judged query that a run was not run on is unknown; otherwise it counts as 0.
 
     Raises:
         UnknownNameError: If the golden set or a run does not exist.
@@ -89,10 +89,10 @@ def write_parquet(parts: Iterable[pl.DataFrame], path: Path) -> int:
     """Write tables of `every_k` to one Parquet file, one after the other.
 
     Returns:
-        How many rows were written; without any there is no file.
+        The number of rows written; without any there is no file.
 
     Raises:
-        InputError: If the file is there already or cannot be written.
+        InputError: If the file exists already or cannot be written.
     """
     if path.exists():
         raise InputError("There is such a file already.", where=str(path), do="Name a new one.")
@@ -127,10 +127,10 @@ def score_files(
 
     Args:
         imported: What was read, rankings and judgements among it.
-        golden_set_id: The judgements, where there are several sets of them.
+        golden_set_id: The judgements, if there are several sets of them.
         per_query: One row per query instead of the mean.
         over: Which judged queries count; see `core.analysis.scoring_table.counted`.
-        tell: Is told what was done where runs were not asked every judged query.
+        tell: Receives a note if runs were not run on every judged query.
 
     Returns:
         As `score_table`.
@@ -167,7 +167,7 @@ def evidence_of(imported: Import, golden_set_id: str | None = None) -> Evidence:
 
 
 def _runs(imported: Import) -> pl.DataFrame:
-    """Return the runs of an import as a store lists them, as far as pools go by it."""
+    """Return an import's runs in the form of a store's list, with the columns that pools need."""
     rows = [
         (
             run.run_id,
@@ -219,6 +219,6 @@ def _graded(rows: pl.DataFrame, imported: Import, judged: pl.DataFrame, stage: s
 
 
 def _places(names: pl.Series, known: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Return the position of each name; -1 where it is not among those known."""
+    """Return the position of each name; -1 if it is unknown."""
     places = names.cast(pl.Enum(list(known)), strict=False).to_physical()
     return places.cast(pl.Int64).fill_null(-1).to_numpy()

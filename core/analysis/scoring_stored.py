@@ -23,15 +23,15 @@ def score_stored(
     over: Over | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> pl.DataFrame:
-    """Score runs of the store; of a measure that is not computed, what each run came with.
+    """Score runs of the store; for a measure that isn't computed, use each run's reported value.
 
     Args:
         runs: Rows of `Snapshot.runs`, of any collections.
-        measures: With cutoffs, parted by commas: "RA-nWG@10,N-Recall4+@30".
+        measures: With cutoffs, separated by commas: "RA-nWG@10,N-Recall4+@30".
         golden_set: The judgements; None = the only one of each collection.
         per_query: A row per query instead of the mean.
         over: Which judged queries count, see `score_table`.
-        tell: Is told what was done about queries that not every run was asked.
+        tell: Receives a note about queries that not every run was run on.
 
     Returns:
         As `score_table`; an empty frame without runs.

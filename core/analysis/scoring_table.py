@@ -50,13 +50,13 @@ class Counted:
     """Rankings on the queries that count."""
 
     found: Evidence  # their grades
-    hidden: Mask  # [runs, queries], what is not known though it stands there
-    why: tuple[str, ...]  # per run why
-    said: str  # what was done, in words; empty where every run was asked every judged query
+    hidden: Mask  # [runs, queries], values that are unknown although present
+    why: tuple[str, ...]  # the reason per run
+    said: str  # the note on the choice; "" if every run was run on every judged query
 
 
 def counted(graded: Evidence, timings: Callable[[Sequence[str]], pl.DataFrame], over: Over | None) -> Counted:
-    """Leave out what the runs were not asked."""
+    """Leave out the queries that the runs were not run on."""
     asked = asked_in(graded, timings)
     sets = overlap(graded.run_ids, graded.query_ids, asked, np.zeros_like(asked))
     over = over or (Over.SHARED if sets.differ else Over.ALL)
@@ -88,7 +88,7 @@ _WORDS = {
 
 
 def _otherwise(over: Over) -> str:
-    """Return the other ways, as options of the command line."""
+    """Describe the other ways as options of the command line."""
     return f"(--queries: {'; '.join(words for other, words in _WORDS.items() if other is not over)})"
 
 
@@ -97,9 +97,9 @@ COLUMNS = schema(
 )
 """Columns of `score_table`; query_id only where scores per query are asked for."""
 
-# No frame at import: its operations start threads, which a server forked from a warm process would wait for.
+# No frame at import: its operations start threads, which a server forked from a warm process would await.
 _UNLABELLED = {name: dtype for name, dtype in COLUMNS.items() if name != "stack"}
-_NAMED = 5  # Runs that a sentence names
+_NAMED = 5  # Maximum number of runs named in a sentence
 _UNJUDGED = "No passage of the query is judged."
 _NO_JUDGEMENTS = "no golden set: its rankings cannot be scored"
 _NOT_REPORTED = "not among the figures of this run"
@@ -121,18 +121,18 @@ def score_table(
 
     Args:
         runs: Rows of `Snapshot.runs`.
-        golden_set_id: The judgements; None scores nothing but shows what came as aggregates.
-        reported: Measures that are not computed: of every run what it came with.
+        golden_set_id: The judgements; None scores nothing but shows imported aggregates.
+        reported: Measures that are not computed: use each run's reported value.
         per_query: One row per query instead of the mean.
         over: Which judged queries count; see `core.analysis.scoring_table.counted`.
-        tell: Is told what does not compare, and what was done about it.
+        tell: Receives a note on what is not comparable, and how it was handled.
 
     Returns:
-        `COLUMNS`. value is null where the measure is not applicable or not known, and reason says why; ci_low
+        `COLUMNS`. value is null if the measure is inapplicable or unknown, and reason says why; ci_low
         and ci_high are the 95 % interval of the mean over the n queries.
 
     Raises:
-        InputError: If a measure has no cutoff, or is not computed where scores per query are asked for.
+        InputError: If a measure has no cutoff, or isn't computed although scores per query are requested.
     """
     require_cutoffs(measures)
     ranked = runs.filter(pl.col("has_rankings")) if golden_set_id else runs.clear()
@@ -149,7 +149,7 @@ def score_table(
         parts.append(scored_rows(seen, measures, per_query=per_query, alike=alike))
     asked = [Quality(str(measure.at(None)), measure.k or 1) for measure in measures]
     rest = [(_not_here(snapshot, runs, golden_set_id, name), name) for name in asked]
-    for without, name in rest:  # answers to questions that nobody judged are averaged as they are
+    for without, name in rest:  # answers to questions that nobody judged are averaged unchanged
         parts[1:] = [
             part.filter(
                 ~(pl.col("run").is_in(without["run_id"].to_list()) & (pl.col("measure") == name.name))
@@ -179,13 +179,13 @@ def _scope(runs: pl.DataFrame, golden_set_id: str | None) -> Scope:
 def _not_here(
     snapshot: Snapshot, runs: pl.DataFrame, golden_set_id: str | None, quality: Quality
 ) -> pl.DataFrame:
-    """Return the runs of which a measure is not scored here, but as they came with it."""
+    """Return the runs that report a measure instead of being scored on it here."""
     scope = _scope(runs, golden_set_id)
     return runs.join(scored_here(snapshot, runs, scope, quality), on="run_id", how="anti")
 
 
 def labelled(rows: pl.DataFrame, labels: pl.DataFrame, *, per_query: bool) -> pl.DataFrame:
-    """Return rows of scores as `score_table` returns them; labels name the stack of every run."""
+    """Return rows of scores in the form of `score_table`; labels give the stack name of every run."""
     table = rows.join(labels, on="run", maintain_order="left")
     return table.select(name for name in COLUMNS if per_query or name != "query_id")
 
@@ -198,10 +198,10 @@ def require_cutoffs(measures: Sequence[Measure]) -> None:
 
 
 def unjudged(graded: Evidence, measures: Sequence[Measure], labels: Mapping[str, str]) -> str:
-    """Name the runs of which no passage within the largest cutoff is judged; empty where there is none."""
+    """Name the runs without a judged passage within the largest cutoff, or return "" if there are none."""
     k = max(measure.k or 1 for measure in measures)
     top = graded.grades[:, :, :k]
-    most = top.max(axis=(1, 2), initial=EMPTY_SLOT)  # the best grade of each run; 0 = it ranks unjudged only
+    most = top.max(axis=(1, 2), initial=EMPTY_SLOT)  # each run's best grade; 0 = it ranks unjudged only
     names = [labels[graded.run_ids[run]] for run in np.flatnonzero(most == 0)]
     if not names:
         return ""
@@ -212,7 +212,7 @@ def unjudged(graded: Evidence, measures: Sequence[Measure], labels: Mapping[str,
 def scored_rows(
     seen: Counted, measures: Sequence[Measure], *, per_query: bool, alike: Groups = EACH
 ) -> pl.DataFrame:
-    """Give the rows of `score_table` for runs with rankings, without labels; measures share their counts."""
+    """Return the rows of `score_table` for runs with rankings, without labels; measures share counts."""
     if per_query:
         measures = [measure.by_query for measure in measures]
     deepest = max(measure.k or 1 for measure in measures)
@@ -248,7 +248,7 @@ def _queries(seen: Counted, measure: Measure, values: np.ndarray) -> pl.DataFram
     runs, queries = values.shape
     empty = np.isnan(values)
     reasons = np.full(values.shape, None, dtype=object)
-    for run, query in np.argwhere(empty):  # few: only where a measure does not apply
+    for run, query in np.argwhere(empty):  # few: only if a measure does not apply
         if hidden[run, query]:
             reasons[run, query] = seen.why[run]
             continue
@@ -272,10 +272,10 @@ def _named(name: str, k: int | None) -> tuple[pl.Expr, pl.Expr]:
 def _reported_queries(
     snapshot: Snapshot, asked: Sequence[tuple[pl.DataFrame, Quality]]
 ) -> Iterator[pl.DataFrame]:
-    """Read what runs report of single queries, measure by measure.
+    """Read the per-query scores that runs report, measure by measure.
 
     Raises:
-        InputError: None of them reports any, of a measure that is not computed.
+        InputError: If none of them reports any for a measure that isn't computed.
     """
     for runs, quality in asked:
         scores = query_scores(snapshot, runs["run_id"].to_list(), quality)
@@ -300,7 +300,7 @@ def _reported_queries(
 
 
 def _reported(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality, alike: Groups) -> pl.DataFrame:
-    """Read what runs came with, with their n and interval where they gave one."""
+    """Read the values that runs report, with their n and interval if given."""
     figures = as_reported(snapshot, runs["run_id"].to_list(), quality, alike=alike)
     figures = figures.rename({"low": "ci_low", "high": "ci_high"})
     computed = pl.col("has_rankings") & (quality.measure is not None)
@@ -322,7 +322,7 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality, alike: G
 
 
 def figures(snapshot: Snapshot, scope: Scope, measures: Sequence[Quality]) -> pl.DataFrame:
-    """Return one column per measure, by the ranking of each stack as far as any run kept it."""
+    """Return one column per measure, using each stack's longest ranking kept by any run."""
     runs = runs_in(snapshot, scope)
     computed = runs.filter(pl.col("has_rankings") & pl.lit(scope.golden_set_id is not None))
     known = [_printed(snapshot, runs.join(computed, on="run_id", how="anti"), measures)]

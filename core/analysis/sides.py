@@ -1,6 +1,6 @@
-"""Compare, the first look: quality, latency and cost of a few stacks, and what lies between them.
+"""Compare, the first look: quality, latency and cost of a few stacks, and their differences.
 
-Compare, one pair of stacks: queries that flip, tags, rankings, where the difference comes from.
+Compare, one pair of stacks: queries that flip, tags, rankings, and the sources of the difference.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Closer:
     tags: pl.DataFrame  # from `by_tag`
     sources: pl.DataFrame  # from `sources`
     alike: pl.DataFrame | None  # from `alike`
-    pools: tuple[str, ...]  # the conventions of the two candidate pools, where they differ
+    pools: tuple[str, ...]  # the conventions of the two candidate pools, if they differ
 
     @property
     def same(self) -> bool:
@@ -92,7 +92,7 @@ def flips(queries: pl.DataFrame, setup: Setup, alike: pl.DataFrame | None) -> pl
 
 
 def by_tag(rows: pl.DataFrame, setup: Setup, alike: Groups) -> pl.DataFrame:
-    """Compare a pair on the queries of each tag; the tags are one family."""
+    """Compare a pair on the queries of each tag; the tags form one family."""
     known = rows.filter(pl.col("delta").is_not_null()).sort("query_id")
     tagged = known.select("query_id", pl.col("tags").alias("tag")).explode("tag").drop_nulls().unique()
     tagged = tagged.filter([not is_group(tag) for tag in tagged["tag"]])
@@ -118,7 +118,7 @@ def sources(
 ) -> pl.DataFrame:
     """Compare a pair in the measure, its ceiling in the candidate pool and the share reached (one family).
 
-    Empty where the measure has no ceiling.
+    It is empty if the measure has no ceiling.
     """
     measure, ceiling = quality.measure, quality.ceiling
     if measure is None or ceiling is None or scope.golden_set_id is None:
@@ -137,7 +137,7 @@ def sources(
 
 
 def _sample(graded: Evidence, measure: Measure, alike: Groups) -> Sample:
-    """Return what is averaged over queries; of %PROC the ratio of means, as published (metrics.md §2)."""
+    """Return the sample to average over queries; a ratio of means for %PROC, as published (metrics.md §2)."""
     labels = alike.labels(graded.query_ids)
     if measure.name.startswith("%"):
         ceiling, actual = measure.name.removeprefix("%"), measure.inner or ""
@@ -156,10 +156,10 @@ AVERAGES = "no interval: averages only"
 
 
 def unpaired(rows: pl.DataFrame, scope: Scope, quality: Quality, reports: Sequence[str] = ()) -> str:
-    """Say why the queries of some stacks cannot be paired, so that averages alone compare; empty if they can.
+    """Explain why stacks cannot be paired by query, so that only averages compare; "" if they can.
 
     Args:
-        reports: Run ids of those that report single queries instead of being scored here.
+        reports: Run ids of those that report per-query scores instead of being scored here.
     """
     ranked = pl.col("has_rankings")
     if rows["run_id"][0] in reports and len(reports) > 1:
@@ -191,13 +191,13 @@ def sides(
     """Return how the first of some stacks differs from each other one in quality, latency and cost.
 
     Args:
-        rows: `differences` of the first with each that can be paired with it; None where none can.
-        jitter: Difference of latencies up to which they are the same; ms.
-        alike: What the queries come in groups of.
+        rows: `differences` of the first with each stack that can be paired with it; None if none can.
+        jitter: Difference in latency up to which latencies are the same; ms.
+        alike: The groups of the queries.
 
     Returns:
         `SIDES`, a row per axis and other stack: the difference is stack − against, with its paired interval
-        where there are results of single queries, else without and with the reason in note.
+        if there are per-query results, otherwise without and with the reason in note.
     """
     runs = table.filter(pl.col("name").is_in(names))
     stacks = {row["name"]: row for row in runs.iter_rows(named=True)}
@@ -271,7 +271,7 @@ def _latency(
 
 
 def _mean_gap(apart: Floats, phi: float, labels: Labels | None) -> tuple[float, float, float]:
-    """Return the mean of paired differences with its 95 % interval; `phi` as of `quantile_gap`."""
+    """Return the mean of paired differences with its 95 % interval; `phi` as in `quantile_gap`."""
     gap, wider = float(apart.mean()), float(inflation([phi], None)[0]) ** 0.5
     ends = mean_interval(apart, "differences", clusters=labels)
     low, high = (gap + wider * (float(end[0]) - gap) for end in ends)
@@ -292,14 +292,14 @@ def _cost(one: Row, other: Row) -> dict[str, Any]:
 
 
 def _why(one: Row, other: Row, column: str, note: str) -> str | None:
-    """Say why a number of one of the two is not known."""
+    """Explain why a number of one of the two is unknown."""
     return next((row[note] for row in (one, other) if row[column] is None and row[note]), None)
 
 
 def usual(table: pl.DataFrame, decision: Decision) -> list[str]:
-    """Return the stacks to look at where none were chosen: the decision's two, then the best of the table.
+    """Return the default stacks to look at: the decision's two, then the best of the table.
 
-    Those within the limits come first.
+    Stacks within the limits come first.
     """
     ids = [decision.run_ids[row] for row in (decision.chosen, decision.runner_up) if row is not None]
     down = [True, decision.quality.higher_is_better, False]

@@ -1,4 +1,4 @@
-"""How far a collection's own stacks differ from question to question, for plans of further questions."""
+"""Spread of a collection's own stacks from question to question, for planning further questions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from core.metrics import Measure
 from core.store import Snapshot
 
 _MEASURE, _K = Measure("RR"), 10
-_MOST = 40  # Stacks that are paired: the pairs of more take too long for a plan
+_MOST = 40  # Maximum number of stacks to pair: more pairs take too long for a plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Spread:
     """Standard deviation of the difference of two stacks in a question's RR@10, the median over pairs."""
 
     sd: float  # 0..1
-    stacks: int = 0  # that differ, which it was measured on; 0 = elsewhere
+    stacks: int = 0  # number of differing stacks it was measured on; 0 = elsewhere
     questions: int = 0
 
 
@@ -35,10 +35,10 @@ MEASURED = Spread(0.36)  # On two public collections (docs/questions.md)
 
 @cached(entries=8)
 def spread_of(snapshot: Snapshot, collection_id: str) -> Spread:
-    """Measure it on the stored rankings and judgements of a collection.
+    """Measure the spread on the stored rankings and judgements of a collection.
 
     Returns:
-        `MEASURED` where no two stacks differ on `ENOUGH` questions of the set that judges most of them.
+        `MEASURED` if no two stacks differ on `ENOUGH` questions of the set that judges most of them.
     """
     if collection_id not in snapshot.collections()["collection_id"]:
         return MEASURED
@@ -50,10 +50,10 @@ def spread_of(snapshot: Snapshot, collection_id: str) -> Spread:
         return MEASURED
     try:
         scored = evidence(snapshot, runs["run_id"].to_list(), golden, [_MEASURE]).score([_MEASURE], _K)
-    except ClqError:  # stacks of different chunks, judged by passages
+    except ClqError:  # stacks with different chunks, judged by passages
         return MEASURED
     values = scored[_MEASURE][:, :, -1]
-    # Stacks that do not differ in a single question are one
+    # Stacks that do not differ in any question count as one
     values = np.unique(values[:, ~np.isnan(values).any(axis=0)], axis=0)
     stacks, questions = values.shape
     if questions < ENOUGH or stacks < 2:

@@ -1,4 +1,4 @@
-"""Records of a stack as the calculator's inputs and priced item by item, and the models on offer."""
+"""A stack's records as inputs of the calculator and priced item by item, and the available models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from core.prices.cost import mean_usage, priced_usage
 from core.records import Basis
 from core.store import Snapshot
 
-NONE = "none"  # Stands for a stage that bills nothing: absent, or run on a machine of one's own
+NONE = "none"  # Stands for a stage that bills nothing: absent, or run on one's own machine
 MODELS = ("embedder", "reranker", "generator")
 MACHINE = USUAL.machine
 _STAGE_FIELDS: Mapping[str, tuple[str, ...]] = {
@@ -37,7 +37,7 @@ _LOCAL = "it ran on the machine"
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """One input with how it is known: measured, imported, modelled, or read from the specification."""
+    """An input and its source: measured, imported, modelled, or read from the specification."""
 
     value: float | str
     basis: str
@@ -48,17 +48,17 @@ class Start:
     """A stack that the calculator starts from."""
 
     name: str  # the stack's name
-    # what it fills in, by field of `CostInputs`; what it did not record is absent
+    # the inputs it provides, by field of `CostInputs`; unrecorded ones are absent
     amounts: Mapping[str, Amount]
     left_out: tuple[str, ...]  # recorded usage that the calculator has no input for, in words
-    assumed: bool  # whether it has a reranker but no record of what that was sent: K x tokens is then a guess
+    assumed: bool  # whether it has a reranker but no record of its input: K x tokens is then a guess
 
 
 def models(books: Iterable[PriceBook]) -> dict[str, tuple[str, ...]]:
-    """Return the items that books price, sorted, by what they do: embedder, reranker or generator.
+    """Return the items that books price, sorted, by role: embedder, reranker or generator.
 
-    Price files do not say what a model is for: one that sells output tokens is a generator, one that is
-    billed by search or request or is called a reranker is one, the rest that sell input tokens are embedders.
+    Price files do not state a model's role: one that sells output tokens is a generator, one that is
+    billed by search or request, or called a reranker, is one; the rest that sell input tokens are embedders.
 
     Args:
         books: Price books; a model of any of them is offered, whether the chosen one prices it or not.
@@ -74,7 +74,7 @@ def models(books: Iterable[PriceBook]) -> dict[str, tuple[str, ...]]:
 
 
 def filled(start: Start | None, given: Mapping[str, Any], usual: CostInputs = USUAL) -> CostInputs:
-    """Give inputs as they were given, else as a stack has them, else as usual; models "none" are left out."""
+    """Return the given inputs, otherwise the stack's, otherwise the defaults; models "none" are left out."""
     values: dict[str, Any] = {}
     if start:
         values |= {name: amount.value for name, amount in start.amounts.items()}
@@ -83,7 +83,7 @@ def filled(start: Start | None, given: Mapping[str, Any], usual: CostInputs = US
 
 
 def start_from(snapshot: Snapshot, stack: Mapping[str, object]) -> Start:
-    """Derive the calculator's inputs from what a stack recorded.
+    """Derive the calculator's inputs from a stack's records.
 
     Args:
         stack: A row of the stack table: run_id, name, embedder, reranker, candidates.
@@ -118,7 +118,7 @@ def _at(stage: str, *units: str) -> pl.Expr:
 
 
 def _model(used: pl.DataFrame, stage: str, specified: object) -> Amount:
-    """Return who bills a stage; a stage that used the machine only is billed by nobody."""
+    """Return who bills a stage; nobody bills a stage that used only the machine."""
     here = used.filter(pl.col("stage") == stage)
     billed = here.filter(pl.col("unit") != "cpu_ms").sort("item")
     if not billed.is_empty():
@@ -131,18 +131,18 @@ def _model(used: pl.DataFrame, stage: str, specified: object) -> Amount:
 def _total(part: pl.DataFrame, scale: float = 1.0) -> Amount | None:
     if part.is_empty():
         return None
-    # six digits are what an input field shows; keeping more would make its value differ from its text
+    # an input field shows six digits; keeping more would make its value differ from its text
     value = float(f"{scale * float(part['amount'].sum()):.6g}")
     basis = part["basis"].unique().to_list()
     return Amount(value, basis[0] if len(basis) == 1 else str(Basis.MODELLED))
 
 
 def basis_by_stage(start: Start | None, asked: Mapping[str, float | str]) -> dict[str, str]:
-    """Return how the amounts of the bill's stages are known.
+    """Return the basis of the amounts in the bill's stages.
 
     Returns:
-        By stage the weakest of measured, imported, published and modelled; a stage of which anything was
-        typed or changed is modelled. Stages that a stack cannot fill are left out.
+        By stage the weakest of measured, imported, published and modelled; a stage with any typed or
+        changed amount is modelled. Stages that a stack cannot fill are left out.
     """
     amounts, order = start.amounts if start else {}, [str(basis) for basis in _WEAKEST_LAST]
     bases = {}
@@ -162,12 +162,12 @@ def recorded(
     """Price the recorded usage of a run.
 
     Args:
-        decided: The workspace whose costs the bill explains; None = all that was recorded.
-        k: How many passages readers are sent there.
+        decided: The workspace whose costs the bill explains; None = everything recorded.
+        k: Number of passages sent to readers there.
 
     Returns:
         `COLUMNS`, one row per stage, item and unit: means over the queries; usd_per_1k is null, with the
-        reason, where a price or an amount is not known. Empty when the run has recorded no usage.
+        reason, if a price or an amount is unknown. Empty if the run has recorded no usage.
     """
     run = snapshot.runs().filter(pl.col("run_id") == run_id)
     usage = snapshot.usage([run_id])
@@ -192,18 +192,18 @@ LIST_PRICE, ASSUMED_PRICE = "list price", "assumed price"
 
 
 def price_basis(confirmed: Iterable[bool]) -> str:
-    """Name the prices of a workspace: assumed as soon as one of them was not confirmed."""
+    """Return the basis of a workspace's prices: assumed if any of them was not confirmed."""
     return LIST_PRICE if all(confirmed) else ASSUMED_PRICE
 
 
 def cost_basis(basis: str | None, paid: str) -> str:
-    """Say how a cost was come by: by its price, from `priced_by`, where its usage was measured."""
+    """Return the basis of a cost: that of its price, from `priced_by`, if its usage was measured."""
     return paid if basis == Basis.MEASURED.value else basis or ""
 
 
 @cached(entries=64)
 def priced_by(view: View) -> str:
-    """Name the prices that the costs of a workspace rest on; see `price_basis`."""
+    """Return the basis of the prices behind a workspace's costs; see `price_basis`."""
     found = (view.book.find(*key) for key in used_by(view.snapshot, view.table))
     return price_basis(price.confirmed or price.was is not None for price in found if price is not None)
 
@@ -216,9 +216,9 @@ HOURS = 730
 
 
 def idle(bill: pl.DataFrame) -> str:
-    """Say that the time in which a machine waits is in no bill, and what one costs that runs all month.
+    """State that idle machine time is in no bill, and the cost of a machine that runs all month.
 
-    Empty where no machine is billed.
+    It is "" if no machine is billed.
     """
     machines = bill.filter(pl.col("unit").is_in(MACHINES)) if bill.height else bill
     if machines.is_empty():

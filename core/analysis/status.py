@@ -1,4 +1,4 @@
-"""What became of every stack: chosen, runner-up, on the frontier, within the limits, or why excluded."""
+"""The status of every stack: chosen, runner-up, on the frontier, within the limits, or why excluded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STATUSES = ("chosen", "runner-up", "frontier", "within the limits", "excluded")
 def marked(
     table: pl.DataFrame, decision: Decision, across: Axis = LATENCY, *, weak: bool = False
 ) -> pl.DataFrame:
-    """Return the stack table with what became of every stack."""
+    """Return the stack table with each stack's status."""
     merit = decision.quality.merit(decision.quality.read(table))
     line = np.zeros(table.height, dtype=np.bool_)
     drawn = decision.feasible & ~by_noise(table, decision)
@@ -28,7 +28,7 @@ def marked(
         if at is not None:
             place[at] = rank
     out = np.flatnonzero(~decision.feasible)
-    reason = np.full(table.height, len(out))  # behind the last: none
+    reason = np.full(table.height, len(out))  # after the last: none
     reason[out] = np.arange(len(out))
     return table.with_row_index("row").hstack(
         [
@@ -52,14 +52,14 @@ def ordered(rows: pl.DataFrame, decision: Decision) -> pl.DataFrame:
 
 
 def status_rows(table: pl.DataFrame, decision: Decision, *, weak: bool = False) -> pl.DataFrame:
-    """Return the stack table as a list of what became of every stack, the chosen one first.
+    """Return the stack table as a list of statuses, the chosen stack first.
 
     Args:
-        weak: Whether the frontier takes the paper's form.
+        weak: Whether to use the paper's form of the frontier.
 
     Returns:
         status (one of `STATUSES`), run_id, stack, quality, latency_ms, cost with least and missing, reason
-        (why excluded), and the chances where the table has them.
+        (why excluded), and the chances if the table has them.
     """
     shown = [name for name in CHANCES if name in table.columns]
     numbers = ("quality", "latency_ms", "cost", "cost_least", "cost_missing")

@@ -1,4 +1,4 @@
-"""Stay with the stack that runs, or switch: the rule on a workspace, and what the move costs once."""
+"""Keep the running stack or switch: the rule on a workspace, and the one-time cost of the move."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from core.tables import schema
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corpus:
-    """What would be embedded and indexed again; None = as many as the collection has, or not known."""
+    """Sizes to embed and index again; None = the collection's, or unknown."""
 
     passages: int | None = None
     tokens_per_passage: float | None = None
@@ -43,17 +43,17 @@ class Corpus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Switch:
-    """Whether to switch from the stack that runs to the best of the others."""
+    """Whether to switch from the running stack to the best of the others."""
 
-    now: dict[str, Any]  # row of the stack table: the stack that runs
-    to: dict[str, Any] | None  # that of the best other; None where the limits leave none
-    needs: Mapping[str, Step] | None  # what the move needs, by the key that differs; None = not known
+    now: dict[str, Any]  # row of the stack table: the running stack
+    to: dict[str, Any] | None  # row of the best other stack; None if none is within the limits
+    needs: Mapping[str, Step] | None  # the steps of the move, by the key that differs; None = unknown
     move: Move
     terms: Terms
     verdict: Verdict
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what `switch --format json` prints; null = not known, or never paid back."""
+        """Return the output of `switch --format json`; null = unknown, or never paid back."""
         gain, months, items = self.move.gain, self.verdict.payback_months, self.move.items
         return {
             "answer": self.verdict.answer,
@@ -81,16 +81,16 @@ def _finite(value: float) -> float | None:
 
 
 def switch(view: View, incumbent: str, terms: Terms, corpus: Corpus) -> Switch:
-    """Ask whether the stack that runs is worth replacing by the best of the others within the limits.
+    """Decide whether to replace the running stack with the best of the others within the limits.
 
     Args:
         view: The workspace with its limits.
-        incumbent: Name, label or run_id of the stack that runs.
-        terms: What a move is judged by.
-        corpus: What would be embedded and indexed again.
+        incumbent: Name, label or run_id of the running stack.
+        terms: Criteria for a move.
+        corpus: Sizes to embed and index again.
 
     Raises:
-        UnknownNameError: If no stack of the workspace is called so.
+        UnknownNameError: If no stack of the workspace has this name.
         InputError: If it is the only stack.
     """
     table = view.table
@@ -112,10 +112,10 @@ def switch(view: View, incumbent: str, terms: Terms, corpus: Corpus) -> Switch:
 
 
 def moves(view: View, incumbent: str, terms: Terms, corpus: Corpus) -> pl.DataFrame:
-    """Return what a move to each other stack would bring and cost.
+    """Return the gains and costs of a move to each other stack.
 
     Returns:
-        name, step (null = not known), difference with its ends, p_better, once_usd; best first.
+        name, step (null = unknown), difference with its ends, p_better, once_usd; best first.
     """
     run_id, rows = _found(view.table, incumbent), []
     now = view.table.row(by_predicate=pl.col("run_id") == run_id, named=True)
@@ -162,7 +162,7 @@ def _spec(view: View, run_id: str) -> str:
 
 
 def _shortens(spec: Spec) -> bool:
-    """Tell whether the vectors of a stack's model can be cut to fewer dimensions."""
+    """Return whether the vectors of a stack's model can be cut to fewer dimensions."""
     try:
         return embedder_config(str(spec.get("embedder"))).matryoshka
     except UnknownNameError:
@@ -171,13 +171,13 @@ def _shortens(spec: Spec) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    """A move that is asked about."""
+    """A move under consideration."""
 
     view: View
     now: dict[str, Any]
     to: dict[str, Any]
     needs: Mapping[str, Step] | None
-    spec: Spec  # of the stack that would run
+    spec: Spec  # of the new stack
     terms: Terms
     corpus: Corpus
 
@@ -193,7 +193,7 @@ def _move(asked: _Asked) -> Move:
 
 
 def _gain(asked: _Asked) -> Gain | None:
-    """Compare the two as part of the family of all candidates."""
+    """Compare the two stacks as part of the family of all candidates."""
     view, paired = asked.view, asked.view.paired
     if paired is None:
         return None
@@ -215,7 +215,7 @@ def _saved(asked: _Asked) -> float | None:
 
 
 def _items(asked: _Asked) -> Iterator[Item]:
-    """List what the move costs once."""
+    """List the one-time costs of the move."""
     view, terms = asked.view, asked.terms
     steps = None if asked.needs is None else {*asked.needs.values()}
     passages = asked.corpus.passages or len(view.snapshot.passages(view.scope.collection_id)) or None

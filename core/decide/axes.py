@@ -1,4 +1,4 @@
-"""Axes that stacks are compared in, from cost to robust quality, each with everything that depends on it.
+"""Axes on which stacks are compared, from cost to robust quality, each with everything that depends on it.
 
 Rule, frontier, chart, table, record, link and command line read this table: a further axis is one row here
 and its column in the stack table; one beside the quality has a field in `Beside` too, for its limit.
@@ -28,34 +28,34 @@ class Axis:
     key: str  # its name in rules and keys
     column: str  # its column of the stack table
     word: str  # its name in a sentence
-    article: str = ""  # before that, with a blank
-    unit: str = ""  # of its numbers; empty for a share
+    article: str = ""  # article before it, with a blank
+    unit: str = ""  # of its numbers; "" for a share
     unit_words: str = ""  # the unit written out
-    # A number with its unit, as people read it; says so where it is unknown
+    # A number with its unit, for people; says so if it is unknown
     written: Callable[[float | None], str] = score
-    pattern: str = "{}"  # where the digits of a number stand beside its unit
-    factor: int = 1  # by what its numbers are multiplied where they are written
+    pattern: str = "{}"  # where the digits of a number go beside its unit
+    factor: int = 1  # the factor that its numbers are multiplied by when written
     decimals: int = 3  # of an amount of `least` or more; a smaller one has `digits` significant ones
     least: float = 0.001  # see `decimals`
     digits: int = 2  # see `decimals`
     higher_is_better: bool = False  # which direction is good
     compared: bool = True  # whether the frontier compares it
-    like_quality: bool = False  # whether its scale is that of the quality, which may be no share
-    limit: str  # what its limit is called everywhere: in addresses, commands, records, reasons, as a field
+    like_quality: bool = False  # whether its scale is that of the quality, which may not be a share
+    limit: str  # the name of its limit everywhere: in URLs, commands, records, reasons, as a field
     limit_word: str  # the limit in a sentence
-    missing: str  # what a stack is called of which its number is unknown
+    missing: str  # how to describe a stack whose number is unknown
     remedy: str  # what to do about that
-    # Its column of what the number is at least where it is not known itself; empty = there is none
+    # The column of its lower bound when it is unknown; "" = there is none
     bound: str = ""
 
     @property
     def unknown(self) -> str:
-        """The reason that excludes a stack of which the number is unknown, where it is required."""
+        """The reason that excludes a stack whose number is unknown but required."""
         return f"unknown {self.word}"
 
     @property
     def beyond(self) -> str:
-        """Return how a stack that breaks the limit is described: ``over the SLA``."""
+        """Return the description of a stack that breaks the limit: ``over the SLA``."""
         return f"{'under' if self.higher_is_better else 'over'} the {self.limit_word}"
 
     @property
@@ -65,7 +65,7 @@ class Axis:
 
     @property
     def side(self) -> str:
-        """Return what its limit is: the least or the most."""
+        """Return the kind of its limit: the least or the most."""
         return "least" if self.higher_is_better else "most"
 
     @property
@@ -74,16 +74,16 @@ class Axis:
         return self.limit_word.rpartition(" ")[2]
 
     def merit(self, values: Floats) -> Floats:
-        """Return its numbers turned so that higher is better."""
+        """Return its numbers, with the sign such that higher is better."""
         return values if self.higher_is_better else -values
 
     def at_least(self, table: pl.DataFrame) -> Floats:
-        """Return its numbers [n], with what is known at least in place of those that are unknown."""
+        """Return its numbers [n], with the lower bound in place of unknown ones."""
         numbers = self.read(table)
         return np.where(np.isnan(numbers), floats(table, self.bound), numbers) if self.bound else numbers
 
     def read(self, table: pl.DataFrame) -> Floats:
-        """Return its column of a table [n]; NaN = unknown, everywhere where the table has no such column."""
+        """Return its column of a table [n]; NaN = unknown, everywhere if the table has no such column."""
         return floats(table, self.column)
 
 
@@ -106,11 +106,11 @@ LATENCY = Axis(
 
 @cache
 def cost_axis(said: CostUnit, *, per_correct: bool) -> Axis:
-    """Return the axis of cost; its numbers are dollars per 1,000 in any case.
+    """Return the cost axis; its numbers are always dollars per 1,000.
 
     Args:
         said: How they are written.
-        per_correct: Whether it is one of correct answers: a query answered wrongly has bought nothing.
+        per_correct: Whether it is per correct answer: a query answered wrongly has bought nothing.
     """
     of = "correct" if per_correct else ""
     unit = "$ / 1k correct" if per_correct else "$ / 1k"
@@ -209,7 +209,7 @@ BESIDE = (HARM, ROBUST, REFUSING, ANSWERING)
 
 @dataclass(frozen=True, kw_only=True)
 class ExtraLimits:
-    """The limits on the axes of `BESIDE`, each called as its axis says; None = not asked for."""
+    """The limits on the axes of `BESIDE`, named after their axes; None = no limit."""
 
     max_harm: Annotated[
         float | None,
@@ -249,12 +249,12 @@ class ExtraLimits:
 
     @property
     def beside(self) -> dict[str, Any]:
-        """Return them by their names."""
+        """Return them by name."""
         return {axis.limit: getattr(self, axis.limit) for axis in BESIDE}
 
 
 def quality_axis(*, higher_is_better: bool) -> Axis:
-    """Return the axis of quality in the direction of a measure: where lower is better its floor is a cap."""
+    """Return the quality axis in the direction of a measure: if lower is better, its floor is a cap."""
     if higher_is_better:
         return QUALITY
     return replace(QUALITY, higher_is_better=False, limit_word="quality cap")
@@ -267,7 +267,7 @@ def axes(
 
     Args:
         higher_is_better: The direction of the quality.
-        per_correct: Whether the cost is one of correct answers.
+        per_correct: Whether the cost is per correct answer.
         said: How costs are written.
     """
     cost = cost_axis(said, per_correct=per_correct)
@@ -289,9 +289,9 @@ FORMER: Mapping[str, str] = {
 
 
 def floats(table: pl.DataFrame, column: str) -> Floats:
-    """Return a column as numbers [n]; NaN = unknown, everywhere where the table has no such column."""
+    """Return a column as numbers [n]; NaN = unknown, everywhere if the table has no such column."""
     if column not in table.columns:
         return np.full(table.height, np.nan)
     values = table[column]
-    # As numbers a null is NaN; filling it first takes ten times as long.
+    # A null becomes NaN in the conversion; filling it first takes ten times as long.
     return (values if values.dtype == pl.Float64 else values.cast(pl.Float64)).to_numpy()

@@ -1,14 +1,14 @@
-"""What is believed of the quality of stacks on new queries, before any limit (metrics.md §9).
+"""Beliefs about the quality of stacks on new queries, before any limit (metrics.md §9).
 
-The best of many estimates is optimistic. Draws shrink the mean of every stack towards that of all compared
-ones before they add its deviation in a joint resample of the queries; the expected quality on new queries is
+The best of many estimates is optimistic. Draws shrink the mean of every stack towards the mean of all
+compared ones before they add its deviation in a joint resample; the expected quality on new queries is
 its posterior mean under a prior estimated from all compared stacks by maximum likelihood without assuming its
 shape (Kiefer & Wolfowitz 1956, Ann. Math. Stat. 27). Stacks of equal results count once in both.
 
-The interval of a stack by itself does not hold for the one that is taken because it is the highest; moved to
-the expected quality it does (docs/statistics.md). What is the very best is counted in draws around a point
-halfway between both ways to shrink: the first alone says too much where many stacks are nearly as good as
-the best, the second too little where few are.
+The interval of a single stack does not hold for one selected because it is the highest; moved to
+the expected quality it does (docs/statistics.md). The very best is counted in draws around a point
+halfway between both ways to shrink: the first alone is overconfident if many stacks are nearly as good as
+the best, the second too cautious if few are.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from core.stats.mixture import posterior_means
 Mask = NDArray[np.bool_]
 
 CONFIDENCE = 0.95
-_NOTHING = 1e-20  # Variance that rounding alone makes
-DRAWS = 10_000  # So that a chance is within .01
+_NOTHING = 1e-20  # Variance due to rounding alone
+DRAWS = 10_000  # So that a chance is accurate to .01
 _FEWEST = 500
 _CELLS = 8_000_000  # Stacks × draws, and draws × queries, that are held at most
 
@@ -39,11 +39,11 @@ _CELLS = 8_000_000  # Stacks × draws, and draws × queries, that are held at mo
 class Beliefs:
     """Quality of S stacks on new queries."""
 
-    sample: JointSample  # what they rest on
+    sample: JointSample  # the underlying results
     drawn: Floats  # [B, Q], how often each query counts in each draw
     means: Floats  # [S], the estimates; NaN = unknown
     quality: NDArray[np.float32]  # [S, B], shrunk draws
-    shrunk: Floats  # [S], around which they are drawn
+    shrunk: Floats  # [S], the centres of the draws
     expected: Floats  # [S], posterior means
     reach: Floats  # [S], half the width of the 95 % interval around the posterior mean
     distinct: int  # stacks of different results
@@ -51,25 +51,25 @@ class Beliefs:
     _peaks: dict[int, NDArray[np.float32]] = field(default_factory=dict, repr=False)
 
     def peaks(self, sign: int) -> NDArray[np.float32]:
-        """Return the best draw of each stack in merit [S]; a sign of −1 where lower is better."""
+        """Return the best draw of each stack in merit [S]; a sign of −1 if lower is better."""
         if sign not in self._peaks:
             self._peaks[sign] = (sign * self.quality).max(axis=1)
         return self._peaks[sign]
 
     def leading(self) -> Floats:
-        """Return the draws that the very best is counted in [S, B]."""
+        """Return the draws in which the very best is counted [S, B]."""
         apart = np.zeros(len(self.shrunk)) if _alike(self.shrunk) else (self.expected - self.shrunk) / 2
         return np.asarray(self.quality + apart[:, None])
 
     def again(self) -> Floats:
-        """Return draws of the means of as many new queries [S, B]: other queries around other true values."""
+        """Return draws of the means on as many new queries [S, B]: other queries around other true values."""
         other = np.roll(self.quality, 1, axis=1) - self.shrunk[:, None]
         return np.asarray(self.quality + other + (self.expected - self.shrunk)[:, None])
 
     def numbers(self, axis: Axis, rows: NDArray[np.intp]) -> NDArray[Any]:
         """Return the numbers of rows on an axis in every draw [m, B].
 
-        The queries of a draw serve every axis. What was drawn is remembered.
+        The queries of a draw serve every axis. Draws are cached.
         """
         if axis.key == QUALITY.key:
             return self.quality[rows]
@@ -83,15 +83,15 @@ class Beliefs:
 
 
 def beliefs(sample: JointSample, *, seed: int, draws: int = DRAWS) -> Beliefs | None:
-    """Draw them.
+    """Draw the beliefs.
 
     Args:
-        sample: Results of all compared stacks, with judge noise where that counts.
-        draws: The most that are made.
+        sample: Results of all compared stacks, with judge noise if that counts.
+        draws: Maximum number.
 
     Returns:
-        As many draws as the judge noise was drawn in, else `draws`, or fewer where there are many stacks.
-        None where a stack of known quality has no results per query, or queries, or their
+        As many draws as the judge noise has, otherwise `draws`, or fewer if there are many stacks.
+        None if a stack of known quality has no results per query, or queries, or their
         clusters, are fewer than `CLUSTERS`.
     """
     known = sample.quality_varies
@@ -131,14 +131,14 @@ def _alike(values: Floats) -> bool:
 
 
 def _reach(deviations: Floats, first: NDArray[np.intp], units: int) -> Floats:
-    """Return half the width of Student's 95 % interval of each mean [S]; NaN where nothing varies.
+    """Return half the width of Student's 95 % interval of each mean [S]; NaN if nothing varies.
 
-    Its variance is that of what all stacks share, and of how it departs from that: so a stack that is right
+    The variance has two parts, shared by all stacks and of departures from that: so a stack that is right
     on each query is not taken to be without noise.
 
     Args:
         deviations: [S, B], drawn.
-        units: How many queries, or clusters of them, were drawn from.
+        units: Number of queries, or clusters of them, that were drawn from.
     """
     shared = deviations[first].mean(axis=0)
     variance = shared.var() + (deviations - shared).var(axis=1)
@@ -147,14 +147,14 @@ def _reach(deviations: Floats, first: NDArray[np.intp], units: int) -> Floats:
 
 
 def _everywhere(values: NDArray[Any], known: Mask) -> NDArray[Any]:
-    """Return rows of the known stacks among those of all; NaN = unknown."""
+    """Return rows of the known stacks, placed among all stacks; NaN = unknown."""
     rows = np.full((len(known), *values.shape[1:]), np.nan, dtype=values.dtype)
     rows[known] = values
     return rows
 
 
 def _shrunk(means: Floats, variances: Floats, first: NDArray[np.intp]) -> Floats:
-    """Return means shrunk towards that of all, each by the share of its variance in the variance of all."""
+    """Return means shrunk towards the overall mean, each by its variance's share of the total variance."""
     middle = means[first].mean()
     spread = float(means[first].var(ddof=1)) if len(first) > 1 else 0.0
     between = max(0.0, spread - float(variances[first].mean()))
@@ -163,7 +163,7 @@ def _shrunk(means: Floats, variances: Floats, first: NDArray[np.intp]) -> Floats
 
 
 def _deviations(sample: JointSample, means: Floats, among: tuple[Mask, Mask], drawn: Floats) -> Floats:
-    """Return by how much the mean of each known stack is another in each draw [S, B]."""
+    """Return the deviation of each known stack's mean in each draw [S, B]."""
     known, common = among
     counts = drawn[:, common]
     replicates = quotient(sample.quality[known][:, common] @ counts.T, counts.sum(axis=1))

@@ -1,8 +1,8 @@
-"""How sure a choice is: shares of joint resamples of the queries in which a stack does this or that.
+"""Confidence in a choice: shares of joint resamples of the queries in which a stack is best or feasible.
 
 One draw of the queries serves the quality and the latency of every stack (metrics.md §10), so a query that is
-both hard and slow is so for all of them at once. Cost does not vary. Work goes by blocks of resamples, in
-each of which all stacks are looked at together.
+both hard and slow is so for all of them at once. Cost does not vary. The work is done in blocks of resamples,
+with all stacks of a block processed together.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ class JointSample:
     fixed_latency: Floats  # [S], the reported latency of stacks without timings; NaN = unknown
     share: float | None = 0.5  # the percentile of the latency, 0.5 or 0.95 for example; None = its mean
     # By the key of an axis beside the quality [S, Q], NaN = unknown, and [S], the reported means of the rows
-    # without any value; left out where it is not looked at
+    # without any value; left out if not needed
     beside: Mapping[str, tuple[Floats, Floats]] = field(default_factory=dict)
-    # [S], within which a latency is not told apart; ms. Empty = the paper's for all.
+    # [S], width within which a latency is not told apart; ms. Empty = the paper's for all.
     band: Floats = field(default_factory=lambda: np.empty(0))
-    query_ids: tuple[str, ...] = ()  # [Q], which queries; empty where nobody asks
+    query_ids: tuple[str, ...] = ()  # [Q], the queries' ids; empty if not needed
     clusters: Labels | None = None  # [Q], equal for the queries of a group, drawn together; None = each alone
-    # [S], the φ of latencies that follow one another (`core.stats.latency.serial`); empty = independent
+    # [S], the φ of successive latencies (`core.stats.latency.serial`); empty = independent
     serial: Floats = field(default_factory=lambda: np.empty(0))
-    # [S, R], means of the quality where each resample draws grades too (`core.stats.judge_noise`); empty =
-    # only the queries are drawn. Of a row without any value `quality` counts.
+    # [S, R], means of the quality if each resample draws grades too (`core.stats.judge_noise`); empty =
+    # only the queries are drawn. For a row without any value `quality` counts.
     noisy: Floats = field(default_factory=lambda: np.empty((0, 0)))
-    again: Floats = field(default_factory=lambda: np.empty((0, 0)))  # [S, R], the same of new queries
+    again: Floats = field(default_factory=lambda: np.empty((0, 0)))  # [S, R], the same on new queries
 
     def __post_init__(self) -> None:
         stacks = len(self.cost)
@@ -75,13 +75,13 @@ class JointSample:
         return _varies(self.latency_ms)
 
     def bands(self, limits: Constraints) -> Floats:
-        """Return bands within which latencies of each stack are not told apart under some limits [S]; ms."""
+        """Return the band within which a stack's latencies are not told apart, under some limits [S]; ms."""
         if limits.jitter_ms is None and len(self.band):
             return self.band
         return np.full(len(self.cost), JITTER_MS if limits.jitter_ms is None else limits.jitter_ms)
 
     def known(self) -> dict[str, Mask]:
-        """Return by axis the stacks of which a number is known [S]."""
+        """Return for each axis the stacks whose number is known [S]."""
         masks = {
             QUALITY.key: self.quality_varies | ~np.isnan(self.fixed_quality),
             LATENCY.key: self.latency_varies | ~np.isnan(self.fixed_latency),
@@ -107,13 +107,13 @@ class JointSample:
         """Return the numbers of every stack in every resample, by axis; see `on_axis`.
 
         Args:
-            required: Besides quality, latency and cost: what is looked at.
+            required: Axes needed besides quality, latency and cost.
         """
         keys = dict.fromkeys((QUALITY.key, LATENCY.key, COST.key, *(axis.key for axis in required)))
         return {key: self.on_axis(key, drawn) for key in keys}
 
     def on_axis(self, key: str, drawn: Floats) -> Floats:
-        """Return the numbers of every stack on an axis in every resample [S, B]; [S, 1] for the cost.
+        """Return each stack's numbers on an axis in every resample [S, B]; [S, 1] for the cost.
 
         Args:
             drawn: [B, Q], how often each query counts; whole numbers.
@@ -138,16 +138,16 @@ def _varies(values: Floats) -> Mask:
 class Chances:
     """Shares of the resamples, 0..1, per stack [S]."""
 
-    # In which the stack is on the frontier of the compared axes; NaN where one of its numbers there is
-    # unknown, and where quality is the only axis
+    # In which the stack is on the frontier of the compared axes; NaN if one of its numbers there is
+    # unknown, and if quality is the only axis
     frontier: Floats
-    sla: Floats  # in which it meets the SLA; NaN without an SLA or where the latency is unknown
-    feasible: Floats  # in which it meets every constraint; NaN where a number that is required is unknown
+    sla: Floats  # in which it meets the SLA; NaN without an SLA or if the latency is unknown
+    feasible: Floats  # in which it meets every constraint; NaN if a required number is unknown
     # In which it is the best under the rule, as each of equal bests is. The tie-breaks of the rule are left
-    # out: this is about which stack is best, not about which of two alike is taken.
+    # out: this is about which stack is best, not about which of two equal ones is taken.
     best: Floats
-    again: Floats  # in which it is that on as many new queries; NaN where `JointSample.again` is empty
-    # Whether anything of the stack varies between resamples; where not, a share only says what the others do
+    again: Floats  # in which it is the best on as many new queries; NaN if `JointSample.again` is empty
+    # Whether anything of the stack varies between resamples; if not, a share only reflects the others
     varies: Mask
 
     @property
@@ -164,18 +164,18 @@ def chances(
     resamples: int = RESAMPLES,
     seed: int,
 ) -> Chances:
-    """Resample the queries and count.
+    """Count the outcomes over resamples of the queries.
 
     Args:
         sample: Quality and latency per query, and cost.
         constraints: SLA, budget, floor, harm cap, jitter band and the direction of the quality.
         rule: "quality" takes the best quality; "cost" minimises cost, then takes the best quality; "latency"
             the best quality within the jitter band of the fastest.
-        resamples: How many; with judge noise as many as it was drawn in.
+        resamples: Number of resamples; with judge noise as many as it has.
         seed: Of the resampling; the same seed draws the same queries as every other interval here.
 
     Returns:
-        The shares. The frontier compares cost and latency where any stack has them.
+        The shares. The frontier compares cost and latency if any stack has them.
 
     Raises:
         UnknownNameError: If the rule does not exist.
@@ -230,7 +230,7 @@ def qualities(sample: JointSample, drawn: Floats) -> Floats:
 
 
 def _means(values: Floats, reported: Floats, drawn: Floats) -> Floats:
-    """Return means [S, B] of values per query [S, Q], the reported ones [S] where there are no values."""
+    """Return means [S, B] of values per query [S, Q], the reported ones [S] if there are no values."""
     known = ~np.isnan(values)
     means = quotient(np.where(known, values, 0.0) @ drawn.T, known.astype(np.float64) @ drawn.T)
     fixed = ~_varies(values)
@@ -241,7 +241,7 @@ def _means(values: Floats, reported: Floats, drawn: Floats) -> Floats:
 def latencies(sample: JointSample, drawn: Floats) -> Floats:
     """Return the percentile, or the mean, of the latency of every stack in every resample.
 
-    Where latencies that follow one another are alike, resamples lie as much further from the sample's.
+    If successive latencies are correlated, resamples lie correspondingly further from the sample's.
     """
     found = _latencies(sample, drawn)
     if not sample.serial.any():
@@ -290,7 +290,7 @@ def feasible_in(
 ) -> Mask:
     """Return which stacks meet the limits in each resample [S, B], of those known on every required axis.
 
-    Where none of the queries is drawn that a stack was timed on, it meets no limit on its latency.
+    If none of the drawn queries was timed on a stack, it meets no limit on its latency.
     """
     rule, required = asked
     meets = ~np.isnan(values[QUALITY.key]) & ~_any_unknown(known, required)[:, None]
@@ -304,7 +304,7 @@ def feasible_in(
 
 
 def _best(merit: Floats, latency: Floats, cost: Floats, feasible: Mask, rule: tuple[Rule, Floats]) -> Floats:
-    """Return in how many resamples each stack is the best [S]; each of equal bests is.
+    """Return in how many resamples each stack is the best [S]; each of equal bests counts.
 
     The rule comes with the bands [S].
     """
@@ -331,7 +331,7 @@ def near_objective(latency: Floats, cost: Floats, feasible: Mask, band: Floats, 
     return np.asarray(feasible & (gap <= width + _TIE))
 
 
-_FEW = 64  # Stacks up to which comparing all of them at once is quicker than one resample after the other
+_FEW = 64  # Maximum number of stacks for which comparing all at once is faster than one resample at a time
 
 
 def _on_frontier(merit: Floats, latency: Floats, cost: Floats) -> Floats:
@@ -354,7 +354,7 @@ def _on_frontier(merit: Floats, latency: Floats, cost: Floats) -> Floats:
 def _undominated_each(axes: Sequence[Floats]) -> Mask:
     """Return which of a few stacks are on the frontier in every resample [S, B]; see `undominated`.
 
-    Axes [S, B], or [S, 1] where no resample changes it, are better the lower.
+    Axes [S, B], or [S, 1] if constant over resamples, are better the lower.
     """
     kept = np.asarray(~np.logical_or.reduce(np.broadcast_arrays(*map(np.isnan, axes))))
     for stack in range(len(kept)):
@@ -365,9 +365,9 @@ def _undominated_each(axes: Sequence[Floats]) -> Mask:
 
 
 def _contenders(merit: Floats, latency: Floats | None, cost: Floats | None) -> NDArray[np.intp]:
-    """Give rows that no other row beats in every resample of the block: the others are never on the frontier.
+    """Return rows that no other row beats throughout the block's resamples; others are never on the frontier.
 
-    What such a row dominates is dominated by the row that beats it, too, so leaving it out changes nothing.
+    What such a row dominates is also dominated by the row that beats it, so leaving it out changes nothing.
     """
     paid = [] if cost is None else [cost]
     slowest, fastest = ([], []) if latency is None else ([latency.max(axis=1)], [latency.min(axis=1)])

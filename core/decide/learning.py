@@ -1,4 +1,4 @@
-"""Rules that route queries to depths, learnt from queries whose scores are known, and judged on others.
+"""Rules that route queries to depths, learnt from queries with known scores, and judged on others.
 
 A rule is chosen on the same queries that it is judged on only to show how optimistic that is: its figure of
 record comes from cross-validation, where each query is routed by a rule that has not seen it.
@@ -18,18 +18,18 @@ from core.errors import InputError
 from core.stats.intervals import SEED
 
 FOLDS = 5
-REPEATS = 10  # Ways of dealing the queries into folds that a cross-validation averages over
-MIN_QUERIES = 10  # Fewer queries teach no rule
+REPEATS = 10  # Number of random splits into folds that a cross-validation averages over
+MIN_QUERIES = 10  # The fewest queries that a rule can be learnt from
 
 Choices = NDArray[np.intp]
 Learnt = TypeVar("Learnt")
 
 
 class Rule(Protocol[Learnt]):
-    """Learns from some queries which depth every query gets."""
+    """A rule learnt from some queries that sends every query to a depth."""
 
     def learn(self, quality: Floats, rows: NDArray[np.intp]) -> Learnt:
-        """Choose what to do from the qualities [D, Q] of the queries `rows` alone."""
+        """Learn the rule from the qualities [D, Q] of the queries `rows` alone."""
 
     def choose(self, learnt: Learnt, depths: int) -> Choices:
         """Apply it to all queries: [Q], positions of depths."""
@@ -37,7 +37,7 @@ class Rule(Protocol[Learnt]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ByThreshold:
-    """Sends the queries of the greatest urgency deepest: one threshold between any two depths."""
+    """Send the queries of the greatest urgency deepest: one threshold between any two depths."""
 
     urgency: Floats  # [Q], higher = sent deeper first; NaN = the signal is unknown, the query stays shallow
     most: float = 1.0  # share of the queries that may leave the shallowest depth, 0..1
@@ -54,7 +54,7 @@ class ByThreshold:
         sums = np.concatenate([np.zeros((len(gains), 1)), gains.cumsum(axis=1)], axis=1)
         allowed = np.append(True, np.append(ranked[1:] != ranked[:-1], True)[: len(ranked)])
         allowed &= np.arange(len(allowed)) <= self.most * len(rows) + TIE
-        # From the deepest step up: best[c] = the most that the steps so far gain with at most c queries.
+        # From the deepest step up: best[c] = the largest gain of the steps so far with at most c queries.
         best, picks = np.zeros(len(allowed)), []
         for step in sums[::-1]:
             best, where = _running_best(np.where(allowed, step + best, -np.inf))
@@ -74,7 +74,7 @@ class ByThreshold:
 
 
 def _running_best(values: Floats) -> tuple[Floats, NDArray[np.intp]]:
-    """Give highest value so far, and where it stood first: a later one must be higher by more than a tie."""
+    """Return the highest value so far and its position: a later one must be higher by more than a tie."""
     best, where = values.copy(), np.zeros(len(values), dtype=np.intp)
     for place in range(1, len(values)):
         if values[place] > best[place - 1] + TIE:
@@ -85,7 +85,7 @@ def _running_best(values: Floats) -> tuple[Floats, NDArray[np.intp]]:
 
 
 def _between(ranked: Floats, cut: int) -> float:
-    """Return a threshold that lets the first `cut` of urgencies in falling order through."""
+    """Return a threshold that the first `cut` urgencies, in descending order, reach."""
     if not cut:
         return float(np.inf)
     return -float(np.inf) if cut == len(ranked) else float((ranked[cut - 1] + ranked[cut]) / 2)
@@ -93,7 +93,7 @@ def _between(ranked: Floats, cut: int) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ByTag:
-    """Sends the queries of some tags deeper."""
+    """Send the queries of some tags deeper."""
 
     tags: Sequence[str]  # [Q], one tag per query; "" = none, the query stays shallow
     most: float = 1.0  # share of the queries that may leave the shallowest depth, 0..1
@@ -101,13 +101,13 @@ class ByTag:
     _names: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Give every tag a code."""
+        """Assign every tag a code."""
         names, codes = np.unique(np.asarray(self.tags, dtype=object).astype(str), return_inverse=True)
         object.__setattr__(self, "_names", tuple(map(str, names)))
         object.__setattr__(self, "_codes", codes.reshape(-1).astype(np.intp))
 
     def learn(self, quality: Floats, rows: NDArray[np.intp]) -> dict[str, int]:
-        """Return per tag the depth with the best mean, the tags of the greatest gain a query first."""
+        """Return per tag the depth with the best mean, the tags with the greatest gain per query first."""
         gains = []
         for code, name in enumerate(self._names):
             mine = rows[self._codes[rows] == code]
@@ -135,7 +135,7 @@ def in_sample(rule: Rule[Learnt], quality: Floats) -> tuple[Learnt, Choices]:
         quality: [D, Q].
 
     Returns:
-        What was learnt, and the depths [Q].
+        The learnt rule, and the depths [Q].
     """
     learnt = rule.learn(quality, np.arange(quality.shape[1]))
     return learnt, rule.choose(learnt, len(quality))
@@ -144,11 +144,11 @@ def in_sample(rule: Rule[Learnt], quality: Floats) -> tuple[Learnt, Choices]:
 def cross_validated(
     rule: Rule[Learnt], quality: Floats, *, repeats: int = REPEATS, seed: int = SEED
 ) -> Floats:
-    """Route every query by rules learnt from other queries, which are dealt into `FOLDS` parts.
+    """Route every query by rules learnt from other queries, which are split into `FOLDS` parts.
 
     Args:
         quality: [D, Q].
-        repeats: Ways of dealing them, whose routings are averaged.
+        repeats: Number of splits, whose routings are averaged.
 
     Returns:
         Shares [D, Q]: how often each query went to each depth.

@@ -15,7 +15,7 @@ from core.errors import InputError, UnknownNameError
 
 RELATIVE_TOLERANCE = 0.10
 """Share of the fitted latency by which a figure may leave the line, where that is more than the jitter."""
-MIN_DEPTHS = 3  # Different depths needed before any can be said to leave the line: two are always on one
+MIN_DEPTHS = 3  # Different depths needed to detect departures from the line: two are always on one
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -23,31 +23,31 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class _Noise:
-    """How far from a line is still on it."""
+    """The tolerated distance from a line."""
 
     jitter_ms: float
     relative: float
 
     def left(self, took: Floats, expected: Floats) -> Mask:
-        """Return which latencies are too far from what the line expects."""
+        """Return which latencies are too far from the line's expectation."""
         return np.asarray(np.abs(took - expected) > np.maximum(self.jitter_ms, self.relative * expected))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearFit:
-    """Latency = intercept + slope × K over the figures that keep to it."""
+    """Latency = intercept + slope × K over the figures that fit the line."""
 
-    slope: float | None  # ms per candidate; None where it is withheld
-    intercept: float | None  # ms at K = 0; None where it is withheld
-    expected: Floats  # the line at every figure [n]; ms, NaN where withheld
+    slope: float | None  # ms per candidate; None if withheld
+    intercept: float | None  # ms at K = 0; None if withheld
+    expected: Floats  # the line at every figure [n]; ms, NaN if withheld
     departs: Mask  # which figures leave the line by more than the tolerance [n]
-    # The smallest depth from which on the median of every depth leaves it; None = no such depth
+    # The smallest depth from which on every depth's median leaves it; None = no such depth
     breaks_at: int | None
-    reason: str = ""  # why there is no line, in words; empty where there is one
+    reason: str = ""  # why there is no line, in words; "" if there is one
 
 
 def linear_fit(depths: ArrayLike, ms: ArrayLike, *, jitter_ms: float = JITTER_MS) -> LinearFit:
-    """Fit the latency of one reranker against K and flag what leaves the line."""
+    """Fit the latency of one reranker against K and flag figures that leave the line."""
     at, took = np.asarray(depths, dtype=np.float64), np.asarray(ms, dtype=np.float64)
     if at.shape != took.shape or at.ndim != 1:
         raise InputError(f"{at.shape} depths and {took.shape} latencies do not belong together.")
@@ -79,7 +79,7 @@ def _through(levels: Floats, medians: Floats) -> list[tuple[float, float]]:
 
 
 def _agreeing(at: Floats, took: Floats, lines: list[tuple[float, float]], noise: _Noise) -> Mask:
-    """Return the figures on the line that most of them lie on; all of them where no line can be."""
+    """Return the figures on the line that fits most of them; all of them if there is no line."""
     best: tuple[tuple[int, float, float], Mask] | None = None
     for slope, intercept in lines:
         if slope < 0 or intercept < 0:
@@ -94,7 +94,7 @@ def _agreeing(at: Floats, took: Floats, lines: list[tuple[float, float]], noise:
 
 
 def _least_squares(at: Floats, took: Floats) -> tuple[float, float]:
-    """Return slope and intercept of least squares, neither below 0."""
+    """Return slope and intercept by least squares, neither below 0."""
     middle = at.mean()
     slope = float(((at - middle) * (took - took.mean())).sum() / ((at - middle) ** 2).sum())
     intercept = float(took.mean() - slope * middle)
@@ -108,7 +108,7 @@ def _least_squares(at: Floats, took: Floats) -> tuple[float, float]:
 def reranker_scaling(table: pl.DataFrame, *, jitter_ms: float = JITTER_MS) -> pl.DataFrame:
     """Fit every reranker by embedder, the dimensions of an embedder together.
 
-    A provider is known by its reranker's name, and the paper found that the dimension does not matter.
+    A provider is recognised by its reranker's name, and the paper found that the dimension does not matter.
 
     Args:
         table: One row per stack: run_id, reranker, embedder (null = none), candidates, latency_ms (the
@@ -149,14 +149,14 @@ def marginal(table: pl.DataFrame, *, quality: Axis = QUALITY) -> pl.DataFrame:
 
     Args:
         table: One row per stack with the columns `REQUIRED`: series names what stays the same while K grows;
-            quality 0..1, latency_ms in ms, cost in $ per 1,000 queries, null = unknown. With `GAIN` where it
+            quality 0..1, latency_ms in ms, cost in $ per 1,000 queries, null = unknown. With `GAIN` if it
             is known. Rows without series, K or quality are left out.
 
     Returns:
-        One row per step: series, run_id, from_k, to_k, d_quality (positive where it is better) with `GAIN`,
+        One row per step: series, run_id, from_k, to_k, d_quality (positive if it is better) with `GAIN`,
         d_ms, d_usd,
-        per_100_ms and per_usd (null where the divisor is unknown or not above 0), pays, reason (why it does
-        not pay, in words; null where it does).
+        per_100_ms and per_usd (null if the divisor is unknown or not above 0), pays, reason (why it does
+        not pay, in words; null if it does).
 
     Raises:
         UnknownNameError: If a required column is missing.

@@ -1,9 +1,9 @@
 """Costs of limits: the best stack that one alone excludes, and the choice at each of several targets.
 
-What would have to be true for the runner-up to win: the change of one number at which the choice turns.
+The conditions for the runner-up to win: the change of one number at which the choice turns.
 
-Each number is changed by itself and the whole rule is applied again, ties and all, so that what is said here
-is what the product would then choose. A choice that turns and turns back within 1/32 of the way is
+Each number is changed by itself and the whole rule is applied again, ties and all, so that the result is
+what the product would then choose. A choice that turns and turns back within 1/32 of the way is
 overlooked.
 """
 
@@ -26,12 +26,12 @@ from core.decide.ties import CHEAPER, ROUNDING, Paired
 
 _SEARCHED = 32
 _HALVINGS = 50
-_DEARER = 10.0  # Up to how many times its value a cost or a latency of the chosen stack is raised
+_DEARER = 10.0  # Largest factor by which a cost or a latency of the chosen stack is raised
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One change after which another stack is chosen."""
+    """A change after which another stack is chosen."""
 
     of: int  # row whose number changes: the runner-up's (it gets better) or the chosen one's (it gets worse)
     axis: Axis  # which number
@@ -43,7 +43,7 @@ class Turn:
 
     @property
     def change(self) -> float | None:
-        """How much the number changes; None where either value is unknown."""
+        """How much the number changes; None if either value is unknown."""
         return None if self.then is None or self.now is None else self.then - self.now
 
 
@@ -55,16 +55,16 @@ def turns(
     decision: Decision | None = None,
     paired: Paired | None = None,
 ) -> list[Turn]:
-    """Return the changes at which the runner-up would win, and those at which the chosen stack would lose.
+    """Return the changes that make the runner-up win, and those that make the chosen stack lose.
 
     Args:
         table: As for `core.decide.rules.decide`.
         paired: Quality per query, which moves with the quality that changes; None = only averages are known.
 
     Returns:
-        A change per axis of the runner-up (cost, latency, quality, and what else is limited; each
+        A change per axis of the runner-up (cost, latency, quality, and any other limited axis; each
         better), which win only by making it the chosen one, then those of the chosen stack (each worse),
-        which turn the choice to whichever stack then wins. Empty without a choice or a runner-up, and where a
+        which turn the choice to whichever stack then wins. Empty without a choice or a runner-up, and if a
         person took the chosen one.
     """
     decided = decision or decide(table, constraints, rule, paired=paired)
@@ -91,7 +91,7 @@ def _turn(
     chosen: Callable[[int, Axis, float], int | None],
     wins: Callable[[int | None], bool],
 ) -> Turn:
-    """Go from the present value towards the end in steps, then halve the step in which the choice turned."""
+    """Step from the present value towards the end, then bisect the step in which the choice turned."""
     now = float(axis.read(table)[row])
     if np.isnan(now):
         return Turn(row, axis, None, None, None, f"its {axis.word} is unknown")
@@ -127,7 +127,7 @@ def _changed(table: pl.DataFrame, row: int, axis: Axis, value: float) -> pl.Data
     return table.with_columns(pl.Series(axis.column, np.where(here, value, axis.read(table))))
 
 
-ROUNDED = 0.01  # Largest share of a value by which the limit that lets it in is rounded
+ROUNDED = 0.01  # Largest share of a value by which the limit that admits it is rounded
 _TURNS = 5
 _DIGITS = 17  # Significant digits that tell any two numbers apart
 
@@ -138,12 +138,12 @@ class NearMiss:
 
     row: int  # of the table
     axis: Axis  # whose limit
-    value: float  # what the stack has there, in the axis's unit
+    value: float  # the stack's value there, in the axis's unit
     over: float  # by how much that breaks the limit; above 0
-    # By how much its quality is better than that of the chosen stack; None where nothing is chosen
+    # Its gain in quality over the chosen stack; None if nothing is chosen
     gain: float | None
-    set_to: float  # the nearest round limit that lets it in
-    edge: bool  # whether it breaks the SLA by less than what latencies are told apart by
+    set_to: float  # the nearest round limit that admits it
+    edge: bool  # whether it breaks the SLA by less than the band within which latencies are not told apart
 
     @property
     def limit(self) -> str:
@@ -164,19 +164,19 @@ def near_misses(
     *,
     paired: Paired | None = None,
 ) -> list[NearMiss]:
-    """Return for each limit what would ship were it just wide enough for the best stack it alone excludes.
+    """Return for each limit the stack that would ship if it just admitted the best stack it alone excludes.
 
-    Also what would ship were it loosened the least. What gains less than δ is named at the edge of the SLA
-    alone. Where the best is beyond the edge of the SLA, the best at the edge is named besides; where nothing
+    Also the one that would ship after the least loosening. A gain below δ is listed only at the SLA's edge.
+    If the best is beyond the edge of the SLA, the best at the edge is listed too; if nothing
     is chosen, the closest one too.
 
     Args:
         table: As for `core.decide.rules.decide`.
-        paired: Quality per query, where it is known.
+        paired: Quality per query, if known.
 
     Returns:
-        The largest gain over the chosen stack first. Left out is what would not ship, and what has no gain;
-        under a rule for cost or latency, a gain is also to have less of that. Where nothing is chosen, the
+        The largest gain over the chosen stack first. Stacks that would not ship or gain nothing are left out;
+        under a rule for cost or latency, less of that is also a gain. If nothing is chosen, the
         best quality first.
     """
     merit = decision.quality.merit(decision.quality.read(table))
@@ -224,10 +224,10 @@ def near_misses(
 
 
 def _least_loosening(gain: Floats, over: Floats, rows: NDArray[np.intp], same: Floats) -> list[int]:
-    """Return the best of the rows that the least loosening lets in.
+    """Return the best of the rows that the least loosening admits.
 
     Args:
-        same: What a limit is not told apart by [n].
+        same: Width within which values under a limit are not told apart [n].
     """
     if not len(rows):
         return []
@@ -237,9 +237,9 @@ def _least_loosening(gain: Floats, over: Floats, rows: NDArray[np.intp], same: F
 
 
 def _ships(row: int, among: Collection[int], chosen_with: Callable[[int], int | None]) -> int | None:
-    """Return the row that ships under the limit that lets it in, beginning with one; None without any.
+    """Return the row that ships under the limit that admits it, beginning with one; None without any.
 
-    Where another one then ships, its own limit may be nearer: it is looked at in turn.
+    If another one then ships, its own limit may be nearer: it is tried in turn.
     """
     for _ in range(_TURNS):
         then = chosen_with(row)
@@ -254,10 +254,10 @@ def _ships(row: int, among: Collection[int], chosen_with: Callable[[int], int | 
 def _best(
     merit: Floats, over: Floats, rows: NDArray[np.intp], at_edge: NDArray[np.bool_], *, closest: bool
 ) -> list[int]:
-    """Return the best row, and the best of those at the edge where that is another; of equals the closest.
+    """Return the best row, and the best at the edge if that differs; of equals the closest.
 
     Args:
-        closest: Whether to name the closest of all besides, of equals the best.
+        closest: Whether to add the closest of all, of equals the best.
     """
     ordered = rows[np.lexsort((over[rows], -merit[rows]))]
     by_distance = rows[np.lexsort((-merit[rows], over[rows]))] if closest else rows[:0]
@@ -295,15 +295,15 @@ def conditioned(
     *,
     paired: Paired | None = None,
 ) -> list[Conditioned]:
-    """Decide at every target, the other constraints staying.
+    """Decide at every target, with the other constraints unchanged.
 
-    Latency is the target's business here, so the frontier at one target is that of cost and quality among
+    Latency is limited by the target here, so the frontier at one target is that of cost and quality among
     the stacks that meet it.
 
     Args:
         table: As for `core.decide.rules.decide`.
         targets_ms: Latency targets; ms.
-        constraints: Budget, floor and jitter band; its own SLA does not matter.
+        constraints: Budget, floor and jitter band; its own SLA is ignored.
 
     Returns:
         One result per target, in the given order.

@@ -1,7 +1,7 @@
-"""Stacks that were not evaluated and lie one step from the frontier, with a guess of their quality.
+"""Unevaluated stacks one step from the frontier, with a guess of their quality.
 
-The guess is additive: every value of every axis moves quality by the same amount wherever it stands, fitted
-to all evaluated stacks by least squares. It is good for choosing what to evaluate next, for nothing else.
+The guess is additive: every value of every axis shifts quality by the same amount in every stack, fitted
+to all evaluated stacks by least squares. It is good for choosing what to evaluate next, and nothing else.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from core.axes import TOGETHER
 from core.decide.axes import QUALITY, Axis
 from core.stats.intervals import Floats
 
-_Stack = tuple[str | None, ...]  # Where a stack stands on each axis
-LEAST_FREEDOM = 3  # Stacks above the number of fitted effects below which no spread can be told
+_Stack = tuple[str | None, ...]  # A stack's value on each axis
+LEAST_FREEDOM = 3  # Stacks in excess of the fitted effects that are needed to estimate a spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +44,17 @@ def neighbours(
     *,
     read: Callable[[_Stack], _Stack] = lambda stack: stack,
 ) -> list[Neighbour]:
-    """Find the stacks one step from the frontier and guess how good they are.
+    """Find the stacks one step from the frontier and guess their quality.
 
     Args:
         table: One row per evaluated stack with quality (null = unknown) and the axes (null = the stack has no
             such axis, which no step changes).
         target: Quality to beat; 0..1.
-        read: What of a stack anything in it reads: stacks that are equal in it are one, whose quality is
+        read: Returns the keys that matter in a stack: stacks that are equal in them are one, whose quality is
             known as soon as one of them is evaluated.
 
     Returns:
-        The likeliest to beat the target first, each stack once; empty where no axis is stated, or too few
+        The likeliest to beat the target first, each stack once; empty if no axis is stated, or too few
         stacks are known for the number of values that the axes take.
     """
     if not axes:
@@ -84,7 +84,7 @@ def neighbours(
 def _steps(levels: pl.DataFrame, here: _Stack, place: int) -> Iterator[_Stack]:
     """Yield stacks with another value of an axis, among those of stacks that have the same axes as this one.
 
-    Values that only go together as they were seen change together, in the step of the first of them.
+    Values that were only seen together change together, in the step of the first of them.
     """
     if here[place] is None:
         return
@@ -106,7 +106,7 @@ def _steps(levels: pl.DataFrame, here: _Stack, place: int) -> Iterator[_Stack]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Effects:
-    """Additive effects, with what the spread of a new value needs."""
+    """Additive effects, with the data for the spread of a new value."""
 
     columns: dict[tuple[int, str | None], int]
     sizes: Floats
@@ -115,14 +115,14 @@ class _Effects:
     freedom: int
 
     def guess(self, stack: _Stack) -> tuple[float, float]:
-        """Return the figure of a stack and the standard error of one new value of it."""
+        """Return a stack's figure and the standard error of one new value of it."""
         point = np.zeros(len(self.sizes))
         point[[0, *(self.columns[place, value] for place, value in enumerate(stack))]] = 1.0
         return float(point @ self.sizes), self.residual * float(np.sqrt(1 + point @ self.spread @ point))
 
 
 def _effects(stacks: Sequence[_Stack], values: Floats) -> _Effects | None:
-    """Fit what every value of every axis adds to a figure of stacks; None where too few are known (NaN).
+    """Fit the effect of every value of every axis on a figure of stacks; None if too few are known (NaN).
 
     Least squares of the least norm, since the columns of an axis add up to one.
     """

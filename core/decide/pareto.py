@@ -20,8 +20,8 @@ def undominated(axes: Sequence[Floats], *, weak: bool = False) -> NDArray[np.boo
     """Return which points are on the frontier of any number of axes, each [n] and better the lower.
 
     A point is dominated if another is at least as good on every axis and strictly better on one. The weak
-    form is the paper's: dominated only if another is strictly better on every axis. Equal points stand or
-    fall together. False where an axis is unknown (NaN).
+    form is the paper's: dominated only if another is strictly better on every axis. Equal points share
+    their fate. False if an axis is unknown (NaN).
     """
     points = np.column_stack(axes)
     known = ~np.isnan(points).any(axis=1)
@@ -35,7 +35,7 @@ def undominated(axes: Sequence[Floats], *, weak: bool = False) -> NDArray[np.boo
 def _weak_keys(points: Floats) -> Floats:
     """Return coordinates in which usual dominance means "strictly better on every axis" of the given points.
 
-    Values that tie on an axis are ranked against the order of the other axes, so whoever ties on one axis and
+    Values that tie on an axis are ranked against the order of the other axes: one that ties on one axis and
     is better on another becomes worse on the first: neither dominates. Only equal points share a key.
     Keys are exact up to about 200,000 different values an axis (their product stays below 2⁵³).
     """
@@ -55,7 +55,7 @@ def frontier_2d(cost: ArrayLike, quality: ArrayLike) -> NDArray[np.intp]:
     """Return the frontier of two axes in drawing order.
 
     Args:
-        cost: [n], what is paid (cost or latency), lower is better.
+        cost: [n], cost or latency, lower is better.
         quality: [n], higher is better.
 
     Returns:
@@ -67,18 +67,18 @@ def frontier_2d(cost: ArrayLike, quality: ArrayLike) -> NDArray[np.intp]:
 
 
 def hypervolume(paid: Sequence[ArrayLike], quality: ArrayLike, *, worst: Sequence[float]) -> float:
-    """Compute the share of the box between worst and ideal corner that at least one stack dominates.
+    """Return the share of the box between worst and ideal corner that at least one stack dominates.
 
-    Comparable between two sets of stacks only at one corner (Zitzler & Thiele 1999, IEEE Trans. Evol.
+    Two sets of stacks are only comparable at the same corner (Zitzler & Thiele 1999, IEEE Trans. Evol.
     Comput. 3). The ideal corner is cost 0, latency 0 and quality 1.
 
     Args:
         paid: Cost, latency or both, each [n], lower is better.
         quality: [n], 0..1, higher is better.
-        worst: The corner: a value for each of what is paid, then one for quality.
+        worst: The corner: a value for each of `paid`, then one for quality.
 
     Returns:
-        0..1; 0 when no point is known on every axis or the box has no extent.
+        0..1; 0 if no point is known on every axis or the box has no extent.
     """
     points = _to_minimise(paid, quality)
     points = points[undominated(list(points.T))]
@@ -90,7 +90,7 @@ def hypervolume(paid: Sequence[ArrayLike], quality: ArrayLike, *, worst: Sequenc
 
 
 def knee(paid: Sequence[ArrayLike], quality: ArrayLike) -> int | None:
-    """Return the point of the frontier after which more quality is bought dearest.
+    """Return the point of the frontier after which more quality costs the most.
 
     Every axis is scaled to 0..1 over the frontier; the knee is the point farthest from the line (in three
     axes, the plane) through the ends, on the side of the ideal (Das 1999, Struct. Optim. 18).
@@ -100,7 +100,7 @@ def knee(paid: Sequence[ArrayLike], quality: ArrayLike) -> int | None:
         quality: [n], higher is better.
 
     Returns:
-        Its row; None where the frontier has fewer than three different points or bends nowhere towards the
+        Its row; None if the frontier has fewer than three different points or bends nowhere towards the
         ideal.
     """
     points = _to_minimise(paid, quality)
@@ -111,7 +111,7 @@ def knee(paid: Sequence[ArrayLike], quality: ArrayLike) -> int | None:
     low, extent = points.min(axis=0), np.ptp(points, axis=0)
     scaled = (points - low) / np.where(extent > 0, extent, 1.0)
     distance = scaled.sum(axis=1)
-    # The ends lie where one axis is best; on the line through the ends of two axes the sum is 1.
+    # The ends are at the best of each axis; on the line through the ends of two axes the sum is 1.
     ends = float(np.mean([distance[scaled[:, axis].argmin()] for axis in range(scaled.shape[1])]))
     nearest = int(distance.argmin())
     return int(on[nearest]) if distance[nearest] < ends - 1e-12 else None
@@ -123,10 +123,10 @@ def _to_minimise(paid: Sequence[ArrayLike], quality: ArrayLike) -> Floats:
 
 
 def frontier(table: pl.DataFrame, decision: Decision, *, weak: bool = False) -> Mask:
-    """Return which feasible stacks no other feasible one beats in what the decision compares.
+    """Return which feasible stacks no other feasible one beats on the compared axes.
 
-    Compared are cost, latency and quality in the direction of the measure; an axis on which nothing is known
-    is not. Where quality alone is left, those of the best quality are on it. Those `by_noise` are not, in the
+    Compared are cost, latency and quality in the direction of the measure, except axes on which nothing is
+    known. If quality alone is left, stacks of the best quality are on it. Those `by_noise` are not, in the
     usual form.
 
     Args:
@@ -140,9 +140,9 @@ def frontier(table: pl.DataFrame, decision: Decision, *, weak: bool = False) -> 
 
 
 def by_noise(table: pl.DataFrame, decision: Decision) -> Mask:
-    """Return which feasible stacks a better one beats but for what their timing leaves unsure.
+    """Return which feasible stacks a better one beats, apart from the noise of their timing.
 
-    It is neither slower by more than the jitter band nor dearer by more than the noise of a cost, where that
+    It is neither slower by more than the jitter band nor dearer by more than the noise of a cost, if that
     of one of them was measured (`cost_noise`).
 
     Returns:

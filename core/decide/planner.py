@@ -1,10 +1,10 @@
 """Would more evaluation change the decision: queries to judge, repeats to time (an extension of the paper).
 
-Nobody knows the queries to come, so many plausible worlds are drawn: in each the queries seen so far have
-other shares (Bayesian bootstrap; Rubin 1981, Ann. Stat. 9), by cluster where they come in such, m more
+The queries to come are unknown, so many plausible worlds are drawn: in each the queries seen so far have
+other shares (Bayesian bootstrap; Rubin 1981, Ann. Stat. 9), by cluster if they come in clusters, m more
 queries are drawn by these shares, and the rule is applied again to all queries together: stacks tie as in
-`core.decide.ties`, where the end of the paired interval, which has shrunk to √(n / (n + m)) of today's, lies
-within the indifference zone. A world's shares themselves are what judging without end would show.
+`core.decide.ties`, if the end of the paired interval, which has shrunk to √(n / (n + m)) of today's, lies
+within the indifference zone. A world's shares themselves are the result of judging without end.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ Kind = Literal["queries", "timings"]
 Rows = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 _TIE = 1e-12
-_LAST = 1e9  # Below any merit by so much counts what is not left
-_PARTS = 20_000  # Whole parts that the shares of a world are rounded to where a percentile needs counts
+_LAST = 1e9  # Distance below any merit that marks what is dropped
+_PARTS = 20_000  # Whole parts that the shares of a world are rounded to when a percentile needs counts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stakes:
     """Figures of S stacks that the rule's tie-break needs besides quality, latency and cost."""
 
-    # [S, S], how far beyond the difference of another from the best (first axis) its end lies; NaN = only
-    # equal ones tie
+    # [S, S], how far a stack's interval end lies beyond its difference from the best (first axis); NaN =
+    # only equal ones tie
     reach: Floats
     prompt: tuple[Floats, ...]  # each [S], sizes of the prompt, the most telling first; NaN = unknown
     answered: bool  # whether the cost includes the generator, which reads the prompt
-    names: Rows  # [S], place of the name in the order of names
+    names: Rows  # [S], rank of the name in alphabetical order
 
 
 def stakes(
@@ -55,7 +55,7 @@ def stakes(
     Args:
         table: As for `core.decide.rules.decide`; sizes may be null or absent.
         per_query: [S, Q], their quality; NaN = not applicable.
-        clusters: [Q], which queries belong together; None where each is its own.
+        clusters: [Q], which queries belong together; None if they are independent.
     """
     reach = np.full((table.height, table.height), np.nan)
     for best in range(table.height):
@@ -72,9 +72,9 @@ class Outlook:
     """Effects of more evaluation on the decision; shares of the worlds, 0..1."""
 
     more: tuple[int, ...]  # [M], queries (or timings per stack) added
-    flip: Floats  # [M], how often another stack is chosen than today
-    # [M], how often the choice is then still not the one that evaluation without end would make; the chance
-    # that yet more evaluation would turn it
+    flip: Floats  # [M], how often a different stack is chosen than today
+    # [M], how often the choice then still differs from that of evaluation without end; the chance
+    # that even more evaluation would turn it
     left: Floats
     final: Floats  # [S], how often evaluation without end would choose each stack
     left_now: float  # the same as `left`, with nothing added
@@ -94,15 +94,15 @@ def outlook(
     """Draw the worlds and decide in each, after each amount of further evaluation.
 
     Args:
-        sample: Results per query of the stacks that may be chosen.
-        held: Their intervals and order of preference.
-        more: Amounts to add, in rising order, each at least 1; all in one line of drawing, so that the shares
+        sample: Results per query of the candidate stacks.
+        held: Their tie intervals and order of preference.
+        more: Amounts to add, ascending, each at least 1; all use one sequence of draws, so that the shares
             do not jump between them.
         kind: "queries" judges and times further queries; "timings" times the same ones again, so that quality
-            and its interval stay.
+            and its interval stay unchanged.
 
     Returns:
-        The shares. With nothing feasible today a flip is any choice at all.
+        The shares. If nothing is feasible today, a flip is any choice at all.
 
     Raises:
         UnknownNameError: If the kind does not exist.
@@ -144,7 +144,7 @@ def outlook(
 
 
 def _still(sample: JointSample) -> JointSample:
-    """Return the sample with every quality kept at its mean."""
+    """Return the sample with every quality fixed at its mean."""
     fixed = qualities(sample, np.ones((1, sample.quality.shape[1])))[:, 0]
     return replace(sample, quality=np.full_like(sample.quality, np.nan), fixed_quality=fixed)
 
@@ -162,8 +162,8 @@ class _Stage:
 
         Args:
             drawn: [W, Q], how often each query counts; whole numbers.
-            width: How wide the intervals of quality are, beside today's.
-            exact: [W, Q], the weights for the means where `drawn` are rounded ones.
+            width: Width of the quality intervals, relative to today's.
+            exact: [W, Q], the weights for the means if `drawn` are rounded.
         """
         constraints, rule = self.limits
         required = constraints.required(rule)
@@ -190,7 +190,7 @@ class _Stage:
         return np.where(feasible.any(axis=0), best, -1)
 
     def _preferred(self, left: Mask, merit: Floats, latency: Floats, band: Floats) -> Rows:
-        """Return the preferred of the stacks that are left in each world [W]; see `core.decide.ties`."""
+        """Return the preferred of the remaining stacks in each world [W]; see `core.decide.ties`."""
         first, second = self._cheapest, self._smallest
         if self.held.answered:
             first, second = second, first
@@ -199,18 +199,18 @@ class _Stage:
         return self._first(left & (reached >= reached.max(axis=0) - _TIE))
 
     def _first(self, left: Mask) -> Rows:
-        """Return the one with the first name of those that are left in each world [W]."""
+        """Return the remaining stack with the first name in each world [W]."""
         first: Rows = np.where(left, self.held.names[:, None], len(left)).argmin(axis=0)
         return first
 
     def _cheapest(self, left: Mask) -> Mask:
-        """Keep what costs at most 1 % more than the cheapest [S, W]."""
+        """Keep stacks that cost at most 1 % more than the cheapest [S, W]."""
         cost = np.where(left, self.sample.cost[:, None], np.nan)
         least = np.fmin.reduce(cost, axis=0)
         return np.asarray(left & ((cost <= least * (1 + CHEAPER)) | np.isnan(least)))
 
     def _smallest(self, left: Mask) -> Mask:
-        """Keep the smallest prompts by the most telling size that is known of all that are left [S, W]."""
+        """Keep the smallest prompts by the most telling size known for all remaining stacks [S, W]."""
         kept = left
         for size in reversed(self.held.prompt):
             sizes = np.where(left, size[:, None], -np.inf)
@@ -221,7 +221,7 @@ class _Stage:
 
 
 def _fastest(left: Mask, latency: Floats, band: Floats) -> Mask:
-    """Keep what is as fast as the fastest within the band of either [S, W]."""
+    """Keep stacks as fast as the fastest within the band of either [S, W]."""
     paid = np.where(left & ~np.isnan(latency), latency, np.inf)
     first = paid.argmin(axis=0)
     least = paid[first, np.arange(paid.shape[1])]
@@ -234,16 +234,16 @@ class Bill:
     """Costs of evaluating one more query."""
 
     judging: float  # judgements × their price; $
-    running: float | None  # one call of every stack that is evaluated; $, None = no cost of theirs is known
-    unpriced: int  # how many of these stacks have no known cost; they are not in `running`
+    running: float | None  # one call of every stack under evaluation; $, None = none of their costs is known
+    unpriced: int  # number of these stacks without a known cost; they are not in `running`
 
     @property
     def per_query(self) -> float:
-        """$ per query, as far as it is known."""
+        """$ per query, as far as known."""
         return self.judging + (self.running or 0.0)
 
     def affordable(self, usd: float) -> int | None:
-        """Return how many queries an amount of money pays for; None where a query costs nothing."""
+        """Return how many queries an amount of money pays for, or None if a query costs nothing."""
         return int(usd / self.per_query + 1e-9) if self.per_query > 0 else None
 
 

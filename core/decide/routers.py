@@ -1,13 +1,13 @@
-"""Rules that route queries by several signs at once: logistic regression and nearest neighbours.
+"""Rules that route queries by several features: logistic regression and nearest neighbours.
 
-Both say what speaks for each further option against the first, which a query leaves only where that is more
-than a threshold. Signs are put into standard deviations over all queries, for no quality is looked at there;
-one that is unknown counts as the mean. How strongly coefficients are held small, and how many neighbours are
-asked, is chosen within the queries that are learnt from, by queries that are left out in turn; so that a
-cross-validation over such a rule has seen no quality that it is judged by.
+Both estimate the gain of each further option over the first, which a query leaves only if that is more
+than a threshold. Features are standardised over all queries, because this uses no quality;
+an unknown one counts as the mean. The strength of the penalty, and the number of neighbours,
+are chosen within the training queries, by leaving some out in turn, so that a
+cross-validation over such a rule has seen none of the qualities that it is judged by.
 
-The regression is weighed: a query counts by how much the option gains or loses against the first, so that
-what is made small is quality that is lost, and not the number of wrong turns (the reduction of cost-sensitive
+The regression is weighted: a query counts by how much the option gains or loses against the first, so that
+it minimises lost quality, and not the number of wrong decisions (the reduction of cost-sensitive
 to weighted classification: Zadrozny, Langford and Abe 2003, Cost-sensitive learning by cost-proportionate
 example weighting).
 """
@@ -30,11 +30,9 @@ PENALTIES = (1.0, 0.2, 0.04)
 """Weights of the squared coefficients, the strongest first: of equal ones it is taken."""
 NEIGHBOURS = (40, 20, 10, 5)
 """Numbers of neighbours, the most first."""
-_FEW = 600  # queries that the penalty is chosen by at most
-_LISTED = (
-    200  # nearest queries that are kept of each; as many as are asked are among those that are learnt from
-)
-_BLOCK = 500  # queries whose distances are worked out at a time
+_FEW = 600  # most queries that the penalty is chosen by
+_LISTED = 200  # nearest queries stored for each; enough of them are among the training queries
+_BLOCK = 500  # queries whose distances are computed at a time
 _STEPS = 25  # of Newton's method at most
 _FREE = 1e-3  # weight of the squared intercept, which keeps it finite where every query agrees
 COPIES = 19
@@ -42,29 +40,29 @@ COPIES = 19
 
 
 class Scorer(Protocol):
-    """What was learnt: says what speaks for each further option."""
+    """A learnt rule that estimates the gain of each further option."""
 
     @property
     def threshold(self) -> float:
-        """What speaks for leaving the first option must be more."""
+        """The gain above which a query leaves the first option."""
         ...
 
     def gains(self, signs: Floats) -> Floats:
-        """Return what speaks for each further option [D − 1, Q] at signs [Q, F]; NaN = unknown."""
+        """Return the gain of each further option [D − 1, Q] at features [Q, F]; NaN = unknown."""
         ...
 
     def as_json(self) -> JsonMap:
-        """Return it as `data/exported/router.py` reads it."""
+        """Return it in the form that `data/exported/router.py` reads."""
         ...
 
 
 def standard(signs: Floats, means: Floats, scales: Floats) -> Floats:
-    """Put signs [Q, F] into standard deviations from the means; an unknown one is 0."""
+    """Standardise features [Q, F]; an unknown one is 0."""
     return np.nan_to_num((signs - means) / scales, nan=0.0, posinf=0.0, neginf=0.0)
 
 
 def chosen(gains: Floats, threshold: float) -> Choices:
-    """Return the option of each query [Q]: the one that most speaks for, or the first."""
+    """Return the option of each query [Q]: that with the largest gain above the threshold, or the first."""
     best = gains.argmax(axis=0)
     there = gains[best, np.arange(gains.shape[1])] > threshold
     return np.where(there, best + 1, 0).astype(np.intp)
@@ -91,7 +89,7 @@ class Regression:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Neighbours:
-    """Mean gain over the first option of the queries nearest in standardised signs."""
+    """Mean gain over the first option among the nearest queries in standardised features."""
 
     means: Floats  # [F]
     scales: Floats  # [F]
@@ -99,7 +97,7 @@ class Neighbours:
     gained: Floats  # [D − 1, n], of each over the first
     count: int
     threshold: float
-    rows: NDArray[np.intp]  # [n], which of the queries the points are
+    rows: NDArray[np.intp]  # [n], index of each point's query
 
     def gains(self, signs: Floats) -> Floats:
         """Return mean gains [D − 1, Q]."""
@@ -122,14 +120,14 @@ def _said(learnt: Regression | Neighbours) -> JsonMap:
 
 
 def _apart(queries: Floats, points: Floats) -> Floats:
-    """Return squared distances [Q, n]; rounded, so that equal ones stay equal however they are summed."""
+    """Return squared distances [Q, n]; rounded, so that equal ones stay equal in any summation order."""
     squares = (queries**2).sum(axis=1)[:, None] + (points**2).sum(axis=1) - 2 * queries @ points.T
     return np.asarray(np.round(np.maximum(squares, 0.0), 9))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Learner:
-    """What both rules share."""
+    """Shared parts of both rules."""
 
     signs: Floats  # [Q, F]; NaN = unknown
     most: float = 1.0  # share of the queries that may leave the first option, 0..1
@@ -138,7 +136,7 @@ class _Learner:
     points: Floats = field(init=False)  # [Q, F], standardised
 
     def __post_init__(self) -> None:
-        """Standardise the signs."""
+        """Standardise the features."""
         known = np.isfinite(self.signs)
         count = np.maximum(known.sum(axis=0), 1)
         means = np.where(known, self.signs, 0.0).sum(axis=0) / count
@@ -157,14 +155,14 @@ class _Learner:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ByRegression(_Learner):
-    """Logistic regression of an option being better than the first, a query weighed by what is at stake."""
+    """Logistic regression of an option being better than the first, weighted by a query's stake."""
 
     def learn(self, quality: Floats, rows: NDArray[np.intp]) -> Regression:
-        """Choose the penalty by queries that are left out, then fit all."""
+        """Choose the penalty on held-out queries, then fit all."""
         points, gained = self.points[rows], quality[1:, rows] - quality[0, rows]
 
         folds = list(_folds(min(len(rows), _FEW)))
-        last: list[Floats | None] = [None] * len(folds)  # a weaker penalty goes on from the stronger one's
+        last: list[Floats | None] = [None] * len(folds)  # a weaker penalty starts from the stronger one's fit
 
         def left_out(penalty: float) -> float:
             total = 0.0
@@ -186,12 +184,12 @@ class ByRegression(_Learner):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ByNeighbours(_Learner):
-    """What the queries with the most similar signs gained."""
+    """The mean gain of the queries with the most similar features."""
 
     _order: NDArray[np.intp] = field(init=False)  # [Q, L], the nearest queries of each, itself first
 
     def __post_init__(self) -> None:
-        """Standardise the signs, and list the nearest queries of each."""
+        """Standardise the features, and list the nearest queries of each."""
         _Learner.__post_init__(self)
         blocks = [self.points[start : start + _BLOCK] for start in range(0, len(self.points), _BLOCK)]
         nearest = [
@@ -200,7 +198,7 @@ class ByNeighbours(_Learner):
         object.__setattr__(self, "_order", np.vstack(nearest))
 
     def learn(self, quality: Floats, rows: NDArray[np.intp]) -> Neighbours:
-        """Choose how many neighbours are asked, each query being left out of its own."""
+        """Choose the number of neighbours, excluding each query from its own."""
         every = quality[1:] - quality[0]
         gained = every[:, rows]
         others = {
@@ -231,13 +229,13 @@ class ByNeighbours(_Learner):
 
 
 def _won(gains: Floats, gained: Floats) -> float:
-    """Return what is gained in all over the first option where every query goes where most speaks for."""
+    """Return the total gain over the first option if every query takes the option with the largest gain."""
     options = np.vstack([np.zeros(gained.shape[1]), gained])
     return float(options[chosen(gains, 0.0), np.arange(gained.shape[1])].sum())
 
 
 def _best(values: Sequence[Any], worth: Callable[[Any], float]) -> Any:  # noqa: ANN401
-    """Return the value of the greatest worth, ties to the first."""
+    """Return the value with the greatest worth, ties to the first."""
     worths = [worth(value) for value in values]
     return values[next(place for place, one in enumerate(worths) if one >= max(worths) - TIE)]
 
@@ -262,7 +260,7 @@ def _logistic(design: Floats, gained: Floats, ridge: Floats, line: Floats) -> Fl
     stake = np.abs(gained)
     if stake.sum() <= TIE:
         return np.zeros(design.shape[1])
-    there = stake > TIE  # a query that both score alike tells nothing
+    there = stake > TIE  # a query that both score alike is uninformative
     design, better, weights = design[there], gained[there] > 0, stake[there] / stake.sum()
     for _ in range(_STEPS):
         odds = 1 / (1 + np.exp(-np.clip(design @ line, -35, 35)))
@@ -279,10 +277,10 @@ def _logistic(design: Floats, gained: Floats, ridge: Floats, line: Floats) -> Fl
 def copies_gain(
     rule: Rule[Any], depths: Depths, *, draws: int = COPIES, seed: int = SEED
 ) -> tuple[Floats, Floats]:
-    """Route between noisy copies of the best option, between which no sign can choose.
+    """Route between noisy copies of the best option, between which no feature can choose.
 
-    Noise is normal and as large as queries differ between the options; a rule that gains there gains by
-    looking at what it is judged on.
+    Noise is normal and as large as the queries' spread between the options; a rule that gains there gains by
+    overfitting the queries that it is judged on.
 
     Returns:
         Held-out gains [draws] over chance at the same rates, and over the best copy for all: what is better

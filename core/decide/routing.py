@@ -1,12 +1,12 @@
-"""Routing: what it gives to choose the candidate depth query by query (CLQ paper §5.2, §5.4, §6).
+"""Routing: the gain from choosing the candidate depth query by query (CLQ paper §5.2, §5.4, §6).
 
-A routing is a table of shares [depths, queries]: how often each query is answered at each depth. Always one
-depth, a threshold on a signal, chance and the oracle are all such tables, so that one function tells what any
-of them costs, takes and scores. The rules that choose are in `core.decide.learning`.
+A routing is a table of shares [depths, queries]: how often each query is answered at each depth. A fixed
+depth, a threshold on a signal, chance and the oracle are all such tables, so that one function computes the
+cost, latency and score of each. The rules that choose are in `core.decide.learning`.
 
-A smaller K from one run with a deeper one, without asking the reranker again.
+A smaller K is replayed from one run with a deeper one, without calling the reranker again.
 
-A pointwise reranker scores a passage whatever stands beside it, so the order that it gives to the first K
+A pointwise reranker scores a passage independently of the others, so its order of the first K
 passages of a pool is the deeper run's order of just these passages: the replay is exact. A listwise one reads
 the pool as a whole and may order fewer passages differently.
 """
@@ -39,7 +39,7 @@ def replayed(final: pl.DataFrame, pool: pl.DataFrame, depth: int) -> pl.DataFram
 
     Returns:
         query_id, rank (from 1, at K = `depth`), passage_id, deep_rank (in the deep run), score (the
-        reranker's, where `final` has it); sorted by query and rank.
+        reranker's, if `final` has it); sorted by query and rank.
 
     Raises:
         InputError: If the depth is below 1.
@@ -62,9 +62,9 @@ def replayed(final: pl.DataFrame, pool: pl.DataFrame, depth: int) -> pl.DataFram
 
 
 def missing(final: pl.DataFrame, pool: pl.DataFrame) -> int:
-    """Return how many passages of the pool have no place in the final ranking.
+    """Return how many passages of the pool are missing from the final ranking.
 
-    Cut off, discarded, or not kept.
+    They were cut off, discarded, or not stored.
     """
     return pool.join(final, on=["query_id", "passage_id"], how="anti").height
 
@@ -86,7 +86,7 @@ def replayed_ms(deep_ms: pl.Expr, depth: int, deep: int, line: tuple[float, floa
 
 
 def replayed_usage(usage: pl.DataFrame, depth: int, deep: int) -> pl.DataFrame:
-    """Return what the deep run would have used at a smaller K: its reranker's share by candidates, modelled.
+    """Return the deep run's modelled usage at a smaller K: its reranker's share scales with the candidates.
 
     Args:
         usage: Rows of the table "usage" of the deep run.
@@ -110,7 +110,7 @@ def replayed_usage(usage: pl.DataFrame, depth: int, deep: int) -> pl.DataFrame:
 
 
 Floats = NDArray[np.float64]
-TIE = 1e-9  # Qualities this close are alike: the shallower depth is taken
+TIE = 1e-9  # Qualities this close count as equal: the shallower depth is taken
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,8 +120,8 @@ class Depths:
     quality: Floats  # [D, Q], 0..1, no NaN: leave out queries that a depth cannot score
     latency_ms: Floats  # [D, Q]; ms, NaN = unknown
     cost: Floats  # [D, Q]; $ per 1,000 queries like this one, NaN = unknown
-    # [Q]; ms that a query sent deeper has spent at the shallowest depth by then, because the signal is known
-    # only afterwards. 0 where the signal is known before.
+    # [Q]; ms that a query sent deeper has already spent at the shallowest depth, because the signal is known
+    # only afterwards. 0 if the signal is known before.
     probe_ms: Floats
     probe_cost: Floats  # [Q]; the same in $ per 1,000 queries
     higher_is_better: bool = True  # the direction of the quality
@@ -169,7 +169,7 @@ class Depths:
 
     @property
     def merit(self) -> Floats:
-        """The quality turned so that more is better [D, Q]."""
+        """The quality, with the sign such that higher is better [D, Q]."""
         return self.quality if self.higher_is_better else -self.quality
 
     @property
@@ -198,11 +198,11 @@ class Outcome:
 
     rates: Floats  # [D], share of the queries at each depth
     scores: Floats  # [Q], expected quality of each query
-    p50: float | None  # ms; None where the latency of a query is unknown
-    p95: float | None  # ms; None with `p95_reason` where it is withheld
-    mean_ms: float | None  # ms; None where unknown
-    p95_reason: str | None  # why there is no p95, in words; None where there is one
-    cost: float | None  # $ per 1,000 queries; None where unknown
+    p50: float | None  # ms; None if the latency of a query is unknown
+    p95: float | None  # ms; None with `p95_reason` if it is withheld
+    mean_ms: float | None  # ms; None if unknown
+    p95_reason: str | None  # why there is no p95, in words; None if there is one
+    cost: float | None  # $ per 1,000 queries; None if unknown
 
     @property
     def quality(self) -> float:
@@ -228,17 +228,17 @@ def one_hot(choices: ArrayLike, depths: int) -> Floats:
 
 
 def always(depths: Depths, which: int) -> Floats:
-    """Return every query at one depth: [D, Q]."""
+    """Route every query to one depth: [D, Q]."""
     return one_hot(np.full(depths.queries, which), depths.count)
 
 
 def at_random(depths: Depths, rates: ArrayLike) -> Floats:
-    """Return every query at a depth drawn with these rates [D], in expectation: [D, Q]."""
+    """Route every query to a random depth with these rates [D], in expectation: [D, Q]."""
     return np.repeat(_floats(rates)[:, None], depths.queries, axis=1)
 
 
 def oracle(depths: Depths) -> Floats:
-    """Return every query at the depth that scores it best, ties to the shallower: [D, Q].
+    """Route every query to the depth with its best score, ties to the shallower: [D, Q].
 
     No signal can do better; it knows the judgements.
     """
@@ -247,12 +247,12 @@ def oracle(depths: Depths) -> Floats:
 
 
 def outcome(depths: Depths, shares: Floats, *, probed: bool = True) -> Outcome:
-    """Work out what a routing costs, takes and scores.
+    """Compute the cost, latency and score of a routing.
 
     Args:
-        depths: What every query gets at every depth.
+        depths: Results of every query at every depth.
         shares: [D, Q], columns that sum to 1.
-        probed: Whether queries sent deeper pay for finding the signal; not where nothing is looked at
+        probed: Whether queries sent deeper pay for finding the signal; not if no signal is used
             (one depth for all, chance, oracle).
 
     Returns:
@@ -291,9 +291,9 @@ def _mean(values: Floats, shares: Floats) -> float:
 
 
 def percentile(values: Floats, weights: Floats, share: float) -> float:
-    """Return a percentile of weighted values; equal to `numpy.quantile` where every weight is 1.
+    """Return a percentile of weighted values; equal to `numpy.quantile` if every weight is 1.
 
-    A value of weight w takes the places of w order statistics and stands in their middle.
+    A value of weight w spans w order statistics and lies in their middle.
     """
     counted = weights > 0
     order = np.argsort(values[counted], kind="stable")
@@ -304,7 +304,7 @@ def percentile(values: Floats, weights: Floats, share: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean over queries with its interval; None where fewer than two queries allow none."""
+    """A mean over queries with its interval; None if there are fewer than two queries."""
 
     value: float
     low: float | None
@@ -314,12 +314,12 @@ class Estimate:
 def estimates(*scores: Floats, of: Of, clusters: Labels | None = None) -> list[Estimate]:
     """Return means over the same queries with their 95 % intervals.
 
-    The routing is held fixed: the interval tells what other queries of this kind would change, not what
-    another choice of threshold would. Hand in a difference of two outcomes' scores to compare them in pairs.
+    The routing is held fixed: the interval covers other queries of this kind, not another
+    choice of threshold. Pass a difference of two outcomes' scores to compare them in pairs.
 
     Args:
         scores: Each [Q].
-        of: As `core.stats.means.mean_interval` takes it, like clusters.
+        of: As in `core.stats.means.mean_interval`, like clusters.
     """
     table = np.vstack(scores)
     low, high = mean_interval(table, of, clusters=clusters)

@@ -1,13 +1,13 @@
 """Which stack to choose under an SLA, a budget, a quality floor and a harm cap (metrics.md §9).
 
-1. Keep the rows that meet every limit and are known on every axis that is required: quality, what is limited,
-   and what the rule minimises. A row of which a required number is unknown but that breaks no limit is
-   promising: to be measured, not to be shipped. Unknown is not 0.
+1. Keep the rows that meet every limit and are known on every required axis: quality, the limited axes,
+   and the one that the rule minimises. A row that lacks a required number but breaks no limit is
+   promising: to be measured, not to be shipped. Unknown does not mean 0.
 2. Rule "quality": the best estimate ships, or one of those that tie with it (`core.decide.ties`): surely no
    more than the indifference zone worse. "cost" takes the best quality of those within 1 % of the cheapest,
    "latency" of those within the jitter band of the fastest. Best follows the direction of the measure: the
    lowest Harm is the best Harm.
-3. A person may take another feasible stack; the decision then says in whose place.
+3. A person may take another feasible stack; the decision then names the rule's choice.
 """
 
 from __future__ import annotations
@@ -33,39 +33,39 @@ REQUIRED = ("run_id", "quality", "latency_ms", "cost")
 OPTIONAL = (*(axis.column for axis in BESIDE), "jitter_ms", "cost_noise", "cost_per", "name", *PROMPT)
 """Columns of the table that `decide` reads; the optional ones may be absent or null."""
 
-_FINEST = 12  # Decimals that an excess is told with at most
+_FINEST = 12  # Maximum number of decimals of an excess
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraints(ExtraLimits):
-    """Limits that a stack must meet, None = not asked for, and which direction of the quality is good."""
+    """Limits that a stack must meet, None = no limit, and the direction of the quality."""
 
     sla_ms: float | None = None  # highest latency; ms
     budget: float | None = None  # highest cost; $ per 1,000 queries
-    # Worst quality: the lowest, or the highest of a measure that is better the lower; 0..1
+    # Worst quality: the lowest, or the highest if lower is better; 0..1
     min_quality: float | None = None
-    # Width of the band within which latencies are not told apart; ms. None = the one of each stack, of the
-    # column "jitter_ms", or the paper's where a stack has none.
+    # Width of the band within which latencies are not told apart; ms. None = each stack's own, from the
+    # column "jitter_ms", or the paper's if a stack has none.
     jitter_ms: float | None = None
     higher_is_better: bool = True  # the direction of the quality; see `core.metrics.MeasureInfo`
-    per_correct: bool = False  # whether the cost is one of correct answers
+    per_correct: bool = False  # whether the cost is per correct answer
     delta: float = 0.0  # the indifference zone: a difference in quality that does not matter
     costs_said: CostUnit = PER_1K  # how costs are written
 
     @property
     def axes(self) -> tuple[Axis, ...]:
-        """All axes, that of quality in its direction."""
+        """All axes, with quality in its direction."""
         return axes(
             higher_is_better=self.higher_is_better, per_correct=self.per_correct, said=self.costs_said
         )
 
     def of(self, axis: Axis) -> float | None:
-        """Return the limit on an axis; None = none."""
+        """Return the limit on an axis, or None."""
         value: float | None = getattr(self, axis.limit)
         return value
 
     def required(self, rule: Rule) -> tuple[Axis, ...]:
-        """Return the axes that must be known: quality, what is limited, what the rule minimises."""
+        """Return the axes that must be known: quality, the limited ones, the one the rule minimises."""
         return tuple(
             axis for axis in self.axes if axis.key in (QUALITY.key, rule) or self.of(axis) is not None
         )
@@ -73,38 +73,38 @@ class Constraints(ExtraLimits):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Choice of a rule among the stacks."""
+    """The choice of a rule among the stacks."""
 
     run_ids: pl.Series  # names of the table's rows
-    chosen: int | None  # row of the table, or None when nothing is feasible
-    # Row that the rule would choose were the chosen one, and what has its very results, absent; or None
+    chosen: int | None  # row of the table, or None if nothing is feasible
+    # Row that the rule would choose without the chosen one and those with identical results; or None
     runner_up: int | None
     feasible: Mask  # mask [n]
-    # Position in the list of reasons of the first one that excludes a row [n], −1 = none
+    # Index in the list of reasons of the first one that excludes a row [n], −1 = none
     violated: NDArray[np.int8]
-    # By how much each row breaks the limit of each axis, in its unit [n, axes]; 0 where it does not
+    # By how much each row breaks the limit of each axis, in its unit [n, axes]; 0 if it does not
     over: Floats
-    # Rows among which the rule takes the preferred one, which is the first
+    # Rows from which the rule takes the preferred one, which is the first
     ties: tuple[int, ...]
-    note: str  # how a tie was broken, in words; empty when there was none
-    axes: tuple[Axis, ...]  # all axes, that of quality in its direction
-    compared: tuple[Axis, ...]  # those that frontiers compare, as far as anything is known there
-    required: tuple[Axis, ...]  # those of which a number must be known
+    note: str  # how a tie was broken, in words; "" if there was none
+    axes: tuple[Axis, ...]  # all axes, with quality in its direction
+    compared: tuple[Axis, ...]  # those that frontiers compare, if anything is known there
+    required: tuple[Axis, ...]  # those whose numbers must be known
     lacking: tuple[Axis, ...]  # those of `required` on which no stack is known
     rule: Rule
     delta: float  # the indifference zone
-    instead_of: int | None  # the rule's choice, where a person took the chosen one; None = the rule chose it
-    unknown: Mask  # [n, required], where it is not
-    band: Floats  # within which the latency of each row is not told apart [n]; ms
+    instead_of: int | None  # the rule's choice, if a person took the chosen one; None = the rule chose it
+    unknown: Mask  # [n, required], whether it is unknown
+    band: Floats  # band within which the latency of each row is not told apart [n]; ms
 
     @property
     def jitter_ms(self) -> float:
-        """The band of the chosen row, else of the first; ms."""
+        """The band of the chosen row, otherwise of the first; ms."""
         return float(self.band[self.chosen or 0]) if len(self.band) else JITTER_MS
 
     @property
     def quality(self) -> Axis:
-        """The axis of quality, in its direction."""
+        """The quality axis, in its direction."""
         return next(axis for axis in self.axes if axis.key == QUALITY.key)
 
     @property
@@ -114,7 +114,7 @@ class Decision:
 
     @property
     def by(self) -> Floats:
-        """By how much the first limit is broken [n]; NaN where that is none, or the value is unknown."""
+        """By how much the first limit is broken [n]; NaN if there is none, or the value is unknown."""
         first = np.where(self.over > 0, self.over, np.nan)
         place = self.violated.astype(np.intp) - 1
         limited = (place >= 0) & (place < len(self.axes))
@@ -122,8 +122,8 @@ class Decision:
 
     @property
     def promising(self) -> Mask:
-        """Rows that break no limit as far as is known, but lack a number that is required [n]."""
-        first = 1 + len(self.axes)  # behind the unknown quality and the limits
+        """Rows that break no known limit, but lack a required number [n]."""
+        first = 1 + len(self.axes)  # after the unknown quality and the limits
         return np.asarray(self.violated >= first)
 
     def excluded(self) -> pl.DataFrame:
@@ -164,7 +164,7 @@ class Decision:
 
 
 def _reasons(among: tuple[Axis, ...]) -> list[tuple[str, Axis]]:
-    """Return name and axis of everything that excludes, in the order in which it does."""
+    """Return name and axis of every reason for exclusion, in order of precedence."""
     rest = [axis for axis in among if axis.key != QUALITY.key]
     quality = next(axis for axis in among if axis.key == QUALITY.key)
     return [
@@ -179,7 +179,7 @@ def _lookup(words: list[str]) -> pl.Expr:
 
 
 def _in_words(broken: Sequence[Axis], required: tuple[Axis, ...], quality: Axis) -> pl.Expr:
-    """Give an unknown quality, else every limit that is broken (by any row at all), else what is unknown."""
+    """Return an unknown quality, or every broken limit (of any row), or the unknown numbers."""
     amounts = [
         pl.when(pl.col(axis.key) > 0).then(pl.concat_str(_amount(axis), pl.lit(f" {axis.beyond}")))
         for axis in broken
@@ -201,9 +201,9 @@ def _amount(axis: Axis) -> pl.Expr:
 
 
 def _digits(by: pl.Expr, axis: Axis) -> pl.Expr:
-    """Return an amount as text.
+    """Format an amount.
 
-    With fixed decimals from the axis's least on, with its significant digits below.
+    It has fixed decimals from the axis's least on, and its significant digits below.
     """
     small = _fixed(by.round_sig_figs(axis.digits), _FINEST).str.strip_chars_end("0").str.strip_chars_end(".")
     exact = (by < axis.least) & small.str.contains(rf"\.\d{{{axis.decimals}}}")
@@ -211,7 +211,7 @@ def _digits(by: pl.Expr, axis: Axis) -> pl.Expr:
 
 
 def _fixed(by: pl.Expr, decimals: int) -> pl.Expr:
-    """Return a number as text with a fixed number of decimals."""
+    """Format a number with a fixed number of decimals."""
     if decimals == 0:
         return by.round().cast(pl.Int64).cast(pl.String)
     scale = 10**decimals
@@ -231,12 +231,12 @@ def decide(
     """Apply a rule to a table of stacks.
 
     Args:
-        table: One row per stack of the workspace; columns `REQUIRED` and, where known, `OPTIONAL`. Quality
+        table: One row per stack of the workspace; columns `REQUIRED` and, if known, `OPTIONAL`. Quality
             and harm 0..1, latency_ms in ms, cost in $ per 1,000 queries; null or NaN = unknown.
-        constraints: What a stack must meet, and the direction of the quality.
+        constraints: The limits on a stack, and the direction of the quality.
         rule: "quality" takes the best quality, "cost" and "latency" minimise theirs.
-        paired: Quality per query of the stacks of which it is known; without it, averages are compared.
-        take: run_id of the stack that a person takes in place of the rule's; not followed where it is not
+        paired: Quality per query of the stacks for which it is known; without it, averages are compared.
+        take: run_id of the stack that a person takes in place of the rule's; ignored if it isn't
             feasible.
 
     Returns:
@@ -290,7 +290,7 @@ def decide(
 
 
 def _checked(table: pl.DataFrame, rule: Rule) -> None:
-    """Refuse a rule or a table that is none."""
+    """Refuse an unknown rule or an invalid table."""
     if rule not in RULES:
         raise UnknownNameError("rule", rule, RULES)
     for name in REQUIRED:
@@ -299,7 +299,7 @@ def _checked(table: pl.DataFrame, rule: Rule) -> None:
 
 
 def _taken(table: pl.DataFrame, feasible: Mask, take: str | None) -> int | None:
-    """Return the feasible row that a person takes; None without one."""
+    """Return the feasible row that a person takes, or None."""
     if take is None:
         return None
     rows = np.flatnonzero(feasible & (table["run_id"] == take).to_numpy())
@@ -309,9 +309,9 @@ def _taken(table: pl.DataFrame, feasible: Mask, take: str | None) -> int | None:
 def best(
     table: pl.DataFrame, constraints: Constraints, rule: Rule = "quality", *, paired: Paired | None = None
 ) -> int | None:
-    """Return the row that `decide` chooses; None where nothing is left.
+    """Return the row that `decide` chooses; None if nothing is left.
 
-    Takes and raises what `decide` does, without looking for the runner-up.
+    Arguments and errors are those of `decide`, but it does not look for the runner-up.
     """
     left = np.flatnonzero(feasible(table, constraints, rule))
     quality = next(axis for axis in constraints.axes if axis.key == QUALITY.key)
@@ -321,9 +321,9 @@ def best(
 
 
 def feasible(table: pl.DataFrame, constraints: Constraints, rule: Rule = "quality") -> Mask:
-    """Return which rows a decision leaves [n].
+    """Return the rows that a decision leaves [n].
 
-    Takes and raises what `decide` does, without looking for the best.
+    Arguments and errors are those of `decide`, but it does not look for the best.
     """
     _checked(table, rule)
     required = constraints.required(rule)
@@ -334,14 +334,14 @@ def feasible(table: pl.DataFrame, constraints: Constraints, rule: Rule = "qualit
 def _violations(
     table: pl.DataFrame, values: dict[str, Floats], limits: Constraints, required: tuple[Axis, ...]
 ) -> tuple[Floats, NDArray[np.int8]]:
-    """Measure by how much each row breaks each limit [n, axes]; and the first of `_reasons` against [n]."""
+    """Return by how much each row breaks each limit [n, axes], and the index of its first reason [n]."""
     among = limits.axes
     over = np.zeros((table.height, len(among)))
     hits = {axis.unknown: np.isnan(values[axis.key]) for axis in required}
     for place, axis in enumerate(among):
         limit = limits.of(axis)
         if limit is not None:
-            # merits are turned so that more is better: what lies below the limit's own breaks it
+            # in merit more is better: a value below the limit's breaks it
             excess = axis.merit(np.asarray(limit)) - axis.merit(axis.at_least(table))
             over[:, place] = np.where(excess > 0, excess, 0.0)
             hits[axis.limit] = over[:, place] > 0

@@ -1,8 +1,8 @@
 """How good a choice is, and what the others would bring (metrics.md §9).
 
 Probability of good selection (PGS): the share of draws in which the shipped stack is feasible and no more
-than the indifference zone below the best feasible one. Cheaper and faster stacks are offered with what they
-save and cost; none is taken by itself.
+than the indifference zone below the best feasible one. Cheaper and faster stacks are offered with their
+savings and costs; none is taken automatically.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from core.decide.rules import Constraints, Decision, Mask
 from core.decide.ties import CHEAPER, LEVEL, ROUNDING, Numbers, Paired, Rows, lightest, ordered
 from core.stats.intervals import CLUSTERS
 
-SHOWN = 3  # Alternatives in a card and in a record; all are in the table
-STEP = 0.01  # Quality that a price is told for
-AGAIN = 0.5**0.5  # How far a mean moves towards its true value with as many queries again, in their spread
-MUCH = 0.5  # Share of the cost, or of the latency, from which a saving is told first
-_SINGLE = 1e-6  # What draws of single precision can differ by
+SHOWN = 3  # Alternatives in a card and in a record; the table has all of them
+STEP = 0.01  # Step of quality that a price refers to
+AGAIN = 0.5**0.5  # Move of a mean towards its true value by as many queries again, in their spread
+MUCH = 0.5  # Share of the cost, or of the latency, from which a saving is mentioned first
+_SINGLE = 1e-6  # Largest difference between draws in single precision
 DECIDED_BY = 2
 """Version of the rule: 1 was ties by significance, until 0.2."""
 
@@ -37,11 +37,11 @@ class Alternative:
     """A feasible stack that is cheaper or faster than the shipped one."""
 
     row: int  # of the table
-    # Of quality, less the shipped one's: below 0 is worse, whatever the direction of the measure
+    # Quality minus the shipped one's: below 0 is worse, whatever the direction of the measure
     difference: float
-    low: float | None  # its 95 % interval over the queries of both; None where only averages are known
+    low: float | None  # its 95 % interval over the queries of both; None if only averages are known
     high: float | None
-    saves_usd: float | None  # $ per 1,000 queries, below 0 where it is dearer; None = unknown
+    saves_usd: float | None  # $ per 1,000 queries, below 0 if it is dearer; None = unknown
     saves_ms: float | None
     told_apart: bool  # whether the latencies differ by more than the jitter band
     much: bool  # whether it saves at least half of the cost, or of the latency
@@ -50,7 +50,7 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """What the next better stack of a frontier costs more."""
+    """The extra cost of the next better stack on a frontier."""
 
     row: int  # of the table
     than: int  # the one before it on the frontier
@@ -61,21 +61,21 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assessment:
-    """How sure a decision is and what it forgoes: what every page, command, record and agent says of it."""
+    """Confidence in a decision and its alternatives, for every page, command, record and agent."""
 
     pgs: float | None  # probability of good selection, 0..1; None = unknown
-    unknown: str  # why it is
-    # Chance that as many queries again show a stack that is better by more than δ; None = unknown
+    unknown: str  # why it is unknown
+    # Chance that as many queries again reveal a stack that is better by more than δ; None = unknown
     p_better_found: float | None
     p_feasible: float | None  # share of draws in which the shipped stack meets every limit
     expected: float | None  # quality of the shipped stack on new queries
-    expected_low: float | None  # the 95 % interval of that: it holds although the stack was selected
+    expected_low: float | None  # its 95 % interval, which holds although the stack was selected
     expected_high: float | None
     ahead: bool  # whether the shipped stack is surely better than every other feasible one
-    # Row that is the best most often where the shipped stack is no good selection; the cheapest of equal ones
+    # Row that is most often the best if the shipped stack is no good selection; the cheapest of equal ones
     rival: int | None
     alternatives: tuple[Alternative, ...]
-    prices: Mapping[str, tuple[Price, ...]]  # by the key of the axis that is paid: cost, latency
+    prices: Mapping[str, tuple[Price, ...]]  # by the key of the axis that pays: cost, latency
     decided_by: int = DECIDED_BY
 
 
@@ -95,10 +95,10 @@ def assess(
     """Judge a decision.
 
     Args:
-        table: What was decided on.
-        limits: Within which.
-        believed: Of all rows of the table, in its order; None = averages only, or too few queries.
-        paired: Quality per query, as the decision was made with.
+        table: The table behind the decision.
+        limits: Its limits.
+        believed: Beliefs about all rows of the table, in order; None = averages only, or too few queries.
+        paired: Quality per query, as used for the decision.
     """
     quality = decision.quality
     numbers = Numbers.of(table, quality, limits.jitter_ms, paired, delta=decision.delta)
@@ -131,7 +131,7 @@ def assess(
 def _expected(
     believed: Beliefs | None, chosen: int | None
 ) -> tuple[float | None, float | None, float | None]:
-    """Return what to expect of the chosen row on new queries, with its interval; of shares within 0 and 1."""
+    """Return the chosen row's expected quality on new queries, with its interval; shares stay in 0..1."""
     if believed is None or chosen is None:
         return None, None, None
     middle, reach, values = believed.expected[chosen], believed.reach[chosen], believed.sample.quality
@@ -152,7 +152,7 @@ def _number(value: float) -> float | None:
 
 
 def _alone(numbers: Numbers, decision: Decision) -> bool:
-    """Tell whether all feasible stacks have equal results; each without results per query differs."""
+    """Return whether all feasible stacks have equal results; each without results per query differs."""
     rows = np.flatnonzero(decision.feasible)
     singly = numbers.singly(rows)
     if numbers.paired is None or not singly.all():
@@ -163,16 +163,16 @@ def _alone(numbers: Numbers, decision: Decision) -> bool:
 
 
 def _ahead(numbers: Numbers, decision: Decision, chosen: int) -> bool:
-    """Tell whether the shipped stack is surely better than each other feasible one.
+    """Return whether the shipped stack is surely better than each other feasible one.
 
-    It is the selected one, so each is told by the end of the two-sided interval (Gutmann & Maymin 1987, Ann.
+    It was selected, so each is judged by the end of the two-sided interval (Gutmann & Maymin 1987, Ann.
     Stat. 15): the test of the best against the next one keeps its level at half of it.
     """
     others = np.flatnonzero(decision.feasible)
     others = others[others != chosen]
     if not len(others) or numbers.places[chosen] < 0 or not numbers.singly(others).all():
         return False
-    nearest = others[[int(numbers.merit[others].argmax())]]  # which mostly tells, at a fraction of the work
+    nearest = others[[int(numbers.merit[others].argmax())]]  # which usually decides, at little cost
     return all(
         bool((numbers.better_by(chosen, rows, (1 - LEVEL) / 2)[0] > ROUNDING).all())
         for rows in (nearest, others)
@@ -195,11 +195,11 @@ def _good(
 
 
 def _found(believed: Beliefs, decision: Decision, limits: Constraints, chosen: int, good: float) -> float:
-    """Return how often as many queries again show a row that is better by more than does not matter.
+    """Return how often as many queries again reveal a row that is better by more than δ.
 
-    What is believed then lies between today's mean and the true one, with half of the variance of that
-    (Jalal & Alarid-Escudero 2018, Med. Decis. Making 38). By cost or latency queries count for the limits
-    alone, so what is doubted is what they could show.
+    The belief then lies between today's mean and the true one, with half of its variance
+    (Jalal & Alarid-Escudero 2018, Med. Decis. Making 38). By cost or latency, queries count only for the
+    limits, so the doubt is about what they could show.
     """
     if decision.rule != "quality":
         return 1 - good
@@ -212,12 +212,12 @@ def _found(believed: Beliefs, decision: Decision, limits: Constraints, chosen: i
 def _near_best(
     believed: Beliefs, decision: Decision, limits: Constraints, among: tuple[int, Rows], width: float = 1.0
 ) -> tuple[Mask, Rows]:
-    """Return in which draws no feasible row beats the chosen one by more than does not matter [B].
+    """Return in which draws no feasible row beats the chosen one by more than δ [B].
 
     Also the row that is the best in each [B]; -1 = none that could beat it.
 
     Args:
-        width: How far the draws of quality lie from the mean, beside how far they do.
+        width: Distance of the draws of quality from the mean, relative to the actual one.
     """
     chosen, rows = among
     if decision.rule == "quality":
@@ -240,7 +240,7 @@ def _near_best(
 
 
 def _drawn(believed: Beliefs, rows: int | Rows, width: float) -> NDArray[Any]:
-    """Return the draws of quality of a row [B], or of several [m, B], with some of their width."""
+    """Return the draws of quality of a row [B], or of several [m, B], with their width scaled."""
     values = believed.quality[rows]
     if width == 1:
         return values
@@ -249,7 +249,7 @@ def _drawn(believed: Beliefs, rows: int | Rows, width: float) -> NDArray[Any]:
 
 
 def _firsts(merits: Floats, rows: Rows) -> Rows:
-    """Return the best of some rows in each draw [B]; -1 = none is there."""
+    """Return the best of some rows in each draw [B]; -1 = none is left."""
     if not len(rows):
         return np.full(merits.shape[1], -1)
     at = merits.argmax(axis=0)
@@ -258,7 +258,7 @@ def _firsts(merits: Floats, rows: Rows) -> Rows:
 
 
 def _fits(believed: Beliefs, limits: Constraints, required: Sequence[Axis], rows: Rows) -> Mask:
-    """Return in which draws rows meet every limit [m, B]; a number that is not drawn then meets none."""
+    """Return in which draws rows meet every limit [m, B]; a number without draws then meets none."""
     fits = np.ones((len(rows), believed.quality.shape[1]), dtype=np.bool_)
     for axis in required:
         limit = limits.of(axis)
@@ -272,10 +272,10 @@ def _fits(believed: Beliefs, limits: Constraints, required: Sequence[Axis], rows
 def _alternatives(
     decision: Decision, numbers: Numbers, believed: Beliefs | None, noisy: Mask
 ) -> tuple[Alternative, ...]:
-    """Return what is cheaper or faster than the chosen row: the one to tell first, then the likeliest.
+    """Return the stacks cheaper or faster than the chosen row: the first to mention, then the likeliest.
 
     Args:
-        noisy: Rows that a better one beats but for noise [n], which are none.
+        noisy: Rows that a better one beats apart from noise [n], which are excluded.
     """
     chosen = decision.chosen
     if chosen is None:
@@ -316,7 +316,7 @@ def _alternatives(
 
 
 def _told_first(numbers: Numbers, rows: Rows, gaps: Floats) -> int | None:
-    """Return the cheapest, then the fastest, of rows within δ of the chosen one; None without any."""
+    """Return the cheapest, then the fastest, of rows within δ of the chosen one, or None."""
     within = rows[gaps >= -numbers.delta - ROUNDING]
     return int(ordered(numbers, within)[0]) if len(within) else None
 
@@ -324,7 +324,7 @@ def _told_first(numbers: Numbers, rows: Rows, gaps: Floats) -> int | None:
 def _lighter(numbers: Numbers, decision: Decision, chosen: int) -> Rows:
     """Return the feasible rows that are cheaper or faster, and that no other of them beats.
 
-    Of a stack whose latency is unknown nobody can say that it would do in place of one that was timed.
+    A stack of unknown latency cannot be said to replace one that was timed.
     """
     rows: Rows = np.flatnonzero(decision.feasible)
     alike = np.maximum(numbers.alike[rows], numbers.alike[chosen])
@@ -355,9 +355,9 @@ def _gaps(numbers: Numbers, rows: Rows, chosen: int) -> tuple[Floats, Floats, Fl
 
 
 def _prices(table: pl.DataFrame, decision: Decision, axis: Axis, same: Floats) -> tuple[Price, ...]:
-    """Return what each step up the frontier of quality and one axis costs, of those of δ or more.
+    """Return the price of each step up the frontier of quality and one axis, for steps of δ or more.
 
-    What costs no more than can be told apart (its share of the cost, the jitter band) is no step: the better
+    A difference too small to tell apart (its share of the cost, the jitter band) isn't a step: the better
     of two such stacks stands for both.
     """
     paid = np.where(decision.feasible, axis.read(table), np.nan)

@@ -1,7 +1,7 @@
-"""Whether a stack that runs today is kept or replaced, and what a move needs and costs (docs/switch.md).
+"""Whether to keep or replace the running stack, and what a move needs and costs (docs/switch.md).
 
-The candidate is the choice of the rule among the others. It has been chosen for its estimate, so the tests
-hold for the whole family of candidates (Holm 1979), at 2.5 % on one side. Amounts that nobody knows stay
+The candidate is the choice of the rule among the others. It was selected by its estimate, so the tests
+hold for the whole family of candidates (Holm 1979), at 2.5 % on one side. Unknown amounts stay
 unknown: a sum with one of them is unknown, never smaller.
 """
 
@@ -34,7 +34,7 @@ _LEGS = {"embedder": _DENSE, "dim": _DENSE, "index": _DENSE, "index_params": _DE
 
 
 def needed(now: Spec, then: Spec, *, shortens: bool = False) -> dict[str, Step] | None:
-    """Return what a move from one stack to another needs, by the key that differs.
+    """Return the steps needed to move from one stack to another, by the key that differs.
 
     Args:
         now: Specification of the stack that runs.
@@ -42,8 +42,8 @@ def needed(now: Spec, then: Spec, *, shortens: bool = False) -> dict[str, Step] 
         shortens: Whether the model's vectors can be cut, so that fewer dimensions need no new embedding.
 
     Returns:
-        Every key of which something must change; None where a specification does not say what is searched,
-        as that of a custom pipeline or an import.
+        The step for every key that must change; None if a specification does not describe its search,
+        like that of a custom pipeline or an import.
     """
     if not all(spec.get("mode") in {*_DENSE, *_SPARSE} for spec in (now, then)):
         return None
@@ -52,7 +52,7 @@ def needed(now: Spec, then: Spec, *, shortens: bool = False) -> dict[str, Step] 
         if name in ("mode", "name") or name not in then or not key.read(then):
             continue
         if name in _LEGS and then["mode"] not in _LEGS[name]:
-            continue  # nothing of it is left to build
+            continue  # nothing is left to build for it
         if now.get(name) != then[name] or (name in _LEGS and now["mode"] not in _LEGS[name]):
             found[name] = key.step
     shorter = now.get("embedder") == then.get("embedder") and (now.get("dim") or 0) > (then.get("dim") or 0)
@@ -62,23 +62,23 @@ def needed(now: Spec, then: Spec, *, shortens: bool = False) -> dict[str, Step] 
 
 
 def largest(needs: Mapping[str, Step] | None) -> Step | None:
-    """Return the largest step of a move; None where what it needs is not known."""
+    """Return the largest step of a move, or None if its steps are unknown."""
     return None if needs is None else max(needs.values(), key=STEPS.index, default="none")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What a move is judged by, beside the measured stacks.
+    """Criteria for a move, besides the measured stacks.
 
     Attributes:
-        margin: What a move must bring at least, in units of the measure; surely more, on one side.
-        months: Within which a move that costs money must have paid it back.
-        queries_per_month: How many are asked.
+        margin: The least improvement required of a move, in units of the measure; one-sided.
+        months: Period within which a move that costs money must have paid for itself.
+        queries_per_month: Number of queries per month.
         weeks_both: Weeks in which both stacks run.
         engineering_days: Days of work; None = not known.
-        usd_per_day: What a day of work costs; None = not known.
-        evaluation_usd: Of measuring and judging before the move.
-        value_usd: What one more unit of the measure is worth per query; None = quality is not money.
+        usd_per_day: Cost of a day of work; None = unknown.
+        evaluation_usd: Cost of measuring and judging before the move.
+        value_usd: Value of one more unit of the measure per query; None = quality isn't money.
     """
 
     margin: float = 0.0
@@ -93,21 +93,21 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One line of what a move costs once."""
+    """One line of the one-time cost of a move."""
 
     name: str  # embed again, build the index, both run, engineering, evaluation
     usd: float | None  # None = not known
-    basis: str  # how it comes about, or what is missing
+    basis: str  # how it is computed, or what is missing
 
 
 def total(amounts: Iterable[float | None]) -> float | None:
-    """Add amounts up; one that is unknown makes the sum unknown."""
+    """Add amounts up; an unknown one makes the sum unknown."""
     known = [*amounts]
     return None if any(each is None for each in known) else math.fsum(each or 0.0 for each in known)
 
 
 def payback(once_usd: float | None, saved_usd: float | None) -> float | None:
-    """Return after how many months a move has paid for itself; infinite = never, None = not known."""
+    """Return the months until a move has paid for itself; infinite = never, None = unknown."""
     if once_usd is not None and once_usd <= 0:
         return 0.0
     if saved_usd is not None and saved_usd <= 0:
@@ -117,7 +117,7 @@ def payback(once_usd: float | None, saved_usd: float | None) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """By how much one candidate is better than the stack that runs, in merit: more is always better."""
+    """By how much a candidate is better than the running stack, in merit: more is always better."""
 
     difference: float  # mean over queries; NaN = not known
     low: float
@@ -131,12 +131,12 @@ class Gain:
 def gains(
     values: Floats, now: int, margin: float, delta: float, clusters: Labels | None = None
 ) -> dict[int, Gain]:
-    """Compare every candidate with the stack that runs, as one family.
+    """Compare every candidate with the running stack, as one family.
 
     Args:
         values: [stacks, queries], in merit; NaN = not applicable.
         now: Row of the stack that runs.
-        margin: What a move must bring at least.
+        margin: The least improvement required of a move.
         delta: The indifference zone.
         clusters: [queries], which of them belong together.
 
@@ -177,7 +177,7 @@ def _reach(freedom: Floats) -> Floats:
 
 
 def _chance(middle: float, error: float, freedom: float) -> float:
-    """Return the chance that a mean with this error lies above 0; certain where nothing varies."""
+    """Return the chance that a mean with this error is above 0; certain if nothing varies."""
     if not math.isfinite(error):
         return math.nan
     if error == 0:
@@ -187,17 +187,17 @@ def _chance(middle: float, error: float, freedom: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
-    """What a move to the candidate brings and takes; None = not known."""
+    """Gains and costs of a move to the candidate; None = unknown."""
 
     gain: Gain | None
     saves_usd: float | None  # per month
     saves_ms: float | None
-    alike_ms: float = 0.0  # within which latencies are the same
-    items: Sequence[Item] = ()  # what it costs once
+    alike_ms: float = 0.0  # difference below which latencies are the same
+    items: Sequence[Item] = ()  # its one-time cost
 
     @property
     def once_usd(self) -> float | None:
-        """What it costs once."""
+        """The one-time cost."""
         return total(item.usd for item in self.items)
 
 
@@ -209,15 +209,15 @@ class Verdict:
     """Whether to stay or to switch, and why."""
 
     answer: Answer
-    why: str  # the condition that decided, or what is not known
+    why: str  # the condition that decided, or what is unknown
     payback_months: float | None  # infinite = never
 
 
 def stay_or_switch(move: Move, terms: Terms) -> Verdict:
     """Apply the rule: surely better by the margin, or cheaper or faster and surely no more than δ worse.
 
-    A move for money or time must have paid back within the months; where a value of quality is set, so must a
-    move for the quality. What would decide and is not known makes the answer unknown.
+    A move for money or time must have paid for itself within the months; with a value of quality, so must a
+    move for the quality. If a deciding number is unknown, so is the answer.
     """
     gain, saved = move.gain, move.saves_usd
     if gain is None or math.isnan(gain.better):

@@ -1,8 +1,8 @@
-"""Which stacks tie with the best, and which of these is preferred (metrics.md §9).
+"""Stacks that tie with the best, and which of them is preferred (metrics.md §9).
 
-A stack ties only where it is surely no more than the indifference zone δ worse: the upper end of the
+A stack ties only if it is surely no more than the indifference zone δ worse: the upper end of the
 one-sided 95 % interval of the paired difference (Student's t over queries) is at most δ, and it is not slower
-than the best by more than the jitter band. That a difference is not significant never makes a tie.
+than the best by more than the jitter band. A difference that is merely not significant is never a tie.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ Mask = NDArray[np.bool_]
 Rows = NDArray[np.intp]
 
 LEVEL = 0.95
-DIGITS = 3  # Decimals that qualities are printed with: averages that print the same are the same
-CHEAPER = 0.01  # Share of a cost within which another one is the same
-ROUNDING = 1e-9  # Differences below it come from the order of adding up
+DIGITS = 3  # Decimals of printed qualities: averages that print the same count as equal
+CHEAPER = 0.01  # Share of a cost within which another one counts as equal
+ROUNDING = 1e-9  # Differences below it come from the order of summation
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,15 +35,15 @@ class Paired:
     """The quality of stacks, query by query."""
 
     run_ids: Sequence[str]  # [S], the stacks
-    values: Floats  # [S, Q]; NaN = not applicable. A stack without any value has none.
+    values: Floats  # [S, Q]; NaN = not applicable. A stack without any value is unknown.
     seed: int = SEED  # of the resampling
-    clusters: Labels | None = None  # [Q], a number per query, equal within a group; None = each is its own
+    clusters: Labels | None = None  # [Q], a number per query, equal within a group; None = independent
     _placed: list[tuple[pl.Series, Rows]] = field(default_factory=list, init=False, repr=False)
 
     def places(self, run_ids: pl.Series) -> Rows:
-        """Return where stacks stand here [n]; −1 = there are no values of theirs.
+        """Return the positions of stacks here [n]; −1 = they have no values.
 
-        The last answer is remembered, and may not be written to.
+        The last result is cached and read-only.
         """
         for asked, places in self._placed[-1:]:
             if asked.equals(run_ids):
@@ -65,14 +65,14 @@ class Paired:
     def ends(
         self, best: int, rows: Rows, shift: Floats, *, sign: float, tail: float
     ) -> tuple[Floats, Floats]:
-        """Return by how much one stack is better than others, at least and at most [m].
+        """Return the least and the greatest amount by which one stack is better than others [m].
 
         Args:
-            best: Its place.
-            rows: [m], the places of the others.
-            shift: [S], by how much the mean of a stack is taken to be another than that of its values.
-            sign: −1 where lower values are better.
-            tail: The chance that is left beyond either end.
+            best: Its position.
+            rows: [m], the positions of the others.
+            shift: [S], assumed shift of each stack's mean from that of its values.
+            sign: −1 if lower values are better.
+            tail: The chance beyond either end.
 
         Returns:
             The ends of Student's interval of the paired difference over the queries that both have, or their
@@ -89,7 +89,7 @@ class Paired:
         )
 
     def equal(self, best: int, rows: Rows) -> Mask:
-        """Return which stacks have the values of one, query by query [m]."""
+        """Return which stacks have the same values as one, query by query [m]."""
         there = self._applies[rows] == self._applies[best]
         gap = np.abs(np.nan_to_num(self.values[rows]) - np.nan_to_num(self.values[best]))
         return np.asarray((there & (gap <= ROUNDING)).all(axis=1))
@@ -114,7 +114,7 @@ class Paired:
 
     @cached_property
     def means(self) -> Floats:
-        """The mean of every stack [S]; NaN where it has no values."""
+        """The mean of every stack [S]; NaN if it has no values."""
         return self._sample.estimate()
 
     @cached_property
@@ -128,20 +128,20 @@ class Paired:
 
 
 def units_of(counted: Mask, clusters: Labels | None) -> int:
-    """Return how many queries count [Q], or of how many clusters they are."""
+    """Return how many queries count [Q], or how many clusters they form."""
     return int(counted.sum()) if clusters is None else len(np.unique(clusters[counted]))
 
 
-JITTER_MS = 75.0  # Differences under this are noise where nothing else is known (CLQ paper §3.2.2)
-SHARE = 0.95  # Percentile of the differences between passes that is their jitter
+JITTER_MS = 75.0  # Differences below this are noise if nothing else is known (CLQ paper §3.2.2)
+SHARE = 0.95  # Percentile of the differences between passes that serves as jitter
 
 
 def pass_differences(timings: pl.DataFrame) -> pl.DataFrame:
-    """Return by how much the medians of two passes of the same stack differ.
+    """Return the difference between the medians of two passes of a stack, for every pair.
 
     Args:
-        timings: run_id, stage, query_id, repeat, ms, as `latency.per_repeat` returns them; only the
-            totals are looked at. A query that a pass of its run lacks does not count.
+        timings: run_id, stage, query_id, repeat, ms, as returned by `latency.per_repeat`; only the
+            totals are used. A query that a pass of its run lacks does not count.
 
     Returns:
         run_id, ms: the absolute difference of the p50 over queries, a row per pair of passes of a run; none
@@ -161,7 +161,7 @@ def pass_differences(timings: pl.DataFrame) -> pl.DataFrame:
 
 
 def jitter(differences: pl.Series) -> float | None:
-    """Return the 95th percentile of differences between passes; ms. None without any."""
+    """Return the 95th percentile of differences between passes; ms. None if there are none."""
     return differences.quantile(SHARE, interpolation="linear")
 
 
@@ -171,20 +171,20 @@ PROMPT = ("tokens_sent", "passages_sent")
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """The columns of a stack table as arrays [n]; NaN = unknown. Of merit, quality turned, more is better."""
+    """The columns of a stack table as arrays [n]; NaN = unknown. Merit is quality with more being better."""
 
     quality: Floats
     merit: Floats
-    sign: float  # of the merit beside the quality: 1, or −1 where lower is better
+    sign: float  # of the merit relative to the quality: 1, or −1 if lower is better
     latency: Floats
     cost: Floats
     prompt: tuple[Floats, ...]
     names: Sequence[str]
-    band: Floats  # within which a latency is not told apart; ms
+    band: Floats  # band within which a latency is not told apart; ms
     alike: Floats  # share of a cost within which another one is not told apart
-    delta: float  # difference of quality that does not matter, 0 or more
+    delta: float  # difference in quality that does not matter, 0 or more
     answered: bool  # whether the cost includes the generator, which reads the prompt
-    places: Rows  # where the stacks stand in `paired`; −1 = not there
+    places: Rows  # positions of the stacks in `paired`; −1 = not there
     paired: Paired | None  # quality per query; None = only averages are known
 
     @classmethod
@@ -197,23 +197,23 @@ class Numbers:
         *,
         delta: float = 0.0,
     ) -> Numbers:
-        """Read them.
+        """Read the columns of a stack table.
 
         Args:
-            axis: That of quality, in its direction.
-            jitter_ms: The band of all stacks; None = that of the table, or the paper's.
-            paired: Quality per query, where it is known.
+            axis: The quality axis, in its direction.
+            jitter_ms: The band of all stacks; None = the table's, or the paper's.
+            paired: Quality per query, if known.
             delta: The indifference zone.
         """
         return _numbers(table, axis, jitter_ms, paired, delta)
 
     def singly(self, rows: Rows) -> Mask:
-        """Return of which rows the quality is known query by query [m]."""
+        """Return which rows have a quality per query [m]."""
         return np.asarray(self.places[rows] >= 0)
 
     @property
     def shift(self) -> Floats:
-        """By how much the quality of each stack of `paired` is another than the mean of its values [S]."""
+        """The difference of each stack's quality from the mean of its values in `paired` [S]."""
         if self.paired is None:
             return np.zeros(0)
         shift, there = np.zeros(len(self.paired.values)), self.places >= 0
@@ -222,7 +222,7 @@ class Numbers:
         return shift
 
     def better_by(self, best: int, rows: Rows, tail: float) -> tuple[Floats, Floats]:
-        """Return by how much a row is better than others, at least and at most [m]; see `Paired.ends`."""
+        """Return the least and the greatest lead of a row over others [m]; see `Paired.ends`."""
         if self.paired is None:
             return np.full(len(rows), -np.inf), np.full(len(rows), np.inf)
         places = self.places[rows]
@@ -254,7 +254,7 @@ def _numbers(
 
 
 def bands(table: pl.DataFrame, jitter_ms: float | None) -> Floats:
-    """Return the bands within which the latency of each stack is not told apart [n]; ms."""
+    """Return the band within which each stack's latency is not told apart [n]; ms."""
     if jitter_ms is not None:
         return np.full(table.height, jitter_ms)
     known = floats(table, "jitter_ms")
@@ -262,7 +262,7 @@ def bands(table: pl.DataFrame, jitter_ms: float | None) -> Floats:
 
 
 def costs_alike(table: pl.DataFrame) -> Floats:
-    """Return the share within which the cost of each stack is not told apart [n]: 1 %, of timed ones more."""
+    """Return the share within which each stack's cost is not told apart [n]: 1 %, more for timed ones."""
     return np.fmax(CHEAPER, floats(table, "cost_noise"))
 
 
@@ -273,7 +273,7 @@ def highest(values: Numbers, rows: Rows) -> int:
 
 
 def same_results(values: Numbers, row: int, rows: Rows) -> Mask:
-    """Return which rows have the results of one, query by query [m]; averages tell of none."""
+    """Return which rows have the same results as one, query by query [m]; averages never do."""
     same = np.asarray(rows == row)
     singly = values.singly(rows)
     if values.paired is None or values.places[row] < 0 or not singly.any():
@@ -285,13 +285,13 @@ def same_results(values: Numbers, row: int, rows: Rows) -> Mask:
 
 
 def lightest(values: Numbers, row: int, rows: Rows) -> int:
-    """Return of some rows with the results of one the preferred: the cheapest, then the fastest."""
+    """Return the preferred of some rows with the same results as one: the cheapest, then the fastest."""
     same = rows[same_results(values, row, rows)]
     return int(ordered(values, same)[0]) if len(same) else row
 
 
 def best_within(values: Numbers, rows: Rows, rule: str) -> Rows:
-    """Return the row that rule "cost" or "latency" takes of some [1].
+    """Return the row that rule "cost" or "latency" takes from some [1].
 
     Of those within 1 % of the cheapest the best, of equal ones the fastest; of those within the jitter band
     of the fastest the best, of equal ones the cheapest; then by name.
@@ -327,7 +327,7 @@ def tied(values: Numbers, rows: Rows) -> tuple[Rows, str]:
 def not_slower(values: Numbers, rows: Rows, than: int) -> Mask:
     """Return which rows are not slower than one by more than the noise of either [m].
 
-    Where one latency is unknown nobody can say so; where both are, nobody asks.
+    If one latency is unknown, the answer is no; if both are, it is yes.
     """
     late = values.latency[rows] - values.latency[than]
     both_unknown = np.isnan(values.latency[rows]) & np.isnan(values.latency[than])
@@ -335,7 +335,7 @@ def not_slower(values: Numbers, rows: Rows, than: int) -> Mask:
 
 
 def _alike(values: Numbers, rows: Rows, best: int) -> Mask:
-    """Return which rows are surely no more than δ worse than the best; averages where they print the same."""
+    """Return the rows surely no more than δ worse than the best; averages tie if they print the same."""
     quality = values.quality
     alike = np.asarray(np.round(quality[rows], DIGITS) == np.round(quality[best], DIGITS))
     singly = values.singly(rows)
@@ -358,7 +358,7 @@ def ordered(values: Numbers, rows: Rows) -> Rows:
 
 
 def _steps(values: Numbers) -> list[tuple[str, Callable[[Rows], Mask]]]:
-    """List what is preferred among rows that tie, in words, each with what it keeps of some rows.
+    """List the preferences among tied rows, in words, each with its filter.
 
     A smaller prompt never makes up for a dearer stack, unless the cost includes the generator that reads it.
     """
@@ -383,13 +383,13 @@ def _by_name(names: Sequence[str], rows: Rows) -> Mask:
 
 
 def _smallest(sizes: Sequence[Floats], rows: Rows) -> Mask:
-    """Keep the smallest by the first size that is known of all rows; all rows without one."""
+    """Keep the smallest by the first size that is known for all rows; all rows if there is none."""
     known = next((size[rows] for size in sizes if not np.isnan(size[rows]).any()), np.zeros(len(rows)))
     return np.asarray(known <= known.min())
 
 
 def _least(costs: Floats, rows: Rows) -> Mask:
-    """Keep what costs at most 1 % more than the cheapest; of unknown costs none where one is known."""
+    """Keep rows that cost at most 1 % more than the cheapest; drop unknown costs if one is known."""
     cost = costs[rows]
     if np.isnan(cost).all():
         return np.ones(len(rows), dtype=np.bool_)
@@ -397,7 +397,7 @@ def _least(costs: Floats, rows: Rows) -> Mask:
 
 
 def _fastest(values: Numbers, rows: Rows) -> Mask:
-    """Keep what is as fast as the fastest within the band of either; all where nothing was timed."""
+    """Keep rows as fast as the fastest within the band of either; all if nothing was timed."""
     latency = values.latency[rows]
     if np.isnan(latency).all():
         return np.ones(len(rows), dtype=np.bool_)
@@ -418,7 +418,7 @@ def _note(values: Numbers, preferred: Rows) -> str:
 
 
 def _deciding(values: Numbers, preferred: Rows) -> Iterator[str]:
-    """Yield what set the first of rows apart from the others, until it stood alone."""
+    """Yield the criteria that set the first row apart from the others, until it was the only one."""
     left = preferred
     for words, keep in _steps(values):
         kept = left[keep(left)]

@@ -1,4 +1,4 @@
-"""Ratings of passages weighed anew: rankings of many weight vectors at once, and a search among them.
+"""Reweighted ratings of passages: rankings of many weight vectors at once, and a search among them.
 
 A passage's score is its relevance plus the sum of weight · rating; below a threshold of relevance it is
 discarded (LeVine and Varjavand, "Relevance isn't all you need", §2.1). The search and its cross-validation
@@ -18,7 +18,7 @@ Grades = NDArray[np.int8]
 FOLDS = 5
 EQUAL = 0.5
 """The paper's weight of every criterion (§2.1, item 3)."""
-_DRAWN_LOG2 = 8  # 256 weight vectors beside those that are told by hand
+_DRAWN_LOG2 = 8  # 256 weight vectors besides the hand-picked ones
 _STEP = 0.05
 _CELLS = 1 << 22  # scores that are sorted at a time
 _EMPTY = -1
@@ -26,15 +26,15 @@ _EMPTY = -1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ratings:
-    """Candidates of every query as a reranker rated them, those first that win ties."""
+    """Candidates of every query with a reranker's ratings, those first that win ties."""
 
-    relevance: Floats  # [Q, P]; NaN where it could not be read, or no passage is
-    criteria: Floats  # [Q, P, C]; 0 where there is none
+    relevance: Floats  # [Q, P]; NaN if it was unreadable, or there is no passage
+    criteria: Floats  # [Q, P, C]; 0 if there is none
     grades: Grades  # [Q, P]; 1..5 judged, 0 unjudged, -1 no passage
 
 
 def ranked(ratings: Ratings, weights: Floats, threshold: float, depth: int | None = None) -> Grades:
-    """Return the grades of the rankings that weights make.
+    """Return the grades of the rankings that weights produce.
 
     Args:
         weights: [W, C].
@@ -42,7 +42,7 @@ def ranked(ratings: Ratings, weights: Floats, threshold: float, depth: int | Non
         depth: Ranks to keep; None for all.
 
     Returns:
-        int8 [W, Q, depth]; -1 behind the end of a ranking.
+        int8 [W, Q, depth]; -1 after the end of a ranking.
     """
     queries, passages = ratings.relevance.shape
     depth = passages if depth is None else min(depth, passages)
@@ -61,7 +61,7 @@ def ranked(ratings: Ratings, weights: Floats, threshold: float, depth: int | Non
 
 
 def offered(criteria: int, usual: Floats, seed: int) -> Floats:
-    """Return weight vectors to choose from [W, C], the usual ones first.
+    """Return candidate weight vectors [W, C], the usual ones first.
 
     Relevance alone, all equal at several levels, each criterion alone and each left out, and a Sobol sample
     of the cube 0..1, rounded to steps of 0.05.
@@ -88,7 +88,7 @@ def tuned(values: Floats, seed: int, *, higher_is_better: bool = True) -> NDArra
     """Return per query the row that is best for the queries of the other folds; the first of equals.
 
     Args:
-        values: [W, Q], the measure of every weight vector; NaN where it does not apply.
+        values: [W, Q], the measure of every weight vector; NaN if it does not apply.
     """
     sign = 1.0 if higher_is_better else -1.0
     queries = values.shape[1]

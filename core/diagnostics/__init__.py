@@ -1,1 +1,1 @@
-"""Diagnose what an embedder makes of names and of noise (clq_ra_nwg §4)."""
+"""Diagnose how an embedder handles names and noise (clq_ra_nwg §4)."""

@@ -1,6 +1,6 @@
-"""Compare stacks with their perturbed siblings: what noise costs, and what a rewrite wins back of it.
+"""Compare stacks with their perturbed siblings: the loss from noise, and how much a rewrite recovers.
 
-Runs of one stack with the queries as they are and perturbed, with and without a rewrite: siblings.
+Siblings are runs of one stack with unchanged and perturbed queries, with and without a rewrite.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ SIBLINGS = pl.Schema(dict.fromkeys(_NAMED, pl.String))
 
 
 class Kin(NamedTuple):
-    """Family of a run: what tells it from its siblings, and what they have in common."""
+    """Family of a run: its difference from its siblings, and what they have in common."""
 
-    # The stack without rewrite and perturbation, as JSON; with the hash of the texts it searched, as "corpus"
+    # The stack without rewrite and perturbation, as JSON; with the hash of the searched texts, as "corpus"
     family: str
     rewrite: str
-    perturb: str  # "noise 4"; empty = the queries as they are
+    perturb: str  # "noise 4"; "" = unchanged queries
 
 
 def kin(runs: pl.DataFrame) -> dict[str, Kin]:
-    """Tell the family of runs, in their order, by run_id, spec and manifest (JSON).
+    """Return the family of each run, in order, by run_id, spec and manifest (JSON).
 
-    Runs over other texts are no siblings, though the same settings made them.
+    Runs over other texts are not siblings, even with the same settings.
     """
     corpus = pl.col("manifest").str.json_path_match("$.corpus.hash")
     families = {}
@@ -52,13 +52,13 @@ def kin(runs: pl.DataFrame) -> dict[str, Kin]:
 
 
 def siblings(runs: pl.DataFrame) -> pl.DataFrame:
-    """Find the stacks that were asked perturbed queries, with all rewrites and perturbations of each.
+    """Find the stacks that were run on perturbed queries, with all rewrites and perturbations of each.
 
     Args:
         runs: Runs with rankings of one collection, oldest first: run_id, spec and manifest (JSON).
 
     Returns:
-        `SIBLINGS`, by stack, rewrite and perturbation; of a stack that ran several times the newest run.
+        `SIBLINGS`, by stack, rewrite and perturbation; if a stack ran several times, the newest run.
     """
     rows = {}
     for run_id, key in kin(runs).items():
@@ -70,8 +70,8 @@ def siblings(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def perturbed_runs(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return those of some runs, with their spec (JSON), that were asked perturbed queries."""
-    maybe = runs.filter(pl.col("spec").str.contains('"perturb"', literal=True))  # 50 times as fast as reading
+    """Return the runs on perturbed queries, with their spec (JSON)."""
+    maybe = runs.filter(pl.col("spec").str.contains('"perturb"', literal=True))  # 50 times as fast as parsing
     return maybe.filter(pl.col("spec").str.json_path_match("$.perturb").is_not_null())
 
 
@@ -90,18 +90,18 @@ def effects(
     alike: Callable[[str, str], tuple[float | None, float | None]],
     clusters: Labels | None = None,
 ) -> pl.DataFrame:
-    """Work out what perturbing costs each stack, and what each rewrite wins back.
+    """Compute the loss of each stack from perturbation, and the gain from each rewrite.
 
     Args:
         rows: `SIBLINGS`.
         values: Values per query by run, of the same queries in the same order; NaN = not applicable.
         alike: Overlap@K and tau of two runs' rankings.
-        clusters: Per query, as `core.stats.means.mean_interval` takes them.
+        clusters: Per query, as in `core.stats.means.mean_interval`.
 
     Returns:
         `EFFECTS`: quality with its 95 % interval; change = quality minus that of the same stack and rewrite
-        with the queries as they are; won = quality minus that of the same stack and perturbation without a
-        rewrite; both paired over queries with their 95 % interval, null where the other run is not there.
+        with unchanged queries; won = quality minus that of the same stack and perturbation without a
+        rewrite; both paired over queries with their 95 % interval, null if the other run does not exist.
     """
     siblings = {(row["family"], row["rewrite"], row["perturb"]): row["run_id"] for row in rows.to_dicts()}
     records = []
@@ -127,11 +127,11 @@ def effects(
 def mean_of(
     name: str, values: Floats, clusters: Labels | None = None, *, ends: tuple[str, str] | None = None
 ) -> dict[str, float | None]:
-    """Return a mean with its 95 % interval, as columns; null where nothing is known.
+    """Return a mean with its 95 % interval, as columns; null if nothing is known.
 
     Args:
-        clusters: Per query, as `core.stats.means.mean_interval` takes them.
-        ends: Columns of the interval of shares; None = those of a difference, after its name.
+        clusters: Per query, as in `core.stats.means.mean_interval`.
+        ends: Columns of the interval of shares; None = those of a difference, named after it.
     """
     of: Of = "differences" if ends is None else "shares"
     ends = ends or (f"{name}_low", f"{name}_high")
@@ -147,14 +147,14 @@ def mean_of(
 
 
 def orders(table: pl.DataFrame, *, higher_is_better: bool = True) -> pl.DataFrame:
-    """Tell whether perturbed queries would rank the stacks alike.
+    """Return how far perturbed queries would rank the stacks alike.
 
     Args:
         table: `EFFECTS`.
-        higher_is_better: Which stacks are the top of an order.
+        higher_is_better: Which end of an order is the top.
 
     Returns:
-        rewrite, perturb, stacks and, of the stacks' quality to that with the queries as they are, tau
+        rewrite, perturb, stacks and, between the stacks' quality and that with unchanged queries, tau
         (Kendall's tau-b) and top (AP-correlation, in which the best count more); null with fewer than two.
     """
     sign = 1.0 if higher_is_better else -1.0

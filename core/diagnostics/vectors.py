@@ -1,4 +1,4 @@
-"""How near an embedder keeps perturbed queries to what they ask for (CLQ paper §4.4, Tables 12, 13)."""
+"""How close an embedder keeps perturbed queries to their intent (CLQ paper §4.4, Tables 12, 13)."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def similarities(
     language: str = "english",
     references: Sequence[str] | None = None,
 ) -> pl.DataFrame:
-    """Return how near perturbed queries stay to what they ask for, in an embedder's vectors.
+    """Return how close perturbed queries stay to their intent in an embedder's vectors.
 
     Args:
-        language: That small talk is in.
+        language: Language of the small talk.
         references: An ideal restatement of each query; None = the query itself.
 
     Returns:
@@ -67,46 +67,46 @@ def similarities(
 
 
 def by_level(texts: Sequence[str], language: str) -> dict[int, list[str]]:
-    """Perturb queries to each level of small talk, as `similarities` embeds them."""
+    """Perturb queries to each level of small talk, in the form `similarities` embeds."""
     tables = {level: perturb_table({"noise": level}, language) for level in LEVELS}
     return {level: [perturbed(text, table) for text in texts] for level, table in tables.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorJob:
-    """Texts that an embedder is asked: queries at every level of small talk, and their references."""
+    """Texts for an embedder: queries at every level of small talk, and their references."""
 
     texts: Sequence[str]
     model: str
-    dim: int | None = None  # None = its own
+    dim: int | None = None  # None = the model's own
     language: str = "english"
     references: Sequence[str] | None = None  # an ideal restatement of each query; None = the query itself
     book: PriceBook
     budget_usd: float | None = None
-    models: Mapping[str, ModelConfig] = field(default_factory=dict)  # that no catalogue has, by name
+    models: Mapping[str, ModelConfig] = field(default_factory=dict)  # missing from the catalogue, by name
 
     @property
     def config(self) -> ModelConfig:
-        """Return what is known of the embedder."""
+        """Return the embedder's configuration."""
         return embedder_config(self.models.get(self.model, self.model))
 
     def every_text(self) -> list[str]:
-        """Return all texts that are embedded, each once."""
+        """Return all texts to embed, without duplicates."""
         levels = by_level(self.texts, self.language).values()
         return list(dict.fromkeys(chain(self.references or (), *levels)))
 
 
 def bill(job: VectorJob) -> Bill:
-    """Work out what a job will pay for; sends nothing."""
+    """Compute what a job will pay for; this sends nothing."""
     lines = embedded_lines((_EMBED, job.model, Purpose.QUERY), job.every_text(), Known(job.models), job.book)
     return Bill(lines=tuple(lines), limit=job.budget_usd)
 
 
 def run_job(job: VectorJob, site: Site) -> tuple[pl.DataFrame, Result]:
-    """Measure an embedder, or go on with it; nothing is paid twice.
+    """Measure an embedder, or resume; nothing is paid twice.
 
     Returns:
-        `measured`, empty where it was stopped, and how it ended; errors as of `session.work_through`.
+        `measured`, empty if it was stopped, and the outcome; errors as in `session.work_through`.
     """
     config = job.config
     dim = job.dim or config.default_dim
@@ -148,7 +148,7 @@ def measured(
     references: Sequence[str] | None = None,
     check: Callable[[], None] = lambda: None,
 ) -> pl.DataFrame:
-    """Return `similarities` of an embedder with source, model and language ("EN", "FR") before them."""
+    """Return `similarities` of an embedder, preceded by source, model and language ("EN", "FR")."""
     frame = similarities(
         texts,
         lambda asked: embedder.embed(asked, Purpose.QUERY, on_batch=lambda *_: check()).astype(np.float64),
@@ -164,7 +164,7 @@ def measured(
 
 
 def published() -> pl.DataFrame:
-    """Return Tables 12 and 13 of the CLQ paper, with the columns that `measured` has of them."""
+    """Return Tables 12 and 13 of the CLQ paper, in the columns of `measured` that they have."""
     rows = pl.read_csv(PUBLISHED / "clq_diagnostics.csv").filter(pl.col("table") == 12)
     rows = rows.with_columns(perturb=pl.col("condition").str.replace("_", " "), cosine=pl.col("value"))
     base = rows.filter(pl.col("perturb") == "noise 0").select("language", "model", base="cosine")

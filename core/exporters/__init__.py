@@ -1,6 +1,6 @@
-"""Batches of records out, in formats of the field; one function per format and one line here.
+"""Batches of records written in formats of the field; one function per format and one line here.
 
-Nothing here reads a store: the caller gathers a batch. What a format cannot hold is left out and said.
+Nothing here reads a store: the caller gathers a batch. What a format cannot hold is left out and reported.
 
 * TREC: ``runs/<run>.run`` (``qid Q0 docid rank score tag``) and ``qrels/<golden set>.qrels``.
 * ranx: ``runs/<run>.json`` and ``qrels/<golden set>.json``, each {query: {passage: number}}.
@@ -29,14 +29,14 @@ _LONGEST_NAME = 80
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Files of an export, and what it could not hold."""
+    """Files of an export, and what could not be included."""
 
-    counts: Mapping[str, int] = field(default_factory=dict)  # rows by what they are
-    notes: tuple[str, ...] = ()  # what was decided, and what the format cannot hold, as sentences
+    counts: Mapping[str, int] = field(default_factory=dict)  # rows by kind
+    notes: tuple[str, ...] = ()  # decisions, and what the format cannot hold, as sentences
 
 
 def rows_of(batch: Batch, table: str) -> pl.DataFrame:
-    """Return the rows of a table of the batch; none where it has none."""
+    """Return the rows of a table of the batch; an empty frame if it has none."""
     rows = batch.frames.get(table)
     return pl.DataFrame(schema=TABLES[table]) if rows is None else rows.lazy().collect()
 
@@ -46,7 +46,7 @@ def file_names(ids: Iterable[str]) -> dict[str, str]:
     names: dict[str, str] = {}
     for one_id in ids:
         name = re.sub(r"[^\w.-]+", "-", one_id).strip("-.")[:_LONGEST_NAME].strip("-.") or "unnamed"
-        taken = {known.lower() for known in names.values()}  # some file systems do not tell case
+        taken = {known.lower() for known in names.values()}  # some file systems ignore case
         tried, number = name, 2
         while tried.lower() in taken:
             tried, number = f"{name}-{number}", number + 1
@@ -55,10 +55,10 @@ def file_names(ids: Iterable[str]) -> dict[str, str]:
 
 
 def scored(batch: Batch, *, fractions: bool = False) -> tuple[pl.DataFrame, int]:
-    """Return the final rankings with scores whose order is that of the ranks, under trec_eval's rule too.
+    """Return the final rankings with scores in rank order, under trec_eval's rule too.
 
     trec_eval reads scores in single precision, sorts by them, and breaks ties by descending passage id. A run
-    keeps its scores where they fall strictly, in single precision, down every ranking; otherwise all its
+    keeps its scores if they decrease strictly, in single precision, down every ranking; otherwise all its
     scores become length of the ranking + 1.5 − rank.
     """
     rows = rows_of(batch, "rankings").filter(pl.col("stage") == "final").sort("run_id", "query_id", "rank")
@@ -76,7 +76,7 @@ def scored(batch: Batch, *, fractions: bool = False) -> tuple[pl.DataFrame, int]
 
 
 def given_grades(batch: Batch) -> pl.DataFrame:
-    """Return golden_set_id, query_id, passage_id and grade as given, where known of a whole golden set."""
+    """Return golden_set_id, query_id, passage_id and the original grade, if known for a whole golden set."""
     rows = rows_of(batch, "judgements").sort("golden_set_id", "query_id", "passage_id")
     known = pl.col("raw").is_not_null().all().over("golden_set_id")
     grade = pl.when(known).then(pl.col("raw")).otherwise(pl.col("grade").cast(pl.Int16))
@@ -84,7 +84,7 @@ def given_grades(batch: Batch) -> pl.DataFrame:
 
 
 def mappings(batch: Batch) -> tuple[str, ...]:
-    """Return how the exported grades became 1..5 here, where that is not as they are."""
+    """Describe how the exported grades became 1..5 here, unless they were unchanged."""
     changed = [golden_set for golden_set in batch.golden_sets if golden_set.mapping != "1-5"]
     return tuple(
         f"Grades of {one.golden_set_id} are as given; here they count as {one.mapping}." for one in changed
@@ -99,7 +99,7 @@ def parted(rows: pl.DataFrame, owner: str) -> Iterator[tuple[str, pl.DataFrame]]
 
 
 def as_runs(batch: Batch, name: str, grades: pl.DataFrame, rankings: pl.DataFrame, replaced: str) -> Written:
-    """Write a format of runs and qrels; `replaced`: what is said of new scores, if there are any."""
+    """Write a format of runs and qrels; `replaced`: the note about new scores, if there are any."""
     notes = [*mappings(batch), *not_held(batch, ("rankings", "judgements"), name)]
     pools = rows_of(batch, "rankings").filter(pl.col("stage") == "pool").height
     if pools:
@@ -109,7 +109,7 @@ def as_runs(batch: Batch, name: str, grades: pl.DataFrame, rankings: pl.DataFram
 
 
 def not_held(batch: Batch, held: Iterable[str], name: str) -> tuple[str, ...]:
-    """Say what of the batch the format cannot hold."""
+    """Describe the parts of the batch that the format cannot hold."""
     kept = set(held)
     rest = [
         f"{rows.lazy().select(pl.len()).collect().item():,} {table}"
@@ -219,7 +219,7 @@ def _line(sink: TextIO, own: str, text: str, metadata: Mapping[str, str], **more
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format: what people read, what it holds, and its writer."""
+    """A format: its title, its contents, and its writer."""
 
     title: str
     holds: str

@@ -1,4 +1,4 @@
-"""Parameters and metrics of runs to an MLflow tracking server, through its REST API (version 2.0).
+"""Send parameters and metrics of runs to an MLflow tracking server, through its REST API (version 2.0).
 
 https://mlflow.org/docs/latest/rest-api.html. Credentials come from MLFLOW_TRACKING_TOKEN, or from
 MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, as MLflow's own client takes them; they are sent to the
@@ -26,14 +26,14 @@ TIMEOUT_S = 30.0
 _API = "/api/2.0/mlflow/"
 _MOST_METRICS, _MOST_PARAMS, _LONGEST_PARAM = 900, 90, 6000
 """A batch may hold 1,000 entries, 100 of them parameters; a parameter 6,000 characters (MLflow 2.8 on)."""
-_LONGEST_NAME = 240  # MLflow allows 250; the rest is for the number of names that become one
+_LONGEST_NAME = 240  # MLflow allows 250; the rest is for a number if names coincide
 _PER_PARAM = _MOST_METRICS // _MOST_PARAMS
 _MOST_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Tracked:
-    """Figures and parameters of one run, as MLflow takes them."""
+    """Figures and parameters of one run, in MLflow's form."""
 
     name: str  # its label
     created_at: datetime  # when it was run or reported
@@ -43,7 +43,7 @@ class Tracked:
 
 
 def key(name: str) -> str:
-    """Return a name as MLflow allows it: ``N-Recall4+@10`` becomes ``N-Recall4plus_at_10``."""
+    """Convert a name to MLflow's rules: ``N-Recall4+@10`` becomes ``N-Recall4plus_at_10``."""
     plain = name.replace("%", "pct_").replace("+", "plus").replace("@", "_at_")
     return re.sub(r"[^\w. -]+", "_", plain)[:_LONGEST_NAME].strip("_. ") or "unnamed"
 
@@ -51,13 +51,13 @@ def key(name: str) -> str:
 def send(
     runs: Sequence[Tracked], uri: str, experiment: str, *, environ: Mapping[str, str] = os.environ
 ) -> list[str]:
-    """Log runs; every call makes new ones.
+    """Log runs; every call creates new ones.
 
     Args:
         uri: The tracking server, ``http://`` or ``https://``.
 
     Returns:
-        The ids that the server gave, in order.
+        The ids that the server assigned, in order.
 
     Raises:
         InputError: If the address cannot be used, or the server refuses or does not answer.
@@ -86,7 +86,7 @@ def _log(server: _Server, experiment_id: str, run: Tracked) -> str:
     try:
         _fill(server, run_id, run, at)
     except InputError:
-        with suppress(InputError):  # what went wrong first is told
+        with suppress(InputError):  # the original error is reported
             server.post("runs/update", {"run_id": run_id, "status": "FAILED", "end_time": at})
         raise
     server.post("runs/update", {"run_id": run_id, "status": "FINISHED", "end_time": at})
@@ -110,7 +110,7 @@ def _fill(server: _Server, run_id: str, run: Tracked, at: int) -> None:
 
 
 def _unique(named: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield entries under names that MLflow allows; of names that become one the later get a number."""
+    """Yield entries under names that MLflow allows; if names coincide, the later ones get a number."""
     used: dict[str, int] = {}
     for name, value in named.items():
         allowed = key(name)
@@ -127,7 +127,7 @@ def _text(reply: object, name: str, server: _Server) -> str:
 
 
 class _Server:
-    """One tracking server; answers are JSON objects."""
+    """A tracking server; answers are JSON objects."""
 
     def __init__(self, uri: str, environ: Mapping[str, str]) -> None:
         parts = urlsplit(uri)
@@ -151,11 +151,11 @@ class _Server:
         self._secrets, self._headers = _authorised(environ)
 
     def get(self, path: str) -> dict[str, Any] | None:
-        """Return the answer; None where there is no such thing."""
+        """Return the answer, or None if it does not exist."""
         return self._call("GET", path, None)
 
     def post(self, path: str, content: Mapping[str, Any]) -> dict[str, Any]:
-        """Send an object, take one back."""
+        """Send an object and return the one in the answer."""
         return self._call("POST", path, json.dumps(content, allow_nan=False).encode()) or {}
 
     def _call(self, method: str, path: str, body: bytes | None) -> dict[str, Any] | None:
@@ -202,7 +202,7 @@ class _Server:
 
 
 def _authorised(environ: Mapping[str, str]) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return what must not be shown, and the headers."""
+    """Return the secrets, and the headers."""
     headers = {"Content-Type": "application/json", "Accept": "application/json"}
     token = environ.get("MLFLOW_TRACKING_TOKEN", "")
     user, password = (environ.get(f"MLFLOW_TRACKING_{name}", "") for name in ("USERNAME", "PASSWORD"))

@@ -1,6 +1,6 @@
-"""Grades by hand added to those that were known: one golden set of both, which names its parents.
+"""Merge grades by hand with existing ones: one golden set of both, which names its parents.
 
-Where both grade a place, the grade by hand counts. Nothing is lost by that: the parents stay as they are.
+If both grade a place, the grade by hand counts. Nothing is lost: the parents stay unchanged.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OF_DOCUMENT = ("query_id", "source")
 
 @dataclass(frozen=True, eq=False)
 class Grades:
-    """What a golden set says."""
+    """The contents of a golden set."""
 
     golden: GoldenSet
     judgements: pl.DataFrame  # of whole passages: frame of `TABLES["judgements"]`
@@ -33,10 +33,10 @@ class Grades:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How much two golden sets have of the same."""
+    """The overlap of two golden sets."""
 
-    both: int = 0  # known places that are graded by hand, too
-    differ: int = 0  # those of them that have another grade
+    both: int = 0  # known places that are also graded by hand
+    differ: int = 0  # those with a different grade
 
     def __str__(self) -> str:
         if not self.both:
@@ -50,13 +50,13 @@ class Counts:
 
 
 def ancestry(sets: pl.DataFrame, golden_set_id: str) -> tuple[str, ...]:
-    """Return what a golden set was put together from: what was known, then the grades that were added.
+    """Return the golden sets that a golden set was merged from: the known one, then the added grades.
 
     Args:
         sets: Columns golden_set_id, parents and manifest of the store's golden sets.
 
     Returns:
-        The golden set alone where nothing was added to it.
+        The golden set alone if nothing was added to it.
     """
     made = pl.col("manifest").str.json_path_match("$.made_by")
     rows = sets.filter(made == MADE_BY, golden_set_id=golden_set_id)
@@ -64,14 +64,14 @@ def ancestry(sets: pl.DataFrame, golden_set_id: str) -> tuple[str, ...]:
 
 
 def name_for(sets: pl.DataFrame, to: str, own: str, judge: str) -> tuple[str, tuple[str, ...]]:
-    """Name the golden set that grades of a person make with others, and what it is put together from.
+    """Name the golden set that merges a person's grades with others, and list its parents.
 
     Args:
         own: The golden set with the grades of that person.
 
     Returns:
-        Its id, and ids: what was known, then the grades in the order in which they were added, those of this
-        person last. Where theirs are among them already, it is the same golden set in a later version.
+        Its id, and ids: the known golden set, then the grades in the order in which they were added, those of
+        this person last. If theirs are among them already, it is a later version of the same golden set.
     """
     known, *added = ancestry(sets, to)
     name = to if own in added else slug(f"{to}-and-{judge or own}")
@@ -79,7 +79,7 @@ def name_for(sets: pl.DataFrame, to: str, own: str, judge: str) -> tuple[str, tu
 
 
 def refuse_other(sets: pl.DataFrame, name: str, parents: Sequence[str]) -> None:
-    """Refuse a name that a golden set has which was put together from others.
+    """Refuse the name of an existing golden set that was merged from other parents.
 
     Raises:
         InputError: If it has.
@@ -92,10 +92,10 @@ def refuse_other(sets: pl.DataFrame, name: str, parents: Sequence[str]) -> None:
 
 
 def over(known: Grades, hand: Grades) -> tuple[pl.DataFrame, pl.DataFrame, Counts]:
-    """Lay grades by hand over those that were known.
+    """Lay grades by hand over existing ones.
 
     Returns:
-        Judgements and spans of both, and how much is of both.
+        Judgements and spans of both, and their overlap.
     """
     pairs = known.judgements.join(hand.judgements.select(*PAIR, hand="grade"), on=PAIR)
     met = _met(known.spans, hand.spans)
@@ -116,16 +116,16 @@ def over(known: Grades, hand: Grades) -> tuple[pl.DataFrame, pl.DataFrame, Count
 
 
 def _met(known: pl.DataFrame, hand: pl.DataFrame) -> pl.DataFrame:
-    """Return every known span (by its row, at) with every one graded by hand that shares characters."""
+    """Return every known span (by its row, at) with every hand-graded one that shares characters."""
     theirs = hand.select(*_OF_DOCUMENT, hand_start="start_char", hand_end="end_char", hand="grade")
     met = known.with_row_index("at").join(theirs, on=_OF_DOCUMENT)
     return met.filter(pl.col("start_char") < pl.col("hand_end"), pl.col("hand_start") < pl.col("end_char"))
 
 
 def _left(known: pl.DataFrame, differing: pl.DataFrame) -> pl.DataFrame:
-    """Return what is left of known spans without the characters that have another grade by hand.
+    """Return the rest of known spans without the characters that have another grade by hand.
 
-    A piece of less than half of the span, or of what cut it where that is shorter, says nothing any more.
+    A piece of less than half of the span, or of what cut it if that is shorter, no longer counts.
     """
     untouched = known.with_row_index("at").join(differing, on="at", how="anti").drop("at")
     pieces = [
@@ -141,7 +141,7 @@ def _left(known: pl.DataFrame, differing: pl.DataFrame) -> pl.DataFrame:
 
 
 def _pieces(span: tuple[int, int], cuts: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield what is left of a span between cuts, where it is long enough."""
+    """Yield the pieces of a span between cuts that are long enough."""
     start, end = span
     ordered = sorted(cuts)
     least = COVERAGE * min(end - start, *(cut_end - cut_start for cut_start, cut_end in ordered))
@@ -157,10 +157,10 @@ def _pieces(span: tuple[int, int], cuts: Iterable[tuple[int, int]]) -> Iterator[
 def described(
     name: str, parents: Sequence[Grades], counts: Counts, collection_id: str, sizes: Sequence[int]
 ) -> GoldenSet:
-    """Describe the golden set of what was known and the grades that were added to it.
+    """Describe the golden set that merges known and added grades.
 
     Args:
-        parents: What was known, then each of the others.
+        parents: The known golden set, then each of the others.
         sizes: How many grades each of them has.
     """
     judges = [one.golden.judge or one.golden.golden_set_id for one in parents]

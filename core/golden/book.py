@@ -1,8 +1,8 @@
 """The book of the people who judge: their queues and every keystroke, in one SQLite file beside the store.
 
-A keystroke is on the disk, in that one file, when the call returns: a copy of the file holds it. A passage
-stands in a queue once and a queue has one judge, so nothing is judged twice and no two people's grades meet;
-what arrives late, from a second tab or a second press, changes nothing.
+A keystroke is on disk, in that one file, when the call returns: a copy of the file holds it. A passage
+is in a queue once and a queue has one judge, so nothing is judged twice and no two people's grades mix;
+late input, from a second tab or a second press, changes nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from core.tables import schema
 
 FILE = "judging.sqlite"
 PAIR = ("query_id", "passage_id")  # What a card is
-IDLE_S = 300.0  # Seconds on one card from which on nobody was judging: they are not counted
+IDLE_S = 300.0  # Seconds on one card from which the judge counts as absent: they are not counted
 Mode = Literal["grade", "order", "settle", "answers"]
 """What is done with the cards: grade each, put five in order, settle what two judges disagree on, or grade
 answers; of these the id of a passage is what names the answer, see `answers.named`."""
@@ -34,7 +34,7 @@ Said = Mapping[int, tuple[Literal["grade", "position"], int | None]]
 """By the place of a card: which column takes which number; None = passed over."""
 
 _VERSION = 2
-_FACTS = "facts"  # The act of a stroke that says what a passage holds
+_FACTS = "facts"  # The act of a keystroke that records the facts in a passage
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS queues (queue_id TEXT PRIMARY KEY, collection_id TEXT NOT NULL, judge TEXT "
     "NOT NULL, mode TEXT NOT NULL, base TEXT NOT NULL, other TEXT NOT NULL, sampling TEXT NOT NULL, "
@@ -51,45 +51,45 @@ _ITEMS = "place, query_id, passage_id, grade, position, note, seconds, at"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
-    """Items that one judge was given."""
+    """Items assigned to one judge."""
 
     queue_id: str  # Its name, part of links; begins with the judge's
-    collection_id: str  # The collection that is judged
-    judge: str  # Who judges; empty while nobody has taken it
-    mode: Mode = "grade"  # What is done with the cards
-    # Golden set that the passages were drawn from; empty for none. The first of two to be settled.
+    collection_id: str  # The judged collection
+    judge: str  # Who judges; "" while nobody has taken it
+    mode: Mode = "grade"  # What to do with the cards
+    # Golden set that the passages were drawn from; "" for none. The first of two to be settled.
     base: str = ""
-    other: str = ""  # The second golden set of two to be settled; else empty
-    sampling: str = ""  # How they were drawn
-    seed: str = ""  # Of the drawing
+    other: str = ""  # The second golden set of two to be settled, otherwise ""
+    sampling: str = ""  # How the passages were drawn
+    seed: str = ""  # Of the draw
     created_at: str = ""  # When, ISO with zone
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A passage of a queue and what was said of it."""
+    """A passage of a queue and its judgement."""
 
-    place: int  # Where it stands in the queue, from 0
+    place: int  # Its position in the queue, from 0
     query_id: str
     passage_id: str  # The passage
-    grade: int | None = None  # 1..5; None where it has none (yet), or was skipped
-    # Its place among those that were put in order, from 1; None where that is not asked
+    grade: int | None = None  # 1..5; None if it has none (yet), or was skipped
+    # Its position among those that were put in order, from 1; None if no order is requested
     position: int | None = None
-    note: str = ""  # What the judge wrote; "" for nothing
-    seconds: float | None = None  # Spent on it; None where nobody was judging, or it is not judged
-    at: str | None = None  # When it was done, ISO with zone; None = not yet
+    note: str = ""  # The judge's note; "" for none
+    seconds: float | None = None  # Spent on it; None if the judge was absent, or it is not judged
+    at: str | None = None  # When it was judged, ISO with zone; None = not yet
 
     @property
     def skipped(self) -> bool:
-        """Whether it was passed over."""
+        """Whether it was skipped."""
         return self.at is not None and self.grade is None and self.position is None
 
 
 class Book:
-    """The book of one store. Making one of these touches nothing on disk.
+    """The book of one store. Making an instance touches nothing on disk.
 
     Args:
-        path: The file; made when something is written.
+        path: The file; created on the first write.
     """
 
     def __init__(self, path: Path) -> None:
@@ -98,7 +98,7 @@ class Book:
         self._db: sqlite3.Connection | None = None
 
     def start(self, queue: Queue, items: Sequence[tuple[str, str]]) -> None:
-        """Write down a queue with its passages (query_id, passage_id) in the order to judge them."""
+        """Record a queue with its passages (query_id, passage_id) in judging order."""
         row = {**asdict(queue), "created_at": queue.created_at or now().isoformat()}
         marks = ", ".join(f":{name}" for name in row)
         with self._writing() as db:
@@ -132,7 +132,7 @@ class Book:
         return known[queue_id]
 
     def take(self, queue_id: str, judge: str) -> Queue:
-        """Give a queue that nobody has to a judge; whose it is already stays theirs.
+        """Assign a free queue to a judge; a queue already taken stays with its judge.
 
         Raises:
             UnknownNameError: If there is none of that name.
@@ -149,20 +149,20 @@ class Book:
             return [Item(*row) for row in db.execute(asked, (queue_id,))]
 
     def grade(self, queue_id: str, place: int, grade: int, seconds: float | None) -> bool:
-        """Grade a passage; False where it is done already, and nothing changes."""
+        """Grade a passage; return False, changing nothing, if it is done already."""
         return self._do(queue_id, {place: ("grade", grade)}, f"grade {grade}", seconds)
 
     def skip(self, queue_id: str, places: Sequence[int], seconds: float | None) -> bool:
-        """Pass over passages; False where they are done already, and nothing changes."""
+        """Skip passages; return False, changing nothing, if they are done already."""
         return self._do(queue_id, dict.fromkeys(places, ("position", None)), "skip", seconds)
 
     def order(self, queue_id: str, places: Sequence[int], seconds: float | None) -> bool:
-        """Put passages in order, best first; False where they are done already, and nothing changes."""
+        """Put passages in order, best first; return False, changing nothing, if they are done already."""
         said: Said = {place: ("position", rank) for rank, place in enumerate(places, 1)}
         return self._do(queue_id, said, "order", seconds)
 
     def arrange(self, queue_id: str, places: Sequence[int]) -> None:
-        """Keep the order that passages have so far; they are not done by it."""
+        """Save a provisional order of passages, which does not count as done."""
         with self._writing() as db:
             self._stroke(db, (queue_id, places[0], "move", " ".join(map(str, places))))
             db.executemany(
@@ -171,19 +171,19 @@ class Book:
             )
 
     def note(self, queue_id: str, place: int, text: str) -> None:
-        """Write a note to a passage; "" takes it away."""
+        """Attach a note to a passage; "" removes it."""
         with self._writing() as db:
             asked = "UPDATE items SET note = ?1 WHERE queue_id = ?2 AND place = ?3 AND note <> ?1"
             if db.execute(asked, (text, queue_id, place)).rowcount:
                 self._stroke(db, (queue_id, place, "note", text))
 
     def write_facts(self, queue_id: str, place: int, lines: Sequence[str]) -> None:
-        """Keep which facts a passage holds, one a line; they count once it is graded."""
+        """Save which facts a passage holds, one per line; they count once it is graded."""
         with self._writing() as db:
             self._stroke(db, (queue_id, place, _FACTS, "\n".join(lines)))
 
     def facts(self, collection_id: str, judge: str) -> dict[tuple[str, str], list[str]]:
-        """Return the facts that a judge found, by query and passage; of a pair what was said last."""
+        """Return the facts that a judge found, by query and passage; the latest ones of each pair."""
         asked = (
             "SELECT query_id, passage_id, said FROM strokes JOIN items USING (queue_id, place) JOIN queues "
             "USING (queue_id) WHERE collection_id = ? AND judge = ? AND act = ? ORDER BY strokes.stroke"
@@ -195,7 +195,7 @@ class Book:
         return {(query, passage): said.split("\n") if said else [] for query, passage, said in rows}
 
     def undo(self, queue_id: str) -> bool:
-        """Take back what was done last; its card comes again. False where nothing was done."""
+        """Take back the last act, whose card comes again; return False if there was none."""
         with self._writing() as db:
             asked = "SELECT stroke, min(place) FROM items WHERE queue_id = ? AND stroke = " \
                 "(SELECT max(stroke) FROM items WHERE queue_id = ?)"  # fmt: skip
@@ -211,7 +211,7 @@ class Book:
         return True
 
     def offer_skipped(self, queue_id: str) -> None:
-        """Offer again what was passed over."""
+        """Offer skipped passages again."""
         with self._writing() as db:
             self._stroke(db, (queue_id, -1, "offer", "skipped"))
             db.execute(
@@ -221,7 +221,7 @@ class Book:
             )
 
     def said(self, collection_id: str, judge: str, mode: Mode = "grade") -> pl.DataFrame:
-        """Return all that a judge graded of a collection, whatever the queue of a mode; of a pair the latest.
+        """Return a judge's grades in a collection, from all queues of a mode; the latest of each pair.
 
         Returns:
             query_id, passage_id, grade, note, seconds, at, queue_id.
@@ -239,13 +239,13 @@ class Book:
         return graded.unique(PAIR, keep="last").sort(PAIR)
 
     def strokes(self, queue_id: str) -> list[tuple[int, str, str]]:
-        """Return every keystroke of a queue in order: place, act, what was said."""
+        """Return every keystroke of a queue in order: place, act, text."""
         with self._open() as db:
             asked = "SELECT place, act, said FROM strokes WHERE queue_id = ? ORDER BY stroke"
             return list(db.execute(asked, (queue_id,)))
 
     def _do(self, queue_id: str, said: Said, act: str, seconds: float | None) -> bool:
-        """Do some cards by one keystroke, unless one of them is done."""
+        """Handle some cards by one keystroke, unless one of them is done."""
         spent = None if seconds is None or seconds > IDLE_S else round(seconds / len(said), 2)
         with self._writing() as db:
             marks = ", ".join("?" * len(said))
@@ -265,7 +265,7 @@ class Book:
     def _stroke(
         self, db: sqlite3.Connection, row: tuple[str, int, str, str], spent: float | None = None
     ) -> int:
-        """Write down a keystroke: queue, place, act, what was said."""
+        """Record a keystroke: queue, place, act, text."""
         cursor = db.execute(
             "INSERT INTO strokes (queue_id, place, act, said, seconds, at) VALUES (?, ?, ?, ?, ?, ?)",
             (*row, spent, now().isoformat()),
@@ -274,7 +274,7 @@ class Book:
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        """Yield one transaction; what it changed is sealed at its end."""
+        """Yield one transaction; its changes are sealed at its end."""
         with self._open() as db, transaction(db):
             yield db
             seal(db)
@@ -283,7 +283,7 @@ class Book:
         """Copy the book as it is now, while others go on judging; the target appears whole.
 
         Returns:
-            How many keystrokes the copy holds; 0 where there is no book, and then no copy either.
+            How many keystrokes the copy holds; 0, and no copy, if there is no book.
         """
         if not self.path.exists():
             return 0
@@ -292,7 +292,7 @@ class Book:
             return int(copy.execute("SELECT count(*) FROM strokes").fetchone()[0])
 
     def replace_by(self, source: Book) -> None:
-        """Become what another book is, in place: whoever has the file open goes on with it."""
+        """Take over the contents of another book in place: whoever has the file open continues with them."""
         with source._open() as theirs, closing(sqlite3.connect(self.path)) as mine:
             theirs.backup(mine)
 
@@ -304,7 +304,7 @@ class Book:
                 self._db = None
 
     def strokes_of_all(self) -> list[tuple[object, ...]]:
-        """Return every keystroke of every queue, in order: what tells whether one book continues another."""
+        """Return every keystroke of every queue, in order, which shows whether one book continues another."""
         if not self.path.exists():
             return []
         with self._open() as db:
@@ -328,16 +328,16 @@ class Book:
 
 
 def bring_back(book: Book, source: Path, *, back: bool = False) -> str:
-    """Restore a book from the copy of a backup; what goes out of use stays beside it under another name.
+    """Restore a book from a backup's copy; a replaced book stays beside it under another name.
 
-    A book that continues the copy is kept, one that the copy continues takes its strokes over. Where each has
+    A book that continues the copy is kept; one that the copy continues takes over its strokes. If each has
     strokes that the other lacks, the book is kept unless `back` says otherwise.
 
     Args:
         source: The copy, which may be missing.
 
     Returns:
-        What was done in words; empty where there is nothing to restore.
+        What was done, in words; "" if there is nothing to restore.
 
     Raises:
         StoreDamagedError: If the copy is damaged; nothing is changed then.
@@ -360,7 +360,7 @@ def bring_back(book: Book, source: Path, *, back: bool = False) -> str:
     if book.path.exists():
         aside = book.path.with_name(f"{FILE}.{now():%Y%m%d-%H%M%S-%f}.aside")
         shutil.copyfile(book.path, aside)
-        if mine is None:  # its pages cannot be trusted to be written over
+        if mine is None:  # its pages are too damaged to be written over
             book.path.unlink()
     book.path.parent.mkdir(parents=True, exist_ok=True)
     book.replace_by(copy)

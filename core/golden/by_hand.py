@@ -1,7 +1,7 @@
-"""Judging by hand: what a person is given, in which order, and what comes of it.
+"""Judging by hand: which passages a person gets, in which order, and the results.
 
-Passages are drawn by a seed, blind to what is known of them. From a book of judgements come golden sets, one
-per judge and collection and one of two judges settled, and scores of readers' answers that a person graded.
+Passages are drawn by a seed, blind to what is known about them. A book of judgements yields golden sets, one
+per judge and collection and one of two judges settled, and scores of readers' answers graded by people.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ SAMPLINGS: Mapping[Sampling, str] = {
     "holes of stacks": "Unjudged first: what most stacks rank in their Top-K",
     "by value": "By value: passages whose grade could change the choice, the likeliest first",
 }
-OF_FIVE = 5  # Passages that are put in order at once
+OF_FIVE = 5  # Passages that are ordered at once
 
 
 def draw(pool: pl.DataFrame, sampling: Sampling, n: int, seed: str) -> list[tuple[str, str]]:
-    """Draw passages and put them in the order to judge them: query by query, both shuffled.
+    """Draw passages and put them in judging order: query by query, both shuffled.
 
     Args:
         pool: query_id, passage_id, grade (null = a hole), stacks (how many rank it in their Top-K), disputed
@@ -76,14 +76,14 @@ def draw(pool: pl.DataFrame, sampling: Sampling, n: int, seed: str) -> list[tupl
 
 
 def _whole(pool: pl.DataFrame, n: int) -> pl.DataFrame:
-    """Return the passages of questions drawn at random, as many whole ones as stay within n, one at least."""
+    """Return the passages of questions drawn at random, as many whole ones as fit in n, at least one."""
     of = pool.group_by("query_id").agg(pl.len(), pl.col("chance").min()).sort("chance")
     kept = of.filter((pl.col("len").cum_sum() <= n) | (pl.int_range(pl.len()) == 0))
     return pool.join(kept.select("query_id", first="chance"), on="query_id").sort("first", "chance")
 
 
 def arranged(rows: pl.DataFrame, seed: str) -> list[tuple[str, str]]:
-    """Arrange query by query, so that a question is read once; queries and passages of each are shuffled."""
+    """Arrange passages query by query, so that each question is read once; shuffle queries and passages."""
     rows = rows.select(PAIR).sort(PAIR)
     of_query = pl.col("chance").min().over("query_id")
     shuffled = rows.with_columns(chance=pl.Series(_chances(f"{seed} order", rows.height)))
@@ -91,7 +91,7 @@ def arranged(rows: pl.DataFrame, seed: str) -> list[tuple[str, str]]:
 
 
 def fives(pool: pl.DataFrame, batches: int, seed: str) -> list[tuple[str, str]]:
-    """Draw batches of five passages of one query, each query as often as the others.
+    """Draw batches of five passages of one query, each query equally often.
 
     Args:
         pool: query_id, passage_id.
@@ -114,18 +114,18 @@ def _chances(seed: str, n: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
 
 
 def set_of(collection_id: str, judge: str) -> str:
-    """Return the id of a judge's golden set of a collection."""
+    """Return the id of a judge's golden set for a collection."""
     return slug(f"{collection_id}-{judge}")
 
 
 def refuse_taken(known: pl.DataFrame, golden_set_id: str, judge: str) -> None:
-    """Refuse an id that somebody else's golden set has.
+    """Refuse the id of somebody else's golden set.
 
     Args:
-        known: golden_set_id, judge, manifest (or its text) of what the store has.
+        known: golden_set_id, judge, manifest (or its text) of the golden sets in the store.
 
     Raises:
-        InputError: If it is another one's.
+        InputError: If it belongs to someone else.
     """
     held = known.filter(golden_set_id=golden_set_id)
     if held.height and held["judge"][0] != judge:
@@ -136,10 +136,10 @@ def refuse_taken(known: pl.DataFrame, golden_set_id: str, judge: str) -> None:
 
 
 def by_people(book: Book, judge: str, collection_id: str, said: pl.DataFrame) -> GoldenSet:
-    """Describe a judge's golden set of a collection.
+    """Describe a judge's golden set for a collection.
 
     Args:
-        said: What they graded, of `Book.said`; of a collection in chunks that of all its chunkings.
+        said: Their grades, from `Book.said`; for a collection in chunks those of all its chunkings.
 
     Raises:
         InputError: If nothing is graded yet.
@@ -170,10 +170,10 @@ def by_people(book: Book, judge: str, collection_id: str, said: pl.DataFrame) ->
 def landed(
     book: Book, queue: Queue, before: pl.DataFrame, gradings: pl.DataFrame, nuggets: pl.DataFrame
 ) -> Batch:
-    """Make a judge's golden set: all that they graded of the collection, in whichever queue.
+    """Make a judge's golden set: all their grades in the collection, from all queues.
 
     Args:
-        before: Judgements of the judge's golden set as the store has it; what the book lacks stays.
+        before: Judgements of the judge's golden set in the store; those missing from the book stay.
         gradings: The acts behind those.
         nuggets: Facts of the same golden set.
 
@@ -204,7 +204,7 @@ def settled(
 ) -> Batch:
     """Make the golden set of two judges whose disagreements a third look has settled.
 
-    What both graded alike, or one alone, is taken as it is; a disagreement that is not settled is left out.
+    A grade that both agree on, or only one gave, is taken as is; an unsettled disagreement is left out.
 
     Args:
         queue: Of mode "settle".
@@ -267,14 +267,14 @@ def named(answers: pl.DataFrame) -> pl.DataFrame:
         answers: Columns of `KEY`.
 
     Returns:
-        The rows with passage_id: as JSON, all of the key but the query.
+        The rows with passage_id: the key without the query, as JSON.
     """
     rest = pl.struct(name for name in KEY if name != "query_id")
     return answers.with_columns(rest.struct.json_encode().alias("passage_id"))
 
 
 def keys(items: Sequence[Item]) -> pl.DataFrame:
-    """Read the items of a queue of answers.
+    """Return the answers in a queue.
 
     Returns:
         `KEY` and value, the grade (null = none), in the order of the items.
@@ -284,11 +284,11 @@ def keys(items: Sequence[Item]) -> pl.DataFrame:
 
 
 def scores(queue: Queue, items: Sequence[Item], before: pl.DataFrame) -> pl.DataFrame:
-    """Make the scores of a queue's graded answers, but of those that this judge's scores are there of.
+    """Make the scores of a queue's graded answers, except those that this judge has already scored.
 
     Args:
         queue: Of mode "answers".
-        before: Scores of the runs as the store has them.
+        before: Scores of the runs in the store.
 
     Returns:
         Rows of "answer_scores".

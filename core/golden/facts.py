@@ -1,4 +1,4 @@
-"""Facts that a judge finds in passages, as nuggets of the golden set that the grades make.
+"""Facts that a judge finds in passages, as nuggets of the golden set that the grades form.
 
 A fact is one line of text; it is vital unless it ends in "(okay)".
 """
@@ -21,13 +21,13 @@ _FACT = ("query_id", "text")
 
 
 def lines_of(texts: Iterable[str], known: Iterable[str]) -> list[str]:
-    """Return facts as they are kept: one line each, each once.
+    """Normalise facts: one line each, without duplicates.
 
     Args:
         known: All other facts of the question.
 
     Raises:
-        InputError: A fact is too long, or the question has too many.
+        InputError: If a fact is too long, or the question has too many.
     """
     lines = list(dict.fromkeys(filter(None, (" ".join(strip_bidi_controls(text).split()) for text in texts))))
     if any(len(line) > LONGEST for line in lines):
@@ -38,18 +38,18 @@ def lines_of(texts: Iterable[str], known: Iterable[str]) -> list[str]:
 
 
 def by_query(nuggets: pl.DataFrame) -> dict[str, list[str]]:
-    """Return the nuggets of every question, as a judge writes them."""
+    """Return the nuggets of every question in the judge's notation."""
     written = pl.when("vital").then("text").otherwise(pl.col("text") + OKAY)
     rows = nuggets.with_columns(written.alias("line")).group_by("query_id", maintain_order=True)
     return dict(rows.agg(pl.col("line").unique(maintain_order=True)).iter_rows())
 
 
 def supported(said: pl.DataFrame, facts: Mapping[tuple[str, str], Sequence[str]], judge: str) -> pl.DataFrame:
-    """Return what the graded passages support, as `together` takes it.
+    """Return the facts that graded passages support, in the form `together` takes.
 
     Args:
-        said: What the judge graded, of `Book.said`.
-        facts: The facts of passages, of `Book.facts`.
+        said: The judge's grades, from `Book.said`.
+        facts: The facts of passages, from `Book.facts`.
     """
     rows = [
         {
@@ -67,12 +67,12 @@ def supported(said: pl.DataFrame, facts: Mapping[tuple[str, str], Sequence[str]]
 
 
 def together(parts: Sequence[pl.DataFrame], golden_set_id: str) -> pl.DataFrame:
-    """Return nuggets of several origins as those of one golden set.
+    """Merge nuggets of several origins into one golden set.
 
-    A fact is known by its text, and vital where one says so; numbers follow the texts.
+    A fact is identified by its text, and vital if one origin says so; numbers follow the texts.
 
     Raises:
-        InputError: A question has too many.
+        InputError: If a question has too many.
     """
     rows = pl.concat([part.select(list(TABLES["nuggets"])) for part in parts])
     rows = rows.sort("passage_id", nulls_last=True, maintain_order=True).unique(

@@ -20,7 +20,7 @@ POOL = schema("query_id passage_id rank:int32 rrf:float sources:int32")
 class Ranked:
     """The ranking of one source."""
 
-    label: str  # what people read
+    label: str  # for people
     kind: Kind  # decides ties
     rows: pl.DataFrame  # query_id, passage_id, rank (from 1)
 
@@ -43,7 +43,7 @@ def fused(sources: Sequence[Ranked]) -> pl.DataFrame:
         .sort("source", *_PAIR)
         .group_by(_PAIR, maintain_order=True)
         .agg(rrf=(1.0 / (CONSTANT + pl.col("rank"))).sum(), sources=pl.len().cast(pl.Int32), **best)
-        # Sums of the same parts in another order may differ in their last digit; they are equal.
+        # Sums of the same parts in another order may differ in the last digit; they are equal.
         .with_columns(key=pl.col("rrf").round(12))
         .sort(
             "query_id", "key", "dense", "sparse", "passage_id",
@@ -56,10 +56,10 @@ def fused(sources: Sequence[Ranked]) -> pl.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Passages that are judged."""
+    """Passages to judge."""
 
     # Columns of `POOL`, and text, and first: the passage of that question with the same text that is judged
-    # for all of them, the one of the best rank
+    # for all of them, the one with the best rank
     rows: pl.DataFrame
     textless: int = 0  # How many candidates were left out because they have no text
 

@@ -1,7 +1,7 @@
-"""Seals of the book of judges: a mark in every row that tells when the file says something nobody wrote.
+"""Seals of the book of judges: a mark in every row that reveals content nobody wrote.
 
-A flipped bit in a grade, an id or a count leaves SQLite content: the file opens, and says another thing. So
-each row carries a digest of itself, a queue also that of its number of cards, and strokes are numbered
+SQLite does not notice a flipped bit in a grade, an id or a count: the file opens with other content. So
+each row carries a digest of itself, a queue also one of its number of cards, and strokes are numbered
 without a gap.
 """
 
@@ -28,12 +28,12 @@ RESTORE = "Restore a backup with `python -m core store restore BACKUP`; the file
 
 
 def mark(*values: object) -> bytes:
-    """Digest the values of a row."""
+    """Return a digest of a row's values."""
     return blake2b(repr(values).encode(), digest_size=8).digest()
 
 
 def adopt(db: sqlite3.Connection) -> None:
-    """Add marks, to a file of an earlier release too, which had none."""
+    """Add marks, also to an unmarked file of an earlier release."""
     for table, columns in COLUMNS.items():
         if not _marked(db, table):
             db.execute(f"ALTER TABLE {table} ADD COLUMN mark BLOB")
@@ -58,12 +58,12 @@ def _marked(db: sqlite3.Connection, table: str) -> bool:
 
 
 def require_sound(db: sqlite3.Connection, path: str) -> None:
-    """Compare every row with its mark.
+    """Check every row against its mark.
 
     Raises:
-        StoreDamagedError: If a row says something else than was written, or is gone.
+        StoreDamagedError: If a row is not what was written, or is missing.
     """
-    db.execute("BEGIN")  # one state of the file, whoever writes meanwhile
+    db.execute("BEGIN")  # one state of the file, even if others write meanwhile
     try:
         problems = list(_problems(db))
     finally:
@@ -80,7 +80,7 @@ def _problems(db: sqlite3.Connection) -> Iterator[str]:
         if said != "ok":
             yield str(said).splitlines()[0][:120]
     for table, columns in COLUMNS.items():
-        if not _marked(db, table):  # of an earlier release, where nothing may be written
+        if not _marked(db, table):  # a file of an earlier release that is read-only
             return
         for *row, kept in db.execute(f"SELECT {', '.join(columns)}, mark FROM {table}"):  # noqa: S608
             if kept != _of(db, table, row):

@@ -1,9 +1,9 @@
-"""Value of judging: which passages' grades could change the choice, and by how many queries each is worth.
+"""Value of judging: which passages' grades could change the choice, and how many queries each is worth.
 
-An unjudged passage counts as nothing, the least that it can be. What it may be is told by the grades of
+An unjudged passage counts as nothing, its minimum. Its likely grade is estimated from the grades of
 judged passages at like ranks of the same stacks. Worlds are drawn: other queries (bootstrap) and a grade for
-every passage that waits. The chance of a passage is how often the best stack changes when its own grade alone
-is drawn again; times the queries saved, the further queries that would narrow the differences of the choice
+every unjudged passage. The chance of a passage is how often the best stack changes if its own grade alone
+is redrawn; times the queries saved, the further queries that would narrow the differences of the choice
 to its rivals as much (the variance that the grade brings over the variance between queries), it is its value.
 """
 
@@ -26,7 +26,7 @@ Scoring = Callable[[Grades, NDArray[np.int32]], Floats]
 
 GRADES = 5
 WORLDS = 300
-BINS = (1, 3, 6, 10, 20)  # Last ranks that are taken to be alike
+BINS = (1, 3, 6, 10, 20)  # Last ranks of the bins of like ranks
 _PRIOR = 5.0
 """Passages' worth of the grades at the same ranks of all stacks, for stacks of which few are judged there."""
 _CELLS = 1 << 21
@@ -37,24 +37,24 @@ _PAIR = ("query_id", "passage_id")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contest:
-    """The Top-K of S stacks on Q queries, as far as it is judged."""
+    """The Top-K of S stacks on Q queries, as far as they are judged."""
 
     stacks: tuple[str, ...]  # Their ids
     queries: tuple[str, ...]  # The queries' ids
-    pairs: pl.DataFrame  # query_id, passage_id and query (its number) of P passages of any Top-K
+    pairs: pl.DataFrame  # query_id, passage_id and query (its number) of P passages in any Top-K
     grades: Grades  # int8 [S, Q, K]; 0 = unjudged, −1 = empty
-    slots: Whole  # [S, Q, K], which of the pairs; −1 = empty
+    slots: Whole  # [S, Q, K], index of the pair; −1 = empty
     counts: NDArray[np.int32]  # int32 [Q, 5], judged passages of each grade, ranked or not
     clusters: Labels | None = None  # [Q], equal for queries of a group, drawn together; None = each alone
 
     def alike(self) -> Whole:
-        """Return for each stack the first whose Top-K is its own on every query [S]."""
+        """Return for each stack the first one with the same Top-K on every query [S]."""
         slots = self.slots.reshape(len(self.stacks), -1)
         _, first, which = np.unique(slots, axis=0, return_index=True, return_inverse=True)
         return np.asarray(first[which.reshape(-1)])
 
     def distinct(self) -> Contest:
-        """Leave out the stacks whose Top-K is another's on every query: what is best is either of them."""
+        """Drop stacks whose Top-K equals another's on every query: either of them may be the best."""
         rows = np.unique(self.alike())
         stacks = tuple(self.stacks[row] for row in rows)
         return replace(self, stacks=stacks, grades=self.grades[rows], slots=self.slots[rows])
@@ -67,12 +67,12 @@ class Contest:
         return grades
 
     def unjudged(self, stacks: Sequence[str]) -> int:
-        """Count the unjudged passages that some stacks show."""
+        """Count the unjudged passages shown by some stacks."""
         slots = self.slots[[self.stacks.index(name) for name in stacks if name in self.stacks]]
         return int((self.held()[np.unique(slots[slots >= 0])] == 0).sum())
 
     def means(self, scoring: Scoring) -> Floats:
-        """Return the mean of each stack as judged [S]; NaN where the measure applies to no query."""
+        """Return each stack's mean from existing judgements [S]; NaN if the measure applies to no query."""
         values = scoring(self.grades, self.counts)
         applies = ~np.isnan(values)
         sums, n = np.where(applies, values, 0.0).sum(axis=1), applies.sum(axis=1)
@@ -81,22 +81,22 @@ class Contest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Worth:
-    """Gains that judging would bring."""
+    """Possible gains from judging."""
 
     best: Floats  # [S], share of the worlds in which each stack is the best; equal bests share one
-    means: Floats  # [S, W], the mean of each stack in every world; NaN where the measure applies to no query
-    # The unjudged passages, the most valuable first: query_id, passage_id, stacks (whose Top-K has it), rank
+    means: Floats  # [S, W], each stack's mean in every world; NaN if the measure applies to no query
+    # The unjudged passages, the most valuable first: query_id, passage_id, stacks (ranking it in Top-K), rank
     # (its best), likely (the grade expected), chance (that its grade changes the best), saved (queries) and
     # value (their product)
     rows: pl.DataFrame
 
 
 def contest(rankings: pl.DataFrame, judged: pl.DataFrame, stacks: tuple[str, ...], k: int) -> Contest:
-    """Lay out what some stacks rank and what is judged of it.
+    """Arrange the rankings of some stacks and their judgements.
 
     Args:
-        rankings: run_id, query_id, passage_id, rank; others than of `stacks` and beyond `k` are left out.
-        judged: query_id, passage_id, grade, a passage once; only its queries count.
+        rankings: run_id, query_id, passage_id, rank; other stacks and ranks beyond `k` are left out.
+        judged: query_id, passage_id, grade, without duplicates; only its queries count.
     """
     queries = tuple(judged["query_id"].unique().sort())
     of_stack, of_query = ({name: at for at, name in enumerate(names)} for names in (stacks, queries))
@@ -121,17 +121,17 @@ def contest(rankings: pl.DataFrame, judged: pl.DataFrame, stacks: tuple[str, ...
 def overlaid(judged: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
     """Return judgements with those of another golden set on top.
 
-    Where both grade a passage, the other counts.
+    If both grade a passage, the other one counts.
     """
     names = (*_PAIR, "grade")
     return pl.concat([judged.select(names).join(more, on=_PAIR, how="anti"), more.select(names)])
 
 
 def worth(field: Contest, scoring: Scoring, *, seed: int, worlds: int = WORLDS) -> Worth:
-    """Rank the unjudged passages by what their grades could do.
+    """Rank the unjudged passages by the possible effects of their grades.
 
     Args:
-        field: The stacks that may be chosen.
+        field: The candidate stacks.
     """
     open_ = np.flatnonzero(field.held() == 0)
     query = field.pairs["query"].to_numpy()[open_]
@@ -148,24 +148,24 @@ def worth(field: Contest, scoring: Scoring, *, seed: int, worlds: int = WORLDS) 
     mean_gain = np.einsum("ng,ngs->ns", shares, gain)
     expected = base.copy()
     np.add.at(expected.T, query, mean_gain)
-    # What one grade moves is taken to be what it would move were the others unjudged.
+    # The effect of one grade is taken to be its effect with the others unjudged.
     chance = _chances(np.nan_to_num(means), gain, grade, shares, weight)
     saved = _saved(best, expected, gain, shares)
     return Worth(best, means.T, _rows(field, open_, shares, chance, saved))
 
 
 def _means(field: Contest, scoring: Scoring, waiting: tuple[Whole, Whole, Whole], drawn: Floats) -> Floats:
-    """Score every world with the grades that were drawn in it: the means of the stacks [W, S].
+    """Score every world with its drawn grades: the means of the stacks [W, S].
 
     Args:
-        waiting: The pairs that wait [n], their queries [n] and their grades less 1 [W, n].
+        waiting: The unjudged pairs [n], their queries [n] and their grades less 1 [W, n].
         drawn: [W, Q], how often each query counts.
     """
     open_, query, grade = waiting
     values = scoring(field.grades, field.counts)
     sums, counts = (drawn @ part.T for part in (np.nan_to_num(values), ~np.isnan(values)))
     touched = np.unique(query)
-    place = np.full(field.pairs.height + 1, _EMPTY)  # of a pair among those that wait; the last is no pair
+    place = np.full(field.pairs.height + 1, _EMPTY)  # of a pair among the unjudged ones; the last: no pair
     place[open_] = np.arange(len(open_))
     slots, held = place[field.slots[:, touched]], field.grades[:, touched]
     at = np.searchsorted(touched, query)
@@ -212,7 +212,7 @@ def _rows(field: Contest, open_: Whole, shares: Floats, chance: Floats, saved: F
 
 
 def _shares(field: Contest) -> Floats:
-    """Estimate the chances of grades of every pair [P, 5]: from judged ones at like ranks of its stacks."""
+    """Estimate each pair's chances of grades [P, 5], from judged pairs at like ranks of its stacks."""
     stacks, _, k = field.grades.shape
     at = np.searchsorted(BINS, np.arange(1, k + 1))
     counts = np.zeros((stacks, len(BINS) + 1, GRADES))
@@ -230,7 +230,7 @@ def _shares(field: Contest) -> Floats:
 
 
 def _gains(field: Contest, scoring: Scoring, base: Floats, open_: Whole, query: Whole) -> Floats:
-    """Work out what each grade of each passage would add to its query's value of every stack [n, 5, S]."""
+    """Compute how much each grade of each passage adds to its query's value of every stack [n, 5, S]."""
     gains = np.empty((len(open_), GRADES, len(field.stacks)))
     step = max(1, _CELLS // (GRADES * field.grades.shape[0] * field.grades.shape[2]))
     for start in range(0, len(open_), step):
@@ -252,7 +252,7 @@ def _winners(means: Floats) -> Floats:
 
 
 def _chances(means: Floats, gain: Floats, grade: Whole, shares: Floats, weight: Floats) -> Floats:
-    """Return how often the best of a world changes when one grade is drawn again [n]."""
+    """Return how often the best of a world changes if one grade is redrawn [n]."""
     worlds, stacks = means.shape
     won, chance = means.argmax(axis=1), np.zeros(len(gain))
     step = max(1, _CELLS // (worlds * GRADES * stacks))
@@ -266,10 +266,10 @@ def _chances(means: Floats, gain: Floats, grade: Whole, shares: Floats, weight: 
 
 
 def _saved(best: Floats, expected: Floats, gain: Floats, shares: Floats) -> Floats:
-    """Give how many further queries would narrow the choice's differences as much as each grade does [n]."""
+    """Return how many more queries would narrow the choice's differences as much as each grade does [n]."""
     choice = int(best.argmax())
     share = np.where(np.arange(len(best)) == choice, 0.0, best)
-    # One spread for all rivals: those that hardly differ from the choice would seem to save any number.
+    # One spread for all rivals: those that barely differ from the choice would seem to save any number.
     spread = float(np.var(expected - expected[choice], axis=1) @ share)
     if spread <= _TIE:
         return np.ones(len(gain))

@@ -1,4 +1,4 @@
-"""Long work: begun as a process of its own or shared by several, watched by its state file, cancelled."""
+"""Long-running work: in a separate process or shared by several, watched by its state file, cancelled."""
 
 from core.jobs.job import Job, State, Status, Tracker, begin, jobs, new_folder, read_status
 from core.jobs.process import Stopped, Watch, asked_to_stop, cores, spread, spread_over, stop

@@ -1,7 +1,7 @@
-"""Work begun as a process of its own, and how far it is: no closed dashboard ends it, each can watch it.
+"""Work in a separate process, and its progress: closing a dashboard does not end it, and any can watch it.
 
-Each has a folder "<nanoseconds>" with how it was begun, how far it is and what it printed; the process writes
-`STATUS` there, or tells elsewhere how far it is.
+Each has a folder "<nanoseconds>" with its arguments, progress and output; the process writes
+`STATUS` there, or reports its progress elsewhere.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from core.files import read_json, write_json
 from core.jobs import process
 from core.records import now
 
-_EVERY_S = 0.25  # Least seconds between two writes of the file while a stage goes on
+_EVERY_S = 0.25  # Minimum seconds between two writes of the file during a stage
 
 
 class State(StrEnum):
-    """Ends that work can come to."""
+    """Possible states of work."""
 
     RUNNING = "running"
     FINISHED = "finished"
@@ -34,38 +34,38 @@ class State(StrEnum):
     CANCELLED = "cancelled"
     INTERRUPTED = "interrupted"
     FAILED = "failed"
-    KILLED = "killed"  # it says that it runs, but its process is gone
+    KILLED = "killed"  # its status says that it runs, but its process is gone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """How far the work is."""
+    """The progress of the work."""
 
-    name: str  # what people read
-    state: State = State.RUNNING  # what became of it
-    stage: str = ""  # what is happening, in words
-    done: int = 0  # units of work that are done
-    total: int = 0  # units of work in all
+    name: str  # for people
+    state: State = State.RUNNING  # its state
+    stage: str = ""  # the current activity, in words
+    done: int = 0  # finished units of work
+    total: int = 0  # all units of work
     counted: int = 0  # how much of the stage is done, in `unit`
-    whole: int = 0  # how much of it there is; 0 = it is not counted
+    whole: int = 0  # size of the stage; 0 = it isn't counted
     unit: str = ""  # what is counted: "passages", "questions", "bytes"
-    # Seconds that the kinds of work that were seen so far will still take; None = not known yet
+    # Estimated remaining seconds of the kinds of work seen so far; None = unknown yet
     eta_s: float | None = None
     pid: int = field(default_factory=os.getpid)  # the process
     started_at: datetime = field(default_factory=now)  # when this process began
     updated_at: datetime = field(default_factory=now)  # when this was written
-    message: str = ""  # why it stopped; empty while it runs and when it finished
-    facts: Mapping[str, Any] = field(default_factory=dict)  # what only this kind of work has to tell (JSON)
+    message: str = ""  # why it stopped; "" while it runs and after it finished
+    facts: Mapping[str, Any] = field(default_factory=dict)  # data specific to this kind of work (JSON)
 
     @property
     def share(self) -> float:
-        """Share of the units of work that is done, the one under way included, 0 to 1."""
+        """Share of the units of work that is done, including the current one, 0 to 1."""
         done = self.done + (self.counted / self.whole if self.whole else 0.0)
         return min(1.0, done / max(1, self.total))
 
     @property
     def so_far(self) -> str:
-        """How much of the stage is done: ``128 of 1,400 passages``; empty where that is not counted."""
+        """Progress within the stage: ``128 of 1,400 passages``, or "" if it isn't counted."""
         return f"{self.counted:,} of {self.whole:,} {self.unit}" if self.whole else ""
 
 
@@ -76,10 +76,10 @@ def read_status(path: Path, kind: type[S], *, alive: bool) -> S | None:
     """Read the status in a file.
 
     Args:
-        alive: Whether the work's process was there a moment ago.
+        alive: Whether the work's process existed a moment ago.
 
     Returns:
-        The status, its state `KILLED` when it says that it runs and does not; None if there is none.
+        The status, with state `KILLED` if it says that it runs but does not; None if there is none.
     """
     written = read_json(path)
     if written is None:
@@ -97,12 +97,12 @@ def read_status(path: Path, kind: type[S], *, alive: bool) -> S | None:
 
 
 class Tracker(Generic[S]):
-    """Counts units of work, guesses what is left, and tells.
+    """Counts units of work, estimates the remaining time, and reports both.
 
     Args:
         path: The file to keep up to date; None = no file.
-        told: Told about every unit of work, and once more at the end.
-        facts: Fields of the status to look up whenever it is told.
+        told: Called after every unit of work, and once more at the end.
+        facts: Returns fields of the status for every report.
         clock: Monotonic seconds.
     """
 
@@ -124,23 +124,23 @@ class Tracker(Generic[S]):
         self._written = self._since - _EVERY_S
 
     def expect(self, units: Mapping[str, int]) -> None:
-        """Say how many units of each kind of work there will be."""
+        """Announce how many units of each kind of work there will be."""
         self._left = dict(units)
         self.status = replace(self.status, total=self.status.done + sum(units.values()))
 
     def begin(self, kind: str, words: str) -> None:
-        """Begin a unit of work."""
+        """Start a unit of work."""
         self._kind, self._since = kind, self._clock()
         self.tell(stage=words, eta_s=self._eta(0.0), counted=0, whole=0, unit="")
 
     def within(self, done: int, whole: int, unit: str, **changes: Any) -> None:  # noqa: ANN401
-        """Note how much of the unit under way is done, of how much; nothing is counted where that is 0."""
-        if self._clock() - self._written >= _EVERY_S:  # asked after every query
+        """Record how much of the current unit is done; if `whole` is 0, nothing is counted."""
+        if self._clock() - self._written >= _EVERY_S:  # called after every query
             eta_s = self._eta(done / whole if whole else 0.0)
             self.tell(eta_s=eta_s, counted=done, whole=whole, unit=unit, **changes)
 
     def end(self, units: int = 1, *, took: bool = True) -> None:
-        """End the unit under way; `units` − 1 more of its kind need not be done."""
+        """End the current unit; `units` − 1 more of its kind are not needed."""
         if took:
             seen = self._took[self._kind]
             seen[0] += 1
@@ -149,7 +149,7 @@ class Tracker(Generic[S]):
         self.status = replace(self.status, done=min(self.status.total, self.status.done + units))
 
     def did(self, kind: str, units: int) -> None:
-        """Count units of a kind that were done side by side since the last call, or the last unit's begin."""
+        """Count units of a kind finished in parallel since the last call, or since the last unit began."""
         seen = self._took[kind]
         seen[0] += units
         seen[1] += self._clock() - self._since
@@ -157,23 +157,23 @@ class Tracker(Generic[S]):
         self.skip(kind, units)
 
     def skip(self, kind: str, units: int) -> None:
-        """Count units of a kind that need not be done."""
+        """Count units of a kind that are not needed."""
         self._kind = kind
         self.end(units, took=False)
 
     def close(self, state: State, message: str = "", **changes: Any) -> S:  # noqa: ANN401
-        """Tell the end."""
+        """Report the end."""
         stage = "finished" if state is State.FINISHED else self.status.stage
         ended = {"state": state, "message": message, "stage": stage, "eta_s": None}
         self.tell(**ended, counted=0, whole=0, unit="", **changes)
         return self.status
 
     def tell(self, **changes: Any) -> None:  # noqa: ANN401 - fields of the status
-        """Tell with other values of these fields."""
+        """Report the status with some fields changed."""
         self.status = replace(self.status, updated_at=now(), **self._facts(), **changes)
         self._written = self._clock()
         if self._path is not None:
-            with suppress(OSError):  # a disk that is full must not end work that goes elsewhere
+            with suppress(OSError):  # a full disk must not end work that goes elsewhere
                 values = asdict(self.status).items()
                 plain = {name: at.isoformat() if isinstance(at, datetime) else at for name, at in values}
                 write_json(self._path, plain)
@@ -198,16 +198,16 @@ _BEGUN, _PRINTED, _SEEN, _KEPT = "job.json", "printed.txt", "seen", 20
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Work that was begun."""
+    """Work that was started."""
 
     folder: Path  # its folder
     name: str  # what it does, in words
     pid: int  # its process
-    arguments: tuple[str, ...] = ()  # what it was begun with, for whoever begins it again
+    arguments: tuple[str, ...] = ()  # the arguments it was started with, to start it again
 
     def status(self) -> Status:
-        """Return how far it is; killed if its process ended without a word, or told its end elsewhere."""
-        alive = not process.ended(self.pid)  # asked first: it may tell its end at any moment
+        """Return its progress; killed if its process ended without a word, or reported its end elsewhere."""
+        alive = not process.ended(self.pid)  # checked first: it may report its end at any moment
         began = datetime.fromtimestamp(int(self.folder.name) / 1e9, tz=UTC)
         silent = Status(name=self.name, pid=self.pid, started_at=began, updated_at=began)
         status = read_status(self.folder / STATUS, Status, alive=alive)
@@ -218,7 +218,7 @@ class Job:
         return tracker.close(State.FAILED if words else State.KILLED, words or "The process ended early.")
 
     def cancel(self, *, wait_s: float) -> None:
-        """End it, after so many seconds by force."""
+        """Cancel it, by force after so many seconds."""
         process.stop(self.pid, wait_s=wait_s)
         status = self.status()
         if status.state in (State.RUNNING, State.KILLED):
@@ -230,12 +230,12 @@ class Job:
         return (self.folder / _SEEN).exists()
 
     def see(self) -> None:
-        """Note that somebody has seen how it ended."""
+        """Record that somebody has seen how it ended."""
         (self.folder / _SEEN).touch()
 
 
 def new_folder(parent: Path) -> Path:
-    """Make the folder of work that is about to begin; of older ones the last twenty stay."""
+    """Create the folder of new work; of older ones the last twenty stay."""
     for old in _folders(parent)[_KEPT:]:
         shutil.rmtree(old, ignore_errors=True)
     folder = parent / str(time.time_ns())
@@ -251,12 +251,12 @@ def begin(
     arguments: Sequence[str] = (),
     environ: Mapping[str, str] | None = None,
 ) -> Job:
-    """Begin work, once more where its folder has ended work.
+    """Start work, or restart it if its folder has ended work.
 
     Args:
         folder: From `new_folder`, with whatever the process needs.
-        command: What follows ``python -m core``.
-        arguments: What to remember of how it was begun.
+        command: Arguments after ``python -m core``.
+        arguments: Record of how it was started.
     """
     for left in (STATUS, _SEEN):
         (folder / left).unlink(missing_ok=True)
@@ -266,7 +266,7 @@ def begin(
 
 
 def jobs(parent: Path) -> list[Job]:
-    """Return what was begun, the newest first."""
+    """Return the started work, the newest first."""
     return [
         Job(folder, str(begun["name"]), int(begun["pid"]), tuple(begun["arguments"]))
         for folder in _folders(parent)

@@ -1,7 +1,7 @@
-"""Processes of this program: those that outlive the page that started them, and those that share work.
+"""Processes of this program: some outlive the page that started them, others share work.
 
-The former are known by their numbers. After a restart of the machine a number may be another process's. Where
-the system tells command lines, a process counts as ours only if it runs this program.
+The former are identified by their process ids. After a reboot an id may belong to another process. If
+the system shows command lines, a process counts as ours only if it runs this program.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ T = TypeVar("T")
 R = TypeVar("R")
 S = TypeVar("S")
 
-_PROGRAM = ("-m", __name__.partition(".")[0])  # ours, whatever it is called where it is installed
+_PROGRAM = ("-m", __name__.partition(".")[0])  # our own, whatever its name where it is installed
 _OURS = b"\0" + "\0".join(_PROGRAM).encode() + b"\0"
 _PRINTED = 2_000
 _children: dict[int, subprocess.Popen[bytes]] = {}
 
 
 def start(arguments: Sequence[str], printed: Path, environ: Mapping[str, str] | None = None) -> int:
-    """Start ``python -m core`` with these arguments in a session of its own, and return its number."""
+    """Start ``python -m core`` with these arguments in a new session, and return its process id."""
     with printed.open("wb") as sink:
         process = subprocess.Popen(  # noqa: S603 - our own program, without a shell
             [sys.executable, *_PROGRAM, *arguments],
@@ -49,10 +49,10 @@ def start(arguments: Sequence[str], printed: Path, environ: Mapping[str, str] | 
 
 
 def ended(pid: int) -> bool:
-    """Tell whether a process that was started here, or by another dashboard, is no longer there."""
+    """Return whether a process started here, or by another dashboard, is gone."""
     child = _children.get(pid)
     if child is not None:
-        return child.poll() is not None  # asking also lets the system forget it
+        return child.poll() is not None  # polling also reaps it
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, PermissionError):
@@ -60,11 +60,11 @@ def ended(pid: int) -> bool:
     try:
         return _OURS not in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
-        return False  # a system that does not tell
+        return False  # a system that does not show command lines
 
 
 def stop(pid: int, *, wait_s: float = 0.0) -> None:
-    """Ask a process to end; a child that does not within the time is killed (0 = do not wait)."""
+    """Ask a process to end; a child that has not ended in time is killed (0 = do not wait)."""
     if ended(pid):
         return
     with suppress(ProcessLookupError, PermissionError):
@@ -80,7 +80,7 @@ def stop(pid: int, *, wait_s: float = 0.0) -> None:
 
 
 def last_words(printed: Path) -> str:
-    """Return what a process said last, from its error on; empty where it told none."""
+    """Return a process's last output, starting at its error, or "" if there is none."""
     try:
         text = printed.read_bytes()[-_PRINTED:].decode("utf-8", "replace")
     except OSError:
@@ -96,11 +96,11 @@ def cores() -> int:
 def spread(
     task: Callable[[T], R], blocks: Sequence[T], workers: int, gather: Callable[[Iterable[R]], S]
 ) -> S:
-    """Do a task for every block on several processes where that is possible.
+    """Run a task for every block, on several processes if possible.
 
     Args:
-        task: What to do; it and what it takes and gives can be sent to another process.
-        workers: How many processes at most; one is this one.
+        task: The function; it, its argument and its result can be sent to another process.
+        workers: The maximum number of processes, including this one.
         gather: Takes the results, in the order of the blocks.
     """
     workers = min(workers, len(blocks))
@@ -123,7 +123,7 @@ _others: list[Others] = []
 
 @contextmanager
 def spread_over(others: Others) -> Iterator[None]:
-    """Let others do what several processes of this machine would share, while the block runs."""
+    """Let another function distribute the work of `spread` while the block runs."""
     _others.append(others)
     try:
         yield
@@ -132,7 +132,7 @@ def spread_over(others: Others) -> Iterator[None]:
 
 
 def _end_with_parent() -> None:
-    """End a worker when its parent has ended, however that happened: it would wait for work for ever."""
+    """End a worker when its parent has ended for any reason: it would wait for work forever."""
 
     def wait() -> None:
         parent = multiprocessing.parent_process()
@@ -155,8 +155,8 @@ class Watch:
 
     Args:
         asked: Whether the caller wants it to stop.
-        file: Its existence asks, too.
-        interrupt: Ends waits that are under way, once somebody asked.
+        file: A file whose existence is also a request.
+        interrupt: Ends waits in progress, once somebody asked.
     """
 
     def __init__(self, asked: Callable[[], bool], file: Path, interrupt: Callable[[], None]) -> None:
@@ -175,7 +175,7 @@ class Watch:
             raise Stopped
 
     def wait(self, seconds: float) -> None:
-        """Let time pass; raise `Stopped` as soon as somebody asks."""
+        """Wait; raise `Stopped` as soon as somebody asks."""
         self._stop.wait(max(0.0, seconds))
         self.check()
 
@@ -198,7 +198,7 @@ class Watch:
 
 @contextmanager
 def asked_to_stop(then: Callable[[], None] = lambda: None) -> Iterator[threading.Event]:
-    """Yield an event that is set when the process is told to end; `then` is called besides, and may raise."""
+    """Yield an event that is set when the process is told to end; `then` is also called, and may raise."""
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield asked

@@ -20,7 +20,7 @@ note = ""                      # optional
 provider = "…"                 # optional: another one than the file's
 ```
 
-Books of one's own lie in the folder that ``CLQ_PRICES`` names, else in "price-books" beside the store.
+Custom books are in the folder given by ``CLQ_PRICES``, otherwise in "price-books" beside the store.
 """
 
 from core.prices.book import (

@@ -21,7 +21,7 @@ UNITS = ("input_tokens", "output_tokens", "search_units", "requests", "cpu_hour"
 MS_PER_HOUR = 3_600_000
 PRICED_AS: Mapping[str, str] = {"cpu_ms": "cpu_hour", "gpu_ms": "gpu_hour"}
 """Units of usage that are priced by the hour."""
-Key = tuple[str, str]  # What a price is of: item and unit
+Key = tuple[str, str]  # The key of a price: item and unit
 CURRENCY = "USD"  # Costs are in dollars; a price in another currency is shown but not converted
 
 PRICE_FRAME = schema(
@@ -35,7 +35,7 @@ PRICE_FRAME = schema(
 class Price:
     """Price of a number of units of one item."""
 
-    item: str  # What is priced: a model name, or "local-cpu"
+    item: str  # The priced thing: a model name, or "local-cpu"
     provider: str  # Who bills it
     unit: str  # One of `UNITS`
     price: float  # Amount of money for `per` units, 0 or more
@@ -44,10 +44,10 @@ class Price:
     source: str  # Address or citation
     looked_up: date  # When the source was read
     confirmed: bool  # Whether the source was good enough to rely on; the note says why not
-    valid_from: date | None = None  # Since when; None = not known
+    valid_from: date | None = None  # Start of validity; None = unknown
     note: str = ""  # Limits and assumptions
-    # What the book says, where somebody changed the price
-    was: float | None = field(default=None, repr=False)  # digests are made of the rest
+    # The book's original price, if somebody changed it
+    was: float | None = field(default=None, repr=False)  # not part of digests
 
     @property
     def each(self) -> float:
@@ -61,11 +61,11 @@ class Price:
 
     @property
     def since(self) -> date:
-        """The day that it is in force from; the first of all days where that is not known."""
+        """The day that it is in force from; the earliest date if that is unknown."""
         return self.valid_from or date.min
 
 
-MOST_CHANGES = 100  # Prices that one text may change: a link comes from anybody
+MOST_CHANGES = 100  # Prices that one text may change: a link may come from anyone
 _CHANGE = re.compile(
     r"(?P<name>[^\n]{1,200})[:=](?P<amount>-?[0-9]{1,12}(\.[0-9]{1,15})?(e[+-]?[0-9]{1,2})?)", re.I | re.A
 )
@@ -76,7 +76,7 @@ class PriceBook:
     """A named set of prices; an item and unit may have several, with different dates of validity."""
 
     name: str  # of the book, and of those derived from it
-    prices: tuple[Price, ...]  # what it holds
+    prices: tuple[Price, ...]  # its prices
 
     @cached_property
     def newest(self) -> Mapping[Key, Price]:
@@ -90,12 +90,12 @@ class PriceBook:
 
     @cached_property
     def changed(self) -> tuple[Price, ...]:
-        """The prices that somebody changed."""
+        """The prices that were changed."""
         return tuple(price for price in self.prices if price.was is not None)
 
     @property
     def changes(self) -> tuple[str, ...]:
-        """The changed prices, as `read_changes` reads them."""
+        """The changed prices, in the form `read_changes` parses."""
         return tuple(sorted(self.write_change(price.key, price.price) for price in self.changed))
 
     @property
@@ -106,7 +106,7 @@ class PriceBook:
 
     @cached_property
     def _named(self) -> Mapping[str, Key]:
-        """Every price by the names that a change may call it."""
+        """Every price by the names that a change may use for it."""
         units: dict[tuple[str, str], list[str]] = {}
         keys: dict[str, Key] = {}
         for (item, unit), price in self.newest.items():
@@ -116,14 +116,14 @@ class PriceBook:
         return keys | {f"{provider}/{item}": (item, unit) for (provider, item), unit in single.items()}
 
     def read_changes(self, texts: Iterable[str]) -> tuple[dict[Key, float], list[ClqError]]:
-        """Read changed prices, whoever wrote them.
+        """Parse changed prices from an untrusted source.
 
         Args:
             texts: Each ``voyage/rerank-2.5:0.025``, the amount for the price's own number of units; an item
                 with several units needs its unit, ``openai/gpt-5:output_tokens:8``.
 
         Returns:
-            New amounts by item and unit, and what is wrong with the texts that are left out.
+            New amounts by item and unit, and the errors in the texts that are left out.
         """
         changes: dict[Key, float] = {}
         wrong: list[ClqError] = []
@@ -143,7 +143,7 @@ class PriceBook:
             texts: As for `read_changes`.
 
         Raises:
-            ClqError: If one of them is no price of the book.
+            ClqError: If one of them isn't a price of the book.
         """
         changes, wrong = self.read_changes(texts)
         if wrong:
@@ -163,20 +163,20 @@ class PriceBook:
         return self._named[read["name"]], amount
 
     def write_change(self, key: Key, amount: float) -> str:
-        """Return a changed price of the book as `read_changes` reads it."""
+        """Format a changed price so that `read_changes` can parse it."""
         price = self.newest[key]
         name = f"{price.provider}/{price.item}"
         return f"{name if self._named.get(name) == key else f'{name}:{price.unit}'}:{amount:.10g}"
 
     @cached_property
     def digest(self) -> str:
-        """Tells books with other prices apart."""
+        """A digest that tells books with different prices apart."""
         return hashlib.blake2b(repr(self.prices).encode(), digest_size=12).hexdigest()
 
     def find(self, item: str, unit: str) -> Price | None:
         """Return the newest price of an item by one of `UNITS`.
 
-        None when the book has none: the cost is unknown.
+        It is None if the book has none: the cost is unknown.
         """
         return self.newest.get((item, unit))
 
@@ -187,7 +187,7 @@ class PriceBook:
             changes: New amount for the price's own number of units, by (item, unit).
 
         Returns:
-            A new book; changed prices are marked unconfirmed and say what they were.
+            A new book; changed prices are marked unconfirmed and keep their original amounts.
 
         Raises:
             UnknownNameError: If the book has no such item and unit.
@@ -219,7 +219,7 @@ def _what_if(price: Price, amount: float) -> Price:
 
 
 def check_amount(amount: float, least: float, where: str) -> None:
-    """Refuse what is not a number of at least so much."""
+    """Refuse a value that isn't a number of at least `least`."""
     if not (math.isfinite(amount) and amount >= least):
         raise PriceError(
             f"{amount!r} is not an amount.", where=where, do="Give a number that is not negative."

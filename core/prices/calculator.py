@@ -1,6 +1,6 @@
-"""The cost calculator: what a retrieval stack and its generator cost at a query volume (CLQ paper §3.2.1).
+"""The cost calculator: the cost of a retrieval stack and its generator at a query volume (CLQ paper §3.2.1).
 
-And the sensitivity of the monthly bill: each input by itself lower and higher by a stated range.
+Also the sensitivity of the monthly bill: each input lower and higher by a given range.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TOKENS_PER_DOCUMENT = 500
 """Cohere: a search unit is one query with up to 100 documents; longer documents count once per 500 tokens."""
 
 GIB = 2**30
-LINKS = 32  # Neighbours that a graph keeps per vector (M of HNSW); 32 take 0.25 GiB a million vectors
+LINKS = 32  # Neighbours per vector in a graph (M of HNSW); 32 take 0.25 GiB a million vectors
 INDEX_KINDS: Mapping[str, tuple[int, bool]] = {
     "flat": (4, False),
     "int8": (1, False),
@@ -33,17 +33,17 @@ INDEX_KINDS: Mapping[str, tuple[int, bool]] = {
 }
 """Indexes whose bytes are known: bytes per number of a vector, and whether they keep a graph."""
 _BYTES_PER_LINK = 4
-_BYTES_BESIDE_LINKS = 12  # where a vector's links begin, and its level
+_BYTES_BESIDE_LINKS = 12  # where a vector's links start, and its level
 
 
 def search_units(documents: float, tokens_per_document: float = 0) -> float:
-    """Search units of one query."""
+    """Return the search units of one query."""
     per_document = max(1, math.ceil(tokens_per_document / TOKENS_PER_DOCUMENT))
     return float(math.ceil(documents * per_document / DOCUMENTS_PER_SEARCH_UNIT))
 
 
 def index_bytes(kind: str, *, vectors: float, dim: float, links: float = LINKS) -> float:
-    """Return bytes of a dense index, in memory or on disk.
+    """Return the bytes of a dense index, in memory or on disk.
 
     A vector takes 4 bytes per number in float32 and 1 as int8. A graph keeps 2 M links per vector on its
     ground level and, as 1 / (M - 1) further levels are expected, M / (M - 1) above it (Malkov and Yashunin,
@@ -58,7 +58,7 @@ def index_bytes(kind: str, *, vectors: float, dim: float, links: float = LINKS) 
     return vectors * (width * dim + linked)
 
 
-NO_INDEX = "none"  # Stands for a corpus that no dense index is kept of
+NO_INDEX = "none"  # Stands for a corpus without a dense index
 _NOT_SPREAD = "it is paid by the month, and there is no query to spread it over"
 
 
@@ -78,7 +78,7 @@ _BYTES = "Bytes of vectors (4 per number in float32, 1 as int8) and links of the
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostInputs:
-    """Inputs of the calculator. A model left None is not part of the stack."""
+    """Inputs of the calculator. A model that is None isn't part of the stack."""
 
     queries_per_month: Annotated[
         float,
@@ -130,7 +130,7 @@ class CostInputs:
     copies: Annotated[
         float, _amount("copies", "copies of the index", "In memory.", "passages", whole=True)
     ] = 1
-    machine: str = "local-cpu"  # items that price what no vendor bills: CPU time,
+    machine: str = "local-cpu"  # items for machine resources that no vendor bills: CPU time,
     gpu: str = "local-gpu"  # GPU time,
     memory: str = "local-memory"  # a GiB-month in memory,
     disk: str = "local-disk"  # and on disk
@@ -143,9 +143,9 @@ USUAL = CostInputs(queries_per_month=1_000_000, chunks_sent=10, output_tokens=30
 
 @dataclass(frozen=True, slots=True)
 class CostLine:
-    """One stage of the bill. usd_per_query is None, with the reason, when the price is unknown.
+    """A stage of the bill. usd_per_query is None, with the reason, if the price is unknown.
 
-    Of what is paid by the month whatever is asked, units_per_month is set; units_per_query is then a query's
+    For monthly costs that do not depend on usage, units_per_month is set; units_per_query is then a query's
     share of it, and None without queries.
     """
 
@@ -159,7 +159,7 @@ class CostLine:
     units_per_month: float | None = None
 
     def per_month(self, queries: float) -> float | None:
-        """Return $ per month at a query volume, or None when the price is unknown."""
+        """Return $ per month at a query volume, or None if the price is unknown."""
         if self.units_per_month is None:
             return None if self.usd_per_query is None else queries * self.usd_per_query
         if self.price is None or self.price.currency != CURRENCY:
@@ -169,29 +169,29 @@ class CostLine:
 
 @dataclass(frozen=True, slots=True)
 class CostBreakdown:
-    """The bill by stage; totals are None when a line is unknown."""
+    """The bill by stage; totals are None if a line is unknown."""
 
     lines: tuple[CostLine, ...]
     queries_per_month: float
 
     @property
     def per_query(self) -> float | None:
-        """$ per query, or None when a line is unknown."""
+        """$ per query, or None if a line is unknown."""
         return _sum(line.usd_per_query for line in self.lines)
 
     @property
     def per_1k(self) -> float | None:
-        """$ per 1,000 queries, or None when a line is unknown."""
+        """$ per 1,000 queries, or None if a line is unknown."""
         return None if self.per_query is None else 1000 * self.per_query
 
     @property
     def per_month(self) -> float | None:
-        """$ per month at the query volume, or None when a line is unknown."""
+        """$ per month at the query volume, or None if a line is unknown."""
         return _sum(line.per_month(self.queries_per_month) for line in self.lines)
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """Why the total is unknown; empty when it is known."""
+        """Why the total is unknown; () if it is known."""
         return tuple(line.reason for line in self.lines if line.usd_per_query is None)
 
     def frame(self) -> pl.DataFrame:
@@ -213,14 +213,14 @@ _BILL = schema(
 
 
 def _sum(amounts: Iterable[float | None]) -> float | None:
-    """Return amounts together; None where one is unknown."""
+    """Return the sum of amounts, or None if one is unknown."""
     every = list(amounts)
     known = [amount for amount in every if amount is not None]
     return math.fsum(known) if len(known) == len(every) else None
 
 
 def calculator(inputs: CostInputs, book: PriceBook) -> CostBreakdown:
-    """Work out what a query costs, split by stage.
+    """Compute the cost of a query, split by stage.
 
     The stages are embed, rerank, generate-input, generate-output, machine, gpu, and of the corpus
     embed-corpus, index (in memory) and storage (on disk).
@@ -261,7 +261,7 @@ def _corpus_lines(inputs: CostInputs, book: PriceBook) -> list[CostLine]:
 
 
 def _monthly(stage: str, item: str, gib: float, queries: float, book: PriceBook) -> CostLine:
-    """Price what is paid by the month, shared by the queries of a month."""
+    """Price a monthly cost, shared by the queries of a month."""
     gib_per_query = gib / queries if queries else None
     line = _line(stage, item, "gib_month", gib if gib_per_query is None else gib_per_query, book)
     if gib_per_query is None:
@@ -314,13 +314,13 @@ STAGE_INPUTS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Swing:
-    """Effect of one input on the monthly bill."""
+    """The effect of one input on the monthly bill."""
 
     field: str  # of `CostInputs`; "price" for a price
-    item: str  # what is priced; empty for an amount, as its unit
+    item: str  # the priced item; "" for an amount, like its unit
     unit: str
-    value: float  # the input as it is; a price for its own number of units
-    low: float  # and at both ends of its range
+    value: float  # the current value; a price for its own number of units
+    low: float  # the values at both ends of its range
     high: float
     usd: float  # the monthly bill there, in dollars
     low_usd: float
@@ -333,13 +333,13 @@ class Swing:
 
 
 def tornado(inputs: CostInputs, book: PriceBook, *, share: float = RANGE) -> tuple[Swing, ...]:
-    """Work out what each input does to the monthly bill, the rest unchanged.
+    """Compute the effect of each input on the monthly bill, with the rest unchanged.
 
     Args:
-        share: By which every input is changed, above 0 and below 1: 0.25 is 25 % less and 25 % more.
+        share: Change of every input, above 0 and below 1: 0.25 is 25 % less and 25 % more.
 
     Returns:
-        One per amount and price that the bill depends on and that is not 0, the widest first; empty when the
+        One per amount and price that the bill depends on and that isn't 0, the widest first; empty if the
         bill is unknown or there is none. An amount may move nothing: up to 100 documents are one search unit.
 
     Raises:
@@ -372,7 +372,7 @@ def tornado(inputs: CostInputs, book: PriceBook, *, share: float = RANGE) -> tup
     ]
     prices = {line.price.key: line.price.price for line in bill.lines if line.price and line.price.price}
     swings += [swing("price", key, price, partial(with_price, key)) for key, price in prices.items()]
-    # rounded, so that the last digit of equal widths does not decide their order
+    # rounded, so that the last digit of equal widths does not determine their order
     return tuple(
         sorted(swings, key=lambda moved: (-float(f"{moved.width:.9g}"), moved.field, moved.item, moved.unit))
     )

@@ -1,7 +1,7 @@
 """Cost of recorded usage: $ per 1,000 queries by run and stage, and in total (CLQ paper §3.2.1).
 
-Cost = 1000 · sum of units × price of a unit. A price or a usage that is not known makes the cost of its stage
-unknown: null with the reason, never 0. What the other stages cost is then the least that the whole costs.
+Cost = 1000 · sum of units × price of a unit. An unknown price or usage makes the cost of its stage
+unknown: null with the reason, never 0. The cost of the other stages is then the lower bound of the total.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NOT_RECORDED = "usage not recorded"
 QUERY_TOKENS = CostInputs().query_tokens
 """Tokens of a query where a source recorded none; stated wherever it is used."""
 
-DOLLARS = "usd"  # Unit of what a source recorded in dollars, which no price book has to price
+DOLLARS = "usd"  # Unit of amounts recorded in dollars by a source, which need no price
 
 STAGE_COST = schema("run_id stage usd_per_1k:float basis reason")
 """Columns of `cost_per_1k`."""
@@ -32,7 +32,7 @@ _STAGE_WORDS = {
     "rerank": "reranking",
     "generate": "generation",
 }
-# The weakest evidence among the parts names the whole.
+# The weakest evidence among the parts counts for the whole.
 _WEAKEST_LAST = ("measured", "imported", "published", "modelled")
 
 
@@ -44,7 +44,7 @@ def cost_per_1k(usage: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
         book: Prices; the newest of an item counts.
 
     Returns:
-        Columns of `STAGE_COST`, one row per run and stage, sorted. usd_per_1k is null with a reason when any
+        Columns of `STAGE_COST`, one row per run and stage, sorted. usd_per_1k is null with a reason if any
         part of the stage has no amount or no price.
     """
     priced = priced_usage(usage, book)
@@ -63,7 +63,7 @@ def cost_per_1k(usage: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
 
 
 def priced_usage(usage: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
-    """Price what a query uses on average, every item by itself.
+    """Price the average usage of a query, every item separately.
 
     Args:
         usage: Rows of the table "usage".
@@ -93,7 +93,7 @@ def priced_usage(usage: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
 
 
 def mean_usage(usage: pl.DataFrame) -> pl.DataFrame:
-    """Average what a query uses, by run, stage, item and unit.
+    """Average the usage of a query, by run, stage, item and unit.
 
     Usage with a query is averaged over the queries that have it (a query that skipped a stage records 0);
     usage without one is the mean over the run already.
@@ -102,9 +102,9 @@ def mean_usage(usage: pl.DataFrame) -> pl.DataFrame:
         usage: Rows of the table "usage".
 
     Returns:
-        run_id, stage, item, unit, amount (null when any part of it was not recorded), basis (the weakest).
+        run_id, stage, item, unit, amount (null if any part of it was not recorded), basis (the weakest).
     """
-    # in order: the last digit of a mean depends on the order of its parts, and a choice may hang on it
+    # in order: the last digit of a mean depends on the order of its parts, and a choice may depend on it
     amount, key = pl.col("amount"), ("run_id", "stage", "item", "unit")
     whole = ~amount.has_nulls()  # a missing amount makes the rest unknown; polars would skip it
     per_query = usage.group_by(*key, "query_id", maintain_order=True)
@@ -131,15 +131,15 @@ def _reason(book: str) -> pl.Expr:
 
 
 def query_embedding(usage: pl.DataFrame, embedders: Mapping[str, str]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Model the embedding of the query where a source left it out: `QUERY_TOKENS` tokens.
+    """Model the embedding of the query if a source left it out: `QUERY_TOKENS` tokens.
 
     Args:
         usage: Rows of the table "usage".
-        embedders: The embedder of every run whose queries are embedded by a model, by run_id.
+        embedders: The embedder of every run whose queries a model embeds, by run_id.
 
     Returns:
         The recorded usage, in which unknown tokens of the embedding are modelled, and further rows of the
-        same columns for the runs that recorded nothing of it.
+        same columns for the runs that recorded nothing about it.
     """
     unknown = (pl.col("stage") == "embed") & (pl.col("unit") == "input_tokens") & pl.col("amount").is_null()
     recorded = usage.with_columns(
@@ -164,19 +164,19 @@ def totals(
     *,
     further: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Sum the cost per run: the stages in its scope, which must be known, and further ones where they are.
+    """Sum the cost per run: the stages in its scope, which must be known, and further ones if known.
 
     Args:
         costs: Columns of `STAGE_COST`.
         run_ids: Runs to report, in this order, whether they have usage or not.
         scope: The stages that a run's cost must cover; None = every stage. A run whose scope is empty has
             nothing of the kind to pay for.
-        further: Columns of `STAGE_COST`: stages outside the scope that are added where a price is known.
+        further: Columns of `STAGE_COST`: stages outside the scope that are added if a price is known.
 
     Returns:
         Columns of `TOTAL_COST`, one row per run. usd_per_1k is null with a reason if a stage in scope is
-        unknown or nothing was recorded. Where any stage is unknown, least is what the others cost (null when
-        none is known) and missing says which are not, in few words. stages = the stages that were added up.
+        unknown or nothing was recorded. If any stage is unknown, least is the cost of the others (null if
+        none is known) and missing briefly names the unknown ones. stages = the stages that were added up.
     """
     scopes = {run: (scope or {}).get(run) for run in run_ids}
     parts = _parts(costs, scopes, further)
@@ -212,7 +212,7 @@ def totals(
 def _parts(
     costs: pl.DataFrame, scopes: Mapping[str, Sequence[str] | None], further: pl.DataFrame | None
 ) -> pl.DataFrame:
-    """Return the stages that count for every run, and whether each is needed for its total."""
+    """Return the stages that count for every run, and whether its total requires each."""
     wanted = pl.DataFrame(
         [(run, stage) for run, stages in scopes.items() for stage in stages or ()],
         schema={"run_id": pl.String, "stage": pl.String},
@@ -229,21 +229,21 @@ def _parts(
 
 
 def _missing() -> pl.Expr:
-    """Return what of a stage is not known, in few words: ``embedding not priced``."""
+    """Describe briefly what is unknown about a stage: ``embedding not priced``."""
     recorded = pl.col("reason").str.contains("not recorded", literal=True)
     how = pl.when(recorded).then(pl.lit("not recorded")).otherwise(pl.lit("not priced"))
     return pl.format("{} {}", pl.col("stage").replace(_STAGE_WORDS), how)
 
 
 def scope_of(manifest: JsonMap, spec: JsonMap) -> tuple[str, ...] | None:
-    """Return the stages that a run's source says its cost covers, from its manifest and its stack.
+    """Return the stages that a run's cost covers, from its manifest and its stack.
 
     Args:
         manifest: A run's manifest; "cost_scope" names one stage or is absent.
         spec: The specification of its stack; a stack without a reranker has no rerank stage to pay for.
 
     Returns:
-        Stage names, () when the named stage does not exist in the stack, or None = every stage.
+        Stage names, () if the named stage does not exist in the stack, or None = every stage.
     """
     stage = manifest.get("cost_scope")
     if stage is None:

@@ -1,7 +1,7 @@
 """Prices from the table that LiteLLM publishes (model_prices_and_context_window.json), in our units.
 
-The table names dollars per token or per search of some thousand models. Tiers by prompt length, cached input,
-batches, images and sound are not modelled here; an entry that has tiers says so in its note.
+The table gives dollars per token or per search for some thousand models. Tiers by prompt length, cached
+input, batches, images and sound are not modelled here; the note of an entry with tiers mentions them.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ def read_litellm(path: Path, *, looked_up: date, providers: Collection[str] = ()
         providers: Only these, by their name in the table ("voyage", "cohere"…); empty = all.
 
     Returns:
-        Prices and what was left out. A price of 0 is left out: the table writes it where it knows none.
+        Prices and what was left out. A price of 0 is left out: the table writes it for unknown prices.
 
     Raises:
-        PriceError: If the file cannot be read, is no such table, or a named provider is not in it.
+        PriceError: If the file cannot be read, isn't such a table, or lacks a named provider.
     """
     table = _table(path)
     known = {str(entry.get("litellm_provider")) for entry in table.values()}
@@ -61,7 +61,7 @@ def read_litellm(path: Path, *, looked_up: date, providers: Collection[str] = ()
         raise PriceError(f"It has no provider {unknown[0]!r}.", where=path.name, do=f"Found: {shown}, ….")
     skipped: Counter[str] = Counter()
     prices: dict[tuple[str, str], Price] = {}
-    # an entry under the model's own name goes before one under vendor/model
+    # an entry under the model's own name takes precedence over one under vendor/model
     for key, entry in sorted(table.items(), key=lambda pair: ("/" in pair[0], pair[0])):
         if providers and entry.get("litellm_provider") not in providers:
             continue
@@ -96,7 +96,7 @@ def _table(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _prices(key: str, entry: Mapping[str, Any], looked_up: date, file: str) -> list[Price] | str:
-    """Return the prices of one entry, or why there are none."""
+    """Return the prices of one entry, or the reason for having none."""
     mode, provider = str(entry.get("mode")), entry.get("litellm_provider")
     item = _item(key, provider)
     if not isinstance(provider, str) or not _is_name(provider) or not _is_name(item):
@@ -108,7 +108,7 @@ def _prices(key: str, entry: Mapping[str, Any], looked_up: date, file: str) -> l
         return "a price of it is not an amount"
     known = [(unit, per, float(amount)) for unit, per, amount in amounts if amount]
     if mode == "rerank":
-        known = known[:1]  # billed by search where it has such a price; its tokens are then not billed
+        known = known[:1]  # billed by search if it has such a price; its tokens are then not billed
     if not known:
         return "its price is not known (0)"
     if mode in _TEXT and len(known) < len(amounts):

@@ -1,6 +1,6 @@
-"""A price book of one's own: written as a TOML file, and what is wrong with one.
+"""Custom price books: written as TOML files, and checked.
 
-Reading price books: those that come with the product, and the user's own.
+Also reads price books: those that come with the product, and the user's own.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ _OPTIONAL: Mapping[str, type | tuple[type, ...]] = {"valid_from": date, "note": 
 
 @dataclass(slots=True)
 class _Draft:
-    """A book while its files are read."""
+    """A book while its files are being read."""
 
     prices: list[Price] = field(default_factory=list)
     extends: str | None = None
 
 
 def own_folder(store: Path | None = None) -> Path:
-    """Return where the user's own price books lie.
+    """Return the folder of the user's own price books.
 
-    ``CLQ_PRICES``, else the folder "price-books" beside the store.
+    It is ``CLQ_PRICES``, otherwise the folder "price-books" beside the store.
 
     Args:
-        store: Folder of the store; None = ``CLQ_STORE``, else the usual one.
+        store: Folder of the store; None = ``CLQ_STORE``, otherwise the default one.
     """
     named = os.environ.get("CLQ_PRICES")
     if named:
@@ -69,14 +69,14 @@ def load_books(folder: Path | None = None, *, own: Path | None = None) -> dict[s
     """Read every price file of a folder, and the user's own books.
 
     Args:
-        folder: Where the TOML files are; None = the ones that come with the product, and the user's own.
-        own: Folder of the user's own books; None = `own_folder`, where no other folder is read.
+        folder: Folder of the TOML files; None = the ones that come with the product, and the user's own.
+        own: Folder of the user's own books; None = `own_folder`, if no other folder is read.
 
     Returns:
         Books by name, each with the prices of all files that name it.
 
     Raises:
-        PriceError: If a file or an entry is malformed, or one of the user's takes the name of a book that
+        PriceError: If a file or an entry is malformed, or one of the user's has the name of a book that
             comes with the product; the message names file and entry.
     """
     books: dict[str, _Draft] = {}
@@ -92,7 +92,7 @@ def load_books(folder: Path | None = None, *, own: Path | None = None) -> dict[s
 
 
 def own_files(folder: Path | None = None) -> list[Path]:
-    """Return the user's own price files, sorted; none where there is no folder.
+    """Return the user's own price files, sorted; [] if there is no folder.
 
     Raises:
         PriceError: If ``CLQ_PRICES`` names a folder that does not exist.
@@ -106,7 +106,7 @@ def own_files(folder: Path | None = None) -> list[Path]:
 
 
 def check_name(name: str, where: str = "") -> str:
-    """Refuse a name that a book cannot have."""
+    """Refuse a name that is not valid for a book."""
     if not _NAME.fullmatch(name):
         raise PriceError(
             f"{name[:60]!r} cannot be the name of a price book.",
@@ -139,7 +139,7 @@ def _add(
 
 
 def _with_inherited(name: str, books: Mapping[str, _Draft], below: tuple[str, ...] = ()) -> list[Price]:
-    """Return the prices of a book and those of the one it extends that it does not name itself."""
+    """Return a price book's prices, plus those inherited from its parent and not overridden."""
     draft = books[name]
     if draft.extends is None:
         return draft.prices
@@ -180,7 +180,7 @@ def _entry(entry: object, provider: str, where: str) -> Price:
     if missing := [key for key in _REQUIRED if key not in entry]:
         raise PriceError(f"Missing key {missing[0]!r}.", where=where)
     for key, value in entry.items():
-        # bool is an int in Python, and a price of "true" is not a number
+        # bool is an int in Python, and a price of "true" isn't a number
         if not isinstance(value, known[key]) or (isinstance(value, bool) and known[key] is not bool):
             raise PriceError(f"{key} = {value!r} has the wrong type.", where=where)
     if entry["unit"] not in UNITS:
@@ -212,16 +212,16 @@ _NOT_GIVEN = (None, "")
 def write_book(
     folder: Path, name: str, prices: Sequence[Price], *, extends: str | None = None, replace: bool = False
 ) -> Path:
-    """Write a price book as one file; readers see the old file or the new one, never a part.
+    """Write a price book as one file; readers see either the old file or the new one, never a part.
 
     Args:
         name: Of the book, and of the file.
-        extends: The book whose other prices it takes over.
+        extends: The book that it inherits the other prices from.
         replace: Whether a file of that name may be replaced.
 
     Raises:
-        PriceError: If the name cannot be one or belongs to a shipped book, there is no price, the file exists
-            and is not to be replaced, it could not be written, or could not be read back.
+        PriceError: If the name is invalid or belongs to a shipped book, there is no price, the file exists
+            and must not be replaced, it could not be written, or could not be read back.
     """
     path = folder / f"{check_name(name)}.toml"
     if name in load_books(PRICES):
@@ -245,7 +245,7 @@ def write_book(
 
 
 def as_toml(name: str, prices: Sequence[Price], extends: str | None = None) -> str:
-    """Return a price book as text that `load_books` reads back."""
+    """Format a price book as text that `load_books` can read."""
     head = {"book": name, "extends": extends, "provider": "several"}
     blocks = [_lines(head)]
     blocks += [
@@ -259,7 +259,7 @@ def _lines(values: Mapping[str, object]) -> str:
     return "".join(f"{key} = {toml(value)}\n" for key, value in values.items() if value not in _NOT_GIVEN)
 
 
-OLD_AFTER_DAYS = 90  # From how many days after it was looked up a price is to be looked up again
+OLD_AFTER_DAYS = 90  # Age in days from which a price should be looked up again
 
 FINDINGS = schema("book problem item unit detail")
 """Columns of `check_book`."""
@@ -267,17 +267,17 @@ FINDINGS = schema("book problem item unit detail")
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """Something that is to be priced."""
+    """Something that needs a price."""
 
-    item: str  # what price books name it
-    unit: str | None  # the unit of its usage; None where the usage was not recorded, so any price will do
+    item: str  # its name in price books
+    unit: str | None  # the unit of its usage; None if the usage was not recorded, so any price will do
     runs: int  # how many runs use it
 
 
 def check_book(
     book: PriceBook, used: Iterable[Used], *, today: date, old_after: int = OLD_AFTER_DAYS
 ) -> pl.DataFrame:
-    """Find what to look up.
+    """Find prices that are missing or out of date.
 
     Returns:
         Columns of `FINDINGS`; problem is "no price" (these first, most used first) or "old" (oldest first).

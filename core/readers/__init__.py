@@ -1,1 +1,1 @@
-"""Readers: what the passages are worth to the answer, by how many of them are sent."""
+"""Readers: the value of the passages to the answer, by the number sent."""

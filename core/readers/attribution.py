@@ -1,7 +1,7 @@
-"""Find which passage each sentence of an answer rests on, after it was written (Palmieri, §6.2.2).
+"""Find the passage behind each sentence of an answer, after it was written (Palmieri, §6.2.2).
 
 The answer is cut into sentences; each is compared with the passages that were sent, and the most similar one
-is its probable source. A sentence that joins several passages has one source all the same.
+is its probable source. A sentence that joins several passages still has only one source.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WORD = re.compile(r"\w")
 class Statement(NamedTuple):
     """A sentence of an answer."""
 
-    text: str  # without the numbers that it cites
+    text: str  # without the numbers in its citations
     cited: frozenset[int]  # numbers of passages
 
 
@@ -34,7 +34,7 @@ def statements(answer: str, language: str = "en") -> list[Statement]:
     """Cut an answer into sentences; numbers after a full stop belong to the sentence before it.
 
     Args:
-        language: Whose abbreviations end no sentence.
+        language: The language whose abbreviations end no sentence.
     """
     import sentencex  # noqa: PLC0415 - a compiled library, needed only here
 
@@ -65,12 +65,12 @@ def attribute(answers: Sequence[str], sent: Sequence[Sequence[str]], embed: Embe
 
     Args:
         answers: Texts.
-        sent: The passages that each was written from, in their order.
+        sent: The passages that each was written from, in order.
 
     Returns:
-        A row per sentence of an answer that was sent something: answer (its place in the list, from 0), place
+        A row per sentence of an answer with passages: answer (its position in the list, from 0), place
         (from 1), text, cited (numbers of passages), source (number of the passage, from 1; the first of equal
-        ones) and similarity; both null where either has no vector.
+        ones) and similarity; both null if either has no vector.
     """
     cut = [statements(answer) if passages else [] for answer, passages in zip(answers, sent, strict=True)]
     texts = dict.fromkeys(statement.text for part in cut for statement in part)

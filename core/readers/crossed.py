@@ -1,4 +1,4 @@
-"""What a better stack is worth to a reader: beside the recall that it gains, and beside a better prompt.
+"""Value of a better stack to a reader: relative to the recall it gains, and combined with a better prompt.
 
 RAGGED §7.1 divides the reader's gain by the recall's; §6.3 and §7.2 ask whether the gains of a reranker and
 of a prompt add up. Scores are points, averaged over the k that all parts have, and paired by question.
@@ -36,17 +36,17 @@ CROSSED = schema(
 def per_recall(
     scores: pl.DataFrame, scorer: str, of: str, base: str, recall: pl.DataFrame, *, alike: Alike = singly
 ) -> pl.DataFrame:
-    """Divide what a reader gains from one stack over another by what recall gains (RAGGED §7.1).
+    """Divide a reader's gain from one stack over another by the gain in recall (RAGGED §7.1).
 
     Args:
         scores: Rows of "answer_scores".
-        of: A run_id, like `base`, which is subtracted.
+        of: The run_id of the first stack; that of `base` is subtracted.
         recall: run_id, query_id, k, value (0..1) of both.
-        alike: As of `core.readers.curves.points`.
+        alike: As in `core.readers.curves.points`.
 
     Returns:
-        `PER_RECALL`, a row per reader: gains in points; the interval is Fieller's, and null where recall does
-        not surely differ or questions are few. Questions count that have every k of both stacks and a recall.
+        `PER_RECALL`, a row per reader: gains in points; the interval is Fieller's, and null if recall does
+        not significantly differ or questions are few. Only questions with every k of both and a recall count.
     """
     rows = _top(scores, scorer).join(
         recall.select("run_id", "query_id", "k", recall=100 * pl.col("value")), on=["run_id", "query_id", "k"]
@@ -68,11 +68,11 @@ def per_recall(
 
 
 def crossed(scores: pl.DataFrame, scorer: str, of: str, base: str, alike: Alike = singly) -> pl.DataFrame:
-    """Tell whether the gains of a stack and of a prompt add up: two stacks × two prompts.
+    """Estimate whether the gains of a stack and of a prompt add up: two stacks × two prompts.
 
     Returns:
-        `CROSSED`, a row per reader and pair of its prompts, of answers to the same questions from the same k
-        by all four; effects in points with 95 % intervals.
+        `CROSSED`, a row per reader and pair of its prompts, over questions answered by all four from the same
+        k; effects in points with 95 % intervals.
     """
     rows = _top(scores, scorer).filter(pl.col("run_id").is_in([of, base]))
     told = []
@@ -117,7 +117,7 @@ def _top(scores: pl.DataFrame, scorer: str) -> pl.DataFrame:
 def _over_k(
     rows: pl.DataFrame, who: Sequence[str], values: Sequence[str]
 ) -> Mapping[tuple[object, ...], pl.DataFrame]:
-    """Average over k, of questions that have every k of theirs: a frame of questions by `who`."""
+    """Average over k for questions that have every k: a frame of questions by `who`."""
     whole = rows.filter(pl.len().over(*who, "query_id") == pl.col("k").n_unique().over(who))
     means = whole.group_by(*who, "query_id", maintain_order=True).agg(pl.col(values).mean())
     return means.partition_by(who, as_dict=True, include_key=False, maintain_order=True)

@@ -1,10 +1,10 @@
-"""Score against k: the points of every reader's curve, gains over the closed book, slices by what was found.
+"""Score against k: the points of every reader's curve, gains over the closed book, slices by gold passages.
 
 Rows are those of the table "answer_scores". Scores are put on 0 to 100 points; passes and judges of one
-answer are averaged first, so that an interval over queries is one over queries. A row without a query is a
-mean that came without its answers: it is taken as it is, and only where there are no answers.
+answer are averaged first, so that an interval over queries is one over queries. A row without a query is an
+imported mean without its answers: it is used unchanged, and only if there are no answers.
 
-Dollars per correct answer, by how many passages are sent (metrics.md §11).
+Dollars per correct answer, by the number of passages sent (metrics.md §11).
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from core.stats.intervals import Alike, singly
 from core.stats.means import Of, mean_interval
 from core.tables import schema
 
-CURVE = ("run_id", "reader", "prompt", "temperature")  # What one curve is of
-POINT = (*CURVE, "mode", "k")  # What one point of a curve is of
+CURVE = ("run_id", "reader", "prompt", "temperature")  # The key of a curve
+POINT = (*CURVE, "mode", "k")  # The key of a point of a curve
 
 _BASE = "closed_book"
 
 
 def by_query(scores: pl.DataFrame, scorer: str) -> pl.DataFrame:
-    """Average the passes and judges of each answer; a mean without its answers stays where there are none.
+    """Average the passes and judges of each answer; keep a mean without its answers if there are none.
 
     Args:
         scores: Rows of "answer_scores".
@@ -71,11 +71,11 @@ def points(
     Args:
         scores: Rows of "answer_scores", of any runs.
         only: run_id, query_id and k of the answers that count, as from `slices`; None = all.
-        alike: What numbers the queries by their groups, which intervals take as one.
+        alike: Numbers the queries by their groups, which intervals treat as one.
 
     Returns:
         run_id, reader, prompt, temperature, mode, k, value, low, high (points 0..100), n (scores), queries. A
-        mean that came without its answers has the interval and the number of queries that it came with.
+        mean imported without its answers keeps its own interval and number of queries.
     """
     rows = by_query(scores, scorer)
     if only is not None:
@@ -86,16 +86,16 @@ def points(
 def gains(
     scores: pl.DataFrame, scorer: str, *, only: pl.DataFrame | None = None, alike: Alike = singly
 ) -> pl.DataFrame:
-    """Return what passages add to the closed book: score(k) − score(0), over the queries that have both.
+    """Return the gain of passages over the closed book: score(k) − score(0), over the queries that have both.
 
     Returns:
-        As `points`, the values being differences in points; a difference of two means has no interval.
+        As in `points`, with differences in points as values; a difference of two means has no interval.
     """
     return _means(_paired(scores, scorer, only), of="differences", alike=alike)
 
 
 def gains_over_k(scores: pl.DataFrame, scorer: str, alike: Alike = singly) -> pl.DataFrame:
-    """Average the gains over all k of a curve, over the questions that have them all (RAGGED, Table 4).
+    """Average the gains over all k of a curve, over the questions that have every k (RAGGED, Table 4).
 
     Returns:
         `CURVE`, mean, mean_low, mean_high (points) and queries.
@@ -110,12 +110,12 @@ def stack_differences(
     """Subtract one stack's scores from another's, reader by reader (RAGGED §7.1, Table 8).
 
     Args:
-        of: The run_id whose scores are the better ones where a difference is positive.
+        of: The run_id whose scores are better if a difference is positive.
         base: The run_id that is subtracted.
-        alike: As of `points`.
+        alike: As in `points`.
 
     Returns:
-        reader, prompt, temperature, of those who answered from both: mean, mean_low and mean_high over the k
+        reader, prompt, temperature, of readers that answered from both: mean, mean_low, mean_high over the k
         that both have, k_star and base_k_star, best, best_low and best_high (the difference of both at their
         own best k), in points, paired by question, and queries.
     """
@@ -142,7 +142,7 @@ _MEAN = (pl.col("value").alias("mean"), pl.col("low").alias("mean_low"), pl.col(
 
 
 def _less(own: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
-    """Subtract rows of `by_query` of another run, where both have the reader, question and k."""
+    """Subtract another run's rows of `by_query`, if both have the reader, question and k."""
     on = [*_WHO, "k", "query_id"]
     both = own.join(other.select(*on, base="value", base_n="n"), on=on, nulls_equal=True)
     without = pl.lit(None, pl.Float64)
@@ -152,7 +152,7 @@ def _less(own: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
 
 
 def _over_k(rows: pl.DataFrame, alike: Alike) -> pl.DataFrame:
-    """Average the values of each question over k, of questions that have every k of their curve."""
+    """Average the values of each question over k, for questions that have every k of their curve."""
     whole = rows.filter(pl.len().over(*CURVE, "query_id") == pl.col("k").n_unique().over(CURVE))
     without = pl.lit(None, pl.Float64)
     single = whole.group_by(*CURVE, "query_id", maintain_order=True).agg(
@@ -163,7 +163,7 @@ def _over_k(rows: pl.DataFrame, alike: Alike) -> pl.DataFrame:
 
 
 def _paired(scores: pl.DataFrame, scorer: str, only: pl.DataFrame | None) -> pl.DataFrame:
-    """Subtract each question's closed book from its score; as of `by_query`, the values being gains."""
+    """Subtract each question's closed book from its score; as in `by_query`, with gains as values."""
     rows = by_query(scores, scorer)
     closed = rows.filter(pl.col("mode") == CLOSED_BOOK).select(
         *CURVE, "query_id", "k", pl.col("value").alias(_BASE)
@@ -184,7 +184,7 @@ def _paired(scores: pl.DataFrame, scorer: str, only: pl.DataFrame | None) -> pl.
 
 
 def _means(rows: pl.DataFrame, *, of: Of, alike: Alike) -> pl.DataFrame:
-    """Average over queries, with their interval; `of` as `mean_interval` takes it."""
+    """Average over queries, with the interval; `of` as in `mean_interval`."""
     single = pl.col("query_id").is_not_null()
     n = pl.when(pl.col("n").is_not_null().any()).then(pl.col("n").sum())
     table = rows.group_by(*POINT, maintain_order=True).agg(
@@ -197,7 +197,7 @@ def _means(rows: pl.DataFrame, *, of: Of, alike: Alike) -> pl.DataFrame:
     answers = rows.filter(single)
     if answers.is_empty():
         return table
-    # All points have the same resamples of the queries.
+    # All points share the same resamples of the queries.
     queries = answers["query_id"].unique().sort()
     row = table.select(*POINT).with_row_index("row")
     cell = answers.join(row, on=POINT, nulls_equal=True)
@@ -221,11 +221,11 @@ FIGURES = schema(
 def depths(
     curve_points: pl.DataFrame, *, delta: int = DELTA, epsilon: float = EPSILON, plateau: float = PLATEAU
 ) -> pl.DataFrame:
-    """Read every curve.
+    """Compute the depth figures of every curve.
 
     Args:
         curve_points: As from `points`; the closed book is its row of mode "none".
-        delta: As of `core.readers.depth.depth_of`, like what follows.
+        delta: As in `core.readers.depth.depth_of`, like the rest.
 
     Returns:
         A row per curve that has a score at some k ≥ 1: `CURVE`, closed_book (null = unknown) and `FIGURES`.
@@ -253,14 +253,14 @@ def slices(
     need: Literal["any", "all"] = "any",
     asked: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Say of every query and k whether its gold passages are in Top(k) (RAGGED §6).
+    """Return for every query and k whether its gold passages are in Top(k) (RAGGED §6).
 
     Args:
         rankings: run_id, query_id, rank and passage_id of final rankings.
         gold: query_id and passage_id of the passages that answer.
-        ks: Depths asked for.
-        need: "any" gold passage, or "all" of them, as questions over several documents want it.
-        asked: run_id and query_id of the questions that count, found or not; None = those ranked.
+        ks: Depths to check.
+        need: "any" gold passage, or "all" of them, for questions over several documents.
+        asked: run_id and query_id of the questions that count, found or not; None = the ranked ones.
 
     Returns:
         run_id, query_id, k, with_gold; queries without a gold passage are left out.
@@ -295,10 +295,10 @@ def correct(scores: pl.DataFrame, scorer: str, threshold: float, alike: Alike = 
     Args:
         scores: Rows of "answer_scores".
         threshold: A share of the scale, in (0, 1].
-        alike: As of `points`.
+        alike: As in `points`.
 
     Returns:
-        As `core.readers.curves.points`, the values being shares 0..1. A mean that came without its answers is
+        As in `core.readers.curves.points`, with shares 0..1 as values. A mean imported without its answers is
         left out, unless its scorer is binary.
 
     Raises:
@@ -325,7 +325,7 @@ def per_correct(shares: pl.DataFrame, costs: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         The shares with usd, usd_per_correct, usd_low and usd_high: the interval of the share, the cost
-        being taken as known. Null where the cost is unknown or no answer is correct.
+        assumed exact. Null if the cost is unknown or no answer is correct.
     """
     on = [name for name in costs.columns if name in POINT]
     priced = shares.join(costs.select(*on, "usd"), on=on, how="left", nulls_equal=True)

@@ -1,4 +1,4 @@
-"""Read one reader's scores by k: its best depth, how firm that is, how far it scales (RAGGED §2, §4–6).
+"""One reader's scores by k: its best depth, how stable that is, how far it scales (RAGGED §2, §4–6).
 
 Scores are points, 0 to 100, over the depths that were evaluated; depth 0 is the closed book.
 """
@@ -13,7 +13,7 @@ from typing import Literal
 
 from core.errors import InputError
 
-DELTA = 5  # How far from k* the neighbours of RSS lie (RAGGED §2)
+DELTA = 5  # Distance from k* of the neighbours in RSS (RAGGED §2)
 EPSILON = 0.5  # The smallest gain, in points, that counts as one (RAGGED §2)
 PLATEAU = 0.95  # Share of the best score that the deepest k has to keep for a plateau
 
@@ -29,16 +29,16 @@ class Depth:
     k_star: int  # the k of the best score, the smallest on ties
     best: float  # points, at k*
     rss: float | None  # stability: the worst neighbour's share of the best score
-    rss_fewer: float | None  # the same, of the neighbours below k* alone; None where there is none
+    rss_fewer: float | None  # the same for the neighbours below k* alone; None if there is none
     rss_more: float | None  # likewise above k*
     rss_reason: str | None  # why there is no RSS
     rsc: float  # scalability, k_last read as "last anywhere", the formula; can be negative
     rsc_before_stop: float  # the same, k_last read as the last k before the first gain below epsilon
-    k_last: int  # start_k where no gain counts
+    k_last: int  # start_k if no gain counts
     k_last_before_stop: int
-    start_k: int  # where the sum of gains starts: 0 = closed book, else the smallest k
-    shape: Shape | None  # None where one k was evaluated or every score is 0
-    wanted: tuple[int, ...]  # depths that would make RSS known: the ends of k* ± delta
+    start_k: int  # where the sum of gains starts: 0 = closed book, otherwise the smallest k
+    shape: Shape | None  # None if one k was evaluated or every score is 0
+    wanted: tuple[int, ...]  # depths needed to compute RSS: the ends of k* ± delta
 
 
 def depth_of(
@@ -50,7 +50,7 @@ def depth_of(
     epsilon: float = EPSILON,
     plateau: float = PLATEAU,
 ) -> Depth:
-    """Read a curve of scores by k."""
+    """Compute the figures of a curve of scores by k."""
     scores = _curve(ks, values)
     if closed_book is None or math.isnan(closed_book):
         closed_book = scores.get(0)
@@ -82,7 +82,7 @@ def depth_of(
 
 
 def which(ks: Sequence[int], held: Sequence[bool]) -> str:
-    """Say at which depths something holds, as RAGGED's Table 1 does: always, never, k ≤ 5, k ≥ 5, k = 2, 10.
+    """Describe the depths at which something holds, as in RAGGED's Table 1: always, never, k ≤ 5, k = 2, 10.
 
     Args:
         ks: Depths that were evaluated, ascending.
@@ -112,7 +112,7 @@ def _curve(ks: Sequence[int], values: Sequence[float | None]) -> dict[int, float
 def _stability(
     by_k: dict[int, float], k_star: int, delta: int
 ) -> tuple[float | None, float | None, str | None]:
-    """Return the worst neighbour's share of the best score below k* and above (RAGGED eq. 1), or why none."""
+    """Return the worst neighbour's share of the best score below and above k* (RAGGED eq. 1), or why none."""
     if not by_k[k_star]:
         return None, None, f"the best score, at k = {k_star}, is 0"
     near = {k: value / by_k[k_star] for k, value in by_k.items() if k != k_star and abs(k - k_star) <= delta}

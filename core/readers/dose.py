@@ -1,8 +1,8 @@
-"""Dose and response of harmful passages: what each one more takes from an answer, question by question.
+"""Dose and response of harmful passages: the effect of each further one on an answer, question by question.
 
-RAGGED (§9) and the CLQ paper (limitations) ask for it; the estimate is ours. Answers to one question from
-several contexts are compared with one another, so that what makes a question hard cancels out: least squares
-of the score on what the context holds, with an intercept per question and curve.
+RAGGED (§9) and the CLQ paper (limitations) call for it; the estimate is ours. Answers to one question from
+several contexts are compared with one another, so that a question's difficulty cancels out: least squares
+of the score on the contents of the context, with an intercept per question and curve.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _KINDS = {
 }
 _NAMES = {"harm": WHOLE, "harm_before": BEFORE, "harm_after": AFTER, "harm_1": LOWEST, "harm_2": LOW}
 _ALSO = ("has_gold", "more_gold", "others")
-MOST = 10  # a dose from which all are counted as one
+MOST = 10  # a dose from which all count as one
 _RIDGE = 1e-9
 
 
@@ -41,7 +41,7 @@ def composed(sent: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         query_id, context, and the counts harm, harm_before, harm_after (of the first gold passage; without
-        one all stand before), harm_1, harm_2, has_gold, more_gold (beyond the first) and others.
+        one all come before), harm_1, harm_2, has_gold, more_gold (beyond the first) and others.
     """
     grade, gold = pl.col("grade"), pl.col("grade") >= 4
     harmful = grade <= HARMFUL
@@ -70,13 +70,13 @@ def composed(sent: pl.DataFrame) -> pl.DataFrame:
 def sent_passages(
     asked: pl.DataFrame, ranked: pl.DataFrame, grades: pl.DataFrame, pool: pl.DataFrame
 ) -> pl.DataFrame:
-    """Rebuild what stored answers were sent.
+    """Rebuild the passages that stored answers were written from.
 
     Args:
         asked: query_id, mode and k of answers of one run.
         ranked: query_id, rank and passage_id of its final ranking.
         grades: query_id, passage_id and grade of its golden set.
-        pool: query_id, rank and passage_id of its candidates, of which harmful passages are added.
+        pool: query_id, rank and passage_id of its candidates, from which harmful passages are added.
 
     Returns:
         query_id, mode, k, place and grade of every passage, for modes that can be rebuilt.
@@ -111,10 +111,10 @@ def sent_passages(
 
 
 class Effect(NamedTuple):
-    """What one more passage of a kind does to the score, in its unit."""
+    """Effect of one more passage of a kind on the score, in its unit."""
 
     kind: str
-    value: float | None  # None where no question tells
+    value: float | None  # None if no question is informative
     low: float | None
     high: float | None
     queries: int  # questions whose contexts differ in it
@@ -122,11 +122,11 @@ class Effect(NamedTuple):
 
 
 def effects(rows: pl.DataFrame, seed: int, alike: Alike = singly) -> list[Effect]:
-    """Estimate what one more harmful passage does, in all, by place and by grade.
+    """Estimate the effect of one more harmful passage, overall, by position and by grade.
 
     Args:
         rows: group (an intercept each), query_id, value, and the counts of `composed`.
-        alike: What numbers the questions by their groups, which are drawn whole.
+        alike: Numbers the queries by their groups, which are drawn whole.
     """
     made = []
     for wanted in _KINDS.values():
@@ -144,7 +144,7 @@ def response(rows: pl.DataFrame, seed: int, alike: Alike = singly) -> pl.DataFra
     """Estimate the score at every number of harmful passages against none, all else equal.
 
     Args:
-        rows: As of `effects`, like the rest.
+        rows: As in `effects`, like the rest.
 
     Returns:
         harm (0 = none, `MOST` = so many or more), value, low, high, answers.
@@ -167,7 +167,7 @@ def response(rows: pl.DataFrame, seed: int, alike: Alike = singly) -> pl.DataFra
 def _slopes(
     rows: pl.DataFrame, names: Sequence[str], seed: int, alike: Alike
 ) -> tuple[Floats, Floats, Floats]:
-    """Return slopes [P] within groups with the ends of their bootstrap intervals over queries; NaN = none."""
+    """Return slopes [P] within groups and the ends of their bootstrap intervals over queries; NaN = none."""
     nothing = np.full(len(names), np.nan)
     queries, which = np.unique(rows["query_id"].to_numpy(), return_inverse=True)
     labels = alike(queries.tolist())
@@ -195,11 +195,11 @@ def _slopes(
 
 
 def bearable(loss: float | None, tolerance: float) -> int | None:
-    """Return how many harmful passages cost no more than `tolerance`, at `loss` each; None = no bound."""
+    """Return how many harmful passages cost no more than `tolerance`, at `loss` each; None = no limit."""
     return None if loss is None or loss <= 0 else int(tolerance / loss + 1e-9)
 
 
 def price(usd_per_correct: float, correct: float, loss: float) -> float | None:
-    """Return the dollars that a correct answer costs more where `loss` of the answers, a share, are lost."""
+    """Return the extra dollars per correct answer if `loss`, a share of the answers, is lost."""
     left = correct - loss
     return None if left <= 0 else usd_per_correct * (correct / left - 1)

@@ -1,4 +1,4 @@
-"""Tell answers that refuse from others by their words (Palmieri, §4.3.1)."""
+"""Recognise refusals among answers by their words (Palmieri, §4.3.1)."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ REFUSAL = re.compile(
 
 
 def refuses(answer: str) -> bool:
-    """Tell whether an answer is empty, or says that there is none."""
+    """Return whether an answer is empty, or says that there is none."""
     return not answer.strip() or REFUSAL.search(answer) is not None

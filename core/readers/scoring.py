@@ -1,9 +1,9 @@
-"""Scores of an answer against the gold answers that can be computed: no model judges here.
+"""Scores of an answer against the gold answers that are computed, without a model as judge.
 
 F1, exact match and substring are RAGGED's (its reader/evaluate_top_k.py and evaluation/eval_downstream.py,
 after KILT and SQuAD): number words become digits, then lower case, no punctuation, no a/an/the; the best over
-the gold answers counts. Two things differ, where the tool rewards silence and where it stops: an empty answer
-is a substring of nothing, and number words that are no number stay as they are.
+the gold answers counts. Two things differ, where the tool rewards silence and where it fails: an empty answer
+is a substring of nothing, and number words that do not form a number stay unchanged.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ CITED = re.compile(r"\[(\d{1,4}(?:\s*[-–,;]\s*\d{1,4})*)\]")
 
 @lru_cache(maxsize=65536)
 def normalised(text: str) -> str:
-    """Return the words of a text as RAGGED compares them."""
+    """Return the words of a text, normalised for comparison as in RAGGED."""
     lowered = _with_digits(text).lower().translate(_PUNCTUATION)
     return " ".join(_ARTICLES.sub(" ", lowered).split())
 
@@ -57,7 +57,7 @@ def _with_digits(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _number(phrase: str) -> str:
-    """Return the digits of number words that follow one another; the words where they are no number."""
+    """Convert a sequence of number words to digits; keep the words if they do not form a number."""
     from word2number import w2n  # noqa: PLC0415 - only where a text has such words
 
     try:
@@ -82,7 +82,7 @@ def _substring(answer: str, gold: str) -> float:
 
 
 def _rouge_l(answer: str, gold: str) -> float:
-    """Return ROUGE-L as rouge-score has it, of words of any script; that library takes seconds to import."""
+    """Return ROUGE-L as in rouge-score, for words in any script; importing that library takes seconds."""
     one, other = (_WORDS.findall(text.lower()) for text in (answer, gold))
     return 2 * LCSseq.similarity(one, other) / (len(one) + len(other)) if one and other else 0.0
 
@@ -96,7 +96,7 @@ SCORERS: Mapping[str, Callable[[str, str], float]] = {
 """Scorers of an answer and one gold answer, 0..1."""
 OF_IDEAL = {"ideal_f1": "f1", "ideal_rougeL": "rougeL"}
 """Scorers beside the same reader's answer from all gold passages, by how they compare."""
-CITING = ("citation_precision", "citation_recall")  # Scorers of the passages that an answer cites
+CITING = ("citation_precision", "citation_recall")  # Scorers of the passages cited in an answer
 
 
 ABSTAINING: Mapping[str, tuple[bool, ...]] = {
@@ -133,9 +133,9 @@ def cited(answer: str) -> frozenset[int]:
 
 
 def citations(answer: str, relevant: Sequence[bool]) -> tuple[float | None, float | None]:
-    """Score what an answer cites against judgements of the passages that it was sent.
+    """Score an answer's citations against judgements of the passages that it was sent.
 
-    Precision is the share of cited numbers whose passage is relevant, a number that was not sent being wrong;
+    Precision is the share of cited numbers whose passage is relevant (a number that was not sent is wrong);
     recall the share of relevant passages sent that are cited. The names are ALCE's (Gao et al. 2023, §3),
     which asks a model whether passages entail a sentence; here the judgements of the passages decide.
     """
@@ -143,7 +143,7 @@ def citations(answer: str, relevant: Sequence[bool]) -> tuple[float | None, floa
 
 
 def against(numbers: Set[int], relevant: Sequence[bool]) -> tuple[float | None, float | None]:
-    """Compare numbers of passages with those that are relevant: precision and recall, as of `citations`."""
+    """Compare passage numbers with the relevant ones: precision and recall, as in `citations`."""
     right = sum(1 for number in numbers if 1 <= number <= len(relevant) and relevant[number - 1])
     total = sum(relevant)
     return (right / len(numbers) if numbers else None, right / total if total else None)
@@ -162,7 +162,7 @@ def scored(
     Args:
         answers: Rows of "answers"; one without a text, or whose query has no gold answer, gets no score.
         golds: Rows of "gold_answers" of their collection.
-        sent: For `CITING`: the columns that say which answer, such as run_id, query_id, mode and k, and
+        sent: For `CITING`: the columns that identify the answer, such as run_id, query_id, mode and k, and
             "relevant", a list of whether each passage sent is relevant, in the order sent.
         answerable: For `ABSTAINING`: by question, whether the texts answer it.
     """
@@ -193,7 +193,7 @@ def scored(
 
 
 def _beside_ideal(told: pl.DataFrame, compare: Callable[[str, str], float]) -> pl.DataFrame:
-    """Score answers beside the same reader's from all gold passages, best over its passes."""
+    """Score answers against the same reader's from all gold passages, best over its passes."""
     who = ["run_id", "query_id", "reader", "prompt", "temperature"]
     ideal = told.filter(pl.col("mode") == GOLD).group_by(who).agg(pl.col("text").alias("ideal"))
     rows = told.filter(pl.col("mode") != GOLD).join(ideal, on=who, nulls_equal=True)
@@ -205,7 +205,7 @@ def _beside_ideal(told: pl.DataFrame, compare: Callable[[str, str], float]) -> p
 def _abstaining(
     told: pl.DataFrame, answerable: Mapping[str, bool], looked_at: Sequence[bool]
 ) -> pl.DataFrame:
-    """Score 1 where a question with an answer gets one, or one without is refused."""
+    """Score 1 if a question with an answer gets one, or one without is refused."""
     known = pl.DataFrame(
         {"query_id": list(answerable), "answerable": list(answerable.values())},
         schema={"query_id": pl.String, "answerable": pl.Boolean},

@@ -1,1 +1,1 @@
-"""A workspace: what it holds, what compares, and the stack table that pages decide on."""
+"""A workspace: its contents, what is comparable, and the stack table that pages decide on."""

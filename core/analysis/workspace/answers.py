@@ -1,4 +1,4 @@
-"""Answers of readers from the first k passages of a stack: how good they were and what they took."""
+"""Readers' answers from the first k passages of a stack: their quality and usage."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from core.store import Snapshot
 from core.tables import GENERATE, schema
 
 _ASKED = ("reader", "scorer")
-CORRECTNESS = "correctness"  # The scorer of judges who say how right an answer is
-TRIAL = "fake"  # the reader, and the judge, that ship for trying things out: no evidence for a decision
+CORRECTNESS = "correctness"  # The scorer of judges who rate how correct an answer is
+TRIAL = "fake"  # the reader, and the judge, that ship for trials: no evidence for a decision
 _UNITS = ("input_tokens", "output_tokens")
 _BY = ("run_id", "reader", "prompt", "temperature", "scorer", "judge")
 _READ = ("run_id", "reader", "prompt", "temperature")
@@ -31,17 +31,17 @@ _SENT = ("run_id", "query_id", "reader", "prompt", "temperature", "k")
 
 
 def as_word(name: str) -> str:
-    """Return a name as a parameter of a measure; `ANY` stays."""
+    """Return a name as a parameter of a measure; `ANY` stays unchanged."""
     return quote(name, safe=" /:+@'!*~#&;$")
 
 
 def as_name(word: str) -> str:
-    """Return the name that such a parameter is; `ANY` stays."""
+    """Return the name behind such a parameter; `ANY` stays unchanged."""
     return unquote(word)
 
 
 def agreed(quality: Quality, answering: Answering) -> tuple[Quality, Answering]:
-    """Let a quality that is an answer's score and what costs are divided by be about the same answers."""
+    """Make an answer-score quality and the divisor of costs refer to the same answers."""
     measure = quality.measure
     if measure is not None and measure.name == ACC_HIT.name and ANY not in (answering.scorer, ""):
         asked = dict(measure.params) | {"scorer": answering.scorer}
@@ -61,14 +61,14 @@ def agreed(quality: Quality, answering: Answering) -> tuple[Quality, Answering]:
 
 
 def graded(snapshot: Snapshot, run_ids: Sequence[str], measure: Measure) -> pl.DataFrame:
-    """Return the answers from the first passages that a measure is about.
+    """Return the answers from the first passages that a measure refers to.
 
     Args:
-        measure: One that needs answers; its reader and scorer count where it has such parameters.
+        measure: One that needs answers; its reader and scorer count if it has such parameters.
 
     Returns:
-        The columns of `Snapshot.graded_answers` of k from 1 on, and correct: the grade on a scale of 0 to 1,
-        null where there is none. A scale is written "low-high"; a grade on any other is not known to be good
+        The columns of `Snapshot.graded_answers` for k from 1 on, and correct: the grade on a scale of 0 to 1,
+        null if there is none. A scale is written "low-high"; a grade on any other isn't known to be good
         or bad. Answers and grades of `TRIAL` are left out.
     """
     asked = {name: str(value) for name in _ASKED if (value := measure.values.get(name, ANY)) != ANY}
@@ -84,7 +84,7 @@ def _real() -> pl.Expr:
 
 
 def made_up(snapshot: Snapshot, run_ids: Sequence[str]) -> list[str]:
-    """Return the runs all of whose answers, or of whose grades of answers, `TRIAL` made."""
+    """Return the runs whose answers, or answer grades, were all made by `TRIAL`."""
     rows = snapshot.answer_scores(run_ids).group_by("run_id").agg(_real().any().alias("real"))
     return rows.filter(~pl.col("real"))["run_id"].to_list()
 
@@ -93,18 +93,18 @@ MADE_UP = f"all answers or their grades are by {TRIAL}, which makes them up"
 
 
 def _judged(snapshot: Snapshot, run_ids: Sequence[str]) -> bool:
-    """Tell whether the correctness of answers was judged, and no import says another score is the grade."""
+    """Return whether correctness was judged, and no import names another score as the grade."""
     single = snapshot.answer_scores(run_ids).filter(pl.col("query_id").is_not_null())
     return CORRECTNESS in single["scorer"] and GRADE not in single["source"]
 
 
 def scored(snapshot: Snapshot, run_ids: Sequence[str], measure: Measure) -> pl.DataFrame:
-    """Return the scores from the first passages that a measure is about.
+    """Return the scores from the first passages that a measure refers to.
 
-    Of single answers, else means as they came.
+    They are scores of single answers, otherwise imported means.
 
     Returns:
-        Rows of "answer_scores" of one reader, prompt, temperature, scorer and judge a run.
+        Rows of "answer_scores" with one reader, prompt, temperature, scorer and judge per run.
     """
     top = pl.col("mode").is_null() | (pl.col("mode") == TOP_K)
     rows = snapshot.answer_scores(run_ids).filter(top, pl.col("k") >= 1, _real())
@@ -125,7 +125,7 @@ def scored(snapshot: Snapshot, run_ids: Sequence[str], measure: Measure) -> pl.D
 def scored_too(
     snapshot: Snapshot, run_ids: Sequence[str], answering: Answering, scorer: str, k: int
 ) -> pl.DataFrame:
-    """Return what another scorer says of the very answers that count.
+    """Return another scorer's scores for the very answers that count.
 
     Returns:
         run_id, query_id, reader and value (0..1) of the answers from the first k passages.
@@ -146,7 +146,7 @@ def means(
     only: Collection[str] | None = None,
     alike: Alike = singly,
 ) -> pl.DataFrame:
-    """Return the mean score 0..1 of the answers that a measure is about: as of `shares`."""
+    """Return the mean score 0..1 of a measure's answers, in the form of `shares`."""
     rows = _of(scored(snapshot, run_ids, measure), only)
     percent = _by_scorer(rows, partial(points, alike=alike))
     return percent.with_columns(pl.col("value", "low", "high") / 100)
@@ -163,7 +163,7 @@ def shares(
 
     Args:
         only: The queries that count; None = all.
-        alike: As of `core.readers.curves.points`.
+        alike: As in `core.readers.curves.points`.
 
     Returns:
         Columns of `core.readers.curves.points` (value, low and high are shares) and scorer.
@@ -173,7 +173,7 @@ def shares(
 
 
 def _of(rows: pl.DataFrame, only: Collection[str] | None) -> pl.DataFrame:
-    """Return the scores of some queries, and the means that came without answers; None = all."""
+    """Return the scores of some queries, and the means without answers; None = all."""
     if only is None:
         return rows
     return rows.filter(pl.col("query_id").is_null() | pl.col("query_id").is_in(list(only)))
@@ -187,9 +187,9 @@ def _by_scorer(rows: pl.DataFrame, read: Callable[[pl.DataFrame, str], pl.DataFr
 
 
 def taken(snapshot: Snapshot, run_ids: Sequence[str], measure: Measure) -> pl.DataFrame:
-    """Sum up what the answers took that a measure is about, at its cutoff.
+    """Sum up the usage of a measure's answers, at its cutoff.
 
-    An answer that a custom pipeline wrote took nothing beside the pipeline, unless its stage says so.
+    An answer written by a custom pipeline used nothing beyond the pipeline, unless its stage says so.
     """
     wanted = graded(snapshot, run_ids, measure).filter(pl.col("k") == measure.k).select(_SENT)
     top = pl.col("mode").is_null() | (pl.col("mode") == TOP_K)
@@ -209,7 +209,7 @@ def taken(snapshot: Snapshot, run_ids: Sequence[str], measure: Measure) -> pl.Da
 
 
 def _answers_itself(snapshot: Snapshot, run_ids: Sequence[str]) -> pl.DataFrame:
-    """Return runs of custom pipelines, with the reader that each is: run_id, reader, itself (true)."""
+    """Return runs of custom pipelines, each as its own reader: run_id, reader, itself (true)."""
     runs = snapshot.runs().filter(pl.col("run_id").is_in(list(run_ids))).select("run_id", "spec")
     specs = [(run_id, json.loads(spec)) for run_id, spec in runs.iter_rows()]
     own = [(run_id, spec["name"], True) for run_id, spec in specs if spec.get("mode") == "own"]
@@ -217,7 +217,7 @@ def _answers_itself(snapshot: Snapshot, run_ids: Sequence[str]) -> pl.DataFrame:
 
 
 def _items(snapshot: Snapshot, answers: pl.DataFrame) -> pl.DataFrame:
-    """Read what price books name the reader of a run that has one alone: run_id, item."""
+    """Return each run's reader under its name in price books, if it has only one: run_id, item."""
     alone = answers.group_by("run_id").agg(pl.col("reader").n_unique()).filter(pl.col("reader") == 1)
     used = snapshot.usage(alone["run_id"].to_list()).filter(pl.col("stage") == GENERATE)
     items = used.group_by("run_id").agg(pl.col("item").unique())
@@ -225,7 +225,7 @@ def _items(snapshot: Snapshot, answers: pl.DataFrame) -> pl.DataFrame:
 
 
 def answer_usage(rows: pl.DataFrame, runs: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
-    """Return what answers took as rows of table "usage": tokens where the book prices them, else dollars."""
+    """Return answers' usage as rows of table "usage": tokens if the book prices them, otherwise dollars."""
     sold = book.frame().filter(pl.col("unit").is_in(_UNITS)).group_by("item").agg(pl.col("unit").n_unique())
     priced = sold.filter(pl.col("unit") == len(_UNITS))["item"].to_list()
     counted = pl.all_horizontal(pl.col(_UNITS).is_not_null())

@@ -1,7 +1,7 @@
-"""What stands beside the quality that was asked for and may be limited: harm, robust quality, refusals.
+"""Further axes beside the requested quality that may be limited: harm, robust quality, refusals.
 
-An axis of `core.decide.axes.BESIDE` has a column of the stack table, and another with `OF` behind its name
-for the measure that it is. A further one is a row there and a source here.
+An axis of `core.decide.axes.BESIDE` has a column of the stack table, and another with `OF` after its name
+for its measure. A new axis needs a row there and a source here.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _KEPT = Memory(64 * 2**20)
 
 
 class _Known(NamedTuple):
-    """What is known of an axis in a workspace."""
+    """The known values of an axis in a workspace."""
 
     measure: Measure
     scores: QueryScores
-    # Ends of the 95 % intervals of the means [runs]; None where they would have to be drawn for every measure
+    # Ends of the 95 % intervals of the means [runs]; None if they would have to be drawn for every measure
     ends: tuple[Floats, Floats] | None = None
 
 
@@ -59,7 +59,7 @@ def _robust(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Quali
 
 
 def _answers(scorer: str, snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Quality) -> _Found:
-    """Return what a scorer says of the answers, whatever the measure."""
+    """Return a scorer's scores of the answers, whatever the measure."""
     run_ids = tuple(runs["run_id"])
     key = (str(snapshot.catalogue.path), snapshot.revision, scope, run_ids, scorer, quality.k)
     return _KEPT.once(
@@ -70,7 +70,7 @@ def _answers(scorer: str, snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, 
 
 
 def _scored(snapshot: Snapshot, among_runs: Sequence[str], scope: Scope, scorer: str, k: int) -> _Found:
-    """Return what a scorer says of answers to the judged questions; to all where none of them is judged."""
+    """Return a scorer's scores of answers to the judged questions, or to all if none is judged."""
     rows = scored_too(snapshot, among_runs, scope.answering, scorer, k)
     if scope.golden_set_id is not None and rows.height:
         judged = rows.join(snapshot.judgements(scope.golden_set_id), on="query_id", how="semi")
@@ -100,11 +100,11 @@ Harm comes along with the quality (`with_harm`)."""
 
 
 def beside(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Quality) -> pl.DataFrame:
-    """Return what stands beside the quality of every run, as far as it is known.
+    """Return every run's values on the further axes, as far as known.
 
     Returns:
-        run_id and, of every axis but harm, its column and that with `OF`, null = unknown; with `ENDS`, where
-        it is known of any.
+        run_id and, for every axis but harm, its column and the one with `OF`, null = unknown; with `ENDS`, if
+        known for any.
     """
     table = runs.select("run_id")
     for name, source in _SOURCES.items():
@@ -124,9 +124,9 @@ def beside(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Qualit
 
 
 def with_harm(table: pl.DataFrame, k: int) -> pl.DataFrame:
-    """Decide which harm a workspace goes by.
+    """Choose the form of harm that a workspace uses.
 
-    The same for all stacks, since Harm of one does not compare with an upper bound of another.
+    It is the same for all stacks, because Harm of one does not compare with an upper bound of another.
     """
     holes = table.select((pl.col("harm_upper") - pl.col("harm")).max()).item()
     upper = holes is not None and holes > HOLES + _TINY
@@ -140,7 +140,7 @@ def with_harm(table: pl.DataFrame, k: int) -> pl.DataFrame:
 
 @remembered
 def measure_of(table: pl.DataFrame, axis: Axis) -> str | None:
-    """Return the measure that an axis is in a stack table; None where nothing is known of it."""
+    """Return the measure behind an axis in a stack table, or None if nothing is known about it."""
     names = table.get_column(axis.column + OF, default=pl.Series(dtype=pl.String)).drop_nulls()
     return None if names.is_empty() else str(names[0])
 
@@ -148,7 +148,7 @@ def measure_of(table: pl.DataFrame, axis: Axis) -> str | None:
 def by_query(
     snapshot: Snapshot, table: pl.DataFrame, scope: Scope, quality: Quality, axis: Axis
 ) -> QueryScores | None:
-    """Return its values per query of the stacks of a table; None where nothing is known of it."""
+    """Return an axis's values per query for the stacks of a table, or None if nothing is known about it."""
     name = measure_of(table, axis)
     if name is None:
         return None
@@ -159,10 +159,10 @@ def by_query(
 
 
 def limit_words(table: pl.DataFrame, limits: Constraints, row: int | None = None) -> dict[str, str]:
-    """Say what each limit beside the quality is about, by its word; nothing of what is unknown.
+    """Describe each limit beside the quality, by its word; unknown ones are left out.
 
     Args:
-        row: The stack whose number, interval and n are said, where they are known.
+        row: The stack whose number, interval and n are given, if known.
     """
     said = {}
     for axis in BESIDE:
@@ -174,7 +174,7 @@ def limit_words(table: pl.DataFrame, limits: Constraints, row: int | None = None
 
 
 def _number(table: pl.DataFrame, column: str, row: int | None) -> str:
-    """Return what a stack has there."""
+    """Format a stack's value there."""
     if row is None or column + ENDS[0] not in table.columns:
         return ""
     value, low, high, n = (table[column + end][row] for end in ("", *ENDS))

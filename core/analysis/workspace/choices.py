@@ -1,4 +1,4 @@
-"""Choices that a workspace offers: its runs, the measures it can show, the cutoffs of each."""
+"""Choices that a workspace offers: its runs, its measures, and their cutoffs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NOT_QUALITY = ("latency_", "usd_", "PROC[", "%PROC")
 
 
 def reported(snapshot: Snapshot, run_ids: Sequence[str]) -> pl.DataFrame:
-    """List the figures that runs came with and that can be chosen as quality."""
+    """List the figures that runs report and that can be chosen as quality."""
     return (
         snapshot.aggregates(run_ids)
         .filter(pl.col("k").is_not_null())
@@ -44,7 +44,7 @@ def reported(snapshot: Snapshot, run_ids: Sequence[str]) -> pl.DataFrame:
 
 
 def only_reported(snapshot: Snapshot) -> pl.DataFrame:
-    """Give measures that runs came with and this product cannot compute: `reported`, and says (in words)."""
+    """Return reported measures that this product cannot compute: `reported`, and says (in words)."""
     rows = reported(snapshot, snapshot.runs()["run_id"].to_list())
     says = pl.format(
         "Not computed here: {} came with it, at K = {}.",
@@ -69,10 +69,10 @@ def as_reported(known: pl.DataFrame) -> pl.DataFrame:
 def wanted(
     asked: Sequence[Quality], snapshot: Snapshot, run_ids: Sequence[str]
 ) -> tuple[list[Measure], list[Quality]]:
-    """Return the measures that are computed, and those that runs can only have come with.
+    """Return the computed measures, and those that runs can only report.
 
     Raises:
-        UnknownNameError: One is neither computed nor among the figures of any of the runs.
+        UnknownNameError: If one is neither computed nor reported by any of the runs.
     """
     computed = [quality.measure for quality in asked if quality.measure]
     only_reported = [quality for quality in asked if not quality.measure]
@@ -84,7 +84,7 @@ def wanted(
 
 
 def _unknown(asked: Quality, known: Sequence[str]) -> UnknownNameError:
-    """Report a measure as unknown, with those of the store and those computed that are called alike."""
+    """Report a measure as unknown, and list those of the store and computed ones with similar names."""
     try:
         Measure.parse(asked.bare)
     except UnknownNameError as error:
@@ -95,7 +95,7 @@ def _unknown(asked: Quality, known: Sequence[str]) -> UnknownNameError:
 
 _CUTOFFS = (1, 2, 3, 5, 8, 10, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200)
 _FIRST = "RA-nWG"
-_USUAL = (_FIRST, "nDCG")  # Measures that come first, in this order, where a workspace has them
+_USUAL = (_FIRST, "nDCG")  # Measures that come first, in this order, if a workspace has them
 _OF_ONE = ("RR", "Success", "R", "Hit", "Hole", "Acc|Hit", "Robust[RR]", "Robust[Success]")
 """Measures that say something where one place is known for each question, the first one first; those that
 weigh several good passages or their grades only repeat them there under names that promise more."""
@@ -105,27 +105,27 @@ _NEARLY_ALL = 0.9
 
 @dataclass(frozen=True)
 class Choices:
-    """Choices that the sidebar offers."""
+    """The choices in the sidebar."""
 
     runs: Mapping[str, str]  # run ids by unique name, ordered by name
-    measures: tuple[str, ...]  # measures (without cutoff) that at least one run can show, the backbone first
-    computed: bool  # whether rankings and judgements are there, so that every cutoff can be computed
-    reported: Mapping[str, tuple[int, ...]]  # cutoffs of the measures that came as aggregates
+    measures: tuple[str, ...]  # measures (without cutoff) available for at least one run, the backbone first
+    computed: bool  # whether there are rankings and judgements, so that every cutoff can be computed
+    reported: Mapping[str, tuple[int, ...]]  # cutoffs of the measures reported as aggregates
     reranked: bool  # whether any stack has a reranker
-    readers: tuple[str, ...] = ()  # who answered, as far as they have names, the usual one first
-    scorers: tuple[str, ...] = ()  # what scored the answers, likewise
-    unnamed: bool = False  # whether the usual reader has no name
-    sent: tuple[int, ...] = ()  # from how many passages readers answered, ascending
-    # Measures that can be computed but are not offered, as one place is known for each question: a link may
-    # still ask for one
+    readers: tuple[str, ...] = ()  # names of readers, if known, the default one first
+    scorers: tuple[str, ...] = ()  # scorers of the answers, likewise
+    unnamed: bool = False  # whether the default reader has no name
+    sent: tuple[int, ...] = ()  # numbers of passages that readers answered from, ascending
+    # Computable measures that are not offered, because each question has one known passage: a link may
+    # still request one
     unsaid: tuple[str, ...] = ()
-    percentile: Percentile = "p50"  # of the latency: the median, or what else any stack has
+    percentile: Percentile = "p50"  # of the latency: the median, or another one that any stack has
     stacks: Mapping[str, Mapping[int, int]] = field(
         default_factory=dict
-    )  # how many have a measure, by cutoff
+    )  # number of stacks with a measure, by cutoff
 
     def cutoffs(self, measure: str) -> list[int]:
-        """Return the cutoffs at which a measure can be shown, ascending; never empty."""
+        """Return the available cutoffs of a measure, ascending; never empty."""
         cutoffs = set(self.reported.get(measure, ()))
         if measure in REGISTRY and "answers" in REGISTRY[measure].needs:
             cutoffs |= set(self.sent)
@@ -134,7 +134,7 @@ class Choices:
         return sorted(cutoffs) or [10]
 
     def usual_cutoff(self, measure: str) -> int:
-        """Return the cutoff at which a measure is shown first: of those most stacks have 10, or the least."""
+        """Return a measure's default cutoff: of those most stacks have 10, or the least."""
         cutoffs, having = self.cutoffs(measure), self.stacks.get(measure, {})
         most = max(having.get(k, 0) for k in cutoffs)
         first = [k for k in cutoffs if having.get(k, 0) == most]
@@ -142,12 +142,12 @@ class Choices:
 
     @property
     def quality(self) -> Quality:
-        """Return the quality that stands where nothing else is asked for."""
+        """Return the default quality."""
         return Quality(self.measures[0], self.usual_cutoff(self.measures[0]))
 
 
 def choices(snapshot: Snapshot, scope: Scope) -> Choices:
-    """List what a workspace offers; its choice of runs is ignored."""
+    """List a workspace's choices; its own choice of runs is ignored."""
     runs = runs_in(snapshot, Scope(scope.collection_id, scope.golden_set_id))
     computed = scope.golden_set_id is not None and bool(runs["has_rankings"].any())
     figures = reported(snapshot, runs["run_id"].to_list()).select("measure", "cutoffs")
@@ -183,7 +183,7 @@ def _having(snapshot: Snapshot, runs: pl.DataFrame, own: Sequence[str]) -> dict[
     """Count the stacks that have each measure at each cutoff.
 
     Args:
-        own: What is computed here from rankings, or is a score of answers.
+        own: Measures computed here from rankings, and scores of answers.
     """
     ids, ranked = runs["run_id"].to_list(), runs.filter("has_rankings")["run_id"].to_list()
     figures = snapshot.aggregates(ids).filter(pl.col("k").is_not_null()).select("measure", "k", "run_id")
@@ -204,10 +204,10 @@ _RETRIEVAL = re.compile(r"context|retriev|rank|recall|precision|ndcg|mrr|hit", r
 
 
 def _place(name: str, usual: Sequence[str]) -> tuple[int, int, str]:
-    """Order measures that as many stacks have.
+    """Return the sort key of measures that equally many stacks have.
 
-    The usual ones first, then what else judges retrieval: computed here, better the higher, better the lower,
-    or as reported; then the scores of answers. By name where that says nothing.
+    The defaults come first, then other retrieval measures: computed here, higher better, lower better,
+    or as reported; then the scores of answers. Ties are sorted by name.
     """
     if name in usual:
         return 0, usual.index(name), name
@@ -218,7 +218,7 @@ def _place(name: str, usual: Sequence[str]) -> tuple[int, int, str]:
 
 
 def _percentile(snapshot: Snapshot, run_ids: list[str]) -> Percentile:
-    """Return what latencies are shown by first: p50, unless only higher percentiles or means are known."""
+    """Return the default latency statistic: p50, unless only higher percentiles or means are known."""
     came = set(snapshot.aggregates(run_ids)["measure"].unique())
     usual, *others = get_args(Percentile)
     first = next((name for name in (usual, *others) if f"latency_{name}" in came), usual)
@@ -226,19 +226,19 @@ def _percentile(snapshot: Snapshot, run_ids: list[str]) -> Percentile:
 
 
 def telling(snapshot: Snapshot, golden_set_id: str | None, names: Sequence[str]) -> list[str]:
-    """Return those of some measures (without cutoff) that tell something on a golden set, in their order."""
+    """Return those of some measures (without cutoff) that are informative on a golden set, in order."""
     return [name for name in names if name in _OF_ONE] if one_known(snapshot, golden_set_id) else list(names)
 
 
 def _began_with_one(snapshot: Snapshot, golden_set_id: str | None) -> bool:
-    """Tell whether a golden set names one good place for each question, or did before grades were added."""
+    """Return whether a golden set names one relevant passage per question, or did before additions."""
     if golden_set_id is None:
         return False
     return one_known(snapshot, ancestry(snapshot.golden_sets(), golden_set_id)[0])
 
 
 def _answered(snapshot: Snapshot, run_ids: list[str]) -> dict[str, Any]:
-    """Return who answered, what scored, and from how many passages, as fields of `Choices`."""
+    """Return readers, scorers, and numbers of passages sent, as fields of `Choices`."""
     scores = snapshot.answer_scores(run_ids).filter(pl.col("k") >= 1)
     usual = scored(snapshot, run_ids, Answering().measure()).head(1)
     columns = {"readers": "reader", "scorers": "scorer", "sent": "k"}
@@ -249,7 +249,7 @@ def _answered(snapshot: Snapshot, run_ids: list[str]) -> dict[str, Any]:
 
 
 def _there(snapshot: Snapshot, runs: pl.DataFrame) -> frozenset[Need]:
-    """Return what measures may need besides grades and is there; ceilings are shown beside their measure."""
+    """Return the available inputs of measures besides grades; ceilings are shown beside their measure."""
     needs: set[Need] = set()
     ranked = runs.filter("has_rankings")["run_id"].to_list()
     if any(map(snapshot.has_sources, set(snapshot.searched(ranked).values()))):
@@ -282,11 +282,11 @@ _LACKING: Mapping[Has, str] = {
 
 
 def holds(snapshot: Snapshot) -> dict[str, frozenset[Has]]:
-    """Return what each collection has of what pages may need."""
+    """Return the inputs that pages may need and each collection has."""
     runs, scored_there = snapshot.runs(), snapshot.sizes("signals")["id"].to_list()
     ranked = runs.filter(pl.col("has_rankings") | pl.col("run_id").is_in(scored_there))
     judged = snapshot.golden_sets().filter(pl.col("judgements") + pl.col("spans") > 0)
-    # Published scores come without the answers
+    # Published scores come without answers
     scored = pl.concat(snapshot.sizes(table)["id"] for table in ("answers", "answer_scores"))
     answered = runs.filter(pl.col("run_id").is_in(scored.to_list()))
     texts = snapshot.collections().filter((pl.col("passages") > 0) & (pl.col("queries") > 0))
@@ -301,12 +301,12 @@ def holds(snapshot: Snapshot) -> dict[str, frozenset[Has]]:
 
 
 def lacking(name: str, need: Has) -> str:
-    """Say of a workspace what it lacks."""
+    """Describe what a workspace lacks."""
     return f"{name} {_LACKING[need]}."
 
 
 def measured_first(collections: pl.DataFrame, runs: pl.DataFrame) -> list[str]:
-    """Return collection ids: those with runs of one's own before those with published figures only."""
+    """Return collection ids: those with measured runs before those with published figures only."""
     own = runs.filter(pl.col("origin") != Origin.PUBLISHED)["collection_id"].unique().to_list()
     names = collections["collection_id"].sort().to_list()
     return sorted(names, key=lambda name: name not in own)
@@ -315,15 +315,15 @@ def measured_first(collections: pl.DataFrame, runs: pl.DataFrame) -> list[str]:
 def _audits(snapshot: Snapshot, collection_id: str) -> Mapping[str, str]:
     try:
         return audits(snapshot, collection_id)
-    except ClqError:  # pages that need judgements say that they cannot be read; others open
+    except ClqError:  # pages that need judgements report that they cannot be read; others open
         return {}
 
 
 def workspaces(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
-    """Return the collections, those with runs of one's own first, and the golden sets that judge each.
+    """Return the collections, those with measured runs first, and the golden sets that judge each.
 
-    A golden set of which no run ranks nearly all queries, such as the whole one after an evaluation of a part
-    of its questions, comes after those of which one does: most of its queries would count as 0. Of equals,
+    A golden set for which no run ranks nearly all queries, like the whole one after an evaluation of a part
+    of its questions, comes after those with such a run: most of its queries would count as 0. Of equals,
     audits come last.
     """
     judged = snapshot.golden_sets().filter(pl.col("judgements") + pl.col("spans") > 0)
@@ -346,7 +346,7 @@ def workspaces(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
 def _decided(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
     """Return collections without those that hold figures of a diagnosis only.
 
-    There is nothing to decide in them.
+    They leave nothing to decide.
     """
     ids, known = pl.col("collection_id"), snapshot.collections()
     empty = (pl.col("passages") == 0) & (pl.col("queries") == 0) & ~ids.is_in(runs["collection_id"].to_list())

@@ -1,6 +1,6 @@
-"""Groups that the questions of a workspace come from: the units of its intervals, tests and chances.
+"""Groups of a workspace's questions: the units of its intervals, tests and chances.
 
-Questions of one document, session, template or user are alike. Intervals that count each as drawn by itself
+Questions of one document, session, template or user are alike. Intervals that treat them as independent
 are too short (metrics.md §10), so that all of a group are drawn, left out or swapped together.
 """
 
@@ -25,20 +25,20 @@ from core.store.read.memory import Memory
 from core.tables import remembered
 
 FEW_GROUPS = f"unknown: fewer than {CLUSTERS} groups"
-_GOOD = 4  # The least grade of a passage that answers
+_GOOD = 4  # The lowest grade of a passage that answers
 _KEPT = Memory(8 << 20)
 _OF_ITEM = "document"
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """What the questions of a workspace come in groups of."""
+    """The groups of a workspace's questions."""
 
-    kind: str = ""  # a key of `GROUPS`, or the name of a tag; empty where each question is drawn by itself
-    of: Mapping[str, str] = field(default_factory=dict)  # by question; one without a group is one by itself
+    kind: str = ""  # a key of `GROUPS`, or the name of a tag; "" if each question is independent
+    of: Mapping[str, str] = field(default_factory=dict)  # by question; one without a group is its own
 
     def labels(self, query_ids: Sequence[str]) -> Labels | None:
-        """Return a number per question, the same within a group; None where no two of them share one."""
+        """Return a number per question, the same within a group, or None if no two of them share one."""
         known = {name: self.of[name] for name in query_ids if name in self.of}
         if len(set(known.values())) == len(known):
             return None
@@ -47,9 +47,9 @@ class Groups:
         return np.array([number.setdefault(key, len(number)) for key in keys], dtype=np.intp)
 
     def counts(self, values: Floats, query_ids: Sequence[str]) -> pl.Series:
-        """Return of how many groups the queries are that have a value, row by row of some [S, Q].
+        """Return the number of groups among the queries that have a value, row by row of some [S, Q].
 
-        Null where each is one by itself.
+        It is null if each query is its own group.
         """
         labels = self.labels(query_ids)
         units = [None] * len(values) if labels is None else Sample.means(values, labels).units.tolist()
@@ -61,9 +61,9 @@ EACH = Groups()
 
 
 def groupings(snapshot: Snapshot, collection_id: str, golden_set_id: str | None) -> Mapping[str, Groups]:
-    """Return the ways in which the questions of a collection come in groups, the usual one first.
+    """Return the ways to group the questions of a collection, the default one first.
 
-    What a column said of them, what a tag says that is called so, and the document of a known item.
+    These are a column's groups, a tag with such a name, and the document of a known item.
     """
     key = (str(snapshot.catalogue.path), snapshot.revision, collection_id, golden_set_id)
     found = partial(_groupings, snapshot, collection_id, golden_set_id)
@@ -86,7 +86,7 @@ def _groupings(snapshot: Snapshot, collection_id: str, golden_set_id: str | None
 
 @cached(entries=8)
 def one_known(snapshot: Snapshot, golden_set_id: str | None) -> bool:
-    """Tell whether a golden set names one good place for each question and nothing else."""
+    """Return whether a golden set names one relevant passage per question and nothing else."""
     if golden_set_id is None or not snapshot.golden_sets().filter(golden_set_id=golden_set_id)["spans"].sum():
         return False
     spans = snapshot.spans(golden_set_id)
@@ -94,7 +94,7 @@ def one_known(snapshot: Snapshot, golden_set_id: str | None) -> bool:
 
 
 def _documents(snapshot: Snapshot, golden_set_id: str | None) -> dict[str, str]:
-    """Return the document of each question where a golden set began with one known place for each."""
+    """Return each question's document if a golden set began with one known passage per question."""
     if golden_set_id is None:
         return {}
     first = ancestry(snapshot.golden_sets(), golden_set_id)[0]
@@ -104,10 +104,10 @@ def _documents(snapshot: Snapshot, golden_set_id: str | None) -> dict[str, str]:
 
 
 def groups(snapshot: Snapshot, scope: Scope) -> Groups:
-    """Return the groups that the questions of a workspace come from, as it asks for them.
+    """Return the groups of a workspace's questions, as it requests them.
 
     Raises:
-        UnknownNameError: If they do not come in such groups.
+        UnknownNameError: If they have no such groups.
     """
     if scope.cluster_by == SINGLY:
         return EACH
@@ -121,7 +121,7 @@ def groups(snapshot: Snapshot, scope: Scope) -> Groups:
 
 @remembered
 def about_groups(table: pl.DataFrame) -> str:
-    """Say of how many groups the queries of a stack table are; empty where each is one by itself."""
+    """Describe how many groups the queries of a stack table form, or return "" if each is its own."""
     rows = table.drop_nulls("clusters").sort("n", descending=True)
     if rows.is_empty():
         return ""

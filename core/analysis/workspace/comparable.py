@@ -1,7 +1,7 @@
-"""Comparability of the stacks of a workspace: what keeps them apart, what is done about it, what is sound.
+"""Comparability of a workspace's stacks: their differences, how they are handled, and what remains sound.
 
 A workspace is one collection and one golden set, and a page shows one measure at one cutoff. What may still
-differ: the queries that the runs were asked (`workspace.query_sets`), what averages from elsewhere rest on,
+differ: the queries of the runs (`workspace.query_sets`), the basis of averages from elsewhere,
 the machine that latencies were taken on, and the convention of the candidate pool that a ceiling belongs to.
 """
 
@@ -23,8 +23,8 @@ from core.number_format import UNKNOWN, count, percent, shorten
 from core.records import BASES, WHOLE_FLOW, Origin
 from core.tables import remembered
 
-MANY_HOLES = 0.1  # Share of a Top-K from which on holes say more about the judging than about the stack
-NAMED = 2  # Stacks with many holes that are named; of more than these the worst
+MANY_HOLES = 0.1  # Share of a Top-K from which on holes reflect the judging more than the stack
+NAMED = 2  # Maximum number of stacks with many holes to name, the worst first
 _NOTES = "notes on comparability"
 SHARED, EVERY = "shared queries", "all queries"
 SAME, ALL = "comparable ones", "all"
@@ -42,25 +42,25 @@ APART = pl.Schema({"name": pl.String(), "why": pl.String()})
 class Comparability:
     """Differences between the stacks of a workspace, for people."""
 
-    # What differs, what the page does about it, and what else could be done; empty = all match
+    # The differences, how the page handles them, and alternatives; empty = all match
     sentences: tuple[str, ...] = ()
-    # The runs that are not compared with the others: name, why
+    # The runs left out of the comparison: name, why
     apart: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=APART))
-    offers: tuple[str, ...] = ()  # what else differs that nothing is done about, and what could be
-    grouped: str = ""  # that the questions come in groups, and of how many they are
+    offers: tuple[str, ...] = ()  # further differences that are not handled, and possible remedies
+    grouped: str = ""  # the note that the questions form groups, and how many
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Return what is said of all numbers: the groups of their questions, and what differs."""
+        """Return the remarks on all numbers: the groups of their questions, and the differences."""
         return (*filter(None, [self.grouped]), *self.sentences)
 
     def unjudged(self, table: pl.DataFrame) -> float:
-        """Return the largest share of unjudged results, 0..1, where the chip is about it; else 0."""
+        """Return the largest share of unjudged results, 0..1, if the chip is about it, otherwise 0."""
         most: Any = table["hole"].max() if self.offers and not self.apart.height else None
         return float(most or 0.0)
 
     def chip(self, table: pl.DataFrame) -> str:
-        """Say what differs most between the stacks of a table, in a few words."""
+        """Return the main difference between the stacks of a table, in a few words."""
         if self.apart.height:
             return f"{count(self.apart.height, 'stack')} set apart"
         if unjudged := self.unjudged(table):
@@ -72,18 +72,18 @@ class Comparability:
 
 @remembered
 def _holey(table: pl.DataFrame) -> NDArray[np.intp]:
-    """Return the rows of the stacks of whose Top-K many results are unjudged, the most first."""
+    """Return the rows of the stacks with many unjudged results in the Top-K, the most first."""
     hole = floats(table, "hole")
     rows = np.flatnonzero(hole > MANY_HOLES)
     return rows[np.argsort(-hole[rows], kind="stable")]
 
 
 def unjudged_words(table: pl.DataFrame, top: str, *, among: int) -> str:
-    """Name the stacks of a table of whose Top-K more than a tenth is unjudged; empty without any.
+    """Name the stacks of a table with more than a tenth of their Top-K unjudged, or return "" without any.
 
     Args:
-        top: What is looked at, as ``Top-10``.
-        among: Of how many stacks these are.
+        top: The part of the ranking, as ``Top-10``.
+        among: The total number of stacks.
     """
     rows = _holey(table)
     named = rows[:NAMED].tolist()
@@ -100,7 +100,7 @@ def unjudged_words(table: pl.DataFrame, top: str, *, among: int) -> str:
 
 @remembered
 def machines(table: pl.DataFrame) -> dict[str, int]:
-    """Give machines that the known latencies of a stack table were taken on, and how many stacks on each."""
+    """Return the machines of the known latencies in a stack table, with the number of stacks on each."""
     timed = table.filter(pl.col("latency_ms").is_not_null())
     stacks_on = timed.group_by("environment", "origin").agg(pl.len().alias("stacks"))
     counts: dict[str, int] = {}
@@ -116,7 +116,7 @@ def machines(table: pl.DataFrame) -> dict[str, int]:
 
 @remembered
 def answering(table: pl.DataFrame) -> bool:
-    """Tell whether all known latencies of a stack table were reported for whole flows, answering included."""
+    """Return whether all known latencies of a stack table were reported for whole flows with answering."""
     timed = table.filter(pl.col("latency_ms").is_not_null())["environment"].unique()
     return not timed.is_empty() and all(
         json.loads(environment).get("reported") == WHOLE_FLOW for environment in timed
@@ -124,7 +124,7 @@ def answering(table: pl.DataFrame) -> bool:
 
 
 def machine(environment: str, origin: str) -> str:
-    """Name what tells one machine from another in a run's environment (JSON)."""
+    """Name a machine by what identifies it in a run's environment (JSON)."""
     features = {name: value for name, value in json.loads(environment).items() if name not in _UNIMPORTANT}
     parts = [str(features.pop("cpu"))] if features.get("cpu") else []
     if features.get("cores"):
@@ -140,7 +140,7 @@ def machine(environment: str, origin: str) -> str:
 
 @remembered
 def environment(table: pl.DataFrame) -> str:
-    """Say where the latencies of a stack table were measured, by the processors on record."""
+    """Describe where the latencies of a stack table were measured, by the processors on record."""
     known = {json.loads(environment).get("cpu") for environment in table["environment"].unique()} - {None, ""}
     if not known:
         return "The machine that was timed is not on record."
@@ -152,12 +152,12 @@ def environment(table: pl.DataFrame) -> str:
 
 
 def clock(reported: object) -> str:
-    """Name what was timed, in two words, where that is not the time that passes: ``processor time``."""
+    """Name the timed quantity, in two words, if it isn't elapsed time: ``processor time``."""
     return PROCESSOR_TIME if str(reported).startswith(PROCESSOR_TIME) else ""
 
 
 def at_machine(table: pl.DataFrame, chosen: str | None) -> pl.DataFrame:
-    """Time a stack table on one machine only; latencies of others count as unknown, with why."""
+    """Limit a stack table to one machine's latencies; the others become unknown, with the reason."""
     if chosen is None:
         return table
     pairs = table.select("environment", "origin").unique()
@@ -177,14 +177,14 @@ def at_machine(table: pl.DataFrame, chosen: str | None) -> pl.DataFrame:
 
 @remembered
 def foreign_figures(table: pl.DataFrame) -> tuple[dict[str, str], str]:
-    """Return averages from elsewhere that do not rest on what most of the others rest on.
+    """Return averages from elsewhere with a different basis than most of the others.
 
-    Averages over different queries cannot be cut down to those in common. They compare while the numbers of
-    queries lie within a tenth of the largest: the group of these with most stacks, of equal ones the largest.
+    Averages over different queries cannot be restricted to the common ones. They compare while the numbers of
+    queries are within a tenth of the largest: the group of these with most stacks, of equal ones the largest.
 
     Returns:
-        Why each of the others does not compare, by run_id, and a sentence without its end; empty where all
-        rest on the same number.
+        Why each of the others does not compare, by run_id, and a sentence without its end; "" if all
+        have the same number.
     """
     known = table.filter(pl.col("quality").is_not_null())
     reported = known.filter(pl.col("unjudged_queries").is_null())
@@ -215,12 +215,12 @@ def foreign_figures(table: pl.DataFrame) -> tuple[dict[str, str], str]:
 
 @remembered
 def other_texts(table: pl.DataFrame) -> tuple[dict[str, str], str]:
-    """Return runs that searched other texts of the same passages than most did.
+    """Return runs that searched different texts of the same passages than most did.
 
-    Ids alone do not tell: one may search titles with texts, or an excerpt that was made for searching.
+    Ids alone do not show this: one run may search titles with texts, or an excerpt made for searching.
 
     Returns:
-        Why each of them does not compare, by run_id, and a sentence without its end; empty where all match.
+        Why each of them does not compare, by run_id, and a sentence without its end; "" if all match.
     """
     known = table.select("run_id", "chunking", "created_at", texts=SEARCHED).drop_nulls("texts")
     of = known.group_by("chunking", "texts").agg(pl.len().alias("runs"), pl.min("created_at"))
@@ -238,7 +238,7 @@ def _ns(rows: pl.DataFrame) -> str:
 
 
 def about_queries(sets: QuerySets, *, shared: bool, offer: bool = True) -> str:
-    """Say how queries differ; empty where all stacks have the same."""
+    """Describe how queries differ, or return "" if all stacks have the same."""
     n = len(sets.shared.ids)
     if not sets.differ:
         nobody = f"{sets.unasked} of {sets.judged} judged queries are ranked by no stack"
@@ -263,7 +263,7 @@ def about_queries(sets: QuerySets, *, shared: bool, offer: bool = True) -> str:
 
 
 def about_figures(words: str, *, odd: bool, together: bool, offer: bool = True) -> str:
-    """Say what averages from elsewhere mean, empty for none; `offer` as in `about_queries`.
+    """Describe the effect of averages from elsewhere, or return "" if none; `offer` as in `about_queries`.
 
     Args:
         odd: Whether any does not compare.
@@ -278,7 +278,7 @@ def about_figures(words: str, *, odd: bool, together: bool, offer: bool = True) 
 
 
 def about_machines(by_machine: Mapping[str, int], chosen: str | None) -> str:
-    """Say that latencies come from several machines; empty where there is one."""
+    """State that latencies come from several machines, or return "" if there is one."""
     if len(by_machine) < 2:
         return ""
     if chosen is None:
@@ -291,7 +291,7 @@ def about_machines(by_machine: Mapping[str, int], chosen: str | None) -> str:
 
 
 def about_pools(pools: Iterable[str | None]) -> str:
-    """Say that ceilings of several pool conventions stand on one chart; else empty."""
+    """State that one chart shows ceilings of several pool conventions, or return ""."""
     names = sorted({name or "not stated" for name in pools})
     if len(names) < 2:
         return ""

@@ -31,7 +31,7 @@ def run_totals(
     for run_id, manifest, spec in runs.select("run_id", "manifest", "spec").iter_rows():
         covered = scope_of(json.loads(manifest), json.loads(spec))
         if covered is None and also and run_id not in retrieved:
-            covered = ("retrieve",)  # of which nothing is known
+            covered = ("retrieve",)  # for which nothing is known
         scopes[run_id] = covered if covered is None else (*covered, *also)
     whole = totals(
         cost_per_1k(recorded, book), runs["run_id"].to_list(), scopes, further=cost_per_1k(further, book)
@@ -49,9 +49,9 @@ def used_by(snapshot: Snapshot, table: pl.DataFrame) -> frozenset[Key]:
 
 
 def with_embedding(runs: pl.DataFrame, usage: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the recorded usage, and the modelled usage of embedding the query where a bill lacks it.
+    """Return the recorded usage, and the modelled usage of embedding the query if a bill lacks it.
 
-    Only runs that have a bill are added to: those that recorded usage, and those whose source says which
+    Only runs with a bill are extended: those that recorded usage, and those whose source says which
     stages its costs cover.
     """
     billed = set(usage["run_id"].unique())
@@ -67,7 +67,7 @@ def with_embedding(runs: pl.DataFrame, usage: pl.DataFrame) -> tuple[pl.DataFram
 def repriced(
     snapshot: Snapshot, table: pl.DataFrame, book: PriceBook, asked: tuple[Scope, int] | None = None
 ) -> pl.DataFrame:
-    """Return the stack table with the costs that other prices make; `asked` as for `costs`."""
+    """Return the stack table with costs under other prices; `asked` as in `costs`."""
     anew = costs(snapshot, table, book, asked)
     rest = table.drop([name for name in anew.columns if name != "run_id"])
     return rest.join(anew, on="run_id", how="left", maintain_order="left")
@@ -76,15 +76,15 @@ def repriced(
 def costs(
     snapshot: Snapshot, runs: pl.DataFrame, book: PriceBook, asked: tuple[Scope, int] | None = None
 ) -> pl.DataFrame:
-    """Return the cost of every run: reported by its source, else priced from its usage.
+    """Return the cost of every run: reported by its source, otherwise priced from its usage.
 
     Args:
-        asked: The workspace, which says what a cost is one of, and how many passages are sent; without it
-            costs are those of queries.
+        asked: The workspace, which determines the unit of a cost, and how many passages are sent; without it
+            costs are per query.
 
     Returns:
-        run_id, cost ($ per 1,000), cost_least, cost_missing, cost_basis, cost_note, cost_per (what it is one
-        of where that is no query) and correct (the share of correct answers, where that divides it).
+        run_id, cost ($ per 1,000), cost_least, cost_missing, cost_basis, cost_note, cost_per (the unit,
+        if it isn't a query) and correct (the share of correct answers, if the cost is divided by it).
     """
     ids, (scope, k) = runs["run_id"].to_list(), asked or (None, 0)
     usage, per = snapshot.usage(ids), "query" if scope is None else scope.answering.per
@@ -108,7 +108,7 @@ def costs(
 
 
 def _beside(runs: pl.DataFrame, own: pl.DataFrame, usage: pl.DataFrame, book: PriceBook) -> pl.DataFrame:
-    """Price answers beside a reported cost: nothing where its source billed generation itself."""
+    """Price answers beside a reported cost; nothing if its source billed generation itself."""
     billed = set(own.filter(pl.col("stage") == GENERATE)["run_id"])
     within = [
         run_id
@@ -123,7 +123,7 @@ def _beside(runs: pl.DataFrame, own: pl.DataFrame, usage: pl.DataFrame, book: Pr
 
 
 def _with_reported(priced: pl.DataFrame, reported: pl.DataFrame, beside: pl.DataFrame) -> pl.DataFrame:
-    """Take the cost that a source reports before the priced one, with what answers cost beside it."""
+    """Prefer a source's reported cost to the priced one, adding the cost of its answers."""
     rows = priced.join(reported, on="run_id", how="left", maintain_order="left")
     rows = rows.join(beside, on="run_id", how="left", maintain_order="left")
     there = pl.col("reported").is_not_null()
@@ -148,7 +148,7 @@ _ADDED = "the reported cost and that of the answers"
 
 
 def retrieval(runs: pl.DataFrame, usage: pl.DataFrame) -> pl.DataFrame:
-    """Return usage without what readers took here: stacks that nobody answered from would look cheaper.
+    """Return usage without that of readers here: stacks without answers would look cheaper.
 
     A generation that another tool billed with its flow stays.
     """
@@ -159,11 +159,11 @@ def retrieval(runs: pl.DataFrame, usage: pl.DataFrame) -> pl.DataFrame:
 def with_answers(
     snapshot: Snapshot, runs: pl.DataFrame, usage: pl.DataFrame, book: PriceBook, measure: Measure
 ) -> pl.DataFrame:
-    """Return usage with what the answers took that a measure is about.
+    """Return usage including that of a measure's answers.
 
-    A bill of generation on record stays without.
+    A recorded bill for generation stays without them.
 
-    A run with neither has a generation of which nothing is known.
+    A run with neither has a generation of unknown usage.
     """
     rows, usage = taken(snapshot, runs["run_id"].to_list(), measure), retrieval(runs, usage)
     generated = pl.col("stage") == GENERATE
@@ -176,7 +176,7 @@ def with_answers(
 
 
 def _per_correct(snapshot: Snapshot, costed: pl.DataFrame, scope: Scope, k: int) -> pl.DataFrame:
-    """Divide costs by the share of correct answers; unknown where no answer is scored, or correct."""
+    """Divide costs by the share of correct answers; unknown if no answer is scored, or correct."""
     rows = shares(snapshot, costed["run_id"].to_list(), scope.answering, among(snapshot, scope))
     note = pl.format(
         "{} % of {} answers from {} passages are correct ({} of {} or more)",

@@ -1,4 +1,4 @@
-"""How a stack differs from another in quality, and whether that is more than chance, in a few words."""
+"""The difference between two stacks in quality, and whether it exceeds chance, in a few words."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ UNTESTED = "averages only, significance unknown"
 
 
 def gap(view: View, stack: str, other: str) -> str:
-    """Say by how much a stack is better or worse than another, query by query.
+    """Describe how much better or worse a stack is than another, query by query.
 
     Args:
         stack: Its name.
-        other: The name of the one that it is compared with.
+        other: The name of the stack to compare with.
 
     Returns:
         ``significant, +0.031, 95 % CI +0.010 to +0.052`` or ``no significant difference, …`` over the queries
-        of both; `UNTESTED` where only averages are known.
+        of both; `UNTESTED` if only averages are known.
     """
     rows = view.table.select("name", "run_id").unique("name", keep="first")
     run_ids = dict(rows.iter_rows())
@@ -40,7 +40,7 @@ def gap(view: View, stack: str, other: str) -> str:
 
 
 def tested(difference: float, low: float | None, high: float | None) -> str:
-    """Say whether a difference is more than chance; takes its 95 % interval."""
+    """Describe whether a difference exceeds chance, from its 95 % interval."""
     if low is None or high is None:
         return UNTESTED
     real = "significant" if low > 0 or high < 0 else "no significant difference"

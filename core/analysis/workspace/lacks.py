@@ -1,7 +1,7 @@
-"""What stacks lack of the queries that are compared, and what that could do to their means.
+"""Scores that stacks lack among the compared queries, and the possible effect on their means.
 
-That scores are missing at random is not assumed: a score may be missing where a stack fails. So the share
-stands beside the estimate, and its bound with the missing ones at either end of the measure's range.
+Scores are not assumed to be missing at random: a score may be missing because a stack fails. So the share
+is shown beside the estimate, and its bound with the missing ones at either end of the measure's range.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def lacks(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Quality
 def _scores(
     snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Quality
 ) -> tuple[tuple[str, ...], Floats, Mask] | None:
-    """Return runs, their scores of the queries before any stack cost one, and which of these they lack."""
+    """Return runs, their scores on the queries counted before any stack removed one, and the missing ones."""
     of = frozenset((*scope.shared.ids, *scope.lacked.ids))
     ranked = scored_here(snapshot, runs, scope, quality)["run_id"].to_list()
     if not ranked or quality.measure is None:
@@ -56,7 +56,7 @@ def _scores(
 
 
 def bound(row: Mapping[str, Any], quality: Quality) -> str:
-    """Say what a stack lacks and between which ends its mean then lies; empty where it lacks nothing."""
+    """Describe what a stack lacks and the resulting bounds of its mean, or return "" if it lacks nothing."""
     if not row.get("lacks"):
         return ""
     few = round(row["lacks"] * row["lacks_n"])

@@ -41,13 +41,13 @@ COLUMNS = ("latency_ms", "latency_low", "latency_high", "latency_n", "latency_ba
 def latencies(
     snapshot: Snapshot, runs: pl.DataFrame, latency: Latency, alike: Alike = singly
 ) -> pl.DataFrame:
-    """Return one latency per run; a mean is said to be one.
+    """Return one latency per run; a mean is labelled as one.
 
     Args:
-        alike: What numbers the queries by their groups, which the interval of a mean takes as one.
+        alike: Numbers the queries by their groups, which the interval of a mean treats as one.
     """
     sources = [_measured(snapshot, runs, latency, alike), _reported(snapshot, runs, latency)]
-    # A percentile that is withheld here does not hide one that was reported for the same run.
+    # A percentile withheld here does not hide a reported one for the same run.
     known = [source.filter(pl.col("latency_ms").is_not_null()) for source in sources]
     untimed = latency.scope == "end-to-end" and latency.generation is None
     needless = pl.lit(latency.scope == "rerank") & (pl.col("reranker").fill_null("none") == "none")
@@ -77,10 +77,10 @@ def latencies(
 
 
 def _other(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:
-    """Name runs whose source reported a mean where a percentile is asked for, or a p50 where a mean is.
+    """Note runs whose source reported a mean although a percentile is requested, or a p50 instead of a mean.
 
     Returns:
-        run_id and other_note; neither stands for the other.
+        run_id and other_note; neither replaces the other.
     """
     of = "p50" if latency.percentile == MEAN else MEAN
     figures = snapshot.aggregates(runs["run_id"].to_list())
@@ -142,7 +142,7 @@ def _measured_mean(runs: pl.DataFrame, rows: pl.DataFrame, alike: Alike) -> pl.D
 
 
 def _reported(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:
-    """Return latencies from aggregates; end-to-end the reported path and the modelled generation."""
+    """Return latencies from aggregates; end-to-end combines the reported path and the modelled generation."""
     if latency.scope != "end-to-end":
         return _reported_path(snapshot, runs, latency)
     path = _reported_path(snapshot, runs, Latency(latency.percentile))
@@ -166,10 +166,10 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.Da
 
 
 def _reported_path(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:
-    """Give latencies from aggregates: the reported total, else the sum over the stages of the stack.
+    """Return latencies from aggregates: the reported total, otherwise the sum over the stages of the stack.
 
-    Of medians or means; high percentiles of stages do not add up to one of the whole path, so several of
-    them stay unknown.
+    Only medians or means are summed; high percentiles of stages do not add up to one of the whole path, so
+    several of them stay unknown.
     """
     figures = (
         snapshot.aggregates(runs["run_id"].to_list())
@@ -224,7 +224,7 @@ def _needed_stages(runs: pl.DataFrame, latency: Latency, figures: pl.DataFrame) 
     if latency.scope == "rerank":
         return runs.filter(reranked).select("run_id", pl.lit("rerank").alias("stage"))
     dense, sparse = pl.col("mode").is_in(["dense", "hybrid"]), pl.col("mode").is_in(["sparse", "hybrid"])
-    # how a run without a mode searched is not known, but it did, so its reranker alone is not the path
+    # a run without a mode did search in some way, so its reranker alone isn't the path
     searched = dense | (pl.col("mode").is_null() & pl.col("run_id").is_in(figures["run_id"].to_list()))
     stages = {"embed": dense, "retrieve": searched, "sparse": sparse, "rerank": reranked}
     return pl.concat(
@@ -253,7 +253,7 @@ def sample(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataF
 
 
 def _answered(snapshot: Snapshot, timings: pl.DataFrame, latency: Latency) -> pl.DataFrame:
-    """Give how long answers took: run_id, query_id, ms; those that are asked about before recorded stages."""
+    """Return answering times: run_id, query_id, ms; requested answers override recorded stages."""
     recorded = per_query(timings, stages=[GENERATE]).filter(pl.col("stage") == GENERATE).select(_NAMES)
     if latency.answers is None:
         return recorded
@@ -263,14 +263,14 @@ def _answered(snapshot: Snapshot, timings: pl.DataFrame, latency: Latency) -> pl
 
 
 def modelled_ms(snapshot: Snapshot, runs: pl.DataFrame, generation: Generation | None) -> pl.DataFrame:
-    """Model what generation adds to the latency of each run.
+    """Model the latency that generation adds to each run.
 
     Args:
         generation: The model; None = none.
 
     Returns:
-        run_id, prompt (tokens), added (ms); no rows without a model. The prompt is what the run recorded as
-        the generator's input, else its chunks sent × tokens per chunk.
+        run_id, prompt (tokens), added (ms); no rows without a model. The prompt is the run's recorded
+        generator input, otherwise its chunks sent × tokens per chunk.
     """
     schema = {"run_id": pl.String, "prompt": pl.Float64, "added": pl.Float64}
     if generation is None:
@@ -285,12 +285,12 @@ def modelled_ms(snapshot: Snapshot, runs: pl.DataFrame, generation: Generation |
 
 
 def prompt_tokens(snapshot: Snapshot, run_ids: list[str]) -> pl.DataFrame:
-    """Mean tokens of the prompts that runs recorded: run_id, amount."""
+    """Return the mean tokens of the prompts that runs recorded: run_id, amount."""
     usage = snapshot.usage(run_ids).filter((pl.col("stage") == GENERATE) & (pl.col("unit") == "input_tokens"))
     return mean_usage(usage).drop_nulls("amount").group_by("run_id").agg(pl.col("amount").sum())
 
 
-_LOCAL = ("cpu_ms", "gpu_ms")  # Units of stages that ask no other machine
+_LOCAL = ("cpu_ms", "gpu_ms")  # Units of stages that call no other machine
 UNSURE = 0.1
 """Largest share of a cost that its timing is taken to leave unsure."""
 _ASSUMED = "the paper's for published and remote stacks, and where no pass was repeated (CLQ paper §3.2)"
@@ -299,8 +299,8 @@ _ASSUMED = "the paper's for published and remote stacks, and where no pass was r
 def jitters(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency, apart: Ids = _NONE) -> pl.DataFrame:
     """Return the jitter band of every run.
 
-    Measured for runs that were timed here, on this machine alone, in several passes: one band for all such
-    runs of the collection, shown or not, but those set apart, which do not compare: the 95th percentile of
+    It is measured for runs timed here, on this machine alone, in several passes: one band for all such
+    runs of the collection, shown or not, except incomparable ones: the 95th percentile of
     the differences of the p50 between the passes of a run. For the others it is the paper's.
     """
     held = snapshot.runs(runs["collection_id"][0]) if runs.height else runs
@@ -327,10 +327,10 @@ def jitters(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency, apart: Ids
 
 
 def with_noise(table: pl.DataFrame) -> pl.DataFrame:
-    """Add cost_noise to a stack table: the share of a cost of machine time that its timing leaves unsure.
+    """Add cost_noise to a stack table: the share of a machine-time cost that is uncertain from its timing.
 
-    The share of the latency that a measured jitter band is, at most `UNSURE`: it is one band for all stacks,
-    which slow ones widen. Null where another machine is paid, or answers are, or no pass was repeated.
+    It is the measured jitter band's share of the latency, at most `UNSURE`: one band serves all stacks,
+    and slow ones widen it. Null if another machine is paid, or answers are, or no pass was repeated.
     """
     measured = (pl.col("jitter_note") != _ASSUMED) & pl.col("cost_per").is_null()
     share = pl.min_horizontal(pl.col("jitter_ms") / pl.col("latency_ms"), UNSURE)
@@ -338,10 +338,10 @@ def with_noise(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _remote(snapshot: Snapshot, run_ids: list[str], called: list[str], latency: Latency) -> set[str]:
-    """Tell which runs have a stage in the latency that asks another machine.
+    """Return the runs with a stage in the latency that calls another machine.
 
     Args:
-        called: Runs of functions of one's own; what is said of their costs is no request that they send.
+        called: Runs of custom functions; costs they report are not requests that they send.
     """
     stages = pl.col("stage").is_in(AFTER_RETRIEVAL)
     within = pl.lit(latency.scope == "end-to-end") | ~stages
@@ -353,7 +353,7 @@ def _remote(snapshot: Snapshot, run_ids: list[str], called: list[str], latency: 
 
 
 def jitter_words(table: pl.DataFrame, decision: Decision, constraints: Constraints) -> str:
-    """Say the chosen stack's band and where it is from: ``0.017 ms (measured: …)``, or as it was typed."""
+    """Describe the chosen stack's band and its source: ``0.017 ms (measured: …)``, or as typed."""
     if constraints.jitter_ms is not None:
         return f"{decision.jitter_ms:.3g} ms (as typed)"
     known = table.height and "jitter_note" in table.columns
@@ -364,7 +364,7 @@ def jitter_words(table: pl.DataFrame, decision: Decision, constraints: Constrain
 
 
 def assumed(table: pl.DataFrame, decision: Decision, constraints: Constraints) -> str:
-    """Say that a tie rests on a jitter band that nobody measured, and what replaces it; or nothing."""
+    """State that a tie relies on an unmeasured jitter band, and how to replace it, or return ""."""
     if constraints.jitter_ms is not None or decision.chosen is None or "jitter_note" not in table.columns:
         return ""
     tied = table["latency_ms"].gather(list(decision.ties))
@@ -382,7 +382,7 @@ def _band(ms: float, words: str) -> str:
 
 @remembered
 def jitter_kinds(table: pl.DataFrame) -> list[str]:
-    """Return every band of a stack table with where it comes from, the narrowest first."""
+    """Return every band of a stack table with its source, the narrowest first."""
     if "jitter_note" not in table.columns:
         return []
     kinds = table.select("jitter_ms", "jitter_note").unique().drop_nulls().sort("jitter_ms")

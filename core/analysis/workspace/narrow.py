@@ -1,4 +1,4 @@
-"""A workspace narrowed to what compares: the same queries, well judged, averages of one kind, one machine."""
+"""A workspace narrowed to what is comparable: the same queries, well judged, like averages, one machine."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from core.number_format import percent
 from core.prices import PriceBook
 from core.store import Snapshot
 
-SPREAD = 0.05  # From this difference of two stacks' share of holes on they are not judged alike
+SPREAD = 0.05  # Difference in two stacks' share of holes from which they count as unevenly judged
 _CAVEAT = (
     "They are no random sample: judged is what some stack brought to the judges, and stacks like that one "
     "fare better on them."
@@ -49,18 +49,18 @@ _ANY = Judging()
 
 @dataclass(frozen=True)
 class Offer:
-    """Choices where stacks are not judged alike."""
+    """Choices if stacks are unevenly judged."""
 
     k: int  # the cutoff
-    fewest: float = 0.0  # share of holes in the Top-K of the stack that has fewest, 0..1
-    most: float = 0.0  # of the one that has most
-    # Word of `LEAST` → queries left; only those with `ENOUGH`, where it matters
+    fewest: float = 0.0  # share of holes in the Top-K of the stack with the fewest, 0..1
+    most: float = 0.0  # of the one with the most
+    # Word of `LEAST` → queries left; only those with `ENOUGH`, if it matters
     left: Mapping[str, int] = field(default_factory=dict)
-    everywhere: int = 0  # queries that every golden set judges; 0 where that is not on offer
+    everywhere: int = 0  # queries that every golden set judges; 0 if that isn't offered
 
 
 def judging_offer(snapshot: Snapshot, scope: Scope, quality: Quality) -> Offer:
-    """Find out whether the ranked runs of a workspace are judged alike, and what could be done."""
+    """Find out whether the ranked runs of a workspace are evenly judged, and list the options."""
     golden = scope.golden_set_id
     run_ids = chosen_runs(snapshot, scope).filter("has_rankings")["run_id"].to_list()
     if golden is None or quality.measure is None or not run_ids:
@@ -86,10 +86,10 @@ def judging_offer(snapshot: Snapshot, scope: Scope, quality: Quality) -> Offer:
 
 
 class Choices:
-    """How runs that differ are compared: on what compares, or as they are; a page asks its visitor instead.
+    """How runs that differ are compared: on comparable parts, or unchanged; a page asks its visitor instead.
 
     Attributes:
-        offers: Whether what is said names the controls of the page.
+        offers: Whether remarks name the controls of the page.
     """
 
     offers = False
@@ -98,36 +98,36 @@ class Choices:
         self._judging, self._as_they_are = judging, as_they_are
 
     def shared(self, sets: QuerySets) -> bool:
-        """Tell whether only the queries count that all compared stacks have."""
+        """Return whether only queries that all compared stacks have count."""
         return sets.differ and not self._as_they_are
 
     def together(self) -> bool:
-        """Tell whether averages that rest on different things stand on one scale."""
+        """Return whether averages with a different basis share one scale."""
         return self._as_they_are
 
     def judging(self, scope: Scope, offer: Callable[[Scope], Offer]) -> tuple[Judging, tuple[str, ...]]:
-        """Return how well a query must be judged to count, and what else could be chosen."""
+        """Return how well a query must be judged to count, and the alternatives."""
         del scope, offer
         return self._judging, ()
 
     def machine(self, names: list[str]) -> str | None:
-        """Return the machine whose latencies are compared, of several; None = all."""
+        """Return the machine whose latencies are compared, if there are several; None = all."""
         return None if self._as_they_are else names[0]
 
 
 @dataclass(frozen=True)
 class Narrowed:
-    """Runs and queries that compare."""
+    """Comparable runs and queries."""
 
-    scope: Scope  # the workspace, on the queries that count, without the runs that do not compare
-    latency: Latency  # the latency, of one machine
+    scope: Scope  # the workspace with the queries that count, without incomparable runs
+    latency: Latency  # the latency, from one machine
     table: pl.DataFrame  # the stack table of the two
-    compared: Comparability  # what differed
+    compared: Comparability  # the differences
 
 
 @dataclass(frozen=True)
 class Reads:
-    """Reads of narrowing; a page gives the same functions cached."""
+    """Read functions for narrowing; a page supplies cached ones."""
 
     stacks: Callable[[Snapshot, Scope, Quality, Latency, PriceBook], pl.DataFrame] = stack_table
     sets: Callable[[Snapshot, Scope, Quality], QuerySets] = query_sets
@@ -147,17 +147,17 @@ def narrow(
     choices: Choices | None = None,
     reads: Reads = READS,
 ) -> Narrowed:
-    """Narrow a workspace to what compares.
+    """Narrow a workspace to what is comparable.
 
     Args:
-        scope: The workspace as it was asked for.
+        scope: The workspace as requested.
         choices: How runs that differ are compared.
 
     Returns:
-        The workspace to decide on, and what there is to say about the rest.
+        The workspace to decide on, and remarks on the rest.
 
     Raises:
-        InputError: If too few queries are judged as well as it is chosen.
+        InputError: If too few queries are judged as well as required.
     """
     choices = choices or Choices()
     together = cache(choices.together)  # a page asks once
@@ -195,7 +195,7 @@ def narrow(
         comparable.about_figures(words, odd=odd, together=odd and together(), offer=choices.offers),
         comparable.about_machines(machines, latency.machine),
     )
-    if one_known(snapshot, scope.golden_set_id):  # what else may be good is unjudged by design, and said so
+    if one_known(snapshot, scope.golden_set_id):  # others are unjudged by design, which is stated
         more = ()
     out = pl.DataFrame(sorted(apart.values()), schema=APART, orient="row")
     told = Comparability(tuple(filter(None, said)), out, more, about_groups(table))
@@ -203,7 +203,7 @@ def narrow(
 
 
 def _named(snapshot: Snapshot, scope: Scope, why: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Return names of runs that are set apart and why, by run_id."""
+    """Return the names of excluded runs and the reasons, by run_id."""
     names = dict(runs_in(snapshot, scope).select("run_id", "name").iter_rows())
     return {run_id: (names[run_id], reason) for run_id, reason in why.items()}
 
@@ -222,7 +222,7 @@ def _well_judged(snapshot: Snapshot, scope: Scope, wanted: Judging) -> Scope:
 
 
 def about_judging(scope: Scope, n: int) -> tuple[str, ...]:
-    """Say that only well judged queries count."""
+    """State that only well judged queries count."""
     wanted, said = scope.judging, []
     if wanted.everywhere:
         said.append(f"Only queries count that every golden set of the collection judges: n = {n}.")
@@ -235,7 +235,7 @@ def about_judging(scope: Scope, n: int) -> tuple[str, ...]:
 
 
 def about_offer(offer: Offer, scope: Scope) -> tuple[str, ...]:
-    """Say that well judged queries could be chosen, and are not."""
+    """State that well judged queries could be chosen, but are not."""
     said = []
     if offer.left and not scope.judging.least:
         left = ", ".join(f"{_SHARES[word]}: n = {count}" for word, count in offer.left.items())
@@ -253,6 +253,6 @@ def about_offer(offer: Offer, scope: Scope) -> tuple[str, ...]:
 
 
 def judging(k: int, word: str = ANY, *, everywhere: bool = False) -> Judging:
-    """Return the judging that is wanted, by the word of `LEAST`, or any."""
+    """Return the requested judging, by the word of `LEAST`, or any."""
     least = LEAST.get(word, 0.0)
     return Judging(k if least else 0, least, everywhere)

@@ -25,11 +25,11 @@ from core.stats.intervals import SEED, query_weights
 from core.stats.judge_noise import Grades, Judged, audited, places, replicates
 from core.store import Snapshot
 
-LEAST = 50  # Passages of the golden set in use that another judge must have graded to be drawn from
+LEAST = 50  # Passages of the current golden set that another judge must have graded to draw from
 MOST_STACKS = 200
-RESAMPLES = 500  # Resamples with grades drawn in; fewer than without, since each scores every stack again
+RESAMPLES = 500  # Resamples with drawn grades; fewer than without, because each scores every stack again
 OFF = "off"
-_FAIR = {"at random", "stratified"}  # by the judge's grade, which the rows of the confusion are of
+_FAIR = {"at random", "stratified"}  # by the judge's grade, which indexes the rows of the confusion
 PAIR = ("query_id", "passage_id")
 _ENDS = ("quality", "quality_low", "quality_high")
 
@@ -38,21 +38,21 @@ _ENDS = ("quality", "quality_low", "quality_high")
 class Noise:
     """The means of stacks with judge noise, resample by resample."""
 
-    golden_set_id: str  # the golden set whose grades stand for the truth
-    passages: int  # how many passages both judged
+    golden_set_id: str  # the golden set whose grades count as the truth
+    passages: int  # number of passages that both judged
     run_ids: tuple[str, ...]  # the stacks
     means: Floats  # [S, R]; NaN = not applicable
-    seed: int = SEED  # of the drawing
+    seed: int = SEED  # of the draw
     fair: bool = True  # whether the passages that both judged were drawn at random, whatever their rank
 
 
 @cached(entries=64)
 def auditors(snapshot: Snapshot, scope: Scope, least: int = LEAST) -> dict[str, int]:
-    """List golden sets of the collection, of another judge, with so many or more passages of the one in use.
+    """List golden sets of the collection by another judge that share at least `least` passages.
 
     Returns:
-        By its id how many passages both judge, the most first. A set that is made of the one in use, or that
-        this one is made of, is none: it would agree with itself.
+        By id the number of passages that both judge, the most first. A set made from the current one, or that
+        the current one was made from, is excluded: it would agree with itself.
     """
     own = scope.golden_set_id
     if own is None:
@@ -78,9 +78,9 @@ def auditors(snapshot: Snapshot, scope: Scope, least: int = LEAST) -> dict[str, 
 
 @cached(entries=64)
 def usual_auditor(snapshot: Snapshot, scope: Scope) -> str | None:
-    """Name the golden set drawn from where nobody says: of `auditors` the first that is a mere sample.
+    """Name the default golden set to draw from: the first of `auditors` that is a mere sample.
 
-    Of two whole golden sets neither is the truth for the other unless somebody says so.
+    If both golden sets are complete, neither is the truth for the other unless somebody says so.
     """
     sizes = dict(snapshot.golden_sets(scope.collection_id).select("golden_set_id", "judgements").rows())
     others = auditors(snapshot, scope)
@@ -88,10 +88,10 @@ def usual_auditor(snapshot: Snapshot, scope: Scope) -> str | None:
 
 
 def auditor(snapshot: Snapshot, scope: Scope, asked: str | None) -> str | None:
-    """Return the golden set to draw from: the one asked for, none where it is `OFF`, the usual one for None.
+    """Return the golden set to draw from: the requested one, none for `OFF`, the default one for None.
 
     Raises:
-        UnknownNameError: If that set does not audit the one in use.
+        UnknownNameError: If that set does not audit the current one.
     """
     if asked is None or asked == OFF:
         return None if asked else usual_auditor(snapshot, scope)
@@ -102,13 +102,13 @@ def auditor(snapshot: Snapshot, scope: Scope, asked: str | None) -> str | None:
 
 
 def about_grades(quality: Quality) -> bool:
-    """Tell whether a measure is told from grades and ranks alone."""
+    """Return whether a measure depends on grades and ranks alone."""
     measure = quality.measure
     return measure is not None and not measure.info.needs and not measure.info.needs_pool
 
 
 def refusal(snapshot: Snapshot, table: pl.DataFrame, scope: Scope, quality: Quality) -> str:
-    """Say why no judge noise can be drawn; empty where it can."""
+    """Explain why no judge noise can be drawn, or return "" if it can."""
     measure, ranked = quality.measure, table.filter("has_rankings")["run_id"].to_list()
     if measure is None or scope.golden_set_id is None or not ranked:
         return "there are no results per query"
@@ -136,11 +136,11 @@ def noise(
 
     Args:
         table: The stack table, or some of its rows.
-        reference: The golden set whose grades stand for the truth, one of `auditors`.
-        queries: The queries that are resampled, others than the judged ones too; empty = the judged ones.
+        reference: The golden set whose grades count as the truth, one of `auditors`.
+        queries: The queries to resample, including unjudged ones; empty = the judged ones.
 
     Returns:
-        None where it cannot be drawn (`refusal`), or nothing was judged by both.
+        None if it cannot be drawn (`refusal`), or nothing was judged by both.
     """
     measure, golden = quality.measure, scope.golden_set_id
     if refusal(snapshot, table, scope, quality) or measure is None or golden is None:
@@ -171,7 +171,7 @@ def noise(
 
 
 def samplings(snapshot: Snapshot, scope: Scope, reference: str) -> list[str]:
-    """Return how the passages of a golden set by people were drawn; empty where it does not say."""
+    """Return how the passages of a golden set by people were drawn, or [] if it does not say."""
     rows = snapshot.golden_sets(scope.collection_id).filter(golden_set_id=reference)
     queues = [
         queue for manifest in rows["manifest"] for queue in json.loads(manifest or "{}").get("queues") or ()
@@ -180,13 +180,13 @@ def samplings(snapshot: Snapshot, scope: Scope, reference: str) -> list[str]:
 
 
 def at_random(snapshot: Snapshot, scope: Scope, reference: str) -> bool:
-    """Tell whether passages were drawn at random within a grade, as far as the golden set says."""
+    """Return whether passages were drawn at random within a grade, as far as the golden set says."""
     drawn = samplings(snapshot, scope, reference)
     return bool(drawn) and set(drawn) <= _FAIR
 
 
 def _best_places(snapshot: Snapshot, scope: Scope, rows: pl.DataFrame) -> Grades:
-    """Return the best place of every passage over all stacks of the workspace."""
+    """Return the best rank of every passage over all stacks of the workspace."""
     ranked = runs_in(snapshot, scope).filter("has_rankings")["run_id"].to_list()
     best = snapshot.rankings(ranked, stage="final").group_by(PAIR).agg(pl.col("rank").min())
     rank = rows.select(PAIR).join(best, on=PAIR, how="left", maintain_order="left")["rank"].fill_null(0)
@@ -194,7 +194,7 @@ def _best_places(snapshot: Snapshot, scope: Scope, rows: pl.DataFrame) -> Grades
 
 
 def of_rows(graded: Evidence, rows: pl.DataFrame, rankings: pl.DataFrame, measure: Measure) -> Judged:
-    """Return judged passages and where the stacks have them."""
+    """Return judged passages and their positions in the stacks."""
     queries = {name: place for place, name in enumerate(graded.query_ids)}
     rows = (
         rows.filter(pl.col("query_id").is_in(list(queries)))
@@ -223,7 +223,7 @@ def of_rows(graded: Evidence, rows: pl.DataFrame, rankings: pl.DataFrame, measur
 
 
 def with_noise(table: pl.DataFrame, sample: JointSample | None, drawn: Noise | None) -> JointSample | None:
-    """Return results per query with the judge noise of their stacks; as they are where none was drawn."""
+    """Return results per query with the judge noise of their stacks; unchanged if none was drawn."""
     if sample is None or drawn is None:
         return sample
     rows = pl.DataFrame({"run_id": drawn.run_ids, "place": range(len(drawn.run_ids))})
@@ -235,14 +235,14 @@ def with_noise(table: pl.DataFrame, sample: JointSample | None, drawn: Noise | N
 def noisy_rows(table: pl.DataFrame, drawn: Noise | None) -> pl.DataFrame:
     """Return quality with its 95 % interval on the reference's grades, row by row of a table.
 
-    What queries alone make uncertain stays so: the interval is never narrower than that without judge noise
-    (metrics.md §7), which the drawn grades, smoother than real ones, would make it.
+    The uncertainty from the queries stays: the interval is never narrower than the one without judge noise
+    (metrics.md §7), although the drawn grades are smoother than real ones.
 
     Args:
         table: run_id, with quality, quality_low and quality_high.
 
     Returns:
-        run_id, noisy, noisy_low, noisy_high; null where nothing was drawn.
+        run_id, noisy, noisy_low, noisy_high; null if nothing was drawn.
     """
     names = ("noisy", "noisy_low", "noisy_high")
     rows = pl.DataFrame(schema={"run_id": pl.String, **dict.fromkeys(names, pl.Float64)})
@@ -265,12 +265,12 @@ def noisy_rows(table: pl.DataFrame, drawn: Noise | None) -> pl.DataFrame:
 
 
 def as_written(row: Mapping[str, Any]) -> str:
-    """Return the quality of a row of `noisy_rows` with its interval."""
+    """Format the quality of a row of `noisy_rows` with its interval."""
     return f"{score(row['noisy'])}{interval(row['noisy_low'], row['noisy_high'])}"
 
 
 def noise_words(table: pl.DataFrame, decision: Decision, noisy: Noise, quality: Quality) -> str:
-    """Say what another judge's grades make of the choice."""
+    """Describe the effect of another judge's grades on the choice."""
     chosen = table["run_id"][decision.chosen or 0]
     held = noisy_rows(table, noisy).filter(run_id=chosen).row(0, named=True)
     both = count(noisy.passages, "passage")

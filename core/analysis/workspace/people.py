@@ -1,4 +1,4 @@
-"""Grades of answers by people, that set the scores of a judge right where the measure asks for it."""
+"""Grades of answers by people, which correct a judge's scores if the measure asks for it."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _ANSWER = ("run_id", "reader", "prompt", "temperature", "k")
 
 
 def by_people(snapshot: Snapshot, run_ids: Sequence[str], answers: pl.DataFrame) -> pl.DataFrame:
-    """Return what people graded of answers.
+    """Return people's grades of answers.
 
     Args:
-        answers: Whose grades: run_id, reader, prompt, temperature and k.
+        answers: The answers: run_id, reader, prompt, temperature and k.
 
     Returns:
         run_id, query_id, k and correct (0..1, the mean of several people).
@@ -37,9 +37,9 @@ def by_people(snapshot: Snapshot, run_ids: Sequence[str], answers: pl.DataFrame)
 
 
 def set_right(judged: Floats, people: Floats) -> Floats:
-    """Correct a judge's scores [runs, queries, K] by those of people, run by run and k by k.
+    """Correct a judge's scores [runs, queries, K] by people's, run by run and k by k.
 
-    The sums of groups of questions scatter as the mean is unsure, so that they need not be known here.
+    The sums of groups of questions scatter as the mean is uncertain, so that they need not be known here.
     """
     right = np.full_like(judged, np.nan)
     graded_any = (~np.isnan(people)).any(axis=1)
@@ -55,14 +55,14 @@ def corrected_means(
     only: Collection[str] | None = None,
     alike: Alike = singly,
 ) -> pl.DataFrame:
-    """Correct the mean score of answers where no rankings are scored.
+    """Correct the mean score of answers if no rankings are scored.
 
     Args:
         only: The queries that count; None = all.
-        alike: As of `core.readers.curves.points`.
+        alike: As in `core.readers.curves.points`.
 
     Returns:
-        run_id, k, value, low, high and queries, of runs and k with grades enough.
+        run_id, k, value, low, high and queries, for runs and k with enough grades.
     """
     rows = graded(snapshot, run_ids, measure).drop_nulls("correct")
     rows = rows if only is None else rows.filter(pl.col("query_id").is_in(list(only)))
@@ -80,7 +80,7 @@ def corrected_means(
 
 
 def unused(snapshot: Snapshot, run_ids: Sequence[str], measure: Measure | None) -> int:
-    """Count the grades of people that a measure of answers leaves beside its scores."""
+    """Count the grades by people that a measure of answers does not use."""
     if measure is None or "people" not in measure.values or measure.values["people"] == CORRECTED:
         return 0
     return by_people(snapshot, run_ids, graded(snapshot, run_ids, measure)).height

@@ -1,8 +1,8 @@
-"""The candidate pool that the ceiling of a stack belongs to, and what it loses there (metrics.md §2).
+"""The candidate pool that a stack's ceiling belongs to, and its losses there (metrics.md §2).
 
-With a reranker the final order chose from the candidates that the reranker saw. Without one nothing reads K,
-so that the ranking goes on as far as any run of the same stack kept it: its ceiling is that of the deepest
-pool. Every page, record and command takes pool, ceiling and what is lost from here.
+With a reranker the final order chose from the candidates that the reranker got. Without one nothing reads K,
+so that the ranking continues as far as any run of the same stack kept it: its ceiling is that of the deepest
+pool. Every page, record and command takes pool, ceiling and losses from here.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ DEPTH = "candidates"
 EMPTY_SLOT = -1
 NOT_STATED = "not stated"
 RETRIEVAL, ORDERING, BALANCED = "missed passages", "bad ranking", "both alike"
-MARGIN = 0.02  # Difference of the two headrooms below which neither is first; the paper gives no threshold
+MARGIN = 0.02  # Difference of the two headrooms below which neither comes first; the paper gives no threshold
 SEARCHED = pl.col("manifest").str.json_path_match("$.corpus.hash")
 """Hash of the texts that a run searched; null where that is not on record."""
 
 
 def stack_of(spec: str) -> str | None:
-    """Return what runs of one stack share whatever their K; None where K is read, or not stated."""
+    """Return the key that runs of one stack share whatever their K; None if K is read, or unknown."""
     stated = json.loads(spec)
     return stack_key(stated) if stated.get(DEPTH) and DEPTH not in as_read(stated) else None
 
 
 @remembered
 def deeper(runs: pl.DataFrame) -> Mapping[str, tuple[str, ...]]:
-    """Return by run the others of its stack that kept a deeper pool, the deepest and newest of these first.
+    """Return for each run the others of its stack with a deeper pool, the deepest and newest of these first.
 
     Args:
         runs: run_id, collection_id, chunking, spec and manifest, the oldest first.
@@ -54,14 +54,14 @@ def deeper(runs: pl.DataFrame) -> Mapping[str, tuple[str, ...]]:
 
 
 def begun(grades: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
-    """Tell whether there is anything in the first slot: bool [runs, queries]."""
+    """Return whether there is anything in the first slot: bool [runs, queries]."""
     if not grades.shape[2]:
         return np.zeros(grades.shape[:2], dtype=np.bool_)
     return np.asarray(grades[..., 0] != EMPTY_SLOT)
 
 
 def split(actual: pl.Expr, proc: pl.Expr) -> list[pl.Expr]:
-    """Split what a quality lacks to 1: ordering, retrieval, and the reading, which says where to begin."""
+    """Split 1 − quality into ordering loss and retrieval loss, plus a label for what to improve first."""
     ordering = (proc - actual).clip(lower_bound=0)
     retrieval = 1 - pl.max_horizontal(actual, proc)
     reading = (
@@ -75,5 +75,5 @@ def split(actual: pl.Expr, proc: pl.Expr) -> list[pl.Expr]:
 
 
 def lost(actual: float, proc: float) -> dict[str, Any]:
-    """Return what one stack loses: ordering, retrieval and reading; see `split`."""
+    """Return the losses of one stack: ordering, retrieval and reading; see `split`."""
     return pl.select(split(pl.lit(actual), pl.lit(proc))).row(0, named=True)

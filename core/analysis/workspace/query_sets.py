@@ -1,12 +1,12 @@
-"""Which queries each stack has: estimate, ties and chances rest on those that all compared ones have.
+"""The queries that each stack has: estimates, ties and chances use those that all compared ones share.
 
-A stack that lacks more than a tenth of them is set apart, by name (metrics.md §9). An empty cell of a table
-is missing. A judged query for which a run ranks nothing is none: it counts as 0 (§1), as long as the run was
-asked nearly all that the others were; one that ranks far fewer was not asked the rest.
+A stack that lacks more than a tenth of them is excluded, by name (metrics.md §9). An empty cell of a table
+is missing. A judged query for which a run ranks nothing isn't: it counts as 0 (§1), as long as the run was
+run on nearly all queries of the others; one that ranks far fewer was not run on the rest.
 
 A hole (an unjudged passage in the Top-K) counts as 0, so that a stack whose passages nobody judged looks
-worse than it may be. Queries without holes are free of that. They are no random sample though: judged is what
-some stack brought to the judges, so that stacks like those fare better on them.
+worse than it may be. Queries without holes avoid this. They are not a random sample though: judged ones are
+those that some stack brought to the judges, so that similar stacks fare better on them.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from core.store import Snapshot
 from core.store.read.memory import Memory
 from core.tables import remembered
 
-ENOUGH = 10  # Queries from which on a comparison on well judged ones alone is offered
+ENOUGH = 10  # Queries from which on a comparison restricted to well judged ones is offered
 COSTS = 0.1
 """Share of the queries that a stack may cost the others; one that costs more is set apart."""
-_STAY = 0.5  # Share of the queries that stay, however many stacks lack each a few of them
+_STAY = 0.5  # Share of the queries that stay, even if many stacks lack a few of them each
 
 _HOLE = 0
 _NONE = Ids()
@@ -56,20 +56,20 @@ Mask = npt.NDArray[np.bool_]
 class QuerySets:
     """How the queries of a workspace's stacks overlap."""
 
-    judged: int = 0  # queries of the golden set, or of which any stack has a score
-    fewest: int = 0  # of them, those that the stack with the fewest has
-    most: int = 0  # those that the stack with the most has
-    shared: Ids = _NONE  # those that count where what is compared is compared on the same ones
-    lacked: Ids = _NONE  # those that most have and that do not count, as a compared stack lacks them
-    every: Ids = _NONE  # those that all have, what is set apart included
-    unasked: int = 0  # those that no stack has
-    apart: Mapping[str, int] = field(default_factory=dict)  # run_id → how many it has, of those set apart
+    judged: int = 0  # queries of the golden set, or with a score for any stack
+    fewest: int = 0  # number that the stack with the fewest has
+    most: int = 0  # number that the stack with the most has
+    shared: Ids = _NONE  # the queries that count in a comparison on shared ones
+    lacked: Ids = _NONE  # queries that most have but that do not count, because a compared stack lacks them
+    every: Ids = _NONE  # queries that all have, including excluded stacks
+    unasked: int = 0  # number of queries that no stack has
+    apart: Mapping[str, int] = field(default_factory=dict)  # run_id → query count of excluded stacks
     differ: bool = False  # whether any two stacks have different ones
-    ranked: bool = True  # whether that is about rankings, so that one that is not there counts as 0
+    ranked: bool = True  # whether rankings are compared, so that a missing one counts as 0
 
 
 def query_sets(snapshot: Snapshot, scope: Scope, quality: Quality) -> QuerySets:
-    """Find out whether the stacks of a workspace have the same queries, and what to do where not.
+    """Find out whether the stacks of a workspace have the same queries, and how to handle it if not.
 
     Args:
         scope: The workspace, all of its queries.
@@ -85,9 +85,9 @@ def query_sets(snapshot: Snapshot, scope: Scope, quality: Quality) -> QuerySets:
 
 
 def _void(graded: Evidence, quality: Quality) -> Mask:
-    """Return which queries a ranked run cannot have a score of, whatever it ranks.
+    """Return the queries on which a ranked run cannot have a score, whatever it ranks.
 
-    Those of which nobody judged a chunk of its chunker, or to which there is no answer.
+    These have no judged chunk of its chunker, or no answer.
     """
     void = np.zeros(graded.grades.shape[:2], dtype=np.bool_)
     if graded.pool_counts.ndim == 3:
@@ -105,7 +105,7 @@ def overlap(
 
     Args:
         has: Which stack has which query [S, Q].
-        void: Of rankings, what is missing, while anything else that is not there counts as 0.
+        void: For rankings, what is missing; anything else that isn't there counts as 0.
     """
     if not len(has):
         return QuerySets()
@@ -132,15 +132,15 @@ def overlap(
 def together(has: Mask, scored: Mask) -> tuple[Mask, Mask, Mask]:
     """Choose the queries that count and the stacks that are compared on them.
 
-    Beginning with the queries that half of the stacks have or more, and with the stack that has most of
-    these, the others are taken in by how few they lack: each may cost those before it a tenth of the queries.
+    Starting with the queries that at least half of the stacks have, and with the stack that has most of
+    these, the others are added in order of how few they lack: each may remove a tenth of the queries so far.
 
     Args:
         has: Which stack has which query [S, Q].
-        scored: Which of them stay when a stack is taken in.
+        scored: Queries that stay when a stack is added.
 
     Returns:
-        The queries that count [Q], the same before any stack cost one, and the stacks set apart [S].
+        The queries that count [Q], those before any stack removed one, and the excluded stacks [S].
     """
     usual = has.mean(axis=0) >= 0.5
     order = np.argsort((usual & ~has).sum(axis=1), kind="stable").tolist()
@@ -155,20 +155,20 @@ def together(has: Mask, scored: Mask) -> tuple[Mask, Mask, Mask]:
 
 
 def _few(lost: Mask, of: Mask) -> bool:
-    """Tell whether the others can do without some queries."""
+    """Return whether the others can do without some queries."""
     return bool(lost.sum() <= COSTS * of.sum())
 
 
 def out_of_reach(sets: QuerySets) -> dict[str, str]:
-    """Return why stacks are out that lack too many queries, by run_id."""
+    """Return why stacks that lack too many queries are excluded, by run_id."""
     why = "was asked {} of {} judged queries" if sets.ranked else "has scores of {} of {} queries"
     return {run_id: why.format(has, sets.judged) for run_id, has in sets.apart.items()}
 
 
 def asked_in(graded: Evidence, timings: Callable[[Sequence[str]], pl.DataFrame]) -> Mask:
-    """Return which judged queries each run was asked.
+    """Return which judged queries each run was run on.
 
-    Those that it ranks, has candidates for, or took time for.
+    These are the queries that it ranks, has candidates for, or spent time on.
     """
     mask = begun(graded.grades) | begun(graded.pool_grades)
     missing = [graded.run_ids[row] for row in np.flatnonzero(~mask.all(axis=1)).tolist()]
@@ -177,16 +177,16 @@ def asked_in(graded: Evidence, timings: Callable[[Sequence[str]], pl.DataFrame])
         timed = timed.filter(pl.col("query_id").is_in(list(graded.query_ids)))
         run, query = places(timed, run_id=graded.run_ids, query_id=graded.query_ids)
         mask[run, query] = True
-    if graded.pool_counts.ndim == 3:  # chunks of a chunker: what nobody judged there cannot be compared
+    if graded.pool_counts.ndim == 3:  # chunks of a chunker: unjudged queries cannot be compared there
         mask &= graded.pool_counts.any(axis=2)
     return mask
 
 
 def among(snapshot: Snapshot, scope: Scope) -> frozenset[str] | None:
-    """Give the queries that a workspace is scored on; None = all.
+    """Return the queries that a workspace is scored on; None = all.
 
-    Where they must be well judged, only those that are, and that all runs were asked: a
-    ranking that is not there has no holes.
+    If they must be well judged, only those that are, and that all runs were run on: a
+    missing ranking has no holes.
     """
     golden, wanted = scope.golden_set_id, scope.judging
     if golden is None or not wanted:
@@ -215,9 +215,9 @@ def _ranked(snapshot: Snapshot, scope: Scope) -> list[str]:
 
 
 def chosen_runs(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
-    """Give the runs that a workspace shows: the chosen ones, or all that were asked the queries as they are.
+    """Return the runs that a workspace shows: the chosen ones, or all that were run on unchanged queries.
 
-    A run of perturbed queries tells how robust its clean stack is; it is nothing to ship.
+    A run on perturbed queries shows how robust its clean stack is; it isn't a candidate to ship.
     """
     runs = snapshot.runs(scope.collection_id)
     if scope.run_ids:
@@ -234,10 +234,10 @@ def chosen_runs(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
 
 @remembered
 def one_a_stack(runs: pl.DataFrame, cutoff: int = 0) -> pl.DataFrame:
-    """Return the runs without those of stacks that differ only in a K that nothing reads.
+    """Return the runs without duplicates of stacks that differ only in a K that nothing reads.
 
-    The least K stays of those that the cutoff does not read, as it ends no ranking before it; where all do,
-    the deepest.
+    The lowest K at or above the cutoff stays, because it ends no ranking before it; if there is none,
+    the highest.
     """
     deep = runs.filter((pl.col("origin") == Origin.RUN.value) & pl.col("spec").str.contains('"candidates"'))
     if deep.height < 2:
@@ -257,23 +257,23 @@ def one_a_stack(runs: pl.DataFrame, cutoff: int = 0) -> pl.DataFrame:
 
 @remembered
 def unperturbed(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return the runs that were asked the queries as they are."""
+    """Return the runs on unchanged queries."""
     noisy = perturbed_runs(runs)["run_id"]
     return runs if noisy.is_empty() else runs.filter(~pl.col("run_id").is_in(noisy.implode()))
 
 
 def holes(graded: Evidence, k: int) -> npt.NDArray[np.int64]:
-    """Return unjudged passages in the Top-K: [runs, queries]."""
+    """Count unjudged passages in the Top-K: [runs, queries]."""
     return np.asarray((graded.grades[:, :, :k] == _HOLE).sum(axis=2, dtype=np.int64))
 
 
 def well_judged(graded: Evidence, k: int, least: float) -> Mask:
-    """Return queries of which no run has more holes than it may."""
+    """Return queries on which no run has more holes than allowed."""
     return np.asarray((holes(graded, k) <= k * (1 - least) + 1e-9).all(axis=0))
 
 
 def judged_everywhere(snapshot: Snapshot, collection_id: str) -> frozenset[str]:
-    """Give queries that every golden set of a collection judges, audits aside; empty where there is none."""
+    """Return queries judged by every golden set of a collection, excluding audits; empty if none are."""
     sets = snapshot.golden_sets(collection_id).filter(pl.col("judgements") + pl.col("spans") > 0)
     audited = audits(snapshot, collection_id)
     judged = [
@@ -287,10 +287,10 @@ def judged_everywhere(snapshot: Snapshot, collection_id: str) -> frozenset[str]:
 def paired(
     snapshot: Snapshot, table: pl.DataFrame, scope: Scope, quality: Quality, *, seed: int = SEED
 ) -> Paired | None:
-    """Return quality per query of the stacks of a workspace, for telling ties from differences.
+    """Return quality per query of a workspace's stacks, to distinguish ties from differences.
 
     Returns:
-        The values of `scores_by_query`; None where there are none.
+        The values of `scores_by_query`, or None if there are none.
     """
     scores = scores_by_query(snapshot, table, scope, quality)
     if not scores or not scores.query_ids:
@@ -304,7 +304,7 @@ def scores_by_query(
 ) -> QueryScores | None:
     """Return quality per query of the stacks of a table.
 
-    Of those that are scored here, else as they report it.
+    They are scored here, otherwise as reported.
     """
     ranked = scored_here(snapshot, table, scope, quality)["run_id"].to_list()
     only = among(snapshot, scope)

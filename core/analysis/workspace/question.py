@@ -1,6 +1,6 @@
-"""Question to a workspace: every choice that a decision rests on, said once.
+"""A question to a workspace: every choice behind a decision, declared once.
 
-Options of commands, widgets, settings of the address and the decision record follow from these fields.
+Options of commands, widgets, URL settings and the decision record follow from these fields.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Aim:
 
 @dataclass(frozen=True, kw_only=True)
 class Question(ExtraLimits, Aim):
-    """Question that is to be decided."""
+    """The question to be decided."""
 
     rule: Annotated[Rule, Choice("rule", "what is best", "What is best within the limits.")] = "quality"
     indifference: Annotated[

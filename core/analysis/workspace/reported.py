@@ -1,4 +1,4 @@
-"""Scores of single queries that runs came with, for measures that are not computed here from rankings."""
+"""Scores of single queries that runs report, for measures that are not computed here from rankings."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from core.stats.means import mean_interval
 from core.store import Snapshot
 
 Mask = npt.NDArray[np.bool_]
-_ROUNDED = 1e-4  # A mean that was given with few digits is still that of its queries
+_ROUNDED = 1e-4  # Tolerance for a mean given with few digits
 
 
 @dataclass(frozen=True)
 class QueryScores:
-    """Scores that some runs report of every query."""
+    """Scores that some runs report for every query."""
 
-    run_ids: tuple[str, ...]  # the runs, in the order asked
-    query_ids: tuple[str, ...]  # every query that one of them has a score of, sorted
+    run_ids: tuple[str, ...]  # the runs, in the requested order
+    query_ids: tuple[str, ...]  # every query with a score from any of them, sorted
     values: Floats  # [runs, queries]; NaN = not scored
 
     @property
@@ -39,10 +39,10 @@ class QueryScores:
 def query_scores(
     snapshot: Snapshot, run_ids: Sequence[str], quality: Quality, *, only: Collection[str] | None = None
 ) -> QueryScores | None:
-    """Read what runs report of every query; None where none reports any.
+    """Read the per-query scores that runs report, or None if none reports any.
 
-    A run counts whose mean over the queries is the figure that it reports for all of them, so that a score
-    without a cutoff is of the measure at that of the figure.
+    A run counts if its mean over the queries equals its reported figure for all of them, so that a score
+    without a cutoff belongs to the measure at the figure's cutoff.
 
     Args:
         only: The queries that count; None = all.
@@ -61,7 +61,7 @@ def query_scores(
 
 
 def _single(snapshot: Snapshot, run_ids: Sequence[str], quality: Quality) -> pl.DataFrame:
-    """Return run_id, query_id and value of the scores that count, a row each."""
+    """Return run_id, query_id and value of the scores that count, one per row."""
     columns, measure = ("run_id", "query_id", "value"), quality.measure
     if measure is not None and measure.name == ANSWER.name:
         as_scored = measure.values["people"] != CORRECTED
@@ -86,13 +86,13 @@ def as_reported(
     only: Collection[str] | None = None,
     alike: Groups = EACH,
 ) -> pl.DataFrame:
-    """Return what runs came with of a measure, or the mean score of the answers that they came with.
+    """Return the values that runs report for a measure, or the mean score of their imported answers.
 
     Args:
-        alike: Groups that the queries come from.
+        alike: Groups of the queries.
 
     Returns:
-        run_id, value, n, clusters, low and high of those that have it.
+        run_id, value, n, clusters, low and high of the runs that have it.
     """
     measure = quality.measure
     if measure is not None and measure.name == ANSWER.name:
@@ -109,11 +109,11 @@ def as_reported(
 def _with_intervals(
     snapshot: Snapshot, figures: pl.DataFrame, quality: Quality, only: Collection[str] | None, alike: Groups
 ) -> pl.DataFrame:
-    """Give figures the n and 95 % interval of the queries that they are the mean of, where they have none.
+    """Add n and 95 % interval to figures without them, from the queries behind their means.
 
     Args:
         figures: run_id, value, n, clusters, low and high.
-        only: The queries that count, over which the mean is then taken; None = all.
+        only: The queries that count, over which the mean is then computed; None = all.
     """
     open_ = pl.col("value").is_not_null() & (pl.col("low").is_null() | (only is not None))
     ids = figures.filter(open_)["run_id"].to_list()
@@ -138,12 +138,12 @@ def _with_intervals(
 
 
 def scored_here(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Quality) -> pl.DataFrame:
-    """Return the runs whose rankings are scored here; where answers are, those with answers to score."""
+    """Return the runs whose rankings are scored here; for a measure of answers, those with such answers."""
     ranked = runs.filter(pl.col("run_id").is_in(computed(runs, scope, quality)))
     measure = quality.measure
     if measure and measure.name == ANSWER.name and ranked.height:
         single = graded(snapshot, ranked["run_id"].to_list(), measure).drop_nulls("correct")
-        # Answers to questions that nobody judged are averaged as they are
+        # Answers to questions that nobody judged are averaged unchanged
         single = single.join(snapshot.judgements(scope.golden_set_id or ""), on="query_id", how="semi")
         ranked = ranked.filter(pl.col("run_id").is_in(single["run_id"].unique().to_list()))
     return ranked
@@ -157,10 +157,10 @@ def computed(rows: pl.DataFrame, scope: Scope, quality: Quality) -> list[str]:
 
 
 def with_queries(snapshot: Snapshot, rows: pl.DataFrame, scope: Scope, quality: Quality) -> list[str]:
-    """Return the run ids of stacks whose quality is known query by query, as it is of the first of them.
+    """Return the run ids of stacks with quality per query from the same source as the first of them.
 
-    What is scored here does not compare with what was scored elsewhere, so that it is all of one kind: that
-    of the first row which has any.
+    Scores computed here do not compare with scores from elsewhere, so that all are of one kind: that
+    of the first row that has any.
     """
     here = computed(rows, scope, quality)
     others = [run_id for run_id in rows["run_id"] if run_id not in set(here)]

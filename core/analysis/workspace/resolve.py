@@ -1,4 +1,4 @@
-"""From a question to the workspace that it is asked of; every choice that is left open takes its default."""
+"""From a question to its workspace; every choice that is left open takes its default."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """What a question compares: the part of a view that limits, rule and judge noise do not change."""
+    """The comparison behind a question: the part of a view that limits, rule and judge noise leave alone."""
 
     snapshot: Snapshot
     quality: Quality
@@ -38,7 +38,7 @@ class Compared:
 
 
 def resolve(question: Question, snapshot: Snapshot, book: PriceBook) -> View:
-    """Return the workspace with everything that a question asks of it; takes and raises as `compare`."""
+    """Return the workspace with all settings of a question; arguments and errors are those of `compare`."""
     return decided(question, compare(question, snapshot, book))
 
 
@@ -51,17 +51,17 @@ def compare(
     chosen: Choices | None = None,
     reads: Reads = READS,
 ) -> Compared:
-    """Return what a question compares.
+    """Return the comparison that a question asks for.
 
     Args:
         book: The prices, before those that the question changes.
-        scope: The runs where they are known, as those of a page, which may be none.
-        chosen: How runs that differ are compared, in place of what the question says of that.
-        reads: Reads of narrowing; a page gives the same functions cached.
+        scope: The runs if known, like those of a page, which may be none.
+        chosen: How runs that differ are compared, overriding the question.
+        reads: Read functions for narrowing; a page supplies cached ones.
 
     Raises:
-        InputError: If a choice is missing that nobody but the user can make, or one is out of its range.
-        UnknownNameError: If a name stands for nothing in the data.
+        InputError: If a choice is missing that only the user can make, or one is out of range.
+        UnknownNameError: If a name does not exist in the data.
     """
     book = book.derived(question.price or ())
     scope, quality = _measured(question, snapshot, scope)
@@ -77,8 +77,8 @@ def compare(
 
 
 def decided(question: Question, asked: Compared) -> View:
-    """Return the view of what is compared, under the limits and by the rule of a question; as `compare`."""
-    # Here because the frontier's library takes long to load, which no other command should wait for.
+    """Return the view of a comparison, under a question's limits and by its rule; errors as in `compare`."""
+    # Imported here because the frontier's library takes long to load, which no other command should wait for.
     from core.analysis.workspace.noise import auditor  # noqa: PLC0415
     from core.analysis.workspace.view import View  # noqa: PLC0415
 
@@ -105,7 +105,7 @@ def decided(question: Question, asked: Compared) -> View:
 
 
 def place_of(question: Question, snapshot: Snapshot) -> Place:
-    """Return the data that a question is asked of, for pages that read no results.
+    """Return the data that a question is about, for pages that read no results.
 
     Raises:
         UnknownNameError: If there is no such collection.
@@ -125,12 +125,12 @@ def known_collection(snapshot: Snapshot, name: str) -> None:
 
 
 def _measured(question: Question, snapshot: Snapshot, scope: Scope | None) -> tuple[Scope, Quality]:
-    """Return what is compared, and by which measure."""
+    """Return the compared runs, and the measure."""
     if scope is None:
         asked = (question.collection, question.golden_set, question.origin or (), question.runs or ())
         scope = scope_of(snapshot, *asked)
     scope = replace(scope, cluster_by=question.cluster_by)
-    groups(snapshot, scope)  # refuses what they do not come in
+    groups(snapshot, scope)  # refuses unknown groups
     answering = Answering(
         as_word(question.reader), as_word(question.scorer), question.cost_per, question.correct_from
     )
@@ -179,9 +179,9 @@ def _chosen(question: Question, quality: Quality) -> Choices:
 
 
 def quality_of(text: str) -> Quality:
-    """Return the measure and cutoff that the user wrote.
+    """Return the measure and cutoff in a user's text.
 
-    One that the product cannot compute is read as reported.
+    A measure that the product cannot compute is read as reported.
     """
     try:
         measure = Measure.parse(text)
@@ -204,7 +204,7 @@ def scope_of(
     origins: Sequence[Origin],
     names: Sequence[str] = (),
 ) -> Scope:
-    """Return the collection, golden set and runs that were asked for, or the only ones there are."""
+    """Return the requested collection, golden set and runs, or the only ones there are."""
     if collection is not None:
         known_collection(snapshot, collection)
     runs = snapshot.runs(collection)
@@ -225,7 +225,7 @@ def scope_of(
 
 
 def _no_results(snapshot: Snapshot, collection: str | None, *, asked: bool) -> InputError:
-    """Say what is missing where no run is there, and what can be done with the judgements that are."""
+    """Explain what is missing if there is no run, and what the existing judgements are good for."""
     where = collection or "the store"
     if asked or not snapshot.runs(collection).is_empty():
         return InputError("No such run.", do="Import results first.")
@@ -242,7 +242,7 @@ def _no_results(snapshot: Snapshot, collection: str | None, *, asked: bool) -> I
 
 
 def golden_set_of(snapshot: Snapshot, collection: str, asked: str | None) -> str | None:
-    """Name the golden set to score a collection with: the one asked for, or its only one beside audits."""
+    """Name the golden set to score a collection with: the requested one, or its only one besides audits."""
     known = snapshot.golden_sets(collection)["golden_set_id"].to_list()
     if asked is None:
         audited = audits(snapshot, collection)

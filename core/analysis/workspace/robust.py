@@ -1,6 +1,6 @@
-"""Robust quality beside the quality that was asked for: the worst of clean and perturbed queries.
+"""Robust quality beside the requested quality: the worst of clean and perturbed queries.
 
-A floor on it keeps stacks that lose little when people write otherwise than the golden set does.
+A floor on it keeps stacks that lose little when people write differently than the golden set.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from core.store import Snapshot
 
 
 def endured(snapshot: Snapshot, scope: Scope, measure: Measure | None) -> Measure | None:
-    """Return Robust[X] of a measure X, under what the collection's stacks were asked.
+    """Return Robust[X] of a measure X, under the perturbations that the collection's stacks were run on.
 
     Returns:
-        Under the highest level of small talk that was run by itself, or else of another way; with the
-        measure's own cutoff. None where it has no Robust form, less of it is better, or no stack was asked
+        Under the highest level of small talk that was run by itself, otherwise another perturbation; with the
+        measure's own cutoff. None if it has no Robust form, less of it is better, or no stack was run on
         perturbed queries.
     """
     if measure is None or f"Robust[{measure.name}]" not in REGISTRY or not measure.info.higher_is_better:
@@ -48,6 +48,6 @@ def _under_highest(runs: pl.DataFrame, measure: Measure) -> Measure:
 
 
 def robust_quality(snapshot: Snapshot, scope: Scope, quality: Quality) -> Quality | None:
-    """Return the same as a quality of a workspace; None where it is none there."""
+    """Return the robust form of a workspace's quality, or None if there is none."""
     measure = endured(snapshot, scope, quality.measure)
     return None if measure is None else Quality(str(measure.at(None)), quality.k)

@@ -25,12 +25,12 @@ def joint_sample(
     """Return quality and latency per query of the stacks of a table, on the union of their queries.
 
     Returns:
-        The sample in the order of the table; None when no stack has results per query.
+        The sample in the order of the table, or None if no stack has results per query.
     """
     ids = table["run_id"].to_list()
     scored = _long(scores_by_query(snapshot, table, scope, quality))
     proven = table.filter(pl.col("quality").is_not_null())["run_id"]
-    if proven.is_empty():  # scores that prove nothing give no chances
+    if proven.is_empty():  # scores without evidence give no chances
         return None
     scored = scored.filter(pl.col("run_id").is_in(proven.implode()))
     measured = sample(snapshot, table, latency)
@@ -40,7 +40,7 @@ def joint_sample(
     for axis in BESIDE:
         if (scores := by_query(snapshot, table, scope, quality, axis)) is not None:
             beside[axis] = _long(scores)
-    if scope.shared:  # a resample is of the queries that count
+    if scope.shared:  # a resample draws from the queries that count
         timed = timed.filter(pl.col("query_id").is_in(scored["query_id"].implode()))
     every = (scored, timed, *beside.values())
     queries = pl.concat([rows["query_id"] for rows in every]).unique().sort()
@@ -62,7 +62,7 @@ def joint_sample(
 
 
 def _long(scores: QueryScores | None) -> pl.DataFrame:
-    """Return run_id, query_id, value of what is scored."""
+    """Return run_id, query_id, value of the scored queries."""
     schema = {"run_id": pl.String, "query_id": pl.String, "value": pl.Float64}
     if scores is None:
         return pl.DataFrame(schema=schema)
@@ -75,7 +75,7 @@ def _long(scores: QueryScores | None) -> pl.DataFrame:
 
 
 def _matrix(rows: pl.DataFrame, ids: list[str], queries: pl.Series) -> Floats:
-    """Return values by run and query [S, Q]; NaN where there is none."""
+    """Return values by run and query [S, Q]; NaN if there is none."""
     values = np.full((len(ids), len(queries)), np.nan)
     if rows.height:
         run = rows["run_id"].replace_strict(ids, range(len(ids)), return_dtype=pl.Int64)

@@ -1,6 +1,6 @@
-"""Scope of a view: which evidence, which quality, which latency; all of it travels in the link.
+"""Scope of a view: its evidence, quality and latency; all of it is in the link.
 
-Golden sets that only judge again what a larger one judges: never the set to score with.
+Golden sets that only rejudge what a larger one judges are never the set to score with.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _OF: Mapping[LatencyScope, str] = {"path": "Retrieval", "rerank": "Reranker", "e
 class Ids:
     """Ids of runs or queries."""
 
-    # They are one text: as a part of the keys that views are kept under, thousands of texts would take
+    # They are stored as one text: in the keys of cached views, thousands of texts would take
     # longer to hash than a page to draw
     text: str = ""
 
     @classmethod
     def of(cls, ids: Iterable[str]) -> Ids:
-        """Hold some ids."""
+        """Build it from some ids."""
         return cls(json.dumps(some) if (some := sorted(ids)) else "")
 
     @property
@@ -51,10 +51,10 @@ class Ids:
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """How well a query must be judged to count; without any demand every query does."""
+    """How well a query must be judged to count; by default every query counts."""
 
-    k: int = 0  # the cutoff that `least` is about
-    least: float = 0.0  # share of the Top-K of every ranked run that is not unjudged, at least: 0..1
+    k: int = 0  # the cutoff for `least`
+    least: float = 0.0  # minimum share of judged results in the Top-K of every ranked run: 0..1
     everywhere: bool = False  # whether every golden set of the collection must judge it
 
     def __bool__(self) -> bool:
@@ -68,10 +68,10 @@ PER: tuple[Per, ...] = get_args(Per)
 
 @dataclass(frozen=True, slots=True)
 class Answering:
-    """Whose answers count, and what a cost is one of."""
+    """Whose answers count, and the unit of a cost."""
 
-    reader: str = ANY  # who answers, as a parameter of the measure Answer
-    scorer: str = ANY  # what scores an answer, likewise
+    reader: str = ANY  # the reader, as a parameter of the measure Answer
+    scorer: str = ANY  # the scorer of an answer, likewise
     per: Per = "query"
     least: float = 0.5  # the score from which on an answer is correct: 0..1
 
@@ -80,7 +80,7 @@ class Answering:
         return Measure(ANSWER.name, k, (("reader", self.reader), ("scorer", self.scorer)))
 
     def sent(self, k: int) -> Measure | None:
-        """Return whose answers from k passages a bill must cover; None = none."""
+        """Return the measure of the answers from k passages that a bill must cover; None = none."""
         return None if self.per == "query" else self.measure(k)
 
 
@@ -92,17 +92,17 @@ AUTO, SINGLY = "auto", "none"
 class Scope:
     """The workspace: one collection, one golden set of it, and a choice of its runs."""
 
-    collection_id: str  # results of two collections are never put on one chart
-    # The judgements that score the rankings; None when only aggregates can be shown
+    collection_id: str  # results of two collections are never on one chart
+    # The judgements that score the rankings; None if only aggregates can be shown
     golden_set_id: str | None = None
     run_ids: tuple[str, ...] = ()  # the chosen runs; empty means all runs of the collection
-    apart: Ids = Ids()  # runs that are left out, for they do not compare with the others
-    # The queries that count, where not every run has all (`core.analysis.workspace.query_sets`); none = all
+    apart: Ids = Ids()  # runs that are left out because they do not compare with the others
+    # The queries that count, if not every run has all (`core.analysis.workspace.query_sets`); none = all
     shared: Ids = Ids()
-    lacked: Ids = Ids()  # queries that most runs have and that do not count, as a compared one lacks them
+    lacked: Ids = Ids()  # queries that most runs have but that do not count, as a compared one lacks them
     judging: Judging = Judging()  # how well a query must be judged to count
-    answering: Answering = Answering()  # whose answers count, and what a cost is one of
-    cluster_by: str = AUTO  # what its questions come in groups of (`core.analysis.workspace.clusters`)
+    answering: Answering = Answering()  # whose answers count, and the unit of a cost
+    cluster_by: str = AUTO  # the groups of its questions (`core.analysis.workspace.clusters`)
     cutoff: int = 0  # of the quality; a ranking that ends before it is another's first part; 0 = none
 
 
@@ -111,7 +111,7 @@ INDIFFERENT = 0.01  # Share of a measure's range that does not matter (metrics.m
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """The measure that stands for quality, with its cutoff."""
+    """The measure used as quality, with its cutoff."""
 
     # A measure without cutoff, parameters included: ``RA-nWG``; one that this product does not compute
     # (``GMAP`` of an imported table) is shown from aggregates only
@@ -120,7 +120,7 @@ class Quality:
 
     @property
     def measure(self) -> Measure | None:
-        """The measure at the cutoff; None when this product cannot compute it."""
+        """The measure at the cutoff; None if this product cannot compute it."""
         try:
             return Measure.parse(self.bare).at(self.k)
         except (UnknownNameError, InputError):
@@ -133,25 +133,25 @@ class Quality:
 
     @property
     def by_query(self) -> Quality:
-        """The measure of single queries that stands beside a ratio of means; any other is itself."""
+        """The per-query measure beside a ratio of means; any other is itself."""
         measure = self.measure
         return self if measure is None else replace(self, bare=str(measure.by_query.at(None)))
 
     @property
     def higher_is_better(self) -> bool:
-        """Which direction is good; of a measure that this product does not compute, upwards."""
+        """Which direction is good; upwards for a measure that this product does not compute."""
         return self.measure is None or self.measure.info.higher_is_better
 
     @property
     def is_share(self) -> bool:
-        """Whether it lies between 0 and 1; taken to be so for a measure that is not computed here."""
+        """Whether it lies between 0 and 1; assumed so for a measure that isn't computed here."""
         return self.measure is None or self.measure.info.unit == "share"
 
     def indifference(self, n: int | None) -> float:
-        """Return the usual indifference zone: a hundredth of the declared range, 0 where none is declared.
+        """Return the default indifference zone: a hundredth of the declared range, 0 if none is declared.
 
         Args:
-            n: Queries that the means rest on; one of a measure that is 0 or 1 per query counts.
+            n: Queries behind the means; one counts for a measure that is 0 or 1 per query.
         """
         if self.range is None:
             return 0.0
@@ -160,14 +160,14 @@ class Quality:
 
     @property
     def range(self) -> tuple[float, float] | None:
-        """The lowest and the highest value that the measure declares; None where it declares none."""
+        """The lowest and the highest value that the measure declares; None if it declares none."""
         info = self.measure and self.measure.info
         ends = (info.low, info.high) if info else declared(self.bare)
         return ends if ends and isfinite(ends[1] - ends[0]) else None
 
     @property
     def ceiling(self) -> Measure | None:
-        """PROC of the measure at the cutoff; None where a ceiling is not defined for it."""
+        """PROC of the measure at the cutoff; None if it has no ceiling."""
         measure = self.measure
         if measure is None or measure.info.ceiling is None:
             return None
@@ -175,43 +175,43 @@ class Quality:
 
 
 def zone(quality: Quality, table: pl.DataFrame) -> float:
-    """Return the usual indifference zone of a measure for the stacks of a table."""
+    """Return the default indifference zone of a measure for the stacks of a table."""
     most = table["n"].max()
     return quality.indifference(most if isinstance(most, int) else None)
 
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Which latency decides."""
+    """The latency that decides."""
 
     percentile: Percentile = "p50"  # the median, the 95th or the 99th percentile over queries, or their mean
     # "path" = embed + retrieve + rerank, "rerank" = the reranker call alone, "end-to-end" = the path and the
     # generator
     scope: LatencyScope = "path"
     machine: str | None = None  # only latencies of this machine (one of `comparable.machines`); None = of any
-    # How generation is modelled where it was not timed; only read end-to-end. None = it is not, so that the
+    # How generation is modelled if it was not timed; only read end-to-end. None = it isn't, so that the
     # latency of such stacks is unknown.
     generation: Generation | None = None
     # Whose answers from how many passages time generation; only read end-to-end. None = the stage that runs
-    # recorded, else the model
+    # recorded, otherwise the model
     answers: Measure | None = None
-    # Whether the path's latencies at hand were reported with answering included; only words depend on it
+    # Whether the path's available latencies were reported with answering included; affects only words
     answering: bool = False
 
     @property
     def name(self) -> str:
-        """Name the axis, for example ``Retrieval latency p50 (ms)``."""
+        """Return the axis title, for example ``Retrieval latency p50 (ms)``."""
         if self.answering and self.scope == "path":
             return f"Latency {self.percentile}, answering included (ms)"
         return f"{_OF[self.scope]} latency {self.percentile} (ms)"
 
 
 def resolve_runs(runs: pl.DataFrame, names: Sequence[str]) -> list[str]:
-    """Return the run ids of what the user named: ids, or labels that only one run has.
+    """Return the run ids behind names: ids, or labels that only one run has.
 
     Args:
         runs: Columns run_id and label.
-        names: What was named.
+        names: The user's names.
 
     Raises:
         UnknownNameError: If no run has this id or label.
@@ -239,11 +239,11 @@ _PAIR = ("query_id", "passage_id")
 
 
 def audits(snapshot: Snapshot, collection_id: str) -> dict[str, str]:
-    """Find the golden sets of a collection whose every judged passage a larger one judges, too.
+    """Find the golden sets of a collection whose judged passages are all judged by a larger one, too.
 
     Returns:
-        By the id of such a golden set the id of the largest one that it audits; an earlier version of a
-        golden set that has grown stands here as well, and what another one was put together from.
+        By id of such a golden set the id of the largest one that it audits; this includes earlier versions of
+        a golden set that has grown, and the parts that another one was merged from.
     """
     known = snapshot.golden_sets(collection_id)
     audited = _put_together(known)
@@ -263,7 +263,7 @@ def audits(snapshot: Snapshot, collection_id: str) -> dict[str, str]:
 
 
 def _put_together(sets: pl.DataFrame) -> dict[str, str]:
-    """Return golden sets that another one contains, with the one that contains most."""
+    """Return golden sets contained in another one, with the largest such container."""
     if not (sets["parents"].list.len() > 0).any():
         return {}
     content = {name: {*ancestry(sets, name)} for name in sets["golden_set_id"]}

@@ -1,4 +1,4 @@
-"""Per-query scores of runs, what the measures say about them, and what holes could do to a score."""
+"""Per-query scores of runs, remarks of the measures on them, and the possible effect of holes on a score."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ class Evidence:
     run_ids: tuple[str, ...]  # the runs, in the order of axis 0
     query_ids: tuple[str, ...]  # the judged queries, in the order of axis 1
     grades: Grades  # int8 [runs, queries, depth]: 1..5 judged, 0 unjudged, -1 empty slot
-    pool_grades: Grades  # the same for the candidate pool; the final ranking itself where a run has no pool
-    # int32 [queries, 5]: passages with grade 1..5 in the golden set; [runs, queries, 5] where runs of several
+    pool_grades: Grades  # the same for the candidate pool; the final ranking itself if a run has no pool
+    # int32 [queries, 5]: passages with grade 1..5 in the golden set; [runs, queries, 5] if runs of several
     # chunkings are judged by grades that were anchored to the documents
     pool_counts: npt.NDArray[np.int32]
     unjudged_queries: npt.NDArray[np.int32]  # int32 [runs]: ranked queries without any judgement, left out
-    # What only some measures need: gains always, sources where they were asked for
+    # Inputs of only some measures: gains always, sources if requested
     extra: Extra = field(default_factory=Extra)
-    # Correctness of the answers [runs, queries, K] by what a measure says of them, where it was asked for
+    # Correctness of the answers [runs, queries, K] by a measure, if requested
     answers: Mapping[str, Floats] = field(default_factory=dict)
-    # The runs whose candidate pools these are, run by run: see `core.analysis.workspace.pools`
+    # The runs that these candidate pools come from, run by run: see `core.analysis.workspace.pools`
     pool_runs: tuple[str, ...] = ()
 
     @cached_property
@@ -63,13 +63,13 @@ class Evidence:
         """Return measures at every K.
 
         Args:
-            measures: Which; their own cutoffs do not matter here.
+            measures: Their own cutoffs do not matter here.
             depth: Largest K; None for the deepest final rank.
-            hidden: [runs, queries], what does not count.
+            hidden: [runs, queries], values that do not count.
 
         Returns:
-            Per measure float64 [runs, queries, K]; NaN where it is not applicable, or hidden. Of a ratio of
-            means it is what each query adds to it (`shares_of_means`), so that the mean is the ratio.
+            Per measure float64 [runs, queries, K]; NaN if it is inapplicable, or hidden. For a ratio of
+            means each query's contribution (`shares_of_means`), so that the mean is the ratio.
         """
         wanted = tuple(measures)
         parts = {
@@ -87,14 +87,14 @@ class Evidence:
         return {measure: scored[measure] for measure in wanted}
 
     def _by_query(self, measures: Iterable[Measure], depth: int | None) -> dict[Measure, Floats]:
-        """Return what measures of single queries say."""
+        """Return the values of per-query measures."""
         wanted = tuple(measures)
         extra = self.extra
         if any(measure.info.needs_pool for measure in wanted):
             extra = replace(extra, candidates=self.candidates)
         scored: dict[Measure, Floats] = {}
         answered = dict.fromkeys(filter(None, map(_about, wanted)))
-        for about in answered or ("",):  # answers of several readers are scored apart
+        for about in answered or ("",):  # answers of several readers are scored separately
             same = [measure for measure in wanted if (_about(measure) or next(iter(answered), "")) == about]
             own = replace(extra, answers=self.answers.get(about))
             scored |= score_all(
@@ -103,7 +103,7 @@ class Evidence:
         return scored
 
     def rescored(self, measure: Measure, grades: Grades, counts: Counts) -> Floats:
-        """Return a measure at its cutoff, were slots graded otherwise; NaN where pools would differ."""
+        """Return a measure at its cutoff with slots regraded; NaN if pools would differ."""
         if not measure.info.needs <= {"answers"}:
             return np.full(grades.shape[:2], np.nan)
         return score_at(
@@ -111,7 +111,7 @@ class Evidence:
         )
 
     def among(self, queries: Container[str]) -> Evidence:
-        """Return the same with some of the queries only."""
+        """Return the evidence limited to some of the queries."""
         places = [place for place, query_id in enumerate(self.query_ids) if query_id in queries]
         extra: dict[str, Any] = {
             part.name: getattr(self.extra, part.name).take(places, axis=-2)
@@ -137,7 +137,7 @@ class Evidence:
         return int(self.grades.shape[2])
 
     def counts_of(self, run: int) -> npt.NDArray[np.int32]:
-        """Return passages with grade 1..5 that the run with this position could find: int32 [queries, 5]."""
+        """Return passages with grade 1..5 that the run at this position could find: int32 [queries, 5]."""
         return self.pool_counts if self.pool_counts.ndim == 2 else self.pool_counts[run]
 
 
@@ -153,9 +153,9 @@ def evidence(
     """Join the rankings of some runs with the judgements of a golden set.
 
     Args:
-        measures: What will be scored, so that whatever they need is read as well.
+        measures: The measures to score, so that their inputs are read as well.
         only: The queries that count; None for every judged one.
-        own_pools: Whether ceilings are of what each run kept at its own K, instead of the pool that its
+        own_pools: Whether ceilings use each run's own pool at its K, instead of the pool that its
             stack could choose from (`core.analysis.workspace.pools`).
 
     Raises:
@@ -166,7 +166,7 @@ def evidence(
     wanted = [measure for measure in measures if measure]
     needs = frozenset(need for measure in wanted for need in measure.info.needs)
     final, pool = _stored(snapshot, run_ids, golden_set_id)
-    # What the store joined is one object for as long as it is kept there.
+    # The store's join is one object for as long as it is cached there.
     graded = own = _KEPT.once((final, pool), lambda: of_graded(final, pool), _size)
     others = deeper(snapshot.runs()) if "pool" in needs and not own_pools else {}
     if more := list(dict.fromkeys(other for run_id in run_ids for other in others.get(run_id, ()))):
@@ -187,7 +187,7 @@ def evidence(
 
 
 def _about(measure: Measure) -> str:
-    """Say whose answers a measure is about, and what scores them; empty where it needs none."""
+    """Describe whose answers a measure is about, and their scorer, or return "" if it needs none."""
     if "answers" not in measure.info.needs:
         return ""
     own = dict(measure.params)
@@ -195,7 +195,7 @@ def _about(measure: Measure) -> str:
 
 
 def _size(graded: Evidence) -> int:
-    """Return bytes that it holds, with what it is made from and the counts of candidates."""
+    """Return its size in bytes, including its sources and the counts of candidates."""
     pools = 0 if graded.pool_grades is graded.grades else 2 * graded.pool_grades.nbytes
     return graded.grades.nbytes + pools + 20 * len(graded.run_ids) * len(graded.query_ids)
 
@@ -207,7 +207,7 @@ def _stored(snapshot: Snapshot, run_ids: Sequence[str], golden_set_id: str) -> t
 
 
 def of_graded(final: Graded, pool: Graded) -> Evidence:
-    """Return rankings and candidate pools of the same runs, joined with the same judgements."""
+    """Join rankings and candidate pools of the same runs, which share their judgements."""
     return Evidence(
         run_ids=final.run_ids,
         query_ids=final.query_ids,
@@ -221,12 +221,12 @@ def of_graded(final: Graded, pool: Graded) -> Evidence:
 
 
 def deepened(graded: Evidence, offered: Evidence, others: Mapping[str, Sequence[str]]) -> Evidence:
-    """Give every run the pool that its stack could choose from, where another run kept it deeper.
+    """Give every run the pool that its stack could choose from, if another run kept it deeper.
 
-    A deeper pool counts where its run was asked whatever the run itself was asked.
+    A deeper pool counts if its run was run on all queries of the run itself.
 
     Args:
-        offered: Of the runs in `others`.
+        offered: For the runs in `others`.
         others: From `core.analysis.workspace.pools.deeper`.
     """
     asked, there = (begun(each.grades) | begun(each.pool_grades) for each in (graded, offered))
@@ -244,9 +244,9 @@ def deepened(graded: Evidence, offered: Evidence, others: Mapping[str, Sequence[
 
 
 def furthest(snapshot: Snapshot, run_ids: Sequence[str], golden_set_id: str | None) -> dict[str, str]:
-    """Return by run the one that kept the ranking of its stack furthest, for scores beyond its own K.
+    """Return for each run the one with its stack's longest ranking, for scores beyond its own K.
 
-    That is another one only where nothing reads K: see `core.analysis.workspace.pools`.
+    It is another run only if nothing reads K: see `core.analysis.workspace.pools`.
     """
     if golden_set_id is None or not run_ids:
         return {}
@@ -309,7 +309,7 @@ def _nuggets(
 def _known(told: pl.DataFrame, query_ids: Sequence[str]) -> npt.NDArray[np.uint64]:
     """Return the nuggets of every passage that supports any: uint64 [queries, most passages].
 
-    By falling id, as ndeval takes the first of equal ones for its ideal.
+    They are sorted by descending id, as ndeval takes the first of equal ones for its ideal.
     """
     place = pl.col("passage_id").rank("dense", descending=True).over("query_id").cast(pl.Int64) - 1
     rows = told.with_columns(place=place)
@@ -326,7 +326,7 @@ def _of_pools(
     graded: Evidence,
     read: Callable[[Sequence[str], str], npt.NDArray[Whole]],
 ) -> npt.NDArray[Whole]:
-    """Return what is read of the slots of candidate pools, by runs and stage."""
+    """Return data read for the slots of candidate pools, by runs and stage."""
     runs = list(dict.fromkeys(graded.pool_runs))
     pool = snapshot.graded(runs, golden_set_id, stage="pool")
     either = _either(pool, read(runs, "final"), read(runs, "pool"))
@@ -345,7 +345,7 @@ def _pool_sources(snapshot: Snapshot, golden_set_id: str, graded: Evidence) -> n
 
 
 def _answers(snapshot: Snapshot, final: Graded, measure: Measure) -> Floats:
-    """Give correctness 0..1 of the answer from the first K passages [runs, queries, K]; NaN where none is."""
+    """Return correctness 0..1 of answers from the first K passages [runs, queries, K]; NaN if none."""
     rows = (
         graded_answers(snapshot, final.run_ids, measure)
         .filter(pl.col("query_id").is_in(final.query_ids))
@@ -363,13 +363,13 @@ def _answers(snapshot: Snapshot, final: Graded, measure: Measure) -> Floats:
 
 
 def _put(into: Floats, rows: pl.DataFrame, final: Graded) -> None:
-    """Put the correctness of answers where their run, query and k stand."""
+    """Place the correctness of answers at their run, query and k."""
     run, query = places(rows, run_id=final.run_ids, query_id=final.query_ids)
     into[run, query, rows["k"].to_numpy() - 1] = rows["correct"].to_numpy()
 
 
 def places(rows: pl.DataFrame, **known: Sequence[str]) -> list[npt.NDArray[np.int64]]:
-    """Return where the names in some columns stand among the known ones, column by column."""
+    """Return the positions of the names in some columns among the known ones, column by column."""
     return [
         rows[column].replace_strict(list(names), range(len(names)), return_dtype=pl.Int64).to_numpy()
         for column, names in known.items()
@@ -377,7 +377,7 @@ def places(rows: pl.DataFrame, **known: Sequence[str]) -> list[npt.NDArray[np.in
 
 
 def _require_one_passage_set(snapshot: Snapshot, run_ids: Sequence[str], golden_set_id: str) -> None:
-    """Refuse judgements tied to passages for two sets of passages: those of one would all be unjudged."""
+    """Refuse passage judgements for two sets of passages: those of one would all be unjudged."""
     judges, searched = snapshot.judging(run_ids, golden_set_id), snapshot.searched(run_ids)
     tied = sorted({searched[run_id] for run_id, name in judges.items() if name == golden_set_id})
     if len(tied) > 1:
@@ -389,9 +389,9 @@ def _require_one_passage_set(snapshot: Snapshot, run_ids: Sequence[str], golden_
 
 
 def _either(pool: Graded, own: npt.NDArray[Whole], offered: npt.NDArray[Whole]) -> npt.NDArray[Whole]:
-    """Return per run what belongs to its stored pool.
+    """Return the values for each run's stored pool.
 
-    One that stored none could choose from its final ranking.
+    A run without one could choose from its final ranking.
     """
     stored = (pool.grades != EMPTY_SLOT).any(axis=(1, 2))
     if not stored.any():
@@ -414,7 +414,7 @@ def mean(values: Floats) -> tuple[Floats, npt.NDArray[np.int64]]:
 
 
 def unperturbed(graded: Evidence, measure: Measure) -> list[str]:
-    """Say of each run which perturbed runs a measure lacks; empty where it lacks none."""
+    """Describe which perturbed runs a measure lacks for each run, or return "" if none."""
     alone = chosen(measure.values) if "perturbed" in measure.info.needs else ()
     lacking = {
         name: (grades == ABSENT).all(axis=(1, 2)) for name, grades in (graded.extra.perturbed or {}).items()
@@ -425,7 +425,7 @@ def unperturbed(graded: Evidence, measure: Measure) -> list[str]:
 
 
 def applies_to_none(graded: Evidence, measure: Measure) -> str:
-    """Say why no query has a value."""
+    """Explain why no query has a value."""
     said = f"applies to none of the {counted(len(graded.query_ids), 'judged query', 'judged queries')}"
     counts = graded.pool_counts.reshape(-1, 5).sum(axis=0)
     grades = [grade for grade, count in enumerate(counts, 1) if count]
@@ -445,7 +445,7 @@ _HOLE, _WORST, _BEST = 0, 1, 5
 
 
 def bounds(graded: Evidence, measure: Measure) -> tuple[Floats, Floats]:
-    """Mean score of every run if all its holes were of the worst, or of the best, grade."""
+    """Return the mean score of every run if all its holes had the worst, or the best, grade."""
     top = graded.grades[:, :, : measure.k]
     holes, ends = top == _HOLE, []
     for grade in (_WORST, _BEST):
@@ -461,8 +461,8 @@ def _perturbed(
 ) -> dict[str, Grades]:
     """Read the siblings' rankings of perturbed queries: int8 [runs, queries, depth] by perturbation.
 
-    `ABSENT` where a run has no sibling, or one that was not asked the query. Several perturbations at once
-    are left out where no run has such a sibling.
+    `ABSENT` if a run has no sibling, or one that was not run on the query. Several perturbations at once
+    are left out if no run has such a sibling.
     """
     values = [measure.values for measure in measures if "perturbed" in measure.info.needs]
     alone, others = ({name for value in values for name in some(value)} for some in (chosen, together))
@@ -498,7 +498,7 @@ def _of_siblings(snapshot: Snapshot, golden_set_id: str, final: Graded, wanted: 
 def _siblings(
     snapshot: Snapshot, run_ids: tuple[str, ...], names: Iterable[str]
 ) -> dict[str, dict[str, str]]:
-    """Return by perturbation the newest run of each run's stack that was asked queries perturbed so."""
+    """Return by perturbation the newest run of each run's stack on queries perturbed that way."""
     runs = snapshot.runs().filter("has_rankings").select("run_id", "collection_id", "spec", "manifest")
     of = runs.filter(pl.col("run_id").is_in(list(run_ids)))
     near = runs.join(of.select("collection_id").unique(), on="collection_id", maintain_order="left")

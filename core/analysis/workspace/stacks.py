@@ -52,7 +52,7 @@ NO_JUDGEMENTS = f"{UNPROVEN}no judgements yet; generate them with an LLM, judge 
 
 
 def prompts(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
-    """Count what every run sends to the generator."""
+    """Count the tokens that every run sends to the generator."""
     read = prompt_tokens(snapshot, runs["run_id"].to_list())
     specs = [json.loads(spec) for spec in runs["spec"]]
     sent = [_passages(*row) for row in zip(specs, runs["origin"], runs["candidates"], strict=True)]
@@ -81,7 +81,7 @@ def _passages(spec: Mapping[str, Any], origin: str, candidates: int | None) -> f
 
 
 def _chunk(spec: Mapping[str, Any]) -> float | None:
-    """Return tokens of a chunk, where the specification says."""
+    """Return tokens of a chunk, if the specification says."""
     chunker = spec.get("chunker")
     size = chunker.get("size") if isinstance(chunker, Mapping) else None
     return float(size) if isinstance(size, int | float) and not isinstance(size, bool) else None
@@ -124,7 +124,7 @@ def runs_in(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
 
 
 def _shallowest(runs: pl.DataFrame) -> pl.Series:
-    """Tell which runs have the smallest K of those that differ in it alone, since nothing reads it."""
+    """Return which runs have the smallest K of those that differ in it alone, because nothing reads it."""
     alike = pl.Series("alike", [stack_of(spec) for spec in runs["spec"]], dtype=pl.String)
     depths = runs.select("run_id", "chunking", "spec", alike).drop_nulls("alike")
     depth = pl.col("spec").str.json_path_match(f"$.{DEPTH}").cast(pl.Int64, strict=False)
@@ -133,12 +133,12 @@ def _shallowest(runs: pl.DataFrame) -> pl.Series:
 
 
 def _unique_names(said: Mapping[str, list[str]]) -> pl.Expr:
-    """Return labels as they may be shown, with the run's id behind those that are shared, or empty.
+    """Return labels for display, followed by the run's id if they are shared, or empty.
 
-    A K that nothing reads stands in no name, unless another run differs in it alone.
+    A K that nothing reads is in no name, unless another run differs in it alone.
 
     Args:
-        said: What is said behind the labels of which runs.
+        said: The suffix for the labels of certain runs.
     """
     label = pl.col("label").str.replace_all(f"[{CONTROLS}]", "")
     label = pl.when("shallowest").then(label.str.replace(SAID_K, "")).otherwise(label)
@@ -154,20 +154,20 @@ def stack_table(
     """Return quality, latency and cost of every run of the workspace.
 
     Args:
-        quality: The measure and cutoff that stand for quality.
+        quality: The measure and cutoff used as quality.
         latency: Percentile and scope of the latency.
 
     Returns:
         One row per run, ordered by name: the columns of `runs_in`, then quality (0..1, null = not applicable)
-        (clusters and cluster_kind: of how many groups of what its n queries are; null where each is its own)
+        (clusters and cluster_kind: the number and kind of groups of its n queries; null if each is its own)
         with its 95 % interval and n, proc and pct_proc (its ceiling), proc_pool (the pool that
         this is of, by `core.analysis.workspace.pools`; null = not stated), hole
         (share of unjudged passages in the Top-K), hole_low and hole_high (quality if every hole were of the
-        worst, or the best, grade), what stands beside it (`core.analysis.workspace.beside`), latency_ms with
+        worst, or the best, grade), further axes (`core.analysis.workspace.beside`), latency_ms with
         interval, n, basis and note, calls (retrievals per query of a pipeline that reports them, mean), the
         columns of `lacks`, `costs`, `core.analysis.workspace.latencies.jitters` and
         `core.analysis.workspace.stacks.prompts`, cost_noise (see `latencies.with_noise`), and how its costs
-        are said (`core.number_format.UNIT`).
+        written (`core.number_format.UNIT`).
     """
     table = runs = runs_in(snapshot, scope)
     for part in (
@@ -185,7 +185,7 @@ def stack_table(
 
 
 def said_alike(table: pl.DataFrame) -> pl.DataFrame:
-    """Add of how many and with how many digits pages say the costs of a table, the same for all of them."""
+    """Add the unit and number of digits in which pages write a table's costs, the same for all of them."""
     said = zip(UNIT, cost_unit(table).said, strict=True)
     return table.with_columns(pl.lit(value, pl.Int32).alias(name) for name, value in said)
 
@@ -224,10 +224,10 @@ _FIGURES = ("quality", "quality_low", "quality_high", "proc", "pct_proc", "hole_
 
 
 def _no_evidence(snapshot: Snapshot, graded: Evidence, golden: str, measure: Measure) -> str:
-    """Say why scores on a golden set prove nothing; empty where they do.
+    """Explain why scores on a golden set are no evidence, or return "" if they are.
 
-    A Top-K can hold no more judged passages than its query has: with one per query, nine of ten places are
-    not expected to be judged.
+    A Top-K can hold no more judged passages than its query has: with one per query, nine of ten results
+    are not expected to be judged.
     """
     judge = snapshot.golden_sets().filter(golden_set_id=golden)["judge"].to_list()
     if judge and {part.strip() for part in str(judge[0] or "").split(",")} == {TRIAL}:
@@ -292,7 +292,7 @@ def _computed(
 
 
 def _ceilings(snapshot: Snapshot, runs: pl.DataFrame, quality: Quality) -> pl.DataFrame:
-    """Return the ceilings that are reported of some runs: run_id, proc and proc_pool (its convention)."""
+    """Return the reported ceilings of some runs: run_id, proc and proc_pool (its convention)."""
     ids, every = runs["run_id"].to_list(), snapshot.runs(runs["collection_id"][0] if runs.height else None)
     measure = pl.col("measure") == f"PROC[{quality.bare}]"
     known = snapshot.aggregates(ids).filter(measure, pl.col("k") == quality.k)

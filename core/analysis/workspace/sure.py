@@ -1,4 +1,4 @@
-"""How sure a decision is: what is believed of the stacks, drawn once a table, and what follows from it."""
+"""Confidence in a decision: beliefs about the stacks, drawn once per table, and their consequences."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def sample(view: View) -> JointSample | None:
 
 @cached("Drawing the grades again…", entries=16)
 def drawn(view: View, reference: str | None) -> Noise | None:
-    """Return the judge noise of the stacks; None where there is to be none."""
+    """Return the judge noise of the stacks, or None if it is off."""
     known = None if reference is None else sample(view)
     if reference is None or known is None:
         return None
@@ -36,25 +36,25 @@ def drawn(view: View, reference: str | None) -> Noise | None:
 
 @cached("Drawing the queries again…", entries=8)
 def believed(view: View, reference: str | None) -> Beliefs | None:
-    """Return what is believed of the stacks, with the judge noise of a reference or without."""
+    """Return the beliefs about the stacks, with the judge noise of a reference or without."""
     known = with_noise(view.table, sample(view), drawn(view, reference))
     return None if known is None else beliefs(known, seed=view.seed)
 
 
 def draws(view: View) -> int | None:
-    """Return how many draws the chances count; None without any."""
+    """Return the number of draws behind the chances, or None without any."""
     if (held := believed(view, view.noise)) is not None:
         return len(held.drawn)
     return None if sample(view) is None else RESAMPLES
 
 
 def assessed(view: View) -> Assessment:
-    """Return how sure the decision of a workspace is, and what it forgoes."""
+    """Return the confidence in a workspace's decision, and its alternatives."""
     return assess(view.table, view.decision, view.constraints, believed(view, view.noise), view.paired)
 
 
 def joint(view: View) -> JointSample | None:
-    """Return the results per query with the draws of quality that the confidence counts."""
+    """Return the results per query with the draws of quality behind the confidence."""
     known, held = sample(view), believed(view, view.noise)
     if known is None or held is None:
         return known
@@ -62,7 +62,7 @@ def joint(view: View) -> JointSample | None:
 
 
 def good_enough(decision: Decision) -> str:
-    """Say what a good selection is: ``within 0.01 of the best``."""
+    """Describe a good selection: ``within 0.01 of the best``."""
     if decision.rule == "cost":
         return "within 1 % of the cheapest"
     if decision.rule == "latency":

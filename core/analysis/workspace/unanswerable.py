@@ -1,4 +1,4 @@
-"""Questions that the texts of a workspace cannot answer: a class of their own, never dropped in silence."""
+"""Questions that the texts of a workspace cannot answer: a separate class, never dropped silently."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ WITHOUT = "without an answer"  # The slice of these questions, as a tag
 
 
 def classes(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
-    """Tell which questions of a workspace have no answer in the texts.
+    """Classify the questions of a workspace as answerable by the texts or not.
 
     Returns:
-        query_id, answerable and why ("tagged", "nothing of use judged"; null where it has an answer): a row
-        per question that is judged or tagged; of others nothing is known.
+        query_id, answerable and why ("tagged", "nothing of use judged"; null if it has an answer): a row
+        per question that is judged or tagged; others are unknown.
     """
     queries = snapshot.queries(scope.collection_id).select("query_id", "tags")
     tagged = [query for query, tags in queries.iter_rows() if any(TAGGED.search(tag) for tag in tags or ())]

@@ -1,7 +1,7 @@
-"""What the runs of a workspace retrieve: whole documents, or passages of them, which are on no one scale.
+"""The units that runs of a workspace retrieve: whole documents, or passages of them; their scales differ.
 
-A document is found more easily than the passage of it that answers, and one that is found brings its reader
-much more to read. Both may be judged by the same places of the documents, so that scores alone do not tell.
+A document is found more easily than its answering passage, and a found document gives its reader
+much more to read. Both may be judged by the same positions in the documents, so scores alone do not show it.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ PASSAGES: Unit = "passages"
 WHOLE = "whole documents"
 """What stands behind the label of a run that retrieves documents where others retrieve passages of them."""
 _WORDS: Mapping[str, str] = {DOCUMENTS: WHOLE, PASSAGES: "passages"}
-_QUERIES = 200  # Of a run whose first result is looked at
+_QUERIES = 200  # Maximum number of queries of a run whose first result is checked
 _KEPT = Memory(8 << 20)
 
 
 def units(snapshot: Snapshot, collection_id: str) -> Mapping[str, Unit]:
-    """Tell what each ranked run of a collection retrieves, by run_id; of some it is not known.
+    """Return what each ranked run of a collection retrieves, by run_id; some are unknown.
 
-    A run that searched the chunks of a chunking retrieves passages. Of any other it follows from what it
-    ranks first: ids that passages, chunks or judged places are parts of are those of documents.
+    A run that searched the chunks of a chunking retrieves passages. For any other it follows from its
+    first ranks: ids that passages, chunks or judged positions belong to are those of documents.
     """
     key = (str(snapshot.catalogue.path), snapshot.revision, snapshot.everything, collection_id)
     return _KEPT.once(key, lambda: _units(snapshot, collection_id), lambda found: 100 * len(found))

@@ -1,1 +1,1 @@
-"""Names in embedders: spelled otherwise, left out, or told apart."""
+"""Names in embedders: respelled, removed, or told apart."""

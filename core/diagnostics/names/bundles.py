@@ -1,7 +1,7 @@
-"""Bundles of a question and five candidates that differ in name and topic, and what ablations make of them.
+"""Bundles of a question and five candidates that differ in name and topic, and their ablations.
 
 C1 has the right name and topic, C2a and C2b another name and the right topic, C3 the right name and another
-topic, C4 neither. Works come from the shipped lists or from a table of one's own, phrases from text files.
+topic, C4 neither. Works come from the shipped lists or from a custom table, phrases from text files.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _T = TypeVar("_T")
 
 
 class Work(NamedTuple):
-    """Work that an entity is known for: an author's book, a maker's product, a part of a machine."""
+    """Something an entity is known for: an author's book, a maker's product, a part of a machine."""
 
     entity: str
     topic: str
@@ -49,11 +49,11 @@ class Work(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Phrases:
-    """How questions and candidates are put in a language."""
+    """Wording of questions and candidates in a language."""
 
-    label: str  # What stands before the name in a candidate
-    mask: str  # What stands for every name of a bundle, with {number}
-    author: str  # How a candidate names, with {label} and {entity}
+    label: str  # Text before the name in a candidate
+    mask: str  # Placeholder for every name of a bundle, with {number}
+    author: str  # Name in a candidate, with {label} and {entity}
     queries: tuple[str, ...]  # Forms of the question, with {entity} and {topic}
     works: tuple[str, ...]  # Forms of the rest of a candidate, with {title}
 
@@ -62,8 +62,8 @@ class Bundle(NamedTuple):
     """One question with its five candidates."""
 
     number: int  # within its run
-    seed: str  # of what is drawn for it
-    query: str  # its form, with {entity}
+    seed: str  # for its random draws
+    query: str  # form of the question, with {entity}
     work: str  # form of the rest of a candidate, with {title}
     topic: str
     entities: tuple[str, ...]  # of C1, C2a, C2b, C3, C4
@@ -89,7 +89,7 @@ def phrases(language: Language) -> Phrases:
 
 
 def read_columns(path: Path, names: Sequence[str]) -> pl.DataFrame:
-    """Read some columns of a .csv as texts; rows that lack one are left out."""
+    """Read some columns of a .csv as text; rows that lack one are left out."""
     try:
         rows = pl.read_csv(path, infer_schema=False)
     except (OSError, pl.exceptions.PolarsError) as error:
@@ -101,7 +101,7 @@ def read_columns(path: Path, names: Sequence[str]) -> pl.DataFrame:
 
 
 def read_works(path: Path) -> tuple[Work, ...]:
-    """Read works from a table of one's own: .csv with columns entity, topic and title."""
+    """Read works from a custom table: .csv with columns entity, topic and title."""
     works = tuple(map(Work._make, read_columns(path, Work._fields).unique(maintain_order=True).iter_rows()))
     try:
         require_works(works)
@@ -111,7 +111,7 @@ def read_works(path: Path) -> tuple[Work, ...]:
 
 
 def works_of(passages: pl.DataFrame) -> tuple[Work, ...]:
-    """Take works from the passages of a collection: a source is the entity, each of its titles a topic."""
+    """Build works from the passages of a collection: a source is the entity, each of its titles a topic."""
     named = passages.select("source", "title").drop_nulls().unique(maintain_order=True)
     works = tuple(Work(source, title, title) for source, title in named.iter_rows())
     require_works(works)
@@ -175,7 +175,7 @@ _NEAR = (0, 1, 2, 0, 3)  # Substitutions in the name of each candidate: impostor
 
 
 class Texts(NamedTuple):
-    """Texts of a bundle that are embedded."""
+    """Texts of a bundle to embed."""
 
     query: str
     candidates: tuple[str, ...]  # C1, C2a, C2b, C3, C4
@@ -193,7 +193,7 @@ def written(
     label: bool = True,
     first: bool = False,
 ) -> Texts:
-    """Return the texts of a bundle with other names, without the label, or with the name first."""
+    """Write the texts of a bundle with other names, without the label, or with the name first."""
     asked = bundle.entities[0] if asked is None else asked
     query = bundle.query.format(entity=asked, topic=bundle.topic)
     author = forms.author if label else _unlabelled(forms.author, "{label}")
@@ -232,7 +232,7 @@ def _each(change: Callable[[str], str], texts: Texts) -> Texts:
 
 
 def in_ascii(some: Sequence[Texts]) -> dict[str, list[Texts]]:
-    """Return bundles with ASCII alone, as they are and without the accents that they do not have."""
+    """Return ASCII-only bundles, unchanged and with accents (of which they have none) removed."""
 
     def folded(text: str) -> str:
         return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()

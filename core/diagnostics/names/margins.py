@@ -1,10 +1,10 @@
-"""Margins of name and topic, and what an ablation leaves of them (clq_ra_nwg §4.2, §4.3).
+"""Margins of name and topic, and what remains of them after an ablation (clq_ra_nwg §4.2, §4.3).
 
-On a collection's own questions: where a bundle has other authors' works, a question that names something has
+On a collection's own questions: in place of bundles with other authors' works, a question with a name has
 the best passage that is judged for it and holds the name, and the same passage with two other names in its
-place, drawn from what the collection's questions name (ours). D_name is the cosine of the question with the
-passage as it is minus the better of these two. Only the question is put into another form: passages keep
-their names, so that a mask leaves a margin about 0 and not exactly 0.
+place, drawn from the names in the collection's questions (ours). D_name is the cosine of question and
+unchanged passage minus the better of these two. Only the question is put into another form: passages keep
+their names, so that a mask leaves a margin near 0 rather than exactly 0.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def margins(queries: Vectors, candidates: Vectors) -> NDArray[np.float64]:
 
 
 def unit(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return rows of length 1; rows of zeros stay."""
+    """Return rows scaled to length 1; rows of zeros stay."""
     wide = vectors.astype(np.float64)
     lengths = np.linalg.norm(wide, axis=-1, keepdims=True)
     scaled: NDArray[np.float64] = np.divide(wide, lengths, out=np.zeros_like(wide), where=lengths > 0)
@@ -57,7 +57,7 @@ def unit(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
 
 
 def looked_up(embed: Embed, texts: Iterable[str]) -> Embed:
-    """Embed different texts once; what returns the vectors of any of them."""
+    """Embed distinct texts once; return a function that looks up their vectors."""
     different = list(dict.fromkeys(texts))
     vectors, places = embed(different), {text: place for place, text in enumerate(different)}
     return lambda wanted: vectors[[places[text] for text in wanted]]
@@ -68,12 +68,12 @@ def of_run(
     plain: NDArray[np.bool_],
     folded: Mapping[str, NDArray[np.float64]] | None = None,
 ) -> list[dict[str, Any]]:
-    """Sum up one run: condition, measure, value and n; what no bundle counts for is left out.
+    """Summarise one run: condition, measure, value and n; conditions without any bundle are left out.
 
     Args:
         found: By condition, `margins` of the same bundles.
         plain: [n], whether every text of a bundle is ASCII.
-        folded: `margins` of bundles put into ASCII, which stand in where none is.
+        folded: `margins` of bundles converted to ASCII, used if no bundle is ASCII already.
     """
     base = found[BASE]
     counts = base[:, 0] >= LEAST
@@ -97,7 +97,7 @@ def of_run(
 
 
 def ascii_only(texts: Sequence[Texts]) -> NDArray[np.bool_]:
-    """Tell whether question and candidates of each bundle are ASCII."""
+    """Return whether the question and candidates of each bundle are ASCII."""
     return np.array(
         [all(candidate.isascii() for candidate in (some.query, *some.candidates)) for some in texts]
     )
@@ -115,7 +115,7 @@ def summary(rows: pl.DataFrame) -> pl.DataFrame:
     Returns:
         embedder, dim, language, condition, measure, value (mean over runs), sd (between them; null for one
         run), runs and n (bundles that counted, over all runs); with the name/topic ratio of the base, its
-        n the runs' bundles; sorted as the paper lists conditions.
+        n the runs' bundles; sorted by condition in the paper's order.
     """
     ratios = _ratios(rows)
     order = pl.Enum([BASE, *ABLATIONS])
@@ -133,7 +133,7 @@ def summary(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _ratios(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the name/topic ratio of every run; a run whose topic margin is not positive has none."""
+    """Return the name/topic ratio of every run; a run whose topic margin isn't positive has none."""
     of = (*_OF, "run", "condition", "n")
     base = rows.filter(pl.col("condition") == BASE)
     topics = base.filter(pl.col("measure") == "d_topic", pl.col("value") > 0).select(*of, topic="value")
@@ -148,14 +148,14 @@ class Check(NamedTuple):
     embedder: str
     dim: int
     language: str
-    name: str  # the condition that is checked
-    passed: bool | None  # None where nothing could be checked
-    value: float | None  # the figure furthest from what it must be
-    n: int  # bundles it was checked on
+    name: str  # the checked condition
+    passed: bool | None  # None if nothing could be checked
+    value: float | None  # the figure furthest from its expected value
+    n: int  # number of bundles checked
 
 
 def checks(rows: pl.DataFrame) -> list[Check]:
-    """Check that the mask leaves nothing of the name margin, and that ASCII texts have no accents to lose.
+    """Check that the mask removes the name margin, and that ASCII texts have no accents to lose.
 
     Args:
         rows: As for `summary`.
@@ -176,7 +176,7 @@ def _check(some: pl.DataFrame, condition: str, measure: str, must: float) -> Che
     )
 
 
-MOST = 300  # Questions that are measured unless more are asked for
+MOST = 300  # Default maximum of measured questions
 LIMITED = "names in questions"
 
 
@@ -184,8 +184,8 @@ class Question(NamedTuple):
     """A question that names something, and three forms of a passage that answers it."""
 
     text: str
-    names: tuple[str, ...]  # all of it, as it writes them
-    passages: tuple[str, str, str]  # as it is, and with two other names
+    names: tuple[str, ...]  # all of them, as spelled in the question
+    passages: tuple[str, str, str]  # unchanged, and with two other names
 
 
 def questions(asked: Sequence[tuple[str, str]], names: Names, *, most: int = MOST) -> list[Question]:
@@ -193,7 +193,7 @@ def questions(asked: Sequence[tuple[str, str]], names: Names, *, most: int = MOS
 
     Args:
         asked: Text of each question and of the best passage that is judged for it.
-        names: What the questions name; a question whose passage holds none of it is left out.
+        names: The names in the questions; a question whose passage holds none of them is left out.
     """
     every = sorted({name for some in names.values() for name in some})
     paired: list[Question] = []
@@ -218,7 +218,7 @@ def _of(names: Sequence[str]) -> re.Pattern[str]:
 
 
 def texts_of(asked: Sequence[Question], ways: Mapping[str, JsonMap]) -> tuple[set[str], set[str]]:
-    """Return the questions in every form, and the passages, that are embedded."""
+    """Return all texts to embed: the questions in every form, and the passages."""
     forms = {perturbed(question.text, way, question.names) for way in ways.values() for question in asked}
     return forms | {question.text for question in asked}, {
         text for question in asked for text in question.passages
@@ -231,7 +231,7 @@ def by_question(
     embed_queries: Embed,
     embed_passages: Embed,
 ) -> dict[str, NDArray[np.float64]]:
-    """Measure D_name of every question [n] as it is ("") and in other forms, by the name of the form."""
+    """Measure D_name of every question [n], unchanged ("") and in other forms, by the name of the form."""
     passages = looked_up(embed_passages, (text for question in asked for text in question.passages))
     forms = unit(np.array([passages(question.passages) for question in asked]))
 
@@ -255,14 +255,14 @@ def asked_margins(
     embed_queries: Embed,
     embed_passages: Embed,
 ) -> pl.DataFrame:
-    """Measure D_name with the questions as they are, and put into other forms.
+    """Measure D_name with the questions unchanged, and put into other forms.
 
     Args:
-        ways: What perturbs the questions, by the name of the perturbation.
+        ways: Functions that perturb the questions, by the name of the perturbation.
 
     Returns:
-        condition ("" = as they are), measure (d_name, delta_name, dd_name_pct), value, low, high (95 %, over
-        questions, paired where it is a change) and n; percent changes count questions of D_name >= 0.02.
+        condition ("" = unchanged), measure (d_name, delta_name, dd_name_pct), value, low, high (95 %, over
+        questions, paired for a change) and n; percent changes count questions of D_name >= 0.02.
     """
     measured = by_question(asked, ways, embed_queries, embed_passages)
     base = measured[""]

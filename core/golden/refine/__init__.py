@@ -1,1 +1,1 @@
-"""Listwise refinement (stage S6): passages put in order by a judge, five at a time, until 20 rest."""
+"""Listwise refinement (stage S6): a judge orders passages, five at a time, until the Top-20 are stable."""

@@ -1,9 +1,9 @@
-"""The state of the refinement of one query: what is judged next, what was told, the order that follows.
+"""The state of the refinement of one query: the next batch, the judged orders, the resulting order.
 
 A driver asks `batch()`, has it judged, answers `told(order)` or `skipped()`, and writes `state()` after each.
-What differs between the ways to refine is what they learn from an order (`_learn`) and how they sort. A state
-is kept as what went in and what was told, and restored by telling it again: it goes on exactly as it would
-have, and a checkpoint is small. Settings have the values of the paper (CLQ §3.4).
+The methods differ in what they learn from an order (`_learn`) and how they sort. A state
+is stored as its input and the judged orders, and restored by replaying them: it continues exactly as it
+would have, and a checkpoint is small. Settings have the values of the paper (CLQ §3.4).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from core.records import JsonMap
 
 Method = Literal["locks", "map"]
 METHODS: tuple[Method, ...] = get_args(Method)
-TOP = 20  # Places of an order that have to come to rest; the paper's Top-20
-MARGINS_ONLY = 0  # Confirmations of those who lock by margins alone
+TOP = 20  # Ranks of an order that have to be stable; the paper's Top-20
+MARGINS_ONLY = 0  # Value of `confirmations` that locks by margins alone
 
 _LEAST: Mapping[str, float] = {
     "batch": 2, "confirmations": MARGINS_ONLY, "stable": 1, "z": 0, "exposures": 0, "turns": 1, "clip": 1e-6,
@@ -37,25 +37,25 @@ class RefineSettings:
     """Settings of the refinement of one query; the same for every query of a golden set."""
 
     method: Method = "locks"  # "locks" (Algorithm 1) or "map" (Plackett–Luce maximum a posteriori)
-    batch: int = 5  # Passages that the judge puts in order at once
-    confirmations: int = 3  # Judgements of a pair after which it is locked; 0 = by margins only
+    batch: int = 5  # Passages that the judge orders at once
+    confirmations: int = 3  # Judgements of a pair until it is locked; 0 = by margins only
     stable: int = 3  # Turns for which the Top-20 must be the same ordered list (the paper 3, its tool 15)
     z: float = 1.0  # Standard deviations that a margin has to exceed on either side
-    exposures: int = 2  # Batches that every passage has to be in before the refinement may stop
-    turns: int = 300  # Turns after which it stops at the latest
-    clip: float = 0.2  # Most that a turn moves a score
-    # Size of the first step of the scores; it shrinks by the inverse root of 1 + turn / 50
+    exposures: int = 2  # Batches that every passage must be in before the refinement may stop
+    turns: int = 300  # Maximum number of turns
+    clip: float = 0.2  # Largest change of a score in one turn
+    # Size of the first step of the scores; it decreases with the square root of 1 + turn / 50
     step: float = 0.05
-    least_step: float = 0.01  # Size under which the step does not shrink
-    recentre: int = 50  # After every so many turns the mean of the scores becomes 0
+    least_step: float = 0.01  # Lower bound of the step
+    recentre: int = 50  # Number of turns after which the mean of the scores is reset to 0
     prior: float = 1.0  # Precision of the prior of `map`
-    scale: float = 1.5  # What one grade is worth in the scores of `map`
+    scale: float = 1.5  # Value of one grade in the scores of `map`
     # `map` stops when the pairs inside the Top-20, and those across its edge, are each in the right order
     # with this probability (mean over the pairs)
     sure: float = 0.9
 
     def __post_init__(self) -> None:
-        """Refuse what is out of range."""
+        """Refuse values out of range."""
         if self.method not in METHODS:
             raise UnknownNameError("method of refinement", self.method, METHODS)
         for name, least in _LEAST.items():
@@ -72,7 +72,7 @@ class RefineSettings:
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> RefineSettings:
-        """Return settings of what a specification or a checkpoint names; the others have their defaults.
+        """Return the settings named in a specification or a checkpoint; the others keep their defaults.
 
         Raises:
             UnknownNameError: If there is no such setting or method.
@@ -88,33 +88,33 @@ class RefineSettings:
         return cls(**given)
 
 
-Pair = tuple[int, int]  # Two items, the better first
+Pair = tuple[int, int]  # Two items, the better one first
 
 
 class Point(NamedTuple):
     """One point of the convergence curve."""
 
     turn: int  # The turn after which it was taken, from 1
-    changed: int  # Places of the Top-20 that another item has than at the point before
-    settled: float  # How far it is: pairs locked ("locks"), or the probability that `sure` is about ("map")
+    changed: int  # Ranks in the Top-20 whose item changed since the point before
+    settled: float  # Progress: pairs locked ("locks"), or the probability that `sure` is about ("map")
 
 
 class Row(NamedTuple):
     """State of one item."""
 
-    item: int  # Position in what was given
-    rank: int  # Place in the order, from 1
-    score: float  # Score after the last turn; of `map` the mean of the posterior (its mode)
+    item: int  # Position in the input
+    rank: int  # Rank in the order, from 1
+    score: float  # Score after the last turn; for `map` the mean of the posterior (its mode)
     exposures: int  # Batches that it was in
     information: float  # Inverse of the variance of the score
-    locks: int  # Pairs locked that it is one of
-    contradictions: int  # Judgements against a path of locks that it was one of
+    locks: int  # Locked pairs with the item
+    contradictions: int  # Judgements with the item that contradict a path of locks
 
 
 class Refinement(ABC):
     """The refinement of one query, items being positions 0..n-1: sampling, counting, and when to stop."""
 
-    every = 1  # Orders after which it is looked whether the Top-20 changed
+    every = 1  # Number of orders after which the Top-20 is checked for changes
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class Refinement(ABC):
         self.settings = settings
         self.turns = 0  # Batches judged or skipped
         self.skips = 0  # Batches that were skipped
-        self.curve: list[Point] = []  # A point per judged batch; of `map` per five
+        self.curve: list[Point] = []  # A point per judged batch; for `map` per five
         self.locks: list[Pair] = []  # In the order in which they were locked
         self.contradictions: list[Pair] = []  # Pairs judged against a path of locks, one for each time
         self._given = {"grades": list(grades), "ranks": list(ranks), "ids": self.ids, "seed": seed}
@@ -141,18 +141,18 @@ class Refinement(ABC):
         self._exposures = [0] * len(ids)
         self._streak = 0
         self._batch: tuple[int, ...] | None = None
-        # Items as they stand where nothing else tells two apart.
+        # Order of the items if nothing else tells two apart.
         self._placed = sorted(range(len(ids)), key=lambda item: (ranks[item], ids[item]))
         self._top: list[int] = sorted(self._placed, key=lambda item: -self._grades[item])[:TOP]
         self._begin()
 
     @abstractmethod
     def _begin(self) -> None:
-        """Make what only this way of refining keeps; what all share is there."""
+        """Create the state that only this method needs; the shared state already exists."""
 
     @abstractmethod
     def order(self, first: int | None = None) -> list[int]:
-        """Return the items, best first; all, or so many."""
+        """Return the items, best first; all, or the first few."""
 
     @abstractmethod
     def _learn(self, order: Sequence[int]) -> None:
@@ -168,19 +168,19 @@ class Refinement(ABC):
 
     @abstractmethod
     def _known(self) -> NDArray[np.float64]:
-        """Return how little an item that was seen as often needs to be judged again, in exposures."""
+        """Return how little each item, all exposures equal, needs another judgement, in exposures."""
 
     @abstractmethod
     def _settled(self) -> float:
-        """Return how far it is, for the curve; asked once after the orders that are looked at."""
+        """Return the progress for the curve; called once per check of the Top-20."""
 
     @abstractmethod
     def _rest(self) -> bool:
-        """Tell whether the order has come to rest."""
+        """Return whether the order is stable."""
 
     @property
     def stopped(self) -> str:
-        """Why there is nothing to judge: "stable", "limit", "too few"; empty while there is."""
+        """Why refinement stopped: "stable", "limit", "too few"; "" while it goes on."""
         if len(self._grades) < self.settings.batch:
             return "too few"
         if min(self._exposures) >= self.settings.exposures and self._rest():
@@ -188,15 +188,15 @@ class Refinement(ABC):
         return "limit" if self.turns >= self.settings.turns else ""
 
     def batch(self) -> tuple[int, ...] | None:
-        """Return what to judge next; None = stopped. The same until it is told or skipped."""
+        """Return the next batch to judge; None = stopped. It is the same until it is told or skipped."""
         if self._batch is None and not self.stopped:
             self._batch = self._sample()
         return self._batch
 
     def _sample(self) -> tuple[int, ...]:
-        """Draw least seen and least known first, with some chance.
+        """Draw the least seen and least known items first, with some randomness.
 
-        Shuffled, as a judge may favour the first.
+        Shuffled, because a judge may favour the first.
         """
         text = f"{self._given['seed']}/{self.turns}".encode()
         random = np.random.default_rng(int.from_bytes(blake2b(text, digest_size=8).digest(), "big"))
@@ -205,17 +205,17 @@ class Refinement(ABC):
         return tuple(random.permutation(least).tolist())
 
     def told(self, order: Sequence[int]) -> None:
-        """Learn the judge's total order of the batch, best first.
+        """Learn from the judge's total order of the batch, best first.
 
         Raises:
-            InputError: If it is no permutation of the batch.
+            InputError: If it isn't a permutation of the batch.
         """
         if self._batch is None or sorted(order) != sorted(self._batch):
             raise InputError(f"{list(order)} is no order of the batch {list(self._batch or ())}.")
         self._take(list(order))
 
     def skipped(self) -> None:
-        """Count a batch that the judge could not put in order; the next turn has another."""
+        """Record that the judge could not order a batch; the next turn has another one."""
         if self.batch() is None:
             raise InputError("There is no batch to skip.")
         self._take(None)
@@ -240,7 +240,7 @@ class Refinement(ABC):
         self.curve.append(Point(self.turns, changed, self._settled()))
 
     def rows(self) -> list[Row]:
-        """List what is known of every item, best first."""
+        """List the state of every item, best first."""
         locks, against = ([0] * len(self._grades) for _ in range(2))
         for counts, pairs in ((locks, self.locks), (against, self.contradictions)):
             for pair in pairs:
@@ -260,7 +260,7 @@ class Refinement(ABC):
         return {**self._given, "settings": self.settings.as_json(), "log": [*self._log]}
 
     def replay(self, log: Sequence[Sequence[int] | None]) -> None:
-        """Tell again what was told before."""
+        """Replay the recorded orders."""
         items = set(range(len(self._grades)))
         for order in log:
             if order is not None and not (len(set(order)) == len(order) and items.issuperset(order)):

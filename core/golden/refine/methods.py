@@ -1,10 +1,10 @@
-"""The two ways to refine, and how a refinement begins or goes on.
+"""The two methods of refinement, and how one begins or resumes.
 
 `locks` is Algorithm 1 (CLQ §3.4): scores by small Plackett–Luce steps, pairs locked in an acyclic graph.
 
-`map` is Plackett–Luce maximum a posteriori over all orders told so far, with a prior centred on the grades.
-Beyond the paper, from the same judge calls as Algorithm 1: every order counts in full at the end, not by the
-small step that its turn allowed.
+`map` is Plackett–Luce maximum a posteriori over all judged orders, with a prior centred on the grades.
+It goes beyond the paper with the same judge calls as Algorithm 1: every order counts in full at the end, not
+by the small step that its turn allowed.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ EPSILON = 1e-6  # Information before the first turn
 
 
 class Graph:
-    """Locked pairs and what follows from them. Sets of items are the bits of a whole number."""
+    """Locked pairs and what follows from them. Sets of items are the bits of an integer."""
 
     def __init__(self, items: int) -> None:
         self.below = [0] * items  # items that an item has a path to
         self.above = [0] * items  # items that have a path to it
 
     def lock(self, pair: Pair) -> None:
-        """Add a pair; the caller knows that no path implies it in either direction."""
+        """Add a pair; the caller must know that no path implies it in either direction."""
         better, worse = pair
         above, below = self.above[better] | 1 << better, self.below[worse] | 1 << worse
         for item in _bits(above):
@@ -44,9 +44,9 @@ class Graph:
             self.above[item] |= above
 
     def sorted(self, preferred: Sequence[int], first: int | None = None) -> list[int]:
-        """Sort topologically (Kahn 1962): of the items with nothing left above, the preferred one first.
+        """Sort topologically (Kahn 1962): of the items with none left above them, the preferred one first.
 
-        Only the `first` places are sorted where that is a number.
+        If `first` is a number, only that many ranks are sorted.
         """
         left, above = list(preferred), self.above
         order: list[int] = []
@@ -109,19 +109,19 @@ class Locks(Refinement):
             better, worse = pair
             implied = below[better] >> worse & 1
             if implied or below[worse] >> better & 1:
-                self._pending.pop(pair, None)  # locks stay, so that a count kept till here was of no use
+                self._pending.pop(pair, None)  # locks stay, so its count is no longer needed
                 if not implied:
                     self.contradictions.append(pair)
                 continue
             self._pending[pair] = count = self._pending.get(pair, 0) + 1
-            # Or where the better one's lower bound exceeds the other's upper bound.
+            # Or if the better one's lower bound exceeds the other's upper bound.
             apart = self._score[better] - self._score[worse]
             if count >= enough or apart > self.settings.z * (deviation[better] + deviation[worse]):
                 self._graph.lock(pair)
                 self.locks.append(pair)
 
     def order(self, first: int | None = None) -> list[int]:
-        """Order best first: as the locks say, else by score, rank, id."""
+        """Return the items, best first: by locks, then score, rank, id."""
         behind = [-score for score in self._score]
         preferred = sorted(self._placed, key=behind.__getitem__)
         return self._graph.sorted(preferred, first)
@@ -143,14 +143,14 @@ class Locks(Refinement):
 
 
 def loss(scores: Floats, orders: Ints, centre: Floats, precision: float) -> tuple[float, Floats]:
-    """Return negative log posterior of scores [n], up to a constant, and its gradient.
+    """Return the negative log posterior of scores [n], up to a constant, and its gradient.
 
-    Orders are items, best first [orders, m]; centre [n] and precision are of the Gaussian prior.
+    Orders are items, best first [orders, m]; centre [n] and precision belong to the Gaussian prior.
     """
     ordered = scores[orders]
     highest = ordered.max(axis=1, keepdims=True, initial=-np.inf)
     weights = np.exp(ordered - highest)
-    totals = np.cumsum(weights[:, ::-1], axis=1)[:, ::-1]  # of every suffix
+    totals = np.cumsum(weights[:, ::-1], axis=1)[:, ::-1]  # for every suffix
     off = scores - centre
     value = float((np.log(totals) + highest - ordered).sum() + precision / 2 * off @ off)
     chances = weights * np.cumsum(1 / totals, axis=1)  # an item's chances summed over the suffixes it is in
@@ -182,8 +182,8 @@ class Map(Refinement):
     def _begin(self) -> None:
         self._centre = np.array(self._grades) * self.settings.scale
         self._told: list[Sequence[int]] = []
-        self._start = self._mode = self._centre  # the start is of the last point of the curve: see `_solve`
-        self._solved = 0  # orders that the mode rests on
+        self._start = self._mode = self._centre  # it starts at the last point of the curve: see `_solve`
+        self._solved = 0  # number of orders in the mode
         self._certain = 0.0
 
     def _learn(self, order: Sequence[int]) -> None:
@@ -193,7 +193,7 @@ class Map(Refinement):
         return np.array(self._told, dtype=np.int64).reshape(len(self._told), -1)
 
     def _solve(self) -> Floats:
-        """Find the mode, from where it was last found by rule: asking in between changes nothing."""
+        """Find the mode from a starting point fixed by rule, so that calls in between change nothing."""
         if self._solved < len(self._told):
             from scipy.optimize import minimize  # noqa: PLC0415 - takes long to import
 
@@ -209,7 +209,7 @@ class Map(Refinement):
             return np.asarray(np.linalg.inv(table))
 
     def order(self, first: int | None = None) -> list[int]:
-        """Order best first by score, then rank, id."""
+        """Return the items, best first by score, then rank, id."""
         behind = (-self._solve()).tolist()
         return sorted(self._placed, key=behind.__getitem__)[:first]
 
@@ -232,7 +232,7 @@ class Map(Refinement):
 
 
 def certainty(scores: Floats, covariance: Floats, order: Sequence[int]) -> float:
-    """Return how sure the Top-20 is: the lesser of its order and its membership.
+    """Return the certainty of the Top-20: the lesser of its order and its membership.
 
     Each is the mean, over the pairs inside the Top-20 or across its edge, of the probability that the pair is
     in the right order, by the Gaussian of the posterior.
@@ -258,10 +258,10 @@ def refinement(
 
 
 def restore(state: JsonMap) -> Refinement:
-    """Go on with what `state` of a refinement returned.
+    """Resume a refinement from its `state`.
 
     Raises:
-        InputError: If it is no state.
+        InputError: If it isn't a valid state.
     """
     try:
         settings = RefineSettings.read(dict(state["settings"]))

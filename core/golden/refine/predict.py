@@ -1,14 +1,14 @@
-"""Whether to refine: the judge's noise from repeated judgements, and by simulation what each way would gain.
+"""Whether to refine: the judge's noise from repeated judgements, and each method's gain by simulation.
 
-Judge a few batches several times (shuffled anew each time, so that a liking for the first place counts as
-noise), before anything is learned from them: batches of the first turns are drawn by chance. Then `noise_of`
-and `predict` say what refining would bring and cost, or that it would lose.
+Judge a few batches several times (reshuffled each time, so that a preference for the first place counts as
+noise), before anything is learned from them: the first turns draw their batches at random. Then `noise_of`
+and `predict` estimate the gain and cost of refining, or the loss.
 
-Simulated are queries whose true order is known, and a judge with a stated noise. The world of metrics.md §7:
+The simulated queries have a known true order, and a judge with a given noise. The world of metrics.md §7:
 the true usefulness of the items is normal, in grades; a grade is the truth with noise, rounded and cut to
-1..5, and items of one grade lie in any order; the judge orders a batch by the truth with noise, drawn anew
-for every item of every batch. The spread of the truth is not stated there: with 1.1 grades alone have its tau
-of .69, and every other figure of it comes out, too.
+1..5, and items of equal grade are in random order; the judge orders a batch by the truth with noise, drawn
+for every item of every batch. The spread of the truth is not given there: with 1.1 the grades alone have its
+tau of .69, and every other figure of it is reproduced, too.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ MOST_RUNS = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """Conditions that are simulated; noises are standard deviations in grades."""
+    """Simulated conditions; noise is a standard deviation in grades."""
 
-    noise: float  # of the judge who orders
+    noise: float  # of the judge's ordering
     items: int = 40  # of a query
     grade_noise: float = GRADE_NOISE  # of the grades
     spread: float = 1.1  # standard deviation of the truth
     mean: float = 3.0  # of the truth
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be simulated."""
+        """Refuse conditions that cannot be simulated."""
         if not 2 <= self.items <= MOST_ITEMS:
             raise InputError(f"{self.items} items cannot be simulated.", do=f"Use 2 to {MOST_ITEMS}.")
         for name, value in (("noise", self.noise), ("grade noise", self.grade_noise)):
@@ -69,12 +69,12 @@ class Simulated:
     grades: float  # Tau of the order by grades alone
     grades_low: float  # Lower end of its interval
     grades_high: float  # Upper end
-    gain: float  # What refining adds to tau
+    gain: float  # Tau gained by refining
     gain_low: float  # Lower end of its interval; both orders are of the same queries
     gain_high: float  # Upper end
     turns: float  # Batches judged
     contradictions: float  # Pairs judged against a path of locks
-    stable: float  # Share of the queries that came to rest before the limit of turns; 0..1
+    stable: float  # Share of the queries that became stable before the limit of turns; 0..1
 
 
 @lru_cache(maxsize=128)
@@ -96,7 +96,7 @@ def simulate(settings: RefineSettings, world: World, *, runs: int = 200, seed: i
 
 
 def _run(settings: RefineSettings, world: World, seed: int, number: int) -> tuple[float, ...]:
-    """Return one query: tau refined and by grades, turns, contradictions, whether it came to rest."""
+    """Return one query's tau refined and by grades, turns, contradictions, and whether it became stable."""
     random = np.random.default_rng([seed, number])
     truth = random.normal(world.mean, world.spread, world.items)
     grades = np.clip(np.round(truth + random.normal(0.0, world.grade_noise, world.items)), 1, 5)
@@ -114,7 +114,7 @@ def _run(settings: RefineSettings, world: World, seed: int, number: int) -> tupl
 
 
 def tau(order: Sequence[int], truth: Floats) -> float:
-    """Return Kendall's tau of an order, best first, to true values without ties."""
+    """Return Kendall's tau between an order, best first, and true values without ties."""
     values = truth[np.array(order)]
     pairs = np.triu_indices(len(values), 1)
     return float(np.sign(np.subtract.outer(values, values)[pairs]).mean())
@@ -122,15 +122,15 @@ def tau(order: Sequence[int], truth: Floats) -> float:
 
 Choice = Literal["none", "locks", "map"]
 
-_MOST = 10.0  # standard deviations of the truth: such a judge tells nothing apart
-_NEAR = 0.01  # of tau: what is this near to the best may be chosen for its price
+_MOST = 10.0  # standard deviations of the truth: such a judge cannot tell anything apart
+_NEAR = 0.01  # of tau: a method this close to the best may be preferred for its price
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """How much a judge differs from itself: a standard deviation, in those of the truth of the items."""
+    """A judge's disagreement with itself: a standard deviation, relative to the true spread of the items."""
 
-    sigma: float  # 0 = always the same order; at most 10, where orders agree no more than by chance
+    sigma: float  # 0 = always the same order; at most 10, where orders agree only by chance
     low: float  # Lower end of its 95 % bootstrap interval over batches; NaN with fewer than two batches
     high: float  # Upper end
     agreement: float  # Mean Kendall's tau between two orders of a batch
@@ -146,7 +146,7 @@ def noise_of(repeats: Sequence[Sequence[Sequence[int]]]) -> Noise:
     mean, whatever the size of the batch.
 
     Args:
-        repeats: Of every batch its orders, best first; a batch with one order is left out.
+        repeats: Orders of every batch, best first; a batch with one order is left out.
 
     Raises:
         InputError: If no batch has two orders, or two orders of a batch are of different items.
@@ -164,7 +164,7 @@ def noise_of(repeats: Sequence[Sequence[Sequence[int]]]) -> Noise:
 
 
 def _agreement(orders: Sequence[Sequence[int]]) -> float:
-    """Mean tau of every two orders of a batch."""
+    """Average tau over all pairs of orders of a batch."""
     names = sorted(orders[0])
     if len(names) < 2 or any(sorted(order) != names for order in orders):
         raise InputError("Orders of one batch are of different items.")
@@ -178,17 +178,17 @@ def _agreement(orders: Sequence[Sequence[int]]) -> float:
 
 
 def _sigma(agreement: NDArray[np.floating] | float) -> Floats:
-    """Return the noise, in standard deviations of the truth, at which repeats agree like this in the mean."""
+    """Return the noise, in standard deviations of the truth, at which repeats agree this much on average."""
     rho = np.clip(np.sin(np.pi / 2 * np.asarray(agreement)), 1 / (1 + _MOST**2), 1.0)
     return np.asarray(np.sqrt(1 / rho - 1))
 
 
 def world_of(grades: Mapping[str, Sequence[float]], noise: float = 0.0) -> World:
-    """Return the world that the grades by query speak for; the noise is in deviations of the truth."""
+    """Return the world implied by the grades of each query; the noise is in deviations of the truth."""
     known = [np.asarray(values, dtype=np.float64) for values in grades.values() if len(values) > 1]
     if not known:
         raise InputError("No query has two passages to put in order.")
-    variance = float(np.mean([values.var() for values in known])) - GRADE_NOISE**2 - 1 / 12  # of rounding
+    variance = float(np.mean([values.var() for values in known])) - GRADE_NOISE**2 - 1 / 12  # for rounding
     spread = max(variance, 0.1) ** 0.5
     return World(
         noise=noise * spread,
@@ -199,7 +199,7 @@ def world_of(grades: Mapping[str, Sequence[float]], noise: float = 0.0) -> World
 
 
 def usd_per_call(book: PriceBook, model: str, input_tokens: float, output_tokens: float) -> float | None:
-    """Return dollars of one call; None where a price is not known."""
+    """Return the price of one call in dollars, or None if a price is unknown."""
     total = 0.0
     for unit, tokens in (("input_tokens", input_tokens), ("output_tokens", output_tokens)):
         price = book.find(model, unit)
@@ -211,15 +211,15 @@ def usd_per_call(book: PriceBook, model: str, input_tokens: float, output_tokens
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Gains and costs of refining, as predicted."""
+    """Predicted gains and costs of refining."""
 
     # A row for "none" (by grades alone), "locks" and "map": method, tau (Kendall's, to the true order), low
-    # and high (95 % over simulated queries, the noise taken as measured), worst (tau at the upper end of the
-    # noise's interval; null where that has none), grades (tau of the order by grades), turns (calls per
-    # query), usd (of all queries; null where a price is not known) and recommended
+    # and high (95 % over simulated queries, at the measured noise), worst (tau at the upper end of the
+    # noise's interval; null if that is unknown), grades (tau of the order by grades), turns (calls per
+    # query), usd (for all queries; null if a price is unknown) and recommended
     ways: pl.DataFrame
     recommended: Choice
-    noise: Noise  # What it rests on
+    noise: Noise  # The noise used
 
 
 def predict(
@@ -231,18 +231,18 @@ def predict(
     runs: int = 40,
     limit: float | None = None,
 ) -> Prediction:
-    """Predict what refining gains and costs, both ways, by simulation at the measured noise.
+    """Predict the gain and cost of both methods by simulation at the measured noise.
 
-    A way is worth it when it gains more than chance at the measured noise and does not lose at the upper end
-    of its interval. Of those the one with the best tau is recommended; where another is within 0.01 of it,
+    A method is worth it if it gains more than chance at the measured noise and does not lose at the upper end
+    of its interval. Of those the one with the best tau is recommended; if another is within 0.01 of it,
     the one with fewer calls.
 
     Args:
-        grades: Of every query the grades of the items that would be refined.
-        settings: Of the refinement; each method is tried with them.
-        usd: Dollars of one call, as `usd_per_call` tells; None = not known.
+        grades: For every query the grades of the items to refine.
+        settings: Of the refinement; used with each method.
+        usd: Dollars per call, from `usd_per_call`; None = unknown.
         runs: Queries to simulate for each method.
-        limit: The most dollars that refining may take; None = any.
+        limit: The most dollars that refining may cost; None = any.
 
     Raises:
         InputError: If no query has two items, or the runs are out of range.
@@ -259,7 +259,7 @@ def predict(
 def affordable(
     settings: RefineSettings, usd: float | None, queries: int, limit: float | None
 ) -> RefineSettings:
-    """Return the settings with no more turns than a limit in dollars pays for; the least is one."""
+    """Return the settings with no more turns than a limit in dollars pays for; at least one."""
     if not usd or limit is None:
         return settings
     return replace(settings, turns=max(1, min(settings.turns, int(limit / (usd * max(1, queries))))))
@@ -274,9 +274,9 @@ def ways_of(
     runs: int,
     worst: float | None = None,
 ) -> pl.DataFrame:
-    """Predict what each way would bring, and which is recommended: `Prediction.ways`.
+    """Predict the gain of each method, and which is recommended: `Prediction.ways`.
 
-    Which one it is follows from the noise and from the turns that the settings allow: at equal calls locks
+    The recommendation follows from the noise and the allowed turns: at equal calls locks
     lead with few, maximum a posteriori with many.
 
     Args:
