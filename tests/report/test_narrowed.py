@@ -52,7 +52,7 @@ def test_what_was_put_together_is_put_together_again(case: View):
 
 @pytest.mark.slow
 def test_well_judged_queries_are_asked_for_again(case: View):
-    wanted = judging(RANK, "all", everywhere=True)
+    wanted = judging(RANK.k, "all", everywhere=True)
     found = narrow(case.snapshot, LAB, RANK, Latency(), BOOK, choices=Choices(wanted))
     strict = replace(case, scope=found.scope, latency=found.latency, compared=found.compared)
     assert "--judged all" in str(command(strict))
