@@ -1,4 +1,4 @@
-"""What an agent can ask: each answer is made of the blocks and the data that pages and commands show."""
+"""The questions an agent can ask: each answer consists of the blocks and data behind pages and commands."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from core.errors import InputError, UnknownNameError
 from core.views.pages import PAGES
 from core.views.words.near import kind, sentence, way_in
 
-_NEAR = 3  # Near misses beside a decision
-_PAGED = 50  # Rows of a table that is asked for alone
-_WORST = 20  # Queries of a list at most
+_NEAR = 3  # Near misses included with a decision
+_PAGED = 50  # Rows of a table requested alone
+_WORST = 20  # Maximum queries in a list
 _LONGEST = 200_000  # Characters of a specification
 Limits = Mapping[str, Any]
 """What is asked of a workspace: the keyword arguments of `Workspace.decide`; None is left open."""
@@ -29,13 +29,13 @@ Limits = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Answers:
-    """Answers out of one store; every one reads the store as it is then."""
+    """Answers from one store; each reads the store's current state."""
 
     results: Results
     folder: Path  # the working folder: files outside it are not read
 
     def workspaces(self) -> Small:
-        """Return the workspaces of the store and how large each is."""
+        """Return the workspaces of the store and the size of each."""
         from core.views.library.data import collections  # noqa: PLC0415
 
         rows = collections(self.results.store.read())
@@ -50,7 +50,7 @@ class Answers:
         }
 
     def decide(self, workspace: str | None, limits: Limits) -> Small:
-        """Return the stack to ship, what it was chosen from and how sure that is."""
+        """Return the stack to ship, the candidates and the confidence."""
         from core.views.decision import words  # noqa: PLC0415
 
         decision = self._decided(workspace, limits)
@@ -93,7 +93,7 @@ class Answers:
         }
 
     def near_misses(self, workspace: str | None, limits: Limits) -> Small:
-        """Return what is out by little, and the limit that would let it in."""
+        """Return the near misses, and the limit that would admit each."""
         decision = self._decided(workspace, limits)
         found = self._near(decision)
         return {
@@ -114,7 +114,7 @@ class Answers:
         part: str | None = None,
         start: int = 0,
     ) -> Small:
-        """Return what a section of a page says of a workspace under limits, or the items of a part of it."""
+        """Return a section's content for a workspace under limits, or the items of a part of it."""
         known = [page.name for page in PAGES.values() if page.home]
         if name not in known:
             raise UnknownNameError("page", name, known)
@@ -127,7 +127,7 @@ class Answers:
         return fitting(small(said, **whole), part, start)
 
     def worst_queries(self, workspace: str | None, stack: str | None, limits: Limits, most: int) -> Small:
-        """Return the queries on which a stack is weakest; the chosen stack where none is named."""
+        """Return the queries on which a stack is weakest; the chosen stack by default."""
         said, rows = self._queries(workspace, limits, _named({"stack": stack}))
         worst = rows.head(min(most, _WORST)).to_dicts()
         return {
@@ -151,7 +151,7 @@ class Answers:
         }
 
     def query(self, workspace: str | None, query_id: str, stack: str | None, limits: Limits) -> Small:
-        """Return what a stack ranks for a query, beside the best order of its pool."""
+        """Return a stack's ranking for a query, beside the best order of its pool."""
         said, rows = self._queries(workspace, limits, _named({"stack": stack, "q": query_id}))
         row = rows.row(by_predicate=pl.col("query_id") == query_id, named=True)
         return {
@@ -165,7 +165,7 @@ class Answers:
         }
 
     def plan(self, spec: str) -> Small:
-        """Return what a specification would run, call and cost; spends and writes nothing."""
+        """Return the runs, calls and cost of a specification; spends and writes nothing."""
         with loading():
             from core.work.paid import bill  # noqa: PLC0415
             from core.work.sweep.words import dollars, size_of, time_and_memory  # noqa: PLC0415
@@ -202,7 +202,7 @@ class Answers:
         return read, with_readers(plan(job, problems=problems), job)
 
     def formats(self, name: str | None) -> Small:
-        """Return what can be imported, or everything about one format."""
+        """Return the importable formats, or everything about one format."""
         from core.work.imports.imports import described, format_table  # noqa: PLC0415
 
         rows = format_table()
@@ -214,10 +214,10 @@ class Answers:
         return {"format": name, "about": dict(described(name))}
 
     def inside(self, path: str) -> Path:
-        """Return a path, which has to lie in the working folder.
+        """Return a path, which must be in the working folder.
 
         Raises:
-            InputError: If it does not, or is not there.
+            InputError: If it isn't there, or doesn't exist.
         """
         whole = (self.folder / path).resolve()
         if not whole.is_relative_to(self.folder.resolve()):
@@ -259,7 +259,7 @@ class Answers:
 
 
 def _named(choices: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is said, without what is left open."""
+    """Return the given values, without the open ones."""
     return {key: value for key, value in choices.items() if value is not None}
 
 

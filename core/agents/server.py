@@ -1,4 +1,4 @@
-"""The server: tools, resources and what it says of itself, over standard input and output."""
+"""The server: tools, resources and its description, over standard input and output."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Measure = Annotated[str | None, Field(description="Quality with its cutoff, such
 
 
 def _asks(name: str) -> Any:  # noqa: ANN401 - what pydantic says of a field
-    """Return what a limit may be: a number within its bounds, never a text that looks like one."""
+    """Return the type of a limit: a number within its bounds, never a text that looks like one."""
     choice = declared(Question)[name].choice
     return Field(ge=choice.low, le=choice.high, strict=True, allow_inf_nan=False, description=choice.about)
 
@@ -71,10 +71,10 @@ Rows = Annotated[int, Field(ge=1, le=50, strict=True, description="Rows of each 
 
 
 def make(answers: Answers, writes: Writes | None = None) -> Any:  # noqa: ANN401 - of an extra
-    """Make the server.
+    """Create the server.
 
     Args:
-        writes: Tools that write; None = there are none.
+        writes: Tools that write; None = no such tools.
 
     Raises:
         ClqError: If the SDK is not installed.
@@ -112,7 +112,7 @@ def _told(tool: Callable[P, Small]) -> Callable[P, Small]:
 
 
 def limited(tool: Callable[..., Small]) -> Callable[..., Small]:
-    """Give a tool the arguments of `LIMITS`, each None unless it is said, behind its own."""
+    """Append `LIMITS` to a tool's arguments, each None by default."""
     own = [
         each
         for each in inspect.signature(tool, eval_str=True).parameters.values()
@@ -272,7 +272,7 @@ def _resources(server: Any) -> None:  # noqa: ANN401 - of an extra
 
 
 def guides() -> dict[str, Path]:
-    """Return the documents by name; those of the reference begin with "reference-"."""
+    """Return the documents by name; reference documents begin with "reference-"."""
     return {
         "-".join(path.relative_to(DOCS).with_suffix("").parts): path for path in sorted(DOCS.rglob("*.md"))
     }

@@ -1,4 +1,4 @@
-"""Arguments of tools as they were declared, and nothing else: what is refused is said in one short line."""
+"""Strict arguments of tools: anything undeclared is refused with one short line."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from core.errors import ClqError, InputError, cut, nearest, refusal
 
 RENAMED = {**FORMER, "percentile": "on"}
 """Arguments as release 0.2 called them, which are understood until the next."""
-_FURTHER = "floors"  # An argument of release 0.2: further limits by their names
+_FURTHER = "floors"  # An argument of release 0.2: further limits by name
 _CHOICE = re.compile("'([^']+)'")
 _ERRORS = "mcp.server.mcpserver.exceptions"
 
 
 def server_of() -> Any:  # noqa: ANN401 - a class of an extra
-    """Return the class of servers whose tools take what their schema says and refuse the rest."""
+    """Return the class of servers whose tools accept their schema and refuse anything else."""
     sdk, errors = import_module("mcp.server"), import_module(_ERRORS)
 
     class Strict(sdk.MCPServer):  # type: ignore[misc, name-defined]
@@ -58,7 +58,7 @@ def server_of() -> Any:  # noqa: ANN401 - a class of an extra
 
 @contextmanager
 def refused() -> Iterator[None]:
-    """Say an error that a user can meet as the short answer of a tool."""
+    """Turn a user-facing error into the short answer of a tool."""
     error_of = import_module(_ERRORS).ToolError
     try:
         yield
@@ -70,7 +70,7 @@ def refused() -> Iterator[None]:
 
 
 def renamed(arguments: Mapping[str, Any], known: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return arguments under their names of today, and a note for each that had another."""
+    """Return arguments under their current names, and a note for each renamed one."""
     given: dict[str, Any] = {}
     notes = []
     for name, value in arguments.items():
@@ -86,7 +86,7 @@ def renamed(arguments: Mapping[str, Any], known: Mapping[str, Any]) -> tuple[dic
 
 
 def wrong(error: ValidationError) -> str:
-    """Say in one line what is wrong with an argument."""
+    """Describe in one line what is wrong with an argument."""
     first = error.errors(include_url=False)[0]
     name = str(first["loc"][0]) if first["loc"] else "arguments"
     if first["type"] == "missing":
@@ -102,16 +102,16 @@ def wrong(error: ValidationError) -> str:
 
 
 def _said(error: Exception) -> str:
-    """Return what the SDK says of a call, without the name of the tool, which the agent knows."""
+    """Return the SDK's message about a call, without the name of the tool, which the agent knows."""
     cause = error.__cause__
     return wrong(cause) if isinstance(cause, ValidationError) else cut(str(cause or error))
 
 
 def _known(kind: str, name: str, known: Mapping[str, Any]) -> str:
-    """Return a name that is known.
+    """Return a known name.
 
     Raises:
-        InputError: If it is not; with the nearest one.
+        InputError: If it is unknown; with the nearest one.
     """
     if name in known:
         return name

@@ -1,4 +1,4 @@
-"""What an agent may change, where its user lets it: import files of a folder, run stacks within a budget."""
+"""What an agent may change, if its user allows it: import files of a folder, run stacks within a budget."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from core.agents.small import Small, untrusted
 from core.api.workspace import loading
 from core.errors import BudgetError, InputError
 
-_REPORTED = 20  # Lines of a report
+_REPORTED = 20  # Maximum lines of a report
 
 
 @dataclass
 class Writes:
-    """Writing tools of one session; what their runs spend adds up."""
+    """Writing tools of one session; their runs share one budget."""
 
     answers: Answers
-    budget: float  # dollars in all
+    budget: float  # dollars in total
     spent: float = 0.0
     _one: threading.Lock = field(default_factory=threading.Lock)
 
@@ -39,10 +39,10 @@ class Writes:
         }
 
     def run(self, spec: str, budget: float) -> Small:
-        """Run a specification within what is left of the budget.
+        """Run a specification within the remaining budget.
 
         Raises:
-            BudgetError: If it may cost more than that; nothing was begun.
+            BudgetError: If it may cost more; nothing was started then.
         """
         with loading():
             from core.api.running import ran  # noqa: PLC0415

@@ -1,6 +1,6 @@
-"""The library: a store opened in Python; its answers are objects that show themselves in notebooks.
+"""The library: a store opened in Python; its answers are objects that display themselves in notebooks.
 
-A thin layer over what commands and pages call.
+A thin layer over the functions behind commands and pages.
 """
 
 from core.api.decision import Confidence, Decision, Gate, Stack

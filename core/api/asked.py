@@ -1,4 +1,4 @@
-"""Choices that were given in Python, where no option and no widget has checked them."""
+"""Choices given in Python, which no option or widget has checked."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ D = TypeVar("D", bound=Declaring)
 
 
 def asked(kind: type[D], given: Mapping[str, object]) -> D:
-    """Return a dataclass of choices; words in a list are checked where they are used.
+    """Return a dataclass of choices; lists of words are checked where they are used.
 
     Raises:
-        UnknownNameError: If one is no choice, or a word is none that it takes.
+        UnknownNameError: If a choice doesn't exist, or doesn't accept a word.
         InputError: If a value is of another type, or out of range.
     """
     known, names = declared(kind), [field.name for field in fields(kind)]

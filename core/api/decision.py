@@ -1,4 +1,4 @@
-"""A decision in Python: the stack to ship, what it was chosen from, how sure that is, if it still holds."""
+"""A decision in Python: the stack to ship, the candidates, the confidence, and whether it still holds."""
 
 from __future__ import annotations
 
@@ -32,42 +32,42 @@ _NEAR = schema(
 
 @dataclass(frozen=True)
 class Stack:
-    """A stack with its numbers; one that is not known is None."""
+    """A stack with its numbers; an unknown one is None."""
 
     name: str
     run_id: str
-    quality: float | None  # by the measure that was asked
+    quality: float | None  # by the requested measure
     quality_low: float | None  # lower end of the 95 % interval over queries
     quality_high: float | None  # upper end of it
-    n: int | None  # queries that the quality rests on
-    clusters: int | None  # how many groups they come from; None where each is one by itself
-    latency_ms: float | None  # milliseconds, of the percentile and scope that were asked
+    n: int | None  # queries behind the quality
+    clusters: int | None  # number of groups they come from; None if each is independent
+    latency_ms: float | None  # milliseconds, for the requested percentile and scope
     cost: float | None  # $ per 1,000 queries
-    spec: Mapping[str, Any]  # what it is made of
+    spec: Mapping[str, Any]  # its components
 
 
 @dataclass(frozen=True)
 class Confidence:
-    """How sure the choice is: shares of draws of the queries; None without any."""
+    """Confidence in the choice, as shares of draws of the queries; None without draws."""
 
-    words: str  # what is known of it, in a sentence
-    pgs: float | None  # it is within the limits, and nothing within them is better by more than `delta`
-    delta: float  # the difference in quality that does not matter
-    expected_quality: float | None  # what to expect of it on new queries
-    expected_low: float | None  # its 95 % interval, which holds although the stack was selected
+    words: str  # a summary, in a sentence
+    pgs: float | None  # probability that it is feasible and no feasible stack is better by more than `delta`
+    delta: float  # the largest difference in quality that doesn't matter
+    expected_quality: float | None  # its expected quality on new queries
+    expected_low: float | None  # its 95 % interval, corrected for selection
     expected_high: float | None
-    p_best: float | None  # it is the very best within the limits; of equal bests each is
-    p_again: float | None  # it is that on as many new queries
-    p_feasible: float | None  # it is within the limits
-    p_sla: float | None  # it is within the latency target
-    p_frontier: float | None  # no other stack beats it
+    p_best: float | None  # probability that it is the very best feasible one; each of equal bests counts
+    p_again: float | None  # the same on as many new queries
+    p_feasible: float | None  # probability that it is within the limits
+    p_sla: float | None  # probability that it is within the latency target
+    p_frontier: float | None  # probability that no other stack dominates it
     draws: int | None
     seed: int
 
 
 @dataclass(frozen=True, repr=False)
 class Decision(Shown):
-    """Which stack to ship within the limits; shows itself as page Decision does."""
+    """The stack to ship within the limits; displays itself like page Decision."""
 
     view: View
     verdict: Verdict
@@ -78,12 +78,12 @@ class Decision(Shown):
 
     @property
     def blocks(self) -> tuple[Block, ...]:
-        """What page Decision says."""
+        """The content of page Decision."""
         return self._page.blocks
 
     @property
     def chosen(self) -> Stack | None:
-        """The stack to ship; None where nothing is within the limits."""
+        """The stack to ship, or None if no stack is within the limits."""
         return self._stack(self.verdict.decision.chosen)
 
     @property
@@ -102,7 +102,7 @@ class Decision(Shown):
 
     @property
     def confidence(self) -> Confidence | None:
-        """How sure the choice is; None where nothing was chosen."""
+        """The confidence in the choice, or None if nothing was chosen."""
         from core.analysis.workspace.sure import draws  # noqa: PLC0415
         from core.views.decision.words import sure_words  # noqa: PLC0415
 
@@ -120,14 +120,14 @@ class Decision(Shown):
 
     @property
     def alternatives(self) -> pl.DataFrame:
-        """What is cheaper or faster: stack, difference in quality with interval, p_within_delta, savings."""
+        """Cheaper or faster stacks: stack, difference in quality with interval, p_within_delta, savings."""
         from core.views.decision.sections import alternative_rows  # noqa: PLC0415
 
         return alternative_rows(self.view)
 
     @property
     def table(self) -> pl.DataFrame:
-        """All stacks with status, numbers, chances and why they are out; `.to_pandas()` for pandas."""
+        """All stacks with status, numbers, probabilities and reasons; `.to_pandas()` for pandas."""
         from core.analysis.status import status_rows  # noqa: PLC0415
 
         return status_rows(self.verdict.sure_table, self.verdict.decision)
@@ -145,38 +145,38 @@ class Decision(Shown):
 
     @property
     def data(self) -> dict[str, Any]:
-        """All of it as plain data: what `decide --format json` prints."""
+        """All of it as plain data: the output of `decide --format json`."""
         from core.report.data import decision_data  # noqa: PLC0415
 
         return decision_data(self.view, self.verdict)
 
     def page(self, name: str, section: str | None = None, choices: Choices | None = None) -> Page:
-        """Have another page say what it says of the same question.
+        """Return another page's content for the same question.
 
         Args:
-            name: As its address has it: "headroom", "confidence" …
+            name: Its name in the URL: "headroom", "confidence" …
             section: Its name; None = the first.
-            choices: Answers to what the section asks, by key.
+            choices: Answers to the section's choices, by key.
         """
         return page_of(self.view, name, section, choices)
 
     def link(self, dashboard: str = DASHBOARD) -> str:
-        """Return the address that opens this question on these data in a dashboard."""
+        """Return the URL that opens this question on this data in a dashboard."""
         from core.report.files import pinned_link  # noqa: PLC0415
 
         return pinned_link(self.view, dashboard)
 
     def record(self, *paths: str | Path, replace: bool = False, dashboard: str = DASHBOARD) -> list[Path]:
-        """Write the decision with its evidence as files that need nothing else.
+        """Write the decision with its evidence as self-contained files.
 
         Args:
             paths: New files ending in .html, .md or .json; a gate reads the JSON.
-            replace: Whether files that are there are replaced.
-            dashboard: The address of the dashboard that the link in them opens; none is written where others
+            replace: Whether to replace existing files.
+            dashboard: The URL of the dashboard for the link in them; no link is written if others
                 cannot open it.
 
         Raises:
-            InputError: If a file cannot go there; none was written then.
+            InputError: If a file cannot be written there; none was written then.
         """
         from core.report.files import write_record  # noqa: PLC0415
 
@@ -185,15 +185,15 @@ class Decision(Shown):
         return files
 
     def gate(self, record: str | Path, *, share: float = 0.8, least_pgs: float = 0.0) -> Gate:
-        """Compare with a recorded decision: whether it still holds for what is asked here.
+        """Compare with a recorded decision: whether it still holds for this question.
 
         Args:
             record: The JSON that `record` wrote.
-            share: Of records of the rule until 0.2: probability above which another stack must be chosen.
-            least_pgs: Least probability of good selection that the recorded stack must have.
+            share: For records of the rule until 0.2: probability above which another stack must be chosen.
+            least_pgs: Minimum probability of good selection of the recorded stack.
 
         Raises:
-            InputError: If it is no record, or one that chose nothing.
+            InputError: If it isn't a record, or chose nothing.
         """
         from core.report.gate import Held, record_of  # noqa: PLC0415
 
@@ -218,7 +218,7 @@ class Decision(Shown):
 
 @dataclass(frozen=True, repr=False)
 class Gate(Shown):
-    """A recorded decision beside today's; true while it holds."""
+    """A recorded decision compared with today's; true while it holds."""
 
     held: Held
 
@@ -232,17 +232,17 @@ class Gate(Shown):
 
     @property
     def findings(self) -> pl.DataFrame:
-        """Why it does not: check ("gone", "limit", "worse", "pgs", …), was, now, reason."""
+        """The reasons it doesn't: check ("gone", "limit", "worse", "pgs", …), was, now, reason."""
         return self.held.findings
 
     @property
     def changes(self) -> pl.DataFrame:
-        """What changed since, whether or not it holds: kind, what, was, now."""
+        """The changes since, whether or not it holds: kind, what, was, now."""
         return self.held.changes
 
     @property
     def blocks(self) -> tuple[Block, ...]:
-        """Whether it holds, the decision before and after, why, and what changed since."""
+        """Whether it holds, the decision before and after, why, and the changes since."""
         from core.report.gate_blocks import gate_blocks  # noqa: PLC0415
 
         return tuple(gate_blocks(self.held))

@@ -1,4 +1,4 @@
-"""What a user offers to a store: paths, and DataFrames of pandas, Polars and whatever narwhals knows."""
+"""Input of a user to a store: paths, and DataFrames of pandas, Polars and whatever narwhals knows."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from core.importers import Offered, Upload
 
 
 def offered(thing: object, name: str) -> Offered:
-    """Return a thing as the importers take it; a DataFrame is a Parquet file of that name.
+    """Return an input in the importers' form; a DataFrame becomes a Parquet file of that name.
 
     Raises:
-        InputError: If it is neither a path nor a DataFrame, or has columns that Parquet has no place for.
+        InputError: If it is neither a path nor a DataFrame, or has columns that Parquet cannot store.
     """
     if isinstance(thing, str | os.PathLike):
         return thing
@@ -31,10 +31,10 @@ def offered(thing: object, name: str) -> Offered:
 
 
 def as_polars(thing: object) -> pl.DataFrame:
-    """Return a DataFrame of any library as one of Polars; a named index becomes columns.
+    """Convert a DataFrame of any library to Polars; a named index becomes columns.
 
     Raises:
-        InputError: If it is none.
+        InputError: If it isn't a DataFrame.
     """
     try:
         native: Any = nw.from_native(thing, allow_series=False)

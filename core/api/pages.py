@@ -29,13 +29,13 @@ _ENDINGS = {".html": "html", ".md": "md", ".json": "json"}
 
 @dataclass(frozen=True, repr=False)
 class Page(Shown):
-    """What a section of a page says of a workspace: blocks, and their tables and charts by name."""
+    """The content of a page's section for a workspace: blocks, and their tables and charts by name."""
 
     said: Said
 
     @property
     def blocks(self) -> tuple[Block, ...]:
-        """What it says, block by block; see `clq.views.blocks`."""
+        """Its content, block by block; see `clq.views.blocks`."""
         return self.said.blocks
 
     @property
@@ -61,7 +61,7 @@ class Page(Shown):
 
     @property
     def choices(self) -> dict[str, Mapping[str, Any]]:
-        """What the section asked, by key: label, value, options, help."""
+        """The section's choices, by key: label, value, options, help."""
         return dict(self.said.choices)
 
     @property
@@ -76,10 +76,10 @@ class Page(Shown):
 
         Args:
             path: A new file ending in .html, .md or .json.
-            replace: Whether a file that is there is replaced.
+            replace: Whether to replace an existing file.
 
         Raises:
-            InputError: If the file cannot go there.
+            InputError: If the file cannot be written there.
         """
         from core.report.files import destination  # noqa: PLC0415
         from core.report.page import as_file, as_json  # noqa: PLC0415
@@ -100,11 +100,11 @@ class Page(Shown):
 
 
 def page_of(place: Place, name: str, section: str | None, choices: Choices | None) -> Page:
-    """Have a page say what it says of a workspace.
+    """Return a page's content for a workspace.
 
     Raises:
-        UnknownNameError: If there is no such page or section, or it asks nothing of a key.
-        InputError: If an answer is none that it could take.
+        UnknownNameError: If there is no such page or section, or no such choice in it.
+        InputError: If an answer isn't one of the options.
     """
     from core.report.page import say  # noqa: PLC0415
 

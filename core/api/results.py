@@ -1,4 +1,4 @@
-"""What an import and an evaluation came to, in Python."""
+"""Results of an import and an evaluation, in Python."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _RUNS = cols.Rows("runs", cols.text("label", "run"), cols.text("status"), cols.t
 
 @dataclass(frozen=True, repr=False)
 class Added(Shown):
-    """What an import took, left out and decided."""
+    """The things that an import took, left out and decided."""
 
     fresh: bool  # whether anything was new
-    said: str  # that it was, in a sentence
+    said: str  # whether anything was new, in a sentence
     collection: str | None  # the workspace that it went into; of several the one with most runs
-    runs: tuple[str, ...]  # ids of the runs that came
+    runs: tuple[str, ...]  # ids of the imported runs
     report: pl.DataFrame  # status, what, count, detail
 
     @property
@@ -34,12 +34,12 @@ class Added(Shown):
 
 @dataclass(frozen=True, repr=False)
 class Measured(Shown):
-    """An evaluation as it ended."""
+    """The outcome of an evaluation."""
 
-    state: str  # "finished", or "cancelled": what has finished is kept, and the same call goes on
+    state: str  # "finished", or "cancelled": finished work is kept, and the same call resumes
     runs: pl.DataFrame  # run_id, label, status
-    usd: float  # dollars that it spent
-    notes: tuple[str, ...]  # how it ended, and what own pipelines got wrong
+    usd: float  # dollars spent
+    notes: tuple[str, ...]  # how it ended, and errors of custom pipelines
 
     @property
     def blocks(self) -> tuple[Block, ...]:

@@ -55,13 +55,13 @@ def measured(
 
 
 def called(target: object, name: str = "") -> dict[str, str]:
-    """Return what an evaluation calls a Python object: target, name, and either path or version.
+    """Return an evaluation's fields for a Python object: target, name, and either path or version.
 
     Args:
-        name: Of the stack, where it has one.
+        name: Name of the stack, if it has one.
 
     Raises:
-        InputError: If nothing of it can be asked.
+        InputError: If it has nothing to call.
     """
     own = str(getattr(target, "__qualname__", "") or type(target).__name__)
     if not callable(target) and not any(hasattr(target, method) for method in METHODS):
@@ -78,7 +78,7 @@ def called(target: object, name: str = "") -> dict[str, str]:
 
 
 def importable(target: object) -> Path | None:
-    """Return the folder from which another process can import a function or a class; None where it cannot."""
+    """Return the folder from which another process can import a function or class, or None if it cannot."""
     module, own = sys.modules.get(getattr(target, "__module__", "")), getattr(target, "__qualname__", "")
     file = getattr(module, "__file__", None)
     if module is None or module.__name__ == "__main__" or file is None or "<" in own or not own:
@@ -99,7 +99,7 @@ def _source(target: object) -> str:
 
 
 def spec_of(spec: str | Path | Mapping[str, Any]) -> SweepSpec:
-    """Read a specification: a path, its text, or the tables that it would have."""
+    """Read a specification: a path, its text, or its tables."""
     if isinstance(spec, Mapping):
         return parse(json.dumps(spec), "json", name="run")
     return load(spec)
@@ -111,12 +111,12 @@ def ran(
     """Run a specification into a store.
 
     Args:
-        budget: The most dollars, instead of those of the specification.
-        bounded: Whether it is refused where it costs something and nobody said how much it may.
-        quiet: Whether no bar shows how far it is.
+        budget: Maximum dollars, overriding the specification's budget.
+        bounded: Whether to refuse it if it costs something and has no budget.
+        quiet: Whether to hide the progress bar.
 
     Raises:
-        BudgetError: If it is refused so, or stopped by its budget.
+        BudgetError: If it is refused for lack of a budget, or stopped by it.
     """
     books = load_books(own=own_folder(store.path))
     job, problems = into.read(store, books, spec, to_run=True)

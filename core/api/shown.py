@@ -1,4 +1,4 @@
-"""How objects of the library show themselves: as blocks, which a notebook and a terminal draw."""
+"""How the library's objects display themselves: as blocks, drawn by a notebook or a terminal."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _WIDTH = 120  # Characters of a line of `repr`
 
 
 class Shown(ABC):
-    """Something that says itself in blocks; texts of others may stand in them, and none is read as markup."""
+    """An object that displays itself as blocks; others' texts in them are never read as markup."""
 
     @property
     @abstractmethod
     def blocks(self) -> tuple[Block, ...]:
-        """What it says, as the dashboard and the commands say it."""
+        """Its content, as in the dashboard and the commands."""
 
     @property
     def sentence(self) -> str:
@@ -36,7 +36,7 @@ class Shown(ABC):
 
     @property
     def _made(self) -> str:
-        """What it was made from."""
+        """Its origin."""
         return ""
 
     def _repr_html_(self) -> str:
@@ -54,7 +54,7 @@ class Shown(ABC):
 
     def __repr__(self) -> str:
         text = io.StringIO()
-        # A console that finds itself in a notebook would show there what is to be returned.
+        # In a notebook, a console would display the text instead of returning it.
         console = Console(file=text, width=_WIDTH, highlight=False, color_system=None, force_jupyter=False)
         console.print(self)
         return "\n".join(line.rstrip() for line in text.getvalue().splitlines()).strip("\n")

@@ -1,4 +1,4 @@
-"""A store in Python: add results, list workspaces, ask one; what `clq.open` returns."""
+"""A store in Python: add results, list workspaces, query one; `clq.open` returns it."""
 
 from __future__ import annotations
 
@@ -43,23 +43,23 @@ _SPACES = cols.Rows(
 
 @dataclass(frozen=True, repr=False)
 class Results(Shown):
-    """A store of results. What a workspace answers, it answers of its only one."""
+    """A store of results. Its methods for a workspace use its only one."""
 
     store: Store
 
     @property
     def path(self) -> Path:
-        """Its folder."""
+        """The folder of the store."""
         return self.store.path
 
     @property
     def revision(self) -> int:
-        """The current revision; 0 where nothing was written yet."""
+        """The current revision, or 0 if nothing was written yet."""
         return self.store.revision()
 
     @property
     def workspaces(self) -> tuple[str, ...]:
-        """Its collections, those with runs of one's own first."""
+        """Its collections, those with the user's own runs first."""
         from core.analysis.workspace.choices import workspaces  # noqa: PLC0415
 
         return tuple(workspaces(self.store.read()))
@@ -71,7 +71,7 @@ class Results(Shown):
 
     @property
     def blocks(self) -> tuple[Block, ...]:
-        """How many workspaces there are, and how large each is."""
+        """The number of workspaces, and the size of each."""
         from core.views.library.data import collections  # noqa: PLC0415
 
         rows = collections(self.store.read())
@@ -81,12 +81,12 @@ class Results(Shown):
         """Return one of its workspaces.
 
         Args:
-            name: Its collection; None = the only one with runs, else the only one.
+            name: Its collection; None = the only one with runs, otherwise the only one.
             golden_set: Its judgements; None = its only golden set.
 
         Raises:
             UnknownNameError: If there is no such workspace.
-            InputError: If nothing says which one.
+            InputError: If several fit and none was named.
         """
         known = self.workspaces
         if name is None:
@@ -121,17 +121,17 @@ class Results(Shown):
 
         Args:
             things: Files, folders, archives, and DataFrames of pandas, Polars or another library.
-            name: What a DataFrame is called, as a file would be.
-            label: Name for the run; with several runs it is put before their own names.
-            collection: Workspace that they go into; None = the one whose ids they name, or a new one.
-            golden_set: Golden set that judgements make.
-            grades: How grades become 1 to 5: a name of a mapping, or pairs such as "0=1,1=3,2=5".
-            columns: Meaning → column of a table, where names are not recognised; of "run" several columns
+            name: Name of a DataFrame, like a file's.
+            label: Name for the run; with several runs it prefixes their own names.
+            collection: Workspace for the results; None = the one whose ids they use, or a new one.
+            golden_set: Name of the golden set made from judgements.
+            grades: Mapping of grades to 1 to 5: a name of a mapping, or pairs such as "0=1,1=3,2=5".
+            columns: Meaning → column of a table, if names are not recognised; for "run" several columns
                 may name the stack together.
-            row: What a row of a table is, where its columns do not say.
-            if_changed: What becomes of things that are there with another content; None = refuse.
-            unmatched: What becomes of runs and judgements that name nothing that their collection has.
-            match: What ranked passages are known by: "ids"; "places" = also source and characters, or the
+            row: What a row of a table is, if its columns do not say.
+            if_changed: What to do with existing things whose content differs; None = refuse.
+            unmatched: What to do with runs and judgements that name nothing in their collection.
+            match: How ranked passages are identified: "ids"; "places" = also source and characters, or the
                 words of their texts; "headings" = also source and heading.
             more: Further options of importers, see `core.importers.Options`.
 
@@ -194,16 +194,16 @@ class Results(Shown):
         )
 
     def page(self, name: str, section: str | None = None, choices: Choices | None = None) -> Page:
-        """Have a page say what it says of the only workspace, or of the store; see `Workspace.page`."""
+        """Return a page's content for the only workspace, or for the store; see `Workspace.page`."""
         space = self.workspace() if reads_results(name) else Workspace(self.store, "")
         return space.page(name, section, choices)
 
     def gate(self, record: str | Path, *, share: float = 0.8) -> Gate:
-        """Ask a recorded decision's own question again; see `Workspace.gate`."""
+        """Check a recorded decision with its own question; see `Workspace.gate`."""
         return Workspace(self.store, "").gate(record, share=share)
 
     def measure(self, target: object, collection: str | None = None, **options: Any) -> Measured:  # noqa: ANN401
-        """Measure a pipeline that you have on a collection; see `Workspace.measure`."""
+        """Measure an existing pipeline on a collection; see `Workspace.measure`."""
         return self.workspace(collection).measure(target, **options)
 
     def run(
@@ -213,17 +213,17 @@ class Results(Shown):
         budget: float | None = None,
         quiet: bool = False,
     ) -> Measured:
-        """Run the stacks of a specification, and store what was measured.
+        """Run the stacks of a specification, and store the measurements.
 
-        What was begun before goes on where it stopped, and nothing is paid for twice.
+        An interrupted run resumes where it stopped, and nothing is paid for twice.
 
         Args:
             spec: A path, the text of a specification, or its tables.
-            budget: The most dollars in all; required where it costs something.
-            quiet: Whether no bar shows how far it is.
+            budget: Maximum total dollars; required if it costs something.
+            quiet: Whether to hide the progress bar.
 
         Raises:
-            SpecError: With everything that is wrong with it.
+            SpecError: With all its errors.
             BudgetError: If it costs something, or may, and there is no budget.
         """
         with loading():
@@ -238,13 +238,13 @@ class Results(Shown):
 
 
 def open(path: PathLike | None = None) -> Results:  # noqa: A001 - called as clq.open
-    """Open a store; one that does not exist yet is empty, and is made when something is added.
+    """Open a store; one that doesn't exist yet is empty, and is created when something is added.
 
     Args:
-        path: Its folder; None = `CLQ_STORE`, else the usual place.
+        path: Its folder; None = `CLQ_STORE`, otherwise the default place.
 
     Raises:
-        StoreError: If the path is a file, or a folder that holds something else.
+        StoreError: If the path is a file, or a folder with other contents.
     """
     return Results(Store.open(None if path is None else Path(path)))
 
@@ -256,11 +256,11 @@ def measure(
     store: PathLike | None = None,
     **options: Any,  # noqa: ANN401
 ) -> Measured:
-    """Measure a pipeline that you have on a stored collection; see `Workspace.measure`.
+    """Measure an existing pipeline on a stored collection; see `Workspace.measure`.
 
     Args:
         collection: None = the only one.
-        store: Folder of the store; None = the usual place.
+        store: Folder of the store; None = the default place.
     """
     return open(store).measure(target, collection, **options)
 

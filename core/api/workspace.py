@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Asked(TypedDict, total=False):
-    """The rarer choices of a decision; the options of commands of these names say what they are."""
+    """The less common choices of a decision; command options of the same names describe them."""
 
     on: Percentile
     latency: LatencyScope
@@ -64,7 +64,7 @@ class Asked(TypedDict, total=False):
 
 
 class Understood(Asked, total=False):
-    """`Asked`, and limits as release 0.2 called them."""
+    """`Asked`, and limits under their names in release 0.2."""
 
     floor: float | None
     harm: float | None
@@ -81,7 +81,7 @@ _RUNS = cols.Rows(
 
 @dataclass(frozen=True, repr=False)
 class Workspace(Shown):
-    """A collection of a store with its judgements and runs; every answer reads the store as it is then."""
+    """A collection of a store with its judgements and runs; every answer reads the store's current state."""
 
     store: Store
     name: str  # the collection
@@ -96,7 +96,7 @@ class Workspace(Shown):
 
     @property
     def blocks(self) -> tuple[Block, ...]:
-        """How many runs there are, and which."""
+        """The number of runs, and their list."""
         rows = self.runs
         return Answer(f"{self.name}: {count(rows.height, 'run')}."), Table(rows, _RUNS)
 
@@ -115,7 +115,7 @@ class Workspace(Shown):
             per_query: A row per query instead of the mean.
 
         Returns:
-            A row per run and measure: run, stack, measure, k, value, reason (why there is none), n (queries),
+            A row per run and measure: run, stack, measure, k, value, reason (if no value), n (queries),
             ci_low and ci_high (95 % interval of the mean).
 
         Raises:
@@ -148,15 +148,15 @@ class Workspace(Shown):
         Args:
             sla_ms: Highest latency, in ms.
             budget: Highest cost, in $ per 1,000 queries.
-            min_quality: Worst quality.
+            min_quality: Minimum quality.
             max_harm: Highest Harm at the measure's cutoff.
-            measure: Quality with its cutoff; None = RA-nWG@10, or what is there instead.
+            measure: Quality with its cutoff; None = RA-nWG@10, or what is available instead.
             choices: The rarer ones; floor and harm are understood as min_quality and max_harm until the next
                 release.
 
         Raises:
             UnknownNameError: If a choice or a name in one does not exist.
-            InputError: If a value is out of its range, or a choice is missing that only you can make.
+            InputError: If a value is out of range, or a choice is missing that only the user can make.
         """
         from core.report.data import verdict  # noqa: PLC0415 - the charts' library takes long to load
 
@@ -165,12 +165,12 @@ class Workspace(Shown):
         return Decision(view, verdict(view))
 
     def page(self, name: str, section: str | None = None, choices: Choices | None = None) -> Page:
-        """Have a page of the dashboard say what it says here, without limits; `Decision.page` has them.
+        """Return a page's content for this workspace, without limits; `Decision.page` applies them.
 
         Args:
-            name: As its address has it: "headroom", "confidence" …
+            name: Its name in the URL: "headroom", "confidence" …
             section: Its name; None = the first.
-            choices: Answers to what the section asks, by key.
+            choices: Answers to the section's choices, by key.
         """
         from core.analysis.workspace.question import Question  # noqa: PLC0415
         from core.analysis.workspace.resolve import place_of  # noqa: PLC0415
@@ -191,21 +191,21 @@ class Workspace(Shown):
         tokens_per_passage: float | None = None,
         **terms: Any,  # noqa: ANN401 - fields of Terms
     ) -> dict[str, Any]:
-        """Ask whether to stay with the stack that runs or to switch to the best of the others.
+        """Return whether to stay with the deployed stack or to switch to the best of the others.
 
         Args:
-            incumbent: Name or run of the stack that runs today.
+            incumbent: Name or run of the deployed stack.
             sla_ms: Highest latency in milliseconds.
             budget: Highest cost in $ per 1,000 queries.
-            passages: How many would be embedded and indexed; None = those of the collection.
-            tokens_per_passage: What embedding is paid by; None = not known.
+            passages: Number to embed and index; None = the collection's.
+            tokens_per_passage: Billing unit of embedding; None = unknown.
             terms: Fields of `core.decide.switching.Terms`: queries_per_month, months, margin …
 
         Returns:
-            What `switch --format json` prints: answer, to, difference, one_time_usd, payback_months …
+            The output of `switch --format json`: answer, to, difference, one_time_usd, payback_months …
 
         Raises:
-            UnknownNameError: If no stack is called so, or a term is none.
+            UnknownNameError: If there is no stack of that name, or no such term.
             InputError: If it is the only stack.
         """
         from core.analysis.switching import Corpus, switch  # noqa: PLC0415
@@ -222,17 +222,17 @@ class Workspace(Shown):
     def gate(
         self, record: str | Path, *, share: float = 0.8, least_pgs: float = 0.0, waive: Collection[str] = ()
     ) -> Gate:
-        """Ask a recorded decision's own question again.
+        """Check a recorded decision with its own question.
 
         Args:
             record: The JSON that `Decision.record` wrote.
-            share: Of records of the rule until 0.2: probability above which another stack must be chosen.
-            least_pgs: Least probability of good selection that the recorded stack must have.
-            waive: Limits to go on without where nothing is known of them for that stack: "min_robust".
+            share: For records of the rule until 0.2: probability above which another stack must be chosen.
+            least_pgs: Minimum probability of good selection of the recorded stack.
+            waive: Limits to drop if that stack has no number for them: "min_robust".
 
         Raises:
-            InputError: If it is no record, or one that chose nothing.
-            NothingKnownError: If no stack is known on what a limit asks for.
+            InputError: If it isn't a record, or chose nothing.
+            NothingKnownError: If no stack has a number for a limit.
         """
         from core.analysis.workspace.question import Question  # noqa: PLC0415
         from core.analysis.workspace.resolve import resolve  # noqa: PLC0415
@@ -258,28 +258,28 @@ class Workspace(Shown):
         quiet: bool = False,
         **more: Any,  # noqa: ANN401 - further fields of the form
     ) -> Measured:
-        """Measure a pipeline that you have: its rankings, its times and what it costs, as a stack of its own.
+        """Measure an existing pipeline: its rankings, its times and its cost, as a separate stack.
 
-        A function that can be imported is asked in a process of its own; what only this process has (a
-        notebook's function, a closure, an object that holds a model) is asked here, and cannot be stopped
-        when it hangs.
+        An importable function runs in a separate process; an object that exists only in this one (a
+        notebook's function, a closure, an object that holds a model) runs here, and cannot be stopped
+        if it hangs.
 
         Args:
             target: A callable or an object with retrieve, invoke, run or search; or as text MODULE:CALLABLE
-                or the address of an endpoint.
-            name: What it is called.
-            k: How many passages are asked for.
+                or the URL of an endpoint.
+            name: Name of the stack.
+            k: Number of passages requested.
             params: Keyword arguments; a list of values makes several stacks.
-            version: What tells this state of it from others; of a notebook's function its source says it.
-            usd_per_query: What a query costs.
-            limit: How many questions are asked; None = all.
-            repeats: How often each is asked.
-            quiet: Whether no bar shows how far it is.
+            version: Distinguishes this state from others; by default, for a notebook's function, its source.
+            usd_per_query: Cost of a query.
+            limit: Number of questions; None = all.
+            repeats: Number of times each is asked.
+            quiet: Whether to hide the progress bar.
             more: Further fields of `core.work.sweep.own.OwnForm`, such as python, path, preset, timeout_s.
 
         Raises:
             InputError: If it, or the collection, cannot be used.
-            ProviderError: If it cannot be begun, or fails query after query.
+            ProviderError: If it cannot be started, or fails on query after query.
         """
         with loading():
             from core.api.running import measured  # noqa: PLC0415
@@ -313,19 +313,19 @@ class Workspace(Shown):
 
 @contextmanager
 def loading() -> Iterator[None]:
-    """Load what runs evaluations, which takes a second, without what a library says in plain notebooks."""
+    """Load the evaluation modules, which takes a second, without libraries' messages in plain notebooks."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="IProgress not found")
         yield
 
 
 def _renamed(choices: Mapping[str, Any]) -> dict[str, Any]:
-    """Return choices under their names of today; one of release 0.2 is warned of."""
+    """Return choices under their current names, with a warning for one of release 0.2."""
     for name in FORMER.keys() & choices.keys():
         warnings.warn(f"{name} is called {FORMER[name]} now.", DeprecationWarning, stacklevel=3)
     return {FORMER.get(name, name): value for name, value in choices.items()}
 
 
 def _remark(words: str) -> None:
-    """Tell what was done about queries that not every run was asked."""
+    """Report how queries that not every run was asked were treated."""
     warnings.warn(words, stacklevel=3)

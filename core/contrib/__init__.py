@@ -1,4 +1,4 @@
-"""What few need: loaded like the plug-ins of other packages, by the entry points that stand here."""
+"""Rarely needed parts: loaded like the plug-ins of other packages, by the entry points listed here."""
 
 from collections.abc import Mapping
 

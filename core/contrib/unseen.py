@@ -1,4 +1,4 @@
-"""Page Golden sets: how much relevant evidence nobody has judged, by what several retrievers found."""
+"""Page Golden sets: the amount of unjudged relevant evidence, estimated from several retrievers' results."""
 
 from __future__ import annotations
 
@@ -82,14 +82,14 @@ PAIRS = cols.Rows(
 
 @dataclass(frozen=True, eq=False)
 class Unseen:
-    """What some lists say about relevant passages that nobody judged."""
+    """An estimate, from some lists, of the relevant passages that nobody judged."""
 
     names: tuple[str, ...]  # of the lists
-    known: int  # relevant passages that were judged
-    queries: int  # that have one
-    judged: float  # share of the lists that is judged, 0..1
+    known: int  # judged relevant passages
+    queries: int  # queries with one
+    judged: float  # judged share of the lists, 0..1
     estimates: pl.DataFrame  # columns of `ESTIMATES`
-    pairs: pl.DataFrame  # columns of `PAIRS`; odds null where they cannot be told
+    pairs: pl.DataFrame  # columns of `PAIRS`; odds null if undetermined
 
 
 Row = Mapping[str, Any]
@@ -97,9 +97,9 @@ _KIND = ("mode", "sparse", "embedder", "dim")
 
 
 def retrievers(view: View) -> pl.DataFrame:
-    """Return the stacks whose lists can be compared: one of each retriever and dimension, the deepest first.
+    """Return the comparable stacks: one of each retriever and dimension, the deepest first.
 
-    Stacks of one retriever alone where there are two or more, else all that have rankings.
+    Only single-retriever stacks if there are two or more, otherwise all with rankings.
     """
     rows = view.table.filter("has_rankings")
     bare = pl.col("reranker").fill_null("none") == "none"
@@ -114,14 +114,14 @@ def retrievers(view: View) -> pl.DataFrame:
 
 
 def usual_lists(offered: pl.DataFrame) -> list[str]:
-    """Return one of each retriever, whatever its dimension; as many as are compared at most."""
+    """Return one stack per retriever, whatever its dimension, up to the maximum compared."""
     apart = offered.unique(["mode", "sparse", "embedder"], keep="first", maintain_order=True)
     return (apart if apart.height > 1 else offered)["name"].head(MOST_LISTS).to_list()
 
 
 @cached("Comparing what the lists hold…")
 def ranked(view: View, run_ids: tuple[str, ...]) -> pl.DataFrame:
-    """List run_id, query_id, rank and grade (null = unjudged), on the judged queries that count."""
+    """Return run_id, query_id, rank and grade (null = unjudged), for the judged queries that count."""
     judged = view.snapshot.judgements(view.scope.golden_set_id or "").select(
         "query_id", "passage_id", "grade"
     )
@@ -136,7 +136,7 @@ def ranked(view: View, run_ids: tuple[str, ...]) -> pl.DataFrame:
 
 
 def judged_depth(rows: pl.DataFrame) -> int:
-    """Return deepest rank down to which the share `JUDGED` of the lists is judged; 10 where there is none."""
+    """Return the deepest rank down to which the share `JUDGED` of the lists is judged, or 10 if none is."""
     by_rank = rows.group_by("rank").agg(pl.len(), judged=pl.col("grade").count()).sort("rank")
     share = by_rank["judged"].cum_sum() / by_rank["len"].cum_sum()
     enough = by_rank.filter(share >= JUDGED)["rank"]
@@ -147,7 +147,7 @@ def judged_depth(rows: pl.DataFrame) -> int:
 def unseen(
     view: View, names: tuple[str, ...], run_ids: tuple[str, ...], depth: int, least: int
 ) -> Unseen | None:
-    """Estimate how many relevant passages there are; None where the lists hold none."""
+    """Estimate the number of relevant passages; None if the lists contain none."""
     listed = ranked(view, run_ids).filter(pl.col("rank") <= depth)
     asked = sorted(listed["query_id"].unique())
     judged = view.snapshot.judgements(view.scope.golden_set_id or "")
@@ -180,7 +180,7 @@ def _told(made: Sequence[tuple[str, int, Total]], known: int, signs: Sequence[in
 
 
 def _side(method: str, signs: Sequence[int | None]) -> str:
-    """Say on which side of the truth an estimate is, by the signs of the pairs' dependence."""
+    """Say on which side of the truth an estimate lies, from the signs of the pairs' dependence."""
     if method == EXTRAPOLATED:
         return LEAST
     if method == MODELLED:
@@ -192,7 +192,7 @@ def _side(method: str, signs: Sequence[int | None]) -> str:
 
 
 def _growth(first: Floats, query: np.ndarray, queries: int, depth: int) -> Floats:
-    """Return how many relevant passages the lists together hold by each depth: [queries, depth]."""
+    """Return the number of relevant passages in all lists together down to each depth: [queries, depth]."""
     at = np.zeros((queries, depth))
     np.add.at(at, (query, first.astype(np.int64) - 1), 1.0)
     return np.asarray(at.cumsum(axis=1))
@@ -216,7 +216,7 @@ def _estimates(
 def _pairs(
     cells: Floats, names: Sequence[str], alike: Labels | None
 ) -> tuple[pl.DataFrame, tuple[int | None, ...]]:
-    """Return the pairs of lists, and the sign of each one's dependence."""
+    """Return the pairs of lists, and the sign of each pair's dependence."""
     rows, signs = [], []
     for each in captures.dependences(cells, alike):
         first, second = (names[place] for place in each.pair)
@@ -233,12 +233,12 @@ def bounded(view: View, grown: tuple[float, float], least: int) -> pl.DataFrame:
     """Score the stacks as if there were more relevant passages.
 
     Args:
-        grown: How many times as many as were judged: at least, and by the estimate.
-        least: Grade from which on a passage is relevant.
+        grown: Multiple of the judged number: the minimum, and the estimate.
+        least: Minimum grade of a relevant passage.
 
     Returns:
-        name, n and, of the quality, N-Recall and its PROC at the cutoff: the score, `_expected` (by the
-        estimate) and `_most` (at least so many); best first.
+        name, n and, for the quality, N-Recall and its PROC at the cutoff: the score, `_expected` (by the
+        estimate) and `_most` (at the minimum); best first.
     """
     rows = view.table.filter("has_rankings").select("run_id", "name", "n")
     asked = [Measure("N-Recall", view.quality.k, (("rel", least),))]
@@ -266,7 +266,7 @@ def bounded(view: View, grown: tuple[float, float], least: int) -> pl.DataFrame:
 
 
 def _more(counts: np.ndarray, times: float, least: int) -> list[np.ndarray]:
-    """Grade counts with so many times as many relevant passages, rounded by chance, several times."""
+    """Return grade counts with a multiple of the relevant passages, rounded randomly, several times."""
     if times <= 1:
         return [counts]
     drawn, good = np.random.default_rng(SEED), np.arange(1, 6) >= least
@@ -276,7 +276,7 @@ def _more(counts: np.ndarray, times: float, least: int) -> list[np.ndarray]:
 
 @section("unseen", "How much relevant evidence has nobody seen?", seldom)
 def is_unseen(view: View, ask: Ask) -> Blocks:
-    """Estimate what the judgements miss, and what that makes of the scores."""
+    """Yield an estimate of what the judgements miss, and its effect on the scores."""
     golden = view.scope.golden_set_id
     offered = retrievers(view) if golden else view.table.clear()
     if offered.height < 2 or view.snapshot.judgements(golden or "").is_empty():
@@ -338,7 +338,7 @@ def scores(view: View, row: Row, known: int, least: int) -> Blocks:
 
 
 def answer(row: Row, found: Unseen, depth: int) -> str:
-    """Say how much is unseen by an estimate, which takes lists that are judged."""
+    """Say how much is unseen according to an estimate, which needs judged lists."""
     if found.judged < JUDGED:
         return (
             f"Not known: {text.percent(1 - found.judged)} of the lists' first {depth} passages are unjudged."
@@ -358,7 +358,7 @@ def _ends(low: float | None, high: float | None, written: Callable[[float], str]
 
 
 def caveats(found: Unseen) -> dict[str, str]:
-    """List what the estimate takes for granted, by the words of its chip."""
+    """Return the assumptions of the estimate, keyed by the words of a chip."""
     said = {
         chip: words.format("; ".join(which)) if (which := _of_sign(found, sign)) else ""
         for chip, words, sign in (("a least", SAME, 1), ("a most", APART, -1))
@@ -375,13 +375,13 @@ def caveats(found: Unseen) -> dict[str, str]:
 
 
 def _of_sign(found: Unseen, sign: int) -> list[str]:
-    """Name the pairs of lists that depend on each other so."""
+    """Name the pairs of lists with a dependence of this sign."""
     rows = found.pairs.filter(dependence=SIGNS[sign])
     return [f"{first} and {second}" for first, second in rows.select("first_list", "second_list").iter_rows()]
 
 
 def cards(row: Row, found: Unseen, depth: int, least: int) -> tuple[tuple[str, str, str], ...]:
-    """Give what was judged, what there is by the estimate, and what is missing: label, number, what it is."""
+    """Return the judged number, the estimate, and the missing share: label, number, meaning."""
     known, per = found.known, max(1, found.queries)
     ends = _ends(row["total_low"], row["total_high"], "{:,.0f}".format)
     lists, side = text.count(row["lists"], "list"), {LEAST: "≥", MOST: "≤"}.get(row["side"], "≈")
@@ -397,7 +397,7 @@ def cards(row: Row, found: Unseen, depth: int, least: int) -> tuple[tuple[str, s
 
 
 def figure(found: Unseen) -> go.Figure:
-    """Draw the estimates with their intervals, and what was judged as a line."""
+    """Draw the estimates with their intervals, and the judged number as a line."""
     rows = found.estimates
     low, at, high = (rows[name].to_numpy() for name in ("total_low", "total", "total_high"))
     hover = [

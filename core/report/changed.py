@@ -1,4 +1,4 @@
-"""What differs between a decision record and what would be recorded today: limits, measure, prices, data."""
+"""Differences between a decision record and today's record: limits, measure, prices, data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import polars as pl
 from core.decide.axes import BESIDE
 
 Data = Mapping[str, Any]
-Change = tuple[str, str, str, str]  # Kind, what, was, now
+Change = tuple[str, str, str, str]  # Kind, subject, before, now
 SCHEMA = {"kind": pl.String, "what": pl.String, "was": pl.String, "now": pl.String}
 """kind: "limit", "measure", "prices", "data" or "program"."""
 _LIMITS = ("sla_ms", "budget", "min_quality", *(axis.limit for axis in BESIDE), "jitter_ms")
@@ -18,14 +18,14 @@ _PRICED = ("prices", "price")
 _SIZES = ("queries", "passages")
 _JUDGED = ("golden_set_id", "judge", "queries", "judgements", "spans")
 _NUMBERS = ("quality", "latency_ms", "cost")
-_MOST = 8  # Stacks, and prices, that are named one by one
+_MOST = 8  # Maximum stacks, and prices, named one by one
 
 
 def changes(was: Data, now: Data) -> pl.DataFrame:
     """Compare two records.
 
     Args:
-        was, now: As `core.report.data.record_data`; an older one may lack parts, of which nothing is said.
+        was, now: From `core.report.data.record_data`; parts missing from an older one are not reported.
 
     Returns:
         A row per difference, limits first, with columns of `SCHEMA`.
@@ -102,7 +102,7 @@ def _program(was: Data, now: Data) -> Iterator[Change]:
 
 
 def _said(value: object) -> str:
-    """Return a value as people read it; none is said so."""
+    """Return a value in human-readable form, including none."""
     if value is None or value == []:
         return "none"
     if isinstance(value, bool):

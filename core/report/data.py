@@ -1,4 +1,4 @@
-"""The decision record as plain data: everything that a reader needs to follow a choice, or to dispute it."""
+"""The decision record as plain data: everything a reader needs to follow a choice, or to dispute it."""
 
 from __future__ import annotations
 
@@ -55,18 +55,18 @@ _ABOUT_PRICE = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """A decision, and the figures that it rests on."""
+    """A decision, and the figures behind it."""
 
     table: pl.DataFrame  # the stack table
-    decision: Decision  # what was selected from it
-    chances: pl.DataFrame  # how sure that is, row by row; see `core.views.confidence.hold.shares`
-    sure: Assessment  # how sure the decision is, and what it forgoes
-    paired: Paired | None = None  # quality per query of the stacks, where it is known
-    noise: Noise | None = None  # the judge noise that is in the chances; None = none is
+    decision: Decision  # the selection from it
+    chances: pl.DataFrame  # the confidence, row by row; see `core.views.confidence.hold.shares`
+    sure: Assessment  # confidence in the decision, and the alternatives it gives up
+    paired: Paired | None = None  # quality per query of the stacks, if known
+    noise: Noise | None = None  # the judge noise included in the probabilities; None = none
 
     @property
     def sure_table(self) -> pl.DataFrame:
-        """The stack table with the chances beside the numbers."""
+        """The stack table with the probabilities beside the numbers."""
         shares = self.chances.drop("reason")
         return self.table.join(shares, on="run_id", how="left", maintain_order="left")
 
@@ -75,11 +75,11 @@ def verdict(view: View) -> Verdict:
     """Decide for a workspace.
 
     Returns:
-        The decision, its table and how sure it is.
+        The decision, its table and its confidence.
 
     Raises:
         UnknownNameError: If the measure is neither computed nor reported here.
-        NothingKnownError: If no stack is known on an axis that a limit or the rule asks for.
+        NothingKnownError: If no stack has a number on an axis that a limit or the rule needs.
     """
     table, quality = view.table, view.quality
     if quality.measure is None and table["quality"].is_null().all():
@@ -93,10 +93,10 @@ def verdict(view: View) -> Verdict:
 
 
 def decision_data(view: View, verdict: Verdict) -> dict[str, object]:
-    """Return the decision itself, and what it was made on: what `decide --format json` prints.
+    """Return the decision itself, and its inputs: the output of `decide --format json`.
 
     Returns:
-        What `facts.record` returns, with verdict, doubt (what stands against shipping), advice, collection,
+        The result of `facts.record`, with verdict, doubt (the objection to shipping), advice, collection,
         golden_set, prices, seed, resamples and revision.
     """
     decision = record(verdict.table, view, chances=verdict.chances)
@@ -116,7 +116,7 @@ def decision_data(view: View, verdict: Verdict) -> dict[str, object]:
 
 
 def judge_noise(verdict: Verdict) -> dict[str, object] | None:
-    """Return the judge noise in the chances, with the chosen stack's quality with it; None where none is."""
+    """Return the judge noise in the probabilities, with the chosen stack's quality under it, or None."""
     drawn, chosen = verdict.noise, verdict.decision.chosen
     if drawn is None:
         return None
@@ -131,11 +131,11 @@ def judge_noise(verdict: Verdict) -> dict[str, object] | None:
 def record_data(
     view: View, verdict: Verdict, *, link: str, made_at: datetime, command: str | None = None
 ) -> dict[str, object]:
-    """Return the decision with everything around it.
+    """Return the decision with its full context.
 
     Args:
-        link: The address that opens it in a dashboard; one of this machine alone is left out.
-        command: What decides the same on the command line; None where that cannot be said there.
+        link: The URL that opens it in a dashboard; one only known to this machine is left out.
+        command: The command line that decides the same; None if there is none.
     """
     row = verdict.decision.chosen
     chosen = None if row is None else verdict.table.row(row, named=True)
@@ -191,7 +191,7 @@ def record_data(
 
 
 def definition(quality: Quality) -> str:
-    """Say what a measure says and how it is computed; one not computed here is as it was reported."""
+    """Describe a measure and its computation; one not computed here is as it was reported."""
     measure = quality.measure
     if measure is None:
         return f"{quality.name}, as it was reported."
@@ -214,7 +214,7 @@ def workspace(snapshot: Snapshot, scope: Scope) -> dict[str, object]:
 
 
 def revision_made(snapshot: Snapshot) -> dict[str, object] | None:
-    """Return what made the revision that is shown: revision, at, action and note; None before the first."""
+    """Return the origin of the revision shown: revision, at, action and note; None before the first."""
     last = snapshot.revisions().sort("revision").tail(1)
     if last.is_empty():
         return None
@@ -223,7 +223,7 @@ def revision_made(snapshot: Snapshot) -> dict[str, object] | None:
 
 
 def _stack(row: dict[str, object]) -> dict[str, object]:
-    """Return what the chosen stack is made of and where its run comes from."""
+    """Return the components of the chosen stack and the origin of its run."""
     spec, environment = json.loads(str(row["spec"])), json.loads(str(row["environment"]))
     created = row["created_at"]
     return {
@@ -238,7 +238,7 @@ def _stack(row: dict[str, object]) -> dict[str, object]:
 
 
 def _runs(snapshot: Snapshot, scope: Scope) -> dict[str, object]:
-    """Return how many runs were compared, by origin; which ones, where they were chosen."""
+    """Return the number of compared runs, by origin, and which ones if they were chosen."""
     origins = runs_in(snapshot, scope)["origin"].to_list()
     return {
         "count": len(origins),
@@ -250,7 +250,7 @@ def _runs(snapshot: Snapshot, scope: Scope) -> dict[str, object]:
 
 
 def _prices(view: View, verdict: Verdict) -> dict[str, object]:
-    """Return the entries of the price book that the costs rest on, and what was used but has no price."""
+    """Return the price book's entries behind the costs, and usage without a price."""
     ids = verdict.table["run_id"].to_list()
     chosen = verdict.decision.chosen
     priced = pl.col("unit").replace(PRICED_AS).alias("unit")

@@ -28,17 +28,17 @@ from core.report.words import DEFAULTS, context, named, narrowed, question
 from core.views import link, theme
 from core.views.decision.chart import pareto
 
-RUNS_NAMED = 20  # Chosen runs that a command names one by one; with more there is no command
-ENDINGS = (".html", ".md", ".json")  # Endings of the files that a record can be written as
+RUNS_NAMED = 20  # Maximum chosen runs named one by one in a command; with more there is no command
+ENDINGS = (".html", ".md", ".json")  # File extensions of a record
 
 
 def record_file(ending: str, view: View, verdict: Verdict, *, address: str, made_at: datetime) -> str:
-    """Write the record of a decision.
+    """Render the record of a decision.
 
     Args:
         ending: One of `ENDINGS`.
-        address: The pinned link to this view, see `core.views.link`.
-        made_at: The time of the record; the only thing in the file that depends on when it is made.
+        address: The pinned link to this view; see `core.views.link`.
+        made_at: The time of the record; the only time-dependent part of the file.
     """
     data = record_data(view, verdict, link=address, made_at=made_at, command=command(view))
     if ending == ".json":
@@ -50,7 +50,7 @@ def record_file(ending: str, view: View, verdict: Verdict, *, address: str, made
 
 
 def snapshot_file(view: View, verdict: Verdict, *, address: str, made_at: datetime) -> str:
-    """Write a workspace as one HTML file that needs no network; takes what `record_file` takes."""
+    """Render a workspace as one HTML file that needs no network; takes the arguments of `record_file`."""
     data = record_data(view, verdict, link=address, made_at=made_at, command=command(view))
     name = _name(data)
     filled = context(data, f"Snapshot of {name}", f"Snapshot: {name}")
@@ -87,25 +87,25 @@ def pinned_link(view: View, dashboard: str) -> str:
         values["env"] = view.latency.machine
     if auditors(view.snapshot, view.scope):
         values["noise"] = view.noise or OFF
-    if view.rule != "quality":  # the other pages know no rule
+    if view.rule != "quality":  # the other pages have no rule
         words = next(words for words, rule in link.RULES.items() if rule == view.rule)
         values, dashboard = {**values, "rule": words}, urljoin(dashboard, "confidence")
     return link.pinned(dashboard, values, view.snapshot.revision)
 
 
 def command(view: View) -> str | None:
-    """Return what decides a case on the command line; None where that cannot be said there.
+    """Return the command line that decides a case; None if there is none.
 
-    That is so where many runs would have to be named, where what does not compare was left out in
-    another way than the command does, and where the latency holds the generator, whose model has settings of
-    its own.
+    There is none if many runs would have to be named, if incomparable runs were left out in
+    another way than the command does, or if the latency includes the generator, whose model has separate
+    settings.
     """
     asked = question(view)
     if (
         len(named(view, "run_id")) > RUNS_NAMED
         or (narrowed(view) and not _as_usual(view))
         or view.latency.scope == "end-to-end"
-        or asked.pop("generation") is not None  # no option says how fast the generator is
+        or asked.pop("generation") is not None  # there is no option for the generator's speed
     ):
         return None
     usual = {**DEFAULTS, "judge_noise": usual_auditor(view.snapshot, view.scope) or OFF}
@@ -119,7 +119,7 @@ def command(view: View) -> str | None:
 
 
 def _option(name: str, value: object) -> list[str]:
-    """Return an option as it is typed; a flag has no value, and one that takes several is repeated."""
+    """Return an option as typed; a flag has no value, and one with several values is repeated."""
     option = f"--{name.replace('_', '-')}"
     if value is True:
         return [option]
@@ -127,7 +127,7 @@ def _option(name: str, value: object) -> list[str]:
 
 
 def _as_usual(view: View) -> bool:
-    """Tell whether that was done as it is done where nobody says how."""
+    """Return whether the view has the default treatment."""
     whole = replace(view.scope, apart=Ids(), shared=Ids(), lacked=Ids(), judging=Judging())
     anywhere = replace(view.latency, machine=None)
     quality, wanted = view.quality, view.scope.judging
@@ -138,16 +138,16 @@ def _as_usual(view: View) -> bool:
 def write_record(
     paths: Sequence[Path], view: View, verdict: Verdict, *, dashboard: str, overwrite: bool = False
 ) -> list[tuple[str, int]]:
-    """Write the record of a decision as new files, each of the kind that its ending says.
+    """Write the record of a decision as new files, each in the format of its extension.
 
     Args:
-        dashboard: The address of the dashboard that the link in them opens.
+        dashboard: The URL of the dashboard for the link in them.
 
     Returns:
-        Of each file its path and its bytes.
+        The path and size in bytes of each file.
 
     Raises:
-        InputError: As `destination`; nothing was written then.
+        InputError: Like `destination`; nothing was written then.
     """
     endings = [destination(path, ENDINGS, overwrite=overwrite) for path in paths]
     address, now = pinned_link(view, dashboard), datetime.now(UTC)
@@ -158,13 +158,13 @@ def write_record(
 
 
 def destination(path: Path, endings: Sequence[str], *, overwrite: bool) -> str:
-    """Check where a new file is to go.
+    """Check the path of a new file.
 
     Returns:
-        Its ending.
+        Its extension.
 
     Raises:
-        InputError: If its ending is none of `endings`, or something is there that may not be replaced.
+        InputError: If its extension isn't one of `endings`, or something is there that may not be replaced.
     """
     ending = path.suffix.lower()
     if ending not in endings:

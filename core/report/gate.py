@@ -1,9 +1,9 @@
 """Whether a decision still holds: today's store and prices against a decision record.
 
 It fails when the chosen stack is gone, breaks a limit or lacks a number that one asks for, is surely more
-than the indifference zone worse than what the rule chooses today, or when its probability of good selection
-falls below what is asked. A record of the rule until 0.2 is judged by that rule (`core.report.old_rule`).
-What changed since is told beside it.
+than the indifference zone worse than the rule's choice today, or if its probability of good selection
+falls below the required one. A record of the rule until 0.2 is judged by that rule (`core.report.old_rule`).
+Changes since then are shown beside it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from core.store import Snapshot
 from core.views import text
 from core.views.decision.words import numbers
 
-SHARE = 0.8  # Probability from which another stack would be chosen that a decision no longer holds
+SHARE = 0.8  # Probability of another choice above which a decision no longer holds
 SCHEMA = {"check": pl.String, "was": pl.String, "now": pl.String, "reason": pl.String}
 _AGAIN = "Write the record again, as JSON."
 
@@ -65,7 +65,7 @@ class Again(BaseModel):
     latency: LatencyScope
     budget: Amount | None
     min_quality: Amount | None
-    beside: dict[str, Amount | None] = {}  # the limits on what stands beside the quality
+    beside: dict[str, Amount | None] = {}  # the limits on numbers other than quality
     rule: Rule
     judged: LeastJudged
     jitter_ms: Amount | None
@@ -87,7 +87,7 @@ class Again(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _gathered(cls, data: Any) -> Any:  # noqa: ANN401 - of a file
-        """Gather the limits on what stands beside the quality, each of which an older record may lack."""
+        """Gather the limits on numbers other than quality, each of which an older record may lack."""
         if not isinstance(data, dict):
             return data
         return {**data, "beside": {axis.limit: data[axis.limit] for axis in BESIDE if axis.limit in data}}
@@ -104,7 +104,7 @@ class _Made(BaseModel):
 
 
 class _Taken(BaseModel):
-    given_up: float  # quality, less than that of the rule's choice
+    given_up: float  # quality, minus the rule's choice's
 
 
 class _Form(BaseModel):
@@ -116,19 +116,19 @@ class Recorded(BaseModel):
 
     format: Literal["clq-explorer/decision-record"]
     version: Annotated[int, Field(le=VERSION)]
-    chosen: _Row  # the stack that was chosen, by its run and name
-    stack: _Made  # what it is made of
-    frontier: list[_Row]  # the stacks that nobody beat then
+    chosen: _Row  # the chosen stack, by its run and name
+    stack: _Made  # its components
+    frontier: list[_Row]  # the stacks not dominated then
     asked: _Form  # the form of the frontier
-    question: Again  # what to ask again
-    command: str | None  # what decides the same on the command line; None where it cannot be said there
+    question: Again  # the question to ask again
+    command: str | None  # the command line that decides the same; None if there is none
     decided_by: int = 1  # version of the rule
-    taken: _Taken | None = None  # that a person took the stack, and what they gave up
+    taken: _Taken | None = None  # the stack that a person took, and the quality given up
     _data: dict[str, Any] = PrivateAttr(default_factory=dict)
 
     @property
     def accepted(self) -> float:
-        """How much quality was given up by hand, 0 or more."""
+        """The quality given up by hand, 0 or more."""
         return 0.0 if self.taken is None else max(0.0, self.taken.given_up)
 
     @property
@@ -141,7 +141,7 @@ def recorded(data: object, name: str) -> Recorded:
     """Return the part of a record that the gate needs.
 
     Raises:
-        InputError: If it is no record, an older or a newer one, or one that chose nothing.
+        InputError: If it isn't a record, has another version, or chose nothing.
     """
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise InputError("This is not a decision record.", where=name, do=_AGAIN)
@@ -162,7 +162,7 @@ def record_of(path: Path) -> Recorded:
     """Read a record from its file.
 
     Raises:
-        InputError: If it cannot be read, or as `recorded`.
+        InputError: If it cannot be read, or like `recorded`.
     """
     try:
         data = path.read_bytes()
@@ -177,28 +177,28 @@ def record_of(path: Path) -> Recorded:
 
 @dataclass(frozen=True)
 class Held:
-    """A recorded decision beside what is asked and stored today."""
+    """A recorded decision beside today's question and store."""
 
     was: Recorded
-    view: View  # today, asked as in the record or otherwise
+    view: View  # today's, with the recorded question or another one
     verdict: Verdict
-    share: float = SHARE  # of the old rule: probability above which another stack must be chosen to say so
-    least_pgs: float = 0.0  # least probability of good selection that the recorded stack must have
-    waived: tuple[Axis, ...] = ()  # limits that were dropped, as their number is not known
+    share: float = SHARE  # for the old rule: probability of another choice above which it is reported
+    least_pgs: float = 0.0  # minimum probability of good selection of the recorded stack
+    waived: tuple[Axis, ...] = ()  # limits that were dropped, as their number is unknown
 
     @cached_property
     def findings(self) -> pl.DataFrame:
-        """Why it no longer holds; see `broken`."""
+        """The reasons it no longer holds; see `broken`."""
         return broken(self.was, self.view, share=self.share, least_pgs=self.least_pgs)
 
     @cached_property
     def today(self) -> Mapping[str, Any]:
-        """Return what would be recorded today."""
+        """Return today's record."""
         return record_data(self.view, self.verdict, link="", made_at=datetime.now(UTC))
 
     @cached_property
     def changes(self) -> pl.DataFrame:
-        """What changed since: kind, what, was, now; see `core.report.changed.changes`."""
+        """The changes since: kind, what, was, now; see `core.report.changed.changes`."""
         return changes(self.was.data, self.today)
 
     @property
@@ -208,23 +208,23 @@ class Held:
 
     @property
     def cause(self) -> str:
-        """The first reason that it does not; empty while it holds."""
+        """The first reason that it doesn't, or "" while it holds."""
         return "" if self.holds else str(self.findings["check"][0])
 
     @property
     def sentence(self) -> str:
-        """That it holds, with today's numbers, or that it does not."""
+        """The result: that it holds, with today's numbers, or that it doesn't."""
         if self.holds:
             return answer(self.was, self.view)
         return f"No longer holds: {self.was.chosen.stack}."
 
 
 def asked_again(was: Recorded, question: Q, snapshot: Snapshot, given: Collection[str]) -> Q:
-    """Return the question of a record, with what was given instead.
+    """Return the question of a record, with some choices replaced.
 
     Args:
-        question: The choices that were given; the others of it are those of the record.
-        given: The names of its fields that were.
+        question: The replacement choices; the others are the record's.
+        given: The names of the fields to replace.
     """
     asked = was.question
     known = snapshot.runs(asked.collection)
@@ -238,14 +238,14 @@ def asked_again(was: Recorded, question: Q, snapshot: Snapshot, given: Collectio
 
 
 def broken(was: Recorded, asked: View, *, share: float = SHARE, least_pgs: float = 0.0) -> pl.DataFrame:
-    """Say why a recorded decision no longer holds.
+    """Return why a recorded decision no longer holds.
 
     Args:
-        share: Of a record of the old rule: probability above which another stack must be chosen to say so.
-        least_pgs: Of others: least probability of good selection that the recorded stack must have.
+        share: For a record of the old rule: probability of another choice above which it is reported.
+        least_pgs: For others: minimum probability of good selection of the recorded stack.
 
     Returns:
-        A row per reason: check ("gone", "limit", "unknown", "worse", "pgs"; of the old rule "dominated",
+        A row per reason: check ("gone", "limit", "unknown", "worse", "pgs"; for the old rule "dominated",
         "another"), was, now, reason; no rows while the decision holds.
     """
     row = today(was, asked.table)
@@ -260,7 +260,7 @@ def broken(was: Recorded, asked: View, *, share: float = SHARE, least_pgs: float
 
 
 def answer(was: Recorded, asked: View) -> str:
-    """Say that a decision holds, with today's numbers, and what the rule would take today if not the same."""
+    """Say that a decision holds, with today's numbers, and the rule's choice today if it differs."""
     table, row = asked.table, today(was, asked.table)
     if row is None:
         return ""
@@ -282,14 +282,14 @@ def answer(was: Recorded, asked: View) -> str:
 
 
 def _kept(row: int, asked: View) -> View:
-    """Return the workspace with the recorded stack taken, so that its own chances are counted."""
+    """Return the workspace with the recorded stack taken, so that its own probabilities are computed."""
     return asked.replace(take=str(asked.table["run_id"][row]))
 
 
 def _worse(row: int, was: Recorded, asked: View) -> list[tuple[str, str, str, str]]:
-    """Return the rule's choice where the recorded stack is surely worse by more than does not matter.
+    """Return the rule's choice if the recorded stack is significantly worse by more than δ.
 
-    Of a stack that a person took, by more than they accepted besides.
+    If a person took the stack, the accepted loss is added to δ.
     """
     kept = _kept(row, asked).decision
     first = kept.instead_of
@@ -321,7 +321,7 @@ def _worse(row: int, was: Recorded, asked: View) -> list[tuple[str, str, str, st
 
 
 def _unsure(row: int, was: Recorded, asked: View, least: float) -> list[tuple[str, str, str, str]]:
-    """Return the probability of good selection of the recorded stack where it is below what is asked."""
+    """Return the recorded stack's probability of good selection if it is below the required one."""
     sure = _kept(row, asked).sure
     if least <= 0 or (sure.pgs is not None and sure.pgs >= least):
         return []
@@ -334,9 +334,9 @@ def _rows(findings: list[tuple[str, str, str, str]]) -> pl.DataFrame:
 
 
 def today(was: Recorded, table: pl.DataFrame) -> int | None:
-    """Return the row of the chosen stack: of its newest run, the recorded one before others of the same time.
+    """Return the row of the chosen stack: of its newest run, preferring the recorded one among equals.
 
-    The newest version of a custom pipeline stands for it: whether that may ship is what is asked.
+    The newest version of a custom pipeline represents it: the question is whether that may ship.
     """
     own = pl.col("run_id") == was.chosen.run_id
     rows = (
@@ -348,14 +348,14 @@ def today(was: Recorded, table: pl.DataFrame) -> int | None:
 
 
 def _same(was: Recorded, table: pl.DataFrame) -> pl.Series:
-    """Tell which stacks are the recorded one, whatever stands in keys that nothing reads [n]."""
+    """Return which stacks are the recorded one, ignoring keys that nothing reads [n]."""
     key = stack_key(was.stack.spec)
     same = [stack_key(json.loads(spec)) == key for spec in table["spec"]]
     return (table["stack_id"] == was.stack.stack_id) | pl.Series(same, dtype=pl.Boolean)
 
 
 def _versions(was: Recorded, table: pl.DataFrame) -> pl.Series:
-    """Tell which stacks are versions of the chosen one, where that is a custom pipeline [n]."""
+    """Return which stacks are versions of the chosen one, if that is a custom pipeline [n]."""
     if was.stack.spec.get("mode") != OWN:
         return pl.Series([False] * table.height, dtype=pl.Boolean)
     chosen = _unversioned(was.stack.spec)
@@ -363,7 +363,7 @@ def _versions(was: Recorded, table: pl.DataFrame) -> pl.Series:
 
 
 def _version(row: int, was: Recorded, table: pl.DataFrame) -> str:
-    """Name the version of the chosen stack that stands for it today; empty where it is the same one."""
+    """Name the version of the chosen stack that represents it today, or return "" if it is unchanged."""
     return "" if _same(was, table)[row] else str(table["name"][row])
 
 
@@ -372,7 +372,7 @@ def _unversioned(spec: JsonMap) -> JsonMap:
 
 
 def _over(row: int, was: Recorded, asked: View) -> list[tuple[str, str, str, str]]:
-    """Return the limit that the chosen stack breaks, or of which nothing is known of it."""
+    """Return the limit that the chosen stack breaks, or lacks a number for."""
     reasons = asked.decision.excluded().filter(pl.col("row") == row)
     now = numbers(asked.table.row(row, named=True), asked.quality, asked.latency)
     check = "limit" if asked.decision.over[row].any() else "unknown"
@@ -380,7 +380,7 @@ def _over(row: int, was: Recorded, asked: View) -> list[tuple[str, str, str, str
 
 
 def waived(was: Recorded, asked: View, names: Collection[str]) -> tuple[View, tuple[Axis, ...]]:
-    """Drop limits by their name where the recorded stack has no number for them; what is known still holds.
+    """Drop limits by name if the recorded stack has no number for them; known numbers still count.
 
     Raises:
         UnknownNameError: If there is no such limit.
@@ -403,7 +403,7 @@ def waived(was: Recorded, asked: View, names: Collection[str]) -> tuple[View, tu
 
 
 def _dominated(row: int, was: Recorded, asked: View) -> list[tuple[str, str, str, str]]:
-    """Return the best stack that beats the chosen one, where none did; its own versions are left out."""
+    """Return the best stack that dominates the chosen one, if none did; its own versions are left out."""
     on = old_rule.frontier_rows(asked)
     before = was.chosen.run_id in {stack.run_id for stack in was.frontier}
     if row in on or not before or not asked.decision.feasible[row]:
@@ -422,7 +422,7 @@ def _another(row: int, was: Recorded, asked: View, share: float) -> list[tuple[s
     """Return the stack that would be chosen instead."""
     best = old_rule.best_shares(asked)
     likely = best.arg_max()
-    if likely is None:  # nothing was resampled: the figures are all there is
+    if likely is None:  # nothing was resampled: only the point estimates are known
         likely = old_rule.chosen(asked)
         words = "it is chosen on the figures as they are; without results per query there is no probability"
     else:

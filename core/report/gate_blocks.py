@@ -1,4 +1,4 @@
-"""What a gate says: whether a decision holds, before and after, what flipped it, what changed since."""
+"""The output of a gate: whether a decision holds, before and after, what changed it, what changed since."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BESIDE = ("quality", "latency_ms", "cost", "n")
 
 
 def gate_blocks(held: Held) -> Blocks:
-    """Yield what a gate says of a recorded decision."""
+    """Yield the output of a gate for a recorded decision."""
     yield Answer(held.sentence)
     quality, latency = held.view.quality.name, f"{held.view.latency.percentile} ms"
     shown = cols.Rows(
@@ -48,7 +48,7 @@ def gate_blocks(held: Held) -> Blocks:
 
 
 def _fails(held: Held) -> str:
-    """Say what fails the gate besides the limits."""
+    """Say what fails the gate, apart from the limits."""
     if held.was.decided_by < DECIDED_BY:
         return f"Judged {NAMED}; another stack fails it from a probability of {percent(held.share)} on."
     asked = f", or a probability of good selection below {percent(held.least_pgs)}" * (held.least_pgs > 0)
@@ -56,10 +56,10 @@ def _fails(held: Held) -> str:
 
 
 def beside(held: Held) -> pl.DataFrame:
-    """Return the chosen stack as it was recorded, the same today, and what is chosen today.
+    """Return the chosen stack as recorded, the same stack today, and today's choice.
 
     Returns:
-        when, stack, quality, latency_ms, cost and n; a number that is not known is null.
+        when, stack, quality, latency_ms, cost and n; an unknown number is null.
     """
     table, chosen = held.view.table, held.view.decision.chosen
     row = today(held.was, table)

@@ -1,4 +1,4 @@
-"""What a gate says, as files that CI systems take: JSON by schema, JUnit XML, Markdown."""
+"""The output of a gate in files for CI systems: JSON by schema, JUnit XML, Markdown."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def as_data(held: Held, *, dashboard: str) -> JsonMap:
 
 
 def as_markdown(held: Held, *, dashboard: str) -> str:
-    """Write it for a step's summary or a comment: texts of others in it are no markup."""
+    """Render it for a step's summary or a comment; others' texts in it aren't markup."""
     kind = f"Decision gate: {'holds' if held.holds else 'no longer holds'}"
     return as_text(
         "md",
@@ -75,10 +75,10 @@ def as_markdown(held: Held, *, dashboard: str) -> str:
 
 
 def as_junit(held: Held, name: str) -> str:
-    """Write it as JUnit XML: a test case per check, failed ones with what was, what is and why.
+    """Render it as JUnit XML: a test case per check, failed ones with before, now and why.
 
     Args:
-        name: Of the record, for the suite.
+        name: Name of the record, for the suite.
     """
     findings = {row["check"]: row for row in held.findings.to_dicts()}
     others = OLD if held.was.decided_by >= DECIDED_BY else NEW
@@ -97,5 +97,5 @@ def as_junit(held: Held, name: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Take from a text of others what XML has no place for, and what turns round the text behind it."""
+    """Remove from others' text characters that XML cannot hold, and those that reverse the text direction."""
     return _NO_XML.sub("\ufffd", strip_bidi_controls(text))

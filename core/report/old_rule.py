@@ -1,4 +1,4 @@
-"""The rule until release 0.2, for gates of records of that time alone: ties by significance.
+"""The rule until release 0.2, only for gates on records of that time: ties by significance.
 
 Stacks within the jitter band of the best whose paired 95 % interval contained 0 tied, and of these the
 smaller prompt won, then the lower cost, latency, then the better quality. A stack had to be known on cost and
@@ -25,7 +25,7 @@ NAMED = "by the rule until 0.2: ties by significance"
 
 
 def feasible(view: View) -> np.ndarray:
-    """Return which rows that rule left: known on every axis that it compared [n]."""
+    """Return which rows that rule kept: known on every axis that it compared [n]."""
     known = np.ones(view.table.height, dtype=np.bool_)
     for axis in view.decision.compared:
         known &= ~np.isnan(axis.read(view.table))
@@ -33,7 +33,7 @@ def feasible(view: View) -> np.ndarray:
 
 
 def frontier_rows(view: View) -> list[int]:
-    """Return the rows that no other feasible one beats, the best quality first."""
+    """Return the undominated feasible rows, the best quality first."""
     rows = np.flatnonzero(feasible(view))
     merits = [axis.merit(axis.read(view.table))[rows] for axis in view.decision.compared]
     on = rows[undominated([-merit for merit in merits], weak=view.weak)]
@@ -42,7 +42,7 @@ def frontier_rows(view: View) -> list[int]:
 
 
 def chosen(view: View) -> int | None:
-    """Return the row that the rule took; None where nothing was left."""
+    """Return the row that the rule chose, or None if none was left."""
     rows = np.flatnonzero(feasible(view))
     if not len(rows):
         return None
@@ -75,7 +75,7 @@ def _alike(view: View, values: Numbers, rows: np.ndarray, best: int) -> np.ndarr
         alike = (values.quality[rows] >= low) & (values.quality[rows] <= high)
     singly = values.places[rows] >= 0
     if view.paired is not None and values.places[best] >= 0 and singly.any():
-        paired = replace(view.paired, clusters=None)  # which that rule did not know
+        paired = replace(view.paired, clusters=None)  # unknown to that rule
         places, place = values.places[rows[singly]], int(values.places[best])
         gap, least, most = paired.differences(places, place)
         inside = (least <= 1e-6) & (most >= -1e-6)
@@ -85,6 +85,6 @@ def _alike(view: View, values: Numbers, rows: np.ndarray, best: int) -> np.ndarr
 
 
 def best_shares(view: View) -> pl.Series:
-    """Return in which share of plain resamples each row is the best; null = unknown."""
+    """Return the share of plain resamples in which each row is the best; null = unknown."""
     known = with_noise(view.table, sample(view), drawn(view, view.noise))
     return shares(view.table, known, (view.constraints, view.rule), seed=view.seed)["p_best"]

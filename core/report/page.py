@@ -1,4 +1,4 @@
-"""A section of a page as data, as one HTML file or as Markdown: the same blocks that the dashboard draws."""
+"""A section of a page as data, as one HTML file or as Markdown: the same blocks as in the dashboard."""
 
 from __future__ import annotations
 
@@ -41,42 +41,42 @@ from core.views.pages import Page, now_at
 FORMAT = "clq-explorer/page"
 VERSION = 1
 """Of the JSON, which `page.schema.json` describes: grows where a field changes its meaning or goes."""
-_IN_NOTEBOOK = 30  # Rows of a table in a notebook at most; its frame has all
-ROWS = 300  # Rows of a table in HTML and Markdown at most; JSON and CSV have all
+_IN_NOTEBOOK = 30  # Maximum rows of a table in a notebook; its frame has all
+ROWS = 300  # Maximum rows of a table in HTML and Markdown; JSON and CSV have all
 
 
 @dataclass(frozen=True)
 class Said:
-    """The blocks that a section yields of a workspace."""
+    """The blocks that a section yields for a workspace."""
 
     page: Page
-    section: str  # empty where the page has no sections
+    section: str  # "" if the page has no sections
     place: Place
     blocks: tuple[Block, ...]
-    choices: Mapping[str, JsonMap]  # what it asked, by key: label, value, options, help
+    choices: Mapping[str, JsonMap]  # its choices, by key: label, value, options, help
 
     @property
     def answer(self) -> str:
-        """Its first sentence; the title of the page where it has none."""
+        """Its first sentence, or the title of the page if it has none."""
         answers = [block.sentence for block in self.blocks if isinstance(block, Answer)]
         return answers[-1] if answers else self.page.title
 
     @property
     def tables(self) -> dict[str, Table]:
-        """Its tables by name, those behind folds too."""
+        """Its tables by name, including those behind folds."""
         return {block.name: block for block in flat(self.blocks) if isinstance(block, Table)}
 
 
 def say(page: Page, section: str | None, place: Place, given: Mapping[str, Sequence[str]]) -> Said:
-    """Have a section of a page say what it says of a workspace.
+    """Run a section of a page on a workspace and return its blocks.
 
     Args:
-        section: Its name; None = the first. What it said may stand elsewhere now.
-        given: What to answer to what it asks, by key.
+        section: Its name; None = the first. An old name redirects to where its content moved.
+        given: Answers to its choices, by key.
 
     Raises:
-        UnknownNameError: If the page has no such section, or it asks nothing of that key.
-        InputError: If an answer is none that it could take.
+        UnknownNameError: If the page has no such section, or the section has no choice of that key.
+        InputError: If an answer isn't one of the options.
     """
     now = now_at(page.name, section or "")
     page, section = (now[0], now[1] or None) if now else (page, section)
@@ -87,16 +87,16 @@ def say(page: Page, section: str | None, place: Place, given: Mapping[str, Seque
     chosen, ask = sections[0] if section is None else named[section], Given(given)
     said = text.cost_unit(place.table) if isinstance(place, View) else None
     blocks = _settled(kept(chosen.draw(place, ask), said))
-    if now is None:  # what stood elsewhere asked other things
+    if now is None:  # the section before it moved had other choices
         ask.unasked()
     return Said(page, chosen.name, place, blocks, ask.asked)
 
 
 def kept(blocks: Iterable[Block], said: CostUnit | None = None) -> Iterator[Block]:
-    """Go through blocks once and keep those behind folds; what stands side by side follows one another.
+    """Yield blocks once, including those behind folds; side-by-side blocks follow each other.
 
     Args:
-        said: How their page says costs.
+        said: Their page's cost unit.
     """
     for block in blocks:
         match block:
@@ -115,7 +115,7 @@ def kept(blocks: Iterable[Block], said: CostUnit | None = None) -> Iterator[Bloc
 
 
 def _settled(blocks: Iterable[Block]) -> tuple[Block, ...]:
-    """Leave out the answers and cards that later ones took the place of."""
+    """Drop the answers and cards that later ones replaced."""
     kept: dict[object, Block] = {}
     for place, block in enumerate(blocks):
         kept[type(block) if isinstance(block, Answer | Cards) else place] = block
@@ -123,12 +123,12 @@ def _settled(blocks: Iterable[Block]) -> tuple[Block, ...]:
 
 
 def flat(blocks: Iterable[Block]) -> list[Block]:
-    """Return the blocks in their order, those behind folds too."""
+    """Return the blocks in order, including those behind folds."""
     return [one for block in blocks for one in (flat(block.blocks) if isinstance(block, Fold) else [block])]
 
 
 def as_data(said: Said) -> JsonMap:
-    """Return what a section says as plain data; see `page.schema.json`."""
+    """Return a section's output as plain data; see `page.schema.json`."""
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -141,7 +141,7 @@ def as_data(said: Said) -> JsonMap:
 
 
 def workspace_data(place: Place) -> JsonMap:
-    """Return what numbers come from, by name."""
+    """Return the origin of the numbers, by name."""
     view = place if isinstance(place, View) else None
     return {
         "collection": place.scope.collection_id or None,
@@ -156,18 +156,18 @@ def workspace_data(place: Place) -> JsonMap:
 
 
 def _groups(view: View) -> JsonMap | None:
-    """Return how many queries of how many groups the numbers rest on; None where each is one by itself."""
+    """Return the numbers of queries and groups behind the figures, or None if queries aren't grouped."""
     rows = view.table.drop_nulls("clusters").sort("n", descending=True)
     return rows.select("n", "clusters", kind="cluster_kind").row(0, named=True) if rows.height else None
 
 
 def as_json(said: Said) -> str:
-    """Return `as_data` as text."""
+    """Return `as_data` as JSON text."""
     return escaped(json.dumps(as_data(said), ensure_ascii=False, indent=2, allow_nan=False))
 
 
 def block_data(block: Block) -> JsonMap:
-    """Return a block by its kind and its fields; nothing that is empty but null."""
+    """Return a block by its kind and its fields; empty values are null."""
     own: JsonMap
     match block:
         case Answer(caveats=caveats):
@@ -214,7 +214,7 @@ def _table(block: Table) -> JsonMap:
 
 
 def _value(value: object) -> object:
-    """Return a value as JSON has it; what is not known is null."""
+    """Return a value in its JSON form; unknown is null."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, datetime | date):
@@ -223,7 +223,7 @@ def _value(value: object) -> object:
 
 
 def written(value: Any, column: Column) -> str:  # noqa: ANN401
-    """Return a value of a column as people read it; empty where it is not known."""
+    """Format a column's value for people, or return "" if it is unknown."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, datetime):
@@ -237,7 +237,7 @@ def _number(value: float, digits: int) -> str:
     return f"{value:,.{digits}f}".replace("-", text.MINUS)
 
 
-_WHOLE = 1e5  # From here on six significant digits hold no decimals
+_WHOLE = 1e5  # From here on six significant digits include no decimals
 _NUMBERS: Mapping[str, Callable[[float, int], str]] = {
     "score": lambda value, _: text.score(value),
     "signed": lambda value, digits: text.signed(value, lambda size: _number(size, digits)),
@@ -249,13 +249,13 @@ _NUMBERS: Mapping[str, Callable[[float, int], str]] = {
 
 
 def for_people(block: Table) -> tuple[Table, tuple[Column, ...]]:
-    """Return a table as people read it, its columns that hold anything, costs as its page says them."""
+    """Return a table in human-readable form: its non-empty columns, costs in its page's unit."""
     rows, shown = in_unit(block.rows, _holding(block), block.said)
     return replace(block, rows=rows), shown
 
 
 def _holding(block: Table) -> tuple[Column, ...]:
-    """Return the columns of a table that hold anything; all of one without rows."""
+    """Return the non-empty columns of a table, or all if it has no rows."""
     return tuple(
         column
         for column in block.of.every
@@ -264,14 +264,14 @@ def _holding(block: Table) -> tuple[Column, ...]:
 
 
 def cells(block: Table, most: int) -> list[JsonMap]:
-    """Return the first rows of a table; a number that is written otherwise than its column is that text."""
+    """Return the first rows of a table; a number formatted differently from its column becomes that text."""
     rows = block.rows.head(most).to_dicts()
     said = block.cells[:most] or [{}] * len(rows)
     return [{**row, **words} for row, words in zip(rows, said, strict=True)]
 
 
 def laid_out(block: Table, most: int = ROWS) -> tables.Table | None:
-    """Return the first rows of a table as the files' templates take it."""
+    """Return the first rows of a table in the form of the files' templates."""
     block, shown = for_people(block)
     laid = tables.table(cells(block, most), [_laid(column) for column in shown], most, sortable=True)
     return laid and replace(laid, left_out=max(0, block.rows.height - most))
@@ -287,7 +287,7 @@ def _laid(column: Column) -> tables.Column:
 
 
 def as_file(said: Said, form: str) -> str:
-    """Write what a section says as one file that needs no network ("html"), or as Markdown ("md")."""
+    """Render a section's output as one file that needs no network ("html"), or as Markdown ("md")."""
     kind = f"{said.page.title}{f', {said.section}' if said.section else ''}"
     title = f"{said.page.title} · CLQ Explorer"
     made = made_of(said.place)
@@ -295,7 +295,7 @@ def as_file(said: Said, form: str) -> str:
 
 
 def made_of(place: Place) -> str:
-    """Say what numbers come from: collection, revision of the store, prices."""
+    """State the origin of the numbers: collection, revision of the store, prices."""
     ground = [place.scope.collection_id, f"revision {place.snapshot.revision}"]
     ground += [f"prices {place.book.title}"] if isinstance(place, View) else []
     return f"{', '.join(filter(None, ground))}."
@@ -311,13 +311,13 @@ def as_text(
     title: str = "",
     link: str = "",
 ) -> str:
-    """Write blocks as a file ("html"), as Markdown ("md") or as a part of a notebook ("notebook").
+    """Render blocks as a file ("html"), as Markdown ("md") or as a notebook fragment ("notebook").
 
     Args:
-        kind: What they are, above the answer.
-        sentence: The answer, which stands above them.
-        made: What they were made from, below them.
-        link: Address that opens them in a dashboard; empty = none does.
+        kind: The kind of content, above the answer.
+        sentence: The answer, above the blocks.
+        made: The origin of the blocks, below them.
+        link: URL that opens them in a dashboard; "" = none.
     """
     charts = {block.name: render.Chart(block.figure, block.alt, block.caption)
               for block in flat(blocks) if isinstance(block, Chart)}  # fmt: skip
@@ -339,7 +339,7 @@ def as_text(
 
 
 def pairs(cards: Sequence[Card]) -> list[tuple[str, str]]:
-    """Return cards as label and all else."""
+    """Return cards as pairs of the label and the rest."""
     return [(label, f"{value} ({note})" if note else value) for label, value, note in cards]
 
 

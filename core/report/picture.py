@@ -1,6 +1,6 @@
-"""The chart of a record: the stacks that its table lists, drawn as SVG, which needs no script.
+"""The chart of a record: the stacks listed in its table, drawn as SVG, which needs no script.
 
-A wide and a narrow drawing of the same figure stand in the file, so that words have a size to read on a
+The file contains a wide and a narrow drawing of the same figure, so that words are readable on a
 screen of any width; the page shows one of them.
 """
 
@@ -32,13 +32,13 @@ _LOOKS = {
 _PLACES = ((11, 0, "left"), (-11, 0, "right"), (11, 16, "left"), (-11, -16, "right"), (11, -16, "left"))
 """Where a letter may stand, from its mark: to the right, upwards, and on which side it begins; pixels."""
 _LIMITS = {"latency": "sla_ms", "cost": "budget_usd_per_1k"}
-_FAR = 5  # Times the largest number that a limit is, from which on it is not drawn
-_PIXELS = (280.0, 280.0)  # About the area between the axes, where it is narrow
-_LETTER = (8.0, 14.0)  # About the size of a letter; pixels
+_FAR = 5  # A limit this many times the largest number isn't drawn
+_PIXELS = (280.0, 280.0)  # Approximate area between the axes of the narrow drawing
+_LETTER = (8.0, 14.0)  # Approximate size of a letter; pixels
 
 
 def picture(data: Data) -> Chart | None:
-    """Draw the stacks of a record's table; None where fewer than two have both numbers.
+    """Draw the stacks of a record's table; None if fewer than two have both numbers.
 
     Args:
         data: The record.
@@ -68,7 +68,7 @@ def picture(data: Data) -> Chart | None:
 
 
 def placed(data: Data, across: Axis) -> list[Data]:
-    """Return the stacks of the record's table that the chart has a place for, in the order of the table."""
+    """Return the stacks of the record's table that fit on the chart, in the order of the table."""
     return [
         row
         for row in data["stacks"][:STACKS]
@@ -109,14 +109,14 @@ def _figure(data: Data, shown: Sequence[Data], across: Axis, bars: Floats) -> go
 
 
 def _axis(numbers: Sequence[float]) -> theme.Spec:
-    """Return an x axis on which all of these numbers have a place."""
+    """Return an x axis that covers all these numbers."""
     log = logarithmic(numbers)
     ends = np.log10(numbers) if log else np.array(numbers)
     return {"type": "log" if log else "linear", "range": theme.span(ends, 0.06)}
 
 
 def _bars(data: Data, shown: Sequence[Data]) -> Floats:
-    """Return the interval of the quality of every stack that has a letter [2, n]; NaN = none."""
+    """Return the quality interval of every stack that has a letter [2, n]; NaN = none."""
     named, known = letters(data), {row["run_id"]: row for row in finalists(data)}
     ends = [
         (row["quality_low"], row["quality_high"])
@@ -139,14 +139,14 @@ def _said(row: Data, across: Axis) -> str:
 
 
 def _line(paid: Floats, y: Floats, *, higher: bool) -> theme.Spec:
-    """Join the stacks within the limits that no other beats on the two axes."""
+    """Draw a line through the feasible stacks that are undominated on the two axes."""
     on = frontier_2d(paid, y if higher else -y)
     look = {"color": theme.FRONTIER, "width": 1.5, "shape": "hv"}
     return theme.quiet("frontier", paid[on], y[on], mode="lines", line=look)
 
 
 def _names(shown: Sequence[Data], named: Mapping[str, str], x: Floats, y: Floats) -> Iterator[theme.Spec]:
-    """Write letters beside the marks that the table of alternatives names, none on another."""
+    """Write the letters of the table of alternatives beside their marks, without overlaps."""
     ends = [(low, high) for low, high in ((x.min(), x.max()), (y.min(), y.max()))]
     taken: list[tuple[float, float, float]] = []  # left, right and middle
     for place, row in enumerate(shown):

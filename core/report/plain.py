@@ -1,4 +1,4 @@
-"""The text of a section for people: charts are named, their numbers stand in the tables."""
+"""The text of a section for people: charts are named, their numbers are in the tables."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from core.views.text import ruled
 if TYPE_CHECKING:
     from rich.table import Table as Grid
 
-_ROWS = 30  # Rows of a table as text; every other form has more
+_ROWS = 30  # Maximum rows of a table as text; every other form has more
 Pieces = Iterator["str | Grid"]
 
 
 def pieces(blocks: Iterable[Block], *, more: str = "") -> Pieces:
-    """Yield blocks, those behind folds too, as lines and as tables for a terminal; nothing in them is markup.
+    """Yield blocks, including those behind folds, as lines and terminal tables; nothing in them is markup.
 
     Args:
-        more: Where the rows are that a long table leaves out.
+        more: Where to find the rows omitted from a long table.
     """
     for block in blocks:
         if isinstance(block, Fold):

@@ -1,8 +1,8 @@
 """Fills a template of this package, as one HTML file that needs no network or as Markdown.
 
-The template is the same for both; what it calls (a table, a note) is written by parts.html or parts.md. All
-texts are escaped where they are put in, so names of users may stand in any. A content security policy in the
-HTML lets nothing run but its own scripts, by their hashes, and nothing load.
+The template is the same for both; the macros it calls (a table, a note) are in parts.html or parts.md.
+All texts are escaped where they are inserted, so any may contain user names. A content security policy in the
+HTML allows only its own scripts to run, by their hashes, and nothing to load.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ _BLOCK_START = re.compile(r"^(\d{1,9})(?=[.)](?:\s|$))|^(?=[-+=:])")
 
 @dataclass(frozen=True)
 class Chart:
-    """A figure, whose texts are escaped for Plotly already; what it shows in words; how to read it."""
+    """A figure, whose texts are already escaped for Plotly; its content in words; how to read it."""
 
     figure: go.Figure
     alt: str
     caption: str = ""
-    image: Markup | None = None  # as SVG, where no script draws it
+    image: Markup | None = None  # as SVG, if no script draws it
 
 
 def html(template: str, charts: Mapping[str, Chart], **context: object) -> str:
-    """Fill a template as a self-contained HTML file; charts by the name that they are saved under."""
+    """Fill a template as a self-contained HTML file; charts are keyed by their file name."""
     scripts = [*([_library()] if charts else []), _file("page.js")]
     page = environment("html")
     return page.get_template("page.html").render(
@@ -67,7 +67,7 @@ def html(template: str, charts: Mapping[str, Chart], **context: object) -> str:
 
 
 def still(template: str, charts: Mapping[str, Chart], **context: object) -> str:
-    """Fill a template as a self-contained HTML file in which no script may run; charts are images in it."""
+    """Fill a template as a self-contained HTML file in which no script may run; charts are images."""
     style = _file("page.css")
     page = environment("html")
     return page.get_template("page.html").render(
@@ -81,7 +81,7 @@ def still(template: str, charts: Mapping[str, Chart], **context: object) -> str:
 
 
 def part(template: str, charts: Mapping[str, Chart], **context: object) -> str:
-    """Fill a template as a part of a page of others, such as a notebook; charts are images in it."""
+    """Fill a template as a fragment of another page, such as a notebook; charts are images."""
     page = environment("html")
     drawn = {name: (chart, svg(chart.figure, chart.alt)) for name, chart in charts.items()}
     images = {
@@ -116,7 +116,7 @@ def environment(form: str) -> Environment:
 
 
 def _isolated(value: object) -> object:
-    """Return texts of others so that they turn nothing round; markup of the product as it is."""
+    """Return others' texts isolated, so that they cannot reverse the text direction; own markup as it is."""
     return isolated(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
@@ -125,7 +125,7 @@ def _in_markdown(value: object) -> Markup:
 
 
 def escaped(words: str) -> str:
-    """Return text for the inside of a line of Markdown, also at its start and in a cell of a table."""
+    """Return text escaped for a line of Markdown, including its start, and for a cell of a table."""
     line = isolated(" ".join(words.split()))
     line = _LINKED_LATE.sub(lambda match: "".join(char + _JOINER for char in match[0]), line)
     line = "".join(f"\\{char}" if char in _SPECIAL else char for char in line)
@@ -149,10 +149,10 @@ def _json(value: object) -> str:
 
 
 def safe_address(address: str) -> str | None:
-    """Return the address with everything but its own characters quoted; None unless it is http or https."""
+    """Return the URL with unsafe characters quoted, or None unless it is http or https."""
     try:
         split = urlsplit(address.strip())
-        _ = split.port  # raises where it is no number
+        _ = split.port  # raises if it isn't a number
     except ValueError:
         return None
     if split.scheme not in ("http", "https") or not split.hostname:
@@ -167,7 +167,7 @@ def _file(name: str) -> str:
 
 @cache
 def _library() -> str:
-    """Return the charts' library, as the plotly package brings it."""
+    """Return the charting library shipped with the plotly package."""
     from plotly.offline import get_plotlyjs  # noqa: PLC0415 - slow, and only needed here
 
     return str(get_plotlyjs())
@@ -175,12 +175,12 @@ def _library() -> str:
 
 @cache
 def _source(script: str) -> str:
-    """Return a script, or a style, as the policy names it."""
+    """Return the hash of a script or style in the form of the policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
 def _own(words: str) -> Markup:
-    """Return style or script of the product, which is not escaped."""
+    """Return the product's own style or script, which is not escaped."""
     return Markup(words)  # noqa: S704 - files of this package and of the plotly package
 
 
@@ -206,7 +206,7 @@ def _embedded(figure: go.Figure) -> Markup:
 
 
 def _data(value: Mapping[str, object]) -> Markup:
-    """Return JSON for the inside of a script element, which it cannot end."""
+    """Return JSON for a script element, which it cannot close."""
     written = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     safe = written.translate({ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
     return Markup(safe)  # noqa: S704 - no character of markup is left in it

@@ -1,4 +1,4 @@
-"""A workspace as one file that stands still: the answer, its charts and all stacks, to be sent or kept."""
+"""A workspace as one static file: the answer, its charts and all stacks, to be sent or kept."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from core.views.headroom import conventions, headroom
 from core.views.text import count, percent
 
 CURVES = 6  # Stacks with a curve: the chosen one, the runner-up and the best of the frontier
-BOUNDS = 15  # Stacks whose bounds by holes are drawn, the best
-COPIES_UP_TO = 200_000  # Passages up to which the judgements are looked through for copies of a passage
+BOUNDS = 15  # Maximum stacks whose bounds from unjudged passages are drawn, best first
+COPIES_UP_TO = 200_000  # Maximum passages for which the judgements are searched for duplicate passages
 _OPTIONAL = {
     "95 % interval": "quality_low",
     "%PROC of pool": "pct_proc",
@@ -50,7 +50,7 @@ _BASES = {"quality_basis": "quality", "latency_basis": "latency_ms", "cost_basis
 
 
 def parts(view: View, verdict: Verdict) -> tuple[dict[str, object], dict[str, Chart]]:
-    """Return what a snapshot has beside a record: more for its template, and its charts by name."""
+    """Return the parts that a snapshot adds to a record: more for its template, and its charts by name."""
     said, charts = _headroom(view, verdict)
     charts |= _curves(view, verdict)
     words, grades, bounds = _evidence(view, verdict)
@@ -93,7 +93,7 @@ def _curves(view: View, verdict: Verdict) -> dict[str, Chart]:
 
 
 def _shown(verdict: Verdict) -> list[str]:
-    """Return the chosen stack, the runner-up, the best of the frontier; the first where nothing is left."""
+    """Return the chosen stack, the runner-up, the best of the frontier; the first one if none is feasible."""
     rows = [row for row in (verdict.decision.chosen, verdict.decision.runner_up) if row is not None]
     rows += frontier_rows(verdict.table, verdict.decision)
     picked = list(dict.fromkeys(rows))[:CURVES] or [0][: verdict.table.height]
@@ -101,7 +101,7 @@ def _shown(verdict: Verdict) -> list[str]:
 
 
 def every_stack(view: View, verdict: Verdict) -> Table | None:
-    """Return all stacks with their numbers; a basis that a whole column shares stands in its heading."""
+    """Return all stacks with their numbers; a basis shared by a whole column is in its heading."""
     wanted = ("quality_low", "quality_high", "n", *_BASES, "pct_proc", "proc_pool")
     listed = status_rows(verdict.sure_table, verdict.decision, weak=view.weak)
     rows = listed.join(
@@ -124,19 +124,19 @@ def every_stack(view: View, verdict: Verdict) -> Table | None:
 
 
 def _reached(row: Mapping[str, Any]) -> Cell:
-    """Return the share that a stack reaches of the ceiling of its pool, which is named beside it."""
+    """Return a stack's share of the ceiling of its pool, which is named beside it."""
     pool = f" {row['proc_pool'] or NOT_STATED}" if row["pct_proc"] is not None else ""
     return Cell(f"{percent(row['pct_proc'])}{pool}", row["pct_proc"])
 
 
 def _shared(bases: pl.Series) -> str:
-    """Say how all known numbers of a column were obtained; empty where that differs."""
+    """Say how all known numbers of a column were obtained, or return "" if they differ."""
     kinds = bases.drop_nulls().unique()
     return str(kinds[0]) if len(kinds) == 1 else ""
 
 
 def _evidence(view: View, verdict: Verdict) -> tuple[list[str], list[tuple[str, str]], dict[str, Chart]]:
-    """Say what the judgements can carry."""
+    """Return what the judgements support."""
     sizes = view.snapshot.collections()
     space = sizes.row(by_predicate=pl.col("collection_id") == view.scope.collection_id, named=True)
     if space["passages"] > COPIES_UP_TO:

@@ -1,6 +1,6 @@
-"""What a record says first, to a reader without background: three sentences, and the terms of the field.
+"""The beginning of a record, for a reader without background: three sentences, and the terms of the field.
 
-What to ship and what it is worth; what it costs and how fast it is; how sure that is, what would change it.
+What to ship and its quality; its cost and speed; how certain that is, and what would change it.
 """
 
 from __future__ import annotations
@@ -58,18 +58,18 @@ _TIMED = {
     "rerank": ("reranker call", "reranker calls"),
     "end-to-end": ("answer", "answers"),
 }
-CHANGES = 4  # What would change the choice is said of so many at most
-_SURE = 0.995  # From this chance on, whole percents would say always; from 1 less it on, never
+CHANGES = 4  # Maximum things named that would change the choice
+_SURE = 0.995  # Above this chance, whole percents would read as always; below its complement, as never
 _MORE = "judging more passages"
 _PLAIN = {"SLA": "time limit"}
 """What a limit is called, where its usual name is one of the field."""
 
 
 def summary(data: Data, view: View) -> list[str]:
-    """Return the three sentences that a record begins with; where nothing was chosen, why.
+    """Return the three sentences that open a record, or the reason if nothing was chosen.
 
     Args:
-        data: The record, as far as it is made.
+        data: The record, insofar as it is complete.
     """
     if data["chosen"] is None:
         first = next(_changes(data), None)
@@ -79,7 +79,7 @@ def summary(data: Data, view: View) -> list[str]:
 
 
 def _what(data: Data, quality: Quality) -> str:
-    """Say what to ship and what it is worth."""
+    """Say what to ship and how good it is."""
     taken, is_worth = data["taken"], measured(data["chosen"]["quality"], quality)
     if data["doubt"]:
         return f"{data['answer']['title']}. {is_worth[:1].upper()}{is_worth[1:]}."
@@ -88,7 +88,7 @@ def _what(data: Data, quality: Quality) -> str:
 
 
 def measured(value: float | None, quality: Quality) -> str:
-    """Say what the mean of a measure is: ``its first 10 results hold 62 % of the best possible evidence``."""
+    """Describe the mean of a measure: ``its first 10 results hold 62 % of the best possible evidence``."""
     if value is None:
         return f"its {quality.name} is unknown"
     measure = quality.measure
@@ -128,7 +128,7 @@ def _price(data: Data) -> str:
 
 
 def _cost(data: Data) -> str:
-    """Say what it costs: ``a million searches cost $0.15``."""
+    """State its cost: ``a million searches cost $0.15``."""
     said, what = said_in(data), counted(data)
     amount = costs(data["chosen"], said).replace("≥", "at least")
     limit = _limit(data["asked"]["budget_usd_per_1k"], said.bare)
@@ -142,7 +142,7 @@ def _limit(value: float | None, written: Callable[[float], str]) -> str:
 
 
 def _sure(data: Data) -> str:
-    """Say how sure the choice is, and what would change it first."""
+    """State the confidence in the choice, and what would change it first."""
     first, chance = next(_changes(data), None), data["chosen"]["pgs"]
     if chance is None:
         return f"How sure this is, is unknown; {first.what if first else 'nothing close by'} could change it."
@@ -153,7 +153,7 @@ def _sure(data: Data) -> str:
 
 
 def _chance(share: float) -> str:
-    """Return a chance in percent that is never called certain."""
+    """Return a chance in percent that never reads as certain."""
     if share > _SURE:
         return "over 99 %"
     return "under 1 %" if share < 1 - _SURE else _percent(share)
@@ -168,7 +168,7 @@ class _Change:
 
 
 def changes(data: Data) -> list[str]:
-    """Return sentences on what would change the choice, the nearest first."""
+    """Return sentences on the things that would change the choice, the nearest first."""
     return [one.sentence for one in islice(_changes(data), CHANGES)]
 
 
@@ -181,7 +181,7 @@ def _changes(data: Data) -> Iterator[_Change]:
 
 
 def _looser(miss: Data) -> _Change:
-    """Say which limit would let another ship."""
+    """Return the limit that, if relaxed, would let another stack ship."""
     word = LIMITS[miss["limit"]].limit_word
     limit = f"a {_PLAIN.get(word, word)} of {way_in(miss).removeprefix(word).strip()}"
     gain = gain_words(miss)
@@ -190,7 +190,7 @@ def _looser(miss: Data) -> _Change:
 
 
 def _more_known(data: Data) -> Iterator[_Change]:
-    """Yield what is not known yet and may be better."""
+    """Yield unknowns that may turn out better."""
     better = sum((one["gain"] or 0) > 0 for one in data["promising"])
     if better:
         some = text.count(better, "stack looks", "stacks look")
@@ -202,12 +202,12 @@ def _more_known(data: Data) -> Iterator[_Change]:
 
 
 def _judging(data: Data) -> bool:
-    """Tell whether what is unjudged could take the confidence away."""
+    """Return whether unjudged passages could remove the confidence."""
     return str(data["advice"] or "").startswith(JUDGE) and data["pgs_if_judged"] is not None
 
 
 def _numbers(data: Data) -> Iterator[_Change]:
-    """Yield the number that would turn the choice, the closest one."""
+    """Yield the number that would change the choice, the closest one."""
     turns = [turn for turn in data["would_turn"] if turn["winner"] and turn["then"] is not None]
     for turn in sorted(turns, key=lambda turn: abs(turn["by"]) / (abs(turn["now"]) or 1.0)):
         word, written = WORDS[turn["of"]], written_as(data)[turn["of"]]
@@ -221,13 +221,13 @@ def _numbers(data: Data) -> Iterator[_Change]:
 
 
 def _within(data: Data, name: str) -> str:
-    """Say how often a stack meets the limits, where that is in doubt."""
+    """Say how often a stack meets the limits, if that is in doubt."""
     share = next((row.get("p_feasible") for row in data["stacks"] if row["stack"] == name), None)
     return f", which meets the limits in {_percent(share)}" if share is not None and share < SURE else ""
 
 
 def terms(data: Data, view: View) -> dict[str, str]:
-    """Explain the terms of the field, in the order in which a record first has them."""
+    """Explain the terms of the field, in order of first appearance in a record."""
     row = data["chosen"]
     if row is None:
         return {}
@@ -261,12 +261,12 @@ def terms(data: Data, view: View) -> dict[str, str]:
 
 
 def _on_frontier(stack: Data) -> bool:
-    """Tell whether a record says of a stack that it is on the frontier, or how surely."""
+    """Return whether a record says that a stack is on the frontier, or how certainly."""
     return stack["status"] == "frontier" or stack.get("p_frontier") is not None
 
 
 def _named(data: Data, view: View) -> Iterator[tuple[str, Spec]]:
-    """Yield the stacks that the record names, the chosen one first, each with its specification."""
+    """Yield the stacks named in the record, the chosen one first, each with its specification."""
     specs = dict(view.table.select("run_id", "spec").iter_rows())
     for row in data["stacks"][:STACKS]:
         yield row["stack"], json.loads(specs.get(row["run_id"]) or "{}")

@@ -1,7 +1,7 @@
-"""Figures as SVG, where no script draws them: marks, lines, bars, intervals, axes, legend.
+"""Figures as SVG, for pages without scripts: marks, lines, bars, intervals, axes, legend.
 
-What a figure says by hovering is left out unless it is asked for; every chart has a table behind it. Words in
-a figure are untrusted: they become the text of an element and nothing else. Axes and words have the colours
+Hover text is left out unless requested; every chart has a table behind it. Words in
+a figure are untrusted: they become the text of an element and nothing else. Axes and words use the colours
 of the page (`--quiet`, `--line`).
 """
 
@@ -21,13 +21,13 @@ from core.views import theme
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-_Any = Any  # what Plotly gives, which has no types
-_HEIGHT = 380  # Of a figure that names none; pixels
+_Any = Any  # Plotly objects, which are untyped
+_HEIGHT = 380  # Height of a figure without one; pixels
 _TICKS = 5
-_FEW = 3  # Decades of a logarithmic axis up to which numbers stand between them
-_SWATCH = 22  # Pixels of a mark of the legend, with what is between it and the next
+_FEW = 3  # Maximum decades of a logarithmic axis with numbers between them
+_SWATCH = 22  # Pixels of a legend mark, including the gap to the next
 _ANCHORS = {"center": "middle", "right": "end"}
-_BAR = 0.72  # Share of its place that a group of bars fills
+_BAR = 0.72  # Share of its slot that a group of bars fills
 _SHAPES = {
     "square": "M-1,-1H1V1H-1Z",
     "diamond": "M0,-1.3L1.3,0L0,1.3L-1.3,0Z",
@@ -38,26 +38,26 @@ _SHAPES = {
     "star": "M0,-1.4L.4,-.4L1.4,-.4L.6,.3L.9,1.3L0,.7L-.9,1.3L-.6,.3L-1.4,-.4L-.4,-.4Z",
 }
 _KINDS = frozenset({"scatter", "scattergl", "bar"})
-_HALO = ' stroke="var(--paper)" stroke-width="3" paint-order="stroke"'  # of words among marks
+_HALO = ' stroke="var(--paper)" stroke-width="3" paint-order="stroke"'  # for words among marks
 _MARKUP = re.compile(r"<[^>]*>")
 
 
 @dataclass(frozen=True, slots=True)
 class Canvas:
-    """What a figure is drawn on."""
+    """The surface that a figure is drawn on."""
 
-    width: int = 760  # pixels, and as wide as it grows
+    width: int = 760  # pixels, also its maximum width
     letter: int = 11  # size of its letters; pixels
-    named: bool = False  # whether a mark says its hover text, where a trace has any
+    named: bool = False  # whether a mark includes its hover text, if a trace has any
 
     @property
     def character(self) -> float:
-        """About the width of a character; pixels."""
+        """Approximate width of a character; pixels."""
         return 0.56 * self.letter
 
     @property
     def line(self) -> float:
-        """From a line of text to the next; pixels."""
+        """Height of a line of text; pixels."""
         return 1.36 * self.letter
 
 
@@ -82,26 +82,26 @@ class _Axis:
     end: float
     log: bool
     ticks: tuple[tuple[float, str], ...]
-    places: Mapping[str, int]  # of categories
+    places: Mapping[str, int]  # of the categories
     title: str
 
     def at(self, value: _Any) -> float:
-        """Return where a value stands; not a number for one that has no place."""
+        """Return the position of a value, or NaN if it has none."""
         number = float(self.places[str(value)]) if str(value) in self.places else _number(value)
         if self.log:
             number = math.log10(number) if number > 0 else math.nan
         return self.stands(number)
 
     def stands(self, number: float) -> float:
-        """Return where a number of the axis itself stands, the power of ten where it has a log scale."""
+        """Return the position of a number on the axis itself, an exponent if it has a log scale."""
         return float(self.start + (number - self.low) / (self.high - self.low or 1) * (self.end - self.start))
 
 
 def svg(figure: go.Figure, alt: str, canvas: Canvas = Canvas()) -> str | None:
-    """Draw a figure; None where it has a kind of trace that is not drawn here.
+    """Draw a figure, or return None if it has a kind of trace that is not supported.
 
     Args:
-        alt: What it shows, in words.
+        alt: Its content in words.
     """
     traces = [trace for trace in figure.data if trace.visible in (None, True)]
     if not traces or any(trace.type not in _KINDS for trace in traces):
@@ -130,14 +130,14 @@ def svg(figure: go.Figure, alt: str, canvas: Canvas = Canvas()) -> str | None:
 
 
 def _margin(layout: _Any, traces: Sequence[Any], canvas: Canvas) -> float:
-    """Return the pixels left of the axes, which names of rows need."""
+    """Return the pixels left of the axes, needed for names of rows."""
     names = [*(one for trace in traces for one in _values(trace.y)), *_values(layout.yaxis.ticktext)]
     sizes = [len(_short(one)) for one in names if isinstance(one, str)]
     return max(6 * canvas.letter, max(sizes, default=0) * canvas.character + 12)
 
 
 def _notes(layout: _Any, pair: tuple[str, str], axes: tuple[_Axis, _Axis], room: _Room) -> Iterator[str]:
-    """Write what stands beside marks, and by shares of the whole figure, such as the titles of panels."""
+    """Yield the texts beside marks, and those placed relative to the whole figure, such as panel titles."""
     (x, y), first = axes, pair == ("x", "y")
     for one in layout.annotations:
         across, down = one.xref or "x", one.yref or "y"
@@ -198,7 +198,7 @@ def _axis(layout: _Any, name: str, traces: Sequence[Any], room: _Room) -> _Axis:
 
 
 def _lengths(trace: _Any) -> str:
-    """Return the axis along which a trace has lengths, which begin at 0; empty for marks."""
+    """Return the axis along which a trace has lengths, which start at 0, or "" for marks."""
     if trace.type != "bar":
         return ""
     return "x" if trace.orientation == "h" else "y"
@@ -362,7 +362,7 @@ def _rule(shape: _Any, x: _Axis, y: _Axis) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A name of the legend."""
+    """An entry of the legend."""
 
     number: int  # of its trace
     trace: _Any
@@ -372,7 +372,7 @@ class _Entry:
 
 
 def _listed(traces: Sequence[Any], canvas: Canvas) -> list[_Entry]:
-    """Return the legend, in as many lines as it needs; empty of a single trace."""
+    """Return the legend, in as many lines as it needs; empty for a single trace."""
     left, line, entries = 4.0, 0, {}
     for number, trace in enumerate(traces if len(traces) > 1 else ()):
         name = _short(_plain(str(trace.name or "")), 34)

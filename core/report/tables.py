@@ -1,4 +1,4 @@
-"""The tables of record and snapshot: what each cell says, what it sorts by, how the number came about."""
+"""The tables of record and snapshot: the text, sort key and origin of each cell."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from core.views import text
 from core.views.words.choice import COSTED
 
 FINALISTS = 30
-STACKS = 300  # Rows of the record's tables at most; the JSON has all
-EVERY_STACK = 1000  # Rows of the snapshot's table of stacks at most
+STACKS = 300  # Maximum rows of the record's tables; the JSON has all
+EVERY_STACK = 1000  # Maximum rows of the snapshot's table of stacks
 Data: TypeAlias = Mapping[str, Any]
 _SHARES = {
     "p_frontier": "on the frontier",
@@ -28,7 +28,7 @@ WORDS = {axis.key: axis.word for axis in axes()}
 
 @dataclass(frozen=True)
 class Cell:
-    """A text, what its column is sorted by where that is a number, and a badge behind it."""
+    """A text, the column's sort key if it is a number, and a badge behind it."""
 
     text: str
     order: float | None = None
@@ -37,7 +37,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """A heading; whether numbers stand below it, or long texts; and what stands there for a row."""
+    """A heading; whether its cells are numbers, or long texts; and the cell for a row."""
 
     label: str
     cell: Callable[[Data], Cell]
@@ -52,18 +52,18 @@ class Table:
     columns: tuple[Column, ...]  # from left to right
     rows: tuple[tuple[Cell, ...], ...]  # a cell per column
     strong: bool = False  # whether the first row is set in bold
-    left_out: int = 0  # how many more rows there are that the file leaves out
+    left_out: int = 0  # number of rows that the file omits
     sortable: bool = False  # whether a reader may sort it
 
 
 def table(rows: Sequence[Data], columns: Sequence[Column], most: int = STACKS, **more: bool) -> Table | None:
-    """Lay rows out; None where there are none."""
+    """Arrange rows as a table, or return None if there are none."""
     cells = tuple(tuple(column.cell(row) for column in columns) for row in rows[:most])
     return Table(tuple(columns), cells, left_out=max(0, len(rows) - most), **more) if rows else None
 
 
 def finalists(data: Data) -> list[Data]:
-    """Return chosen, runner-up and the rest of the frontier, each once, with what it is as status."""
+    """Return chosen, runner-up and the rest of the frontier, each once, with its role as status."""
     rows: dict[str, Data] = {}
     candidates = [("chosen", data["chosen"]), ("runner-up", data["runner_up"])]
     for status, row in [*candidates, *(("frontier", stack) for stack in data["frontier"])]:
@@ -82,23 +82,23 @@ def offered(data: Data) -> list[Data]:
 
 
 def letters(data: Data) -> dict[str, str]:
-    """Return by run_id what the chosen stack and the first alternatives are called in table and chart."""
+    """Return, by run_id, the letters of the chosen stack and the first alternatives in table and chart."""
     chosen = {} if data["chosen"] is None else {data["chosen"]["run_id"]: SHIPS}
     return chosen | {row["run_id"]: name for row, name in zip(offered(data), LETTERS, strict=False)}
 
 
 def said_in(data: Data) -> CostUnit:
-    """Return how a record says costs; one of an earlier release per 1,000."""
+    """Return a record's cost unit; per 1,000 for one of an earlier release."""
     return CostUnit.of(data["asked"])
 
 
 def written_as(data: Data) -> dict[str, Callable[[float | None], str]]:
-    """Return what writes the numbers of each axis in a record, by the axis's key."""
+    """Return the number formatter of each axis in a record, by the axis's key."""
     return {axis.key: axis.written for axis in axes(said=said_in(data))}
 
 
 def counted(data: Data) -> str:
-    """Return what the costs of a record are counted in: ``queries``."""
+    """Return the unit that the costs of a record are per: ``queries``."""
     per = None if data["chosen"] is None else data["chosen"]["cost_per"]
     return COSTED.get(str(per), "queries")
 
@@ -109,7 +109,7 @@ def costs(row: Data, said: CostUnit) -> str:
 
 
 def _alternatives(data: Data) -> Table | None:
-    """Lay the chosen stack and the first alternatives out: what each costs in quality, and what it saves."""
+    """Return a table of the chosen stack and the first alternatives: their cost in quality, and savings."""
     chosen, named = data["chosen"], letters(data)
     rows = [chosen, *others] if (others := offered(data)) else []
     said = said_in(data)
@@ -122,7 +122,7 @@ def _alternatives(data: Data) -> Table | None:
         return f"{text.signed(row['difference'])}{ends}"
 
     def time(row: Data) -> str:
-        # a difference within the jitter band is none
+        # a difference within the jitter band counts as none
         saved = row.get("saves_ms") if row.get("latency_told_apart", True) else None
         return text.ms(row["latency_ms"]) + _saved(saved, text.ms)
 
@@ -152,7 +152,7 @@ def _saved(amount: float | None, written: Callable[[float], str]) -> str:
 
 
 def record_tables(data: Data) -> dict[str, Table | None]:
-    """Return the tables that record and snapshot share, by name; None where there is nothing to tell."""
+    """Return the tables shared by record and snapshot, by name; None if there is nothing to show."""
     best, measure, said = finalists(data), data["asked"]["measure"], said_in(data)
     shares = {key: name for key, name in _SHARES.items() if any(row.get(key) is not None for row in best)}
     return {
@@ -179,11 +179,11 @@ def _text(label: str, key: str = "", *, wide: bool = False) -> Column:
 
 
 def dollars(said: CostUnit, note: str = "", *, badge: bool = True) -> Column:
-    """Return the costs of stacks.
+    """Return the column of the stacks' costs.
 
     Args:
-        note: Words behind the heading.
-        badge: Whether it says how each came about.
+        note: Words after the heading.
+        badge: Whether it shows how each was obtained.
     """
 
     def cell(row: Data) -> Cell:
@@ -195,11 +195,11 @@ def dollars(said: CostUnit, note: str = "", *, badge: bool = True) -> Column:
 def numbers(
     quality: str, latency: str = "latency", cost_note: str = "", said: CostUnit = PER_1K
 ) -> tuple[Column, ...]:
-    """Return a stack with its three numbers, n, and how each came about, under these headings.
+    """Return the columns of a stack, its three numbers and n, and how each was obtained.
 
     Args:
-        cost_note: Words behind the heading of its cost.
-        said: How costs are said.
+        cost_note: Words after the heading of its cost.
+        said: The cost unit.
     """
 
     def of_quality(row: Data) -> Cell:
@@ -226,12 +226,12 @@ def numbers(
 
 
 def share(key: str, name: str) -> Column:
-    """Return a share in percent."""
+    """Return a column of a share in percent."""
     return Column(name, lambda row: Cell(text.percent(row[key]), row[key]), number=True)
 
 
 def _turns(data: Data) -> Table | None:
-    """List what would have to be true for another stack to be chosen."""
+    """Return a table of what would have to be true for another stack to be chosen."""
     written = written_as(data)
 
     def now(row: Data) -> str:
@@ -257,7 +257,7 @@ def _turns(data: Data) -> Table | None:
 
 
 def _constraints(excluded: Sequence[Data]) -> Table | None:
-    """Return which limits exclude how many, and who misses each by least."""
+    """Return a table of how many stacks each limit excludes, and which one misses it by least."""
     kinds: dict[str, list[Data]] = {}
     for row in excluded:
         kinds.setdefault(row["constraint"], []).append(row)
@@ -280,7 +280,7 @@ def _constraints(excluded: Sequence[Data]) -> Table | None:
 
 
 def _stacks(data: Data, said: CostUnit) -> Table | None:
-    """Return every stack with its three numbers and what became of it."""
+    """Return every stack with its three numbers and its status."""
     rows, measure = data["stacks"], data["asked"]["measure"]
     columns = (
         Column("status", lambda row: Cell(status(row))),
@@ -294,7 +294,7 @@ def _stacks(data: Data, said: CostUnit) -> Table | None:
 
 
 def _prices(entries: Sequence[Data]) -> Table | None:
-    """Return the prices that the costs rest on, with source and day."""
+    """Return the prices behind the costs, with source and day."""
 
     def price(row: Data) -> Cell:
         return Cell(f"{row['price']:.10g} {row['currency']} / {row['per']:,.10g}", row["price"])
@@ -316,23 +316,23 @@ def _prices(entries: Sequence[Data]) -> Table | None:
 
 
 def basis(row: Data, name: str) -> str:
-    """Say how a number was obtained; empty where it is unknown, and of measured usage that is priced."""
+    """Say how a number was obtained, or return "" if it is unknown, or is measured usage at a price."""
     how = (row[f"{name.removesuffix('_ms')}_basis"] or "") if row[name] is not None else ""
     return "" if name == "cost" and how == Basis.MEASURED.value else how
 
 
 def waits(data: Data) -> bool:
-    """Tell whether the chosen stack is billed for a machine by the time in which it works."""
+    """Return whether the chosen stack is billed for machine time while it works."""
     return any(entry["of_chosen"] and entry["unit"].endswith("_hour") for entry in data["price_entries"])
 
 
 def priced(data: Data) -> str:
-    """Say how the cost of the chosen stack was obtained: by its price where its usage was measured."""
+    """Say how the cost of the chosen stack was obtained: by its price if its usage was measured."""
     if data["chosen"]["cost_basis"] != Basis.MEASURED.value:
         return basis(data["chosen"], "cost")
     return price_basis(entry["confirmed"] for entry in data["price_entries"])
 
 
 def status(row: Data) -> str:
-    """Say in one word what became of a stack."""
+    """Return a stack's status in one word."""
     return str(row["status"]).replace("within the limits", "feasible")

@@ -1,4 +1,4 @@
-"""The words that record and snapshot share: tiles, what was asked, how to check it."""
+"""The words shared by record and snapshot: tiles, the question, how to check it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _FORMS = {
 
 
 def context(data: Data, kind: str, title: str) -> dict[str, Any]:
-    """Return what the templates of record and snapshot are filled with, charts and more tables apart."""
+    """Return the data for the templates of record and snapshot, except charts and further tables."""
     best = finalists(data)
     kinds = (("Latency", "latency_note"), ("Cost", "cost_note"))
     promising = pl.DataFrame(data["promising"], infer_schema_length=None)
@@ -86,14 +86,14 @@ def context(data: Data, kind: str, title: str) -> dict[str, Any]:
 
 
 def _noted(rows: Sequence[Data], what: str, note: str) -> Iterator[str]:
-    """Yield what is to be known of a number of stacks, each with those that it is said of."""
+    """Yield notes on some stacks, each with the stacks it applies to."""
     for words in dict.fromkeys(row[note] for row in rows if row[note]):
         names = ", ".join(row["stack"] for row in rows if row[note] == words)
         yield f"{what} of {names}: {words}."
 
 
 def _moment(written: str) -> str:
-    """Return an ISO time as people read it: ``2026-01-31 09:30 UTC``."""
+    """Format an ISO time for people: ``2026-01-31 09:30 UTC``."""
     day, _, time = written.partition("T")
     return f"{day} {time[:5]} UTC"
 
@@ -137,7 +137,7 @@ def _tiles(data: Data) -> list[tuple[str, str, str, str]]:
 
 
 def _slow(data: Data) -> Iterator[tuple[str, str, str, str]]:
-    """Yield how long the slow searches take, beside the typical one."""
+    """Yield the duration of slow searches, beside the typical one."""
     slow = data["slow"]
     if slow is not None:
         ends = None if slow["low"] is None else f"{text.ms(slow['low'])} to {text.ms(slow['high'])}"
@@ -146,7 +146,7 @@ def _slow(data: Data) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _ground(data: Data) -> str:
-    """Say what was compared: ``Python documentation: 18 stacks compared, 12 within the limits.``."""
+    """Describe the comparison: ``Python documentation: 18 stacks compared, 12 within the limits.``."""
     stacks = data["stacks"]
     left = sum(row["status"] != "excluded" for row in stacks)
     space = data["workspace"]["name"] or data["collection"]
@@ -171,7 +171,7 @@ def _joined(*words: str | None) -> str:
 
 
 def _asked(data: Data) -> tuple[tuple[str, str], ...]:
-    """Say what was asked, of which workspace."""
+    """Return the question, and its workspace."""
     asked, space = data["asked"], data["workspace"]
     origins = ", ".join(f"{count:,} {BASES[name]}" for name, count in data["runs"]["origins"].items())
     floor = ("Quality floor", "at least ") if asked["better"] == "higher" else ("Quality cap", "at most ")
@@ -201,7 +201,7 @@ def _asked(data: Data) -> tuple[tuple[str, str], ...]:
 
 
 def _costed(question: Data) -> str:
-    """Say what the cost is one of, where it is no query."""
+    """Return the unit that the cost is per, if it isn't a query."""
     per = question.get("cost_per", "query")
     if per == "query":
         return ""
@@ -220,7 +220,7 @@ def _judged(golden: Data | None) -> str:
 
 
 def noise_words(noise: Data | None, measure: str) -> str:
-    """Say whose grades are drawn in the percentages, and what they make of the chosen stack's quality."""
+    """Say whose grades are drawn for the percentages, and their effect on the chosen stack's quality."""
     if noise is None:
         return "not in the percentages: the judge's grades count as the truth"
     words = f"in the percentages, from {noise['passages']:,} passages that {noise['golden_set']} grades too"
@@ -239,7 +239,7 @@ def _limit(value: float | None, written: Any, words: str, of: str = "") -> str: 
 
 
 def _checks(data: Data) -> tuple[tuple[str, str], ...]:
-    """Return revision, prices and seed: what another needs to get the same."""
+    """Return revision, prices and seed: what is needed to reproduce the result."""
     revision, book, drawn = data["revision_made"], data["price_book"], data["resamples"]
     written = f", written {_moment(revision['at'])}: {revision['action']}" if revision else ""
     return (
@@ -255,13 +255,13 @@ def _checks(data: Data) -> tuple[tuple[str, str], ...]:
 DEFAULTS: Mapping[str, object] = {
     name: field.usual
     for name, field in declared(Question).items()
-    if field.usual is not None and name != "prices"  # elsewhere another book may be the usual one
+    if field.usual is not None and name != "prices"  # elsewhere the default book may differ
 }
 """Values of the options where nobody says; those that are not here have none."""
 
 
 def question(view: View) -> dict[str, object]:
-    """Return what a workspace asks."""
+    """Return a workspace's question."""
     limits = view.constraints
     model = view.latency.generation
     return {
@@ -296,13 +296,13 @@ def question(view: View) -> dict[str, object]:
 
 
 def narrowed(view: View) -> bool:
-    """Tell whether something of the workspace was left out because it does not compare."""
+    """Return whether incomparable parts of the workspace were left out."""
     scope = view.scope
     return bool(scope.apart or scope.shared or scope.judging or view.latency.machine)
 
 
 def named(view: View, column: str) -> tuple[str, ...]:
-    """Give a workspace's chosen runs by a column of the run table; none where all of the collection are."""
+    """Return a workspace's chosen runs from a column of the run table; empty if all of the collection are."""
     chosen = set(view.scope.run_ids)
     whole = view.snapshot.runs(view.scope.collection_id)
     if not chosen or chosen == set(whole["run_id"]):

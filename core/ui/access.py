@@ -1,6 +1,6 @@
-"""Access to the server: who may connect, write and start work, what browsers may do with a page.
+"""Access to the server: who may connect, write and start work, and the limits on browsers.
 
-Plotly for the charts goes out here too: Streamlit keeps its own, three times as large, to itself.
+Plotly for the charts is served here too: Streamlit's own copy is three times as large and not reusable.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ _BY_PROXIES = frozenset({
 
 
 def from_here(bound: str | None, peer: str | None, headers: Mapping[str, str]) -> bool:
-    """Tell whether a visitor sits at the machine that the server runs on, as far as a server can tell.
+    """Return whether a visitor is at the machine that the server runs on, as far as a server can know.
 
     Args:
-        bound: The address that the server listens at; None = all.
+        bound: The address that the server listens on; None = all.
         peer: The address that the connection came from; None = unknown.
-        headers: Of the request, names in lower case.
+        headers: Headers of the request, names in lower case.
 
     Returns:
-        True only where the server listens to this machine alone, the connection came from it, the page was
-        opened under a name of it and came from this very server, and no proxy has left a mark. A proxy on
-        this machine that leaves none and passes a foreign page off as a local one cannot be told from a local
-        visitor.
+        True only if the server listens on this machine alone, the connection came from it, the page was
+        opened under one of its names and served by this very server, and no proxy has left a mark. A proxy on
+        this machine that leaves none and passes a remote page off as a local one is indistinguishable from a
+        local visitor.
     """
     marks = any(name in _BY_PROXIES or name.startswith("x-forwarded-") for name in headers)
     host, origin = (headers.get(name, "") for name in ("host", "origin"))
@@ -57,7 +57,7 @@ def from_here(bound: str | None, peer: str | None, headers: Mapping[str, str]) -
 
 
 def _same_server(origin: str, host: str) -> bool:
-    """Tell whether a page of an origin was served under a host.
+    """Return whether a page of an origin was served under a host.
 
     Another port of this machine is another server.
     """
@@ -75,7 +75,7 @@ def _port(url: str) -> int | None:
 
 
 def hostname(url: str) -> str | None:
-    """Return the host of an address in lower case; None where there is none that can be read."""
+    """Return the host of a URL in lower case, or None if it has none or is malformed."""
     try:
         return urlsplit(url).hostname
     except ValueError:
@@ -83,11 +83,11 @@ def hostname(url: str) -> str | None:
 
 
 def why_not(setting: str | None, *, here: bool) -> str:
-    """Say why a visitor may neither write nor start work; empty where both are allowed.
+    """Say why a visitor may neither write nor start work, or return "" if both are allowed.
 
     Args:
-        setting: Value of `SETTING`; None where it is not set.
-        here: Whether the visitor sits at this machine; see `from_here`.
+        setting: Value of `SETTING`; None if it is not set.
+        here: Whether the visitor is at this machine; see `from_here`.
     """
     setting = "local" if setting is None else setting.strip().lower()
     if setting == "all" or (setting == "local" and here):
@@ -103,7 +103,7 @@ def why_not(setting: str | None, *, here: bool) -> str:
     )
 
 
-VISITOR = "clq-visitor"  # The header that tells the pages where a visitor sits; nobody else can set it
+VISITOR = "clq-visitor"  # The header that tells the pages where a visitor is; only this server can set it
 HERE = "here"
 HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": "frame-ancestors 'self'; object-src 'none'; "
@@ -124,7 +124,7 @@ PLOTLY = f"plotly-{plotly.__version__}/plotly.min.js"
 CARTESIAN = f"plotly-small/{_SMALL.stem}"
 """Of the library, whole and for charts with two axes alone, which nearly all are, beside the pages; another
 version has another, so browsers may keep it for good."""
-_PRELOAD = f"<{CARTESIAN}>; rel=preload; as=script"  # The header to fetch it while the page still starts
+_PRELOAD = f"<{CARTESIAN}>; rel=preload; as=script"  # The header to fetch it while the page is starting
 _CHARTED = (
     "/",
     "/cost",
@@ -159,14 +159,14 @@ ROUTES = [Route("/{base:path}" + name, partial(_library, name)) for name in (PLO
 
 
 class AccessMiddleware:
-    """Middleware before all that Streamlit serves."""
+    """Middleware in front of everything that Streamlit serves."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse a request under a foreign name and a connection from a foreign page, or pass it on."""
-        if scope["type"] not in ("http", "websocket"):  # the server's start and end
+        """Reject unknown Host headers and WebSocket connections from other origins; pass the rest on."""
+        if scope["type"] not in ("http", "websocket"):  # the server's startup and shutdown
             await self._app(scope, receive, send)
             return
         headers, names = Headers(scope=scope), _own_names()
@@ -183,9 +183,9 @@ class AccessMiddleware:
 
 
 def served_as(host: str | None, names: Collection[str | None]) -> bool:
-    """Tell whether the server answers under a host: an address in numbers, one of its names, or none given.
+    """Return whether the server answers under a host: a numeric address, one of its names, or none given.
 
-    A page of another name, whose owner lets that name point here, could otherwise read as if it were ours.
+    A page whose owner points its domain at this machine could otherwise read as if it were ours.
     """
     if host is None:
         return True
@@ -203,9 +203,9 @@ def _not_served(name: str | None) -> Response:
 
 
 def welcome(origin: str | None, host: str | None, names: Collection[str | None]) -> bool:
-    """Tell whether a page may connect: it came from this server, or from a host that the operator named.
+    """Return whether a page may connect: it came from this server, or from a host that the operator named.
 
-    Streamlit would ask the internet for this machine's address before it refuses one.
+    Streamlit would ask the internet for this machine's address before refusing one.
     """
     if not served_as(host, names):
         return False
@@ -214,16 +214,16 @@ def welcome(origin: str | None, host: str | None, names: Collection[str | None])
 
 
 def _own_names() -> set[str | None]:
-    """Return hosts that the operator named, and this machine's own names for itself."""
+    """Return hosts named by the operator, and this machine's own names for itself."""
     named = [f"//{st.get_option('browser.serverAddress')}", *st.get_option("server.corsAllowedOrigins")]
     named += [f"//{name}" for name in os.environ.get(HOSTS, "").split()]
     return {"localhost", *(hostname(address) for address in named)} - {None}
 
 
 def _marked(scope: Scope, headers: Headers) -> Scope:
-    """Return a connection that says where its visitor sits.
+    """Return a connection's scope that says where its visitor is.
 
-    The origin has been looked at, so it is left out where Streamlit would look again, on the internet too.
+    The origin was already checked, so it is left out if Streamlit would check again, even on the internet.
     """
     peer = scope.get("client")
     here = from_here(st.get_option("server.address"), peer[0] if peer else None, dict(headers))
@@ -234,7 +234,7 @@ def _marked(scope: Scope, headers: Headers) -> Scope:
 
 
 def _seat(headers: Headers) -> str | None:
-    """Return cookie that brings a visitor back to this process of several; None where the browser has it."""
+    """Return the cookie that routes a visitor back to this one of several processes; None if already set."""
     number = os.environ.get(NUMBER)
     pair = f"{COOKIE}={number}"
     if number is None or pair in headers.get("cookie", "").split("; "):
@@ -243,7 +243,7 @@ def _seat(headers: Headers) -> str | None:
 
 
 def _with_headers(send: Send, *, charted: bool, seat: str | None) -> Send:
-    """Add what every answer carries; a page that has a chart names the library too."""
+    """Add the headers of every answer; a page with a chart also preloads the library."""
 
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -263,26 +263,26 @@ _SAID, _FAILED = "_act_said", "_act_failed"
 
 
 def forbidden() -> str:
-    """Say why this visitor may neither write nor start work; empty where both are allowed."""
+    """Say why this visitor may neither write nor start work, or return "" if both are allowed."""
     return why_not(os.environ.get(SETTING), here=st.context.headers.get(VISITOR) == HERE)
 
 
 def require() -> None:
-    """Let nothing happen that this visitor may not do, whatever the browser sent."""
+    """Refuse any action that this visitor may not take, whatever the browser sent."""
     if reason := forbidden():
         raise AccessError(reason)
 
 
 def act(change: Callable[..., str], *args: object) -> bool:
-    """Change something if this visitor may; what became of it is kept for `outcome`.
+    """Make a change if this visitor may; the outcome is kept for `outcome`.
 
-    In a callback, so that the next script run shows the new revision everywhere.
+    Call it in a callback, so that the next script run shows the new revision everywhere.
 
     Args:
-        change: Does it and says so in a sentence; empty where the page shows it anyway.
+        change: Makes the change and returns a sentence about it, or "" if the page shows it anyway.
 
     Returns:
-        Whether it was done.
+        Whether the change was made.
     """
     try:
         require()
@@ -294,7 +294,7 @@ def act(change: Callable[..., str], *args: object) -> bool:
 
 
 def outcome() -> None:
-    """Show once what the last change did."""
+    """Show the outcome of the last change, once."""
     if said := st.session_state.pop(_SAID, ""):
         st.success(plain(said), icon=":material/check:")
     if _FAILED in st.session_state:

@@ -1,4 +1,4 @@
-"""Questions of a section, whoever answers: a visitor of the dashboard, or a command given its choices."""
+"""Questions of a section, to be answered by a dashboard visitor or by a command from its given choices."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BESIDE, RUNNER_UP = "Beside the chosen stack", "the runner-up"
 
 
 def as_offered(name: Any, offered: Container[object]) -> Any:  # noqa: ANN401 - whatever a list offers
-    """Return a choice as a list has it; until 0.2 stacks were named with a K that nothing reads."""
+    """Return a choice in the form the list has; until 0.2 stack names held a K that nothing reads."""
     if name in offered or not isinstance(name, str):
         return name
     without = re.sub(SAID_K, "", name)
@@ -39,13 +39,13 @@ def as_offered(name: Any, offered: Container[object]) -> Any:  # noqa: ANN401 - 
 
 
 class Ask(Protocol):
-    """Where a section's choices come from. A key is the choice's name in an address."""
+    """Where a section's choices come from. A key is the choice's name in a URL."""
 
     def one(
         self, label: str, options: Iterable[T], key: str, *, usual: T | None = None, about: str = "",
         quiet: bool = False,
     ) -> T:  # fmt: skip
-        """Ask for one of a few; the first unless `usual` says which. A quiet one shows no label."""
+        """Ask for one of a few; the first by default, or the one in `usual`. A quiet one shows no label."""
         ...
 
     def listed(
@@ -59,55 +59,55 @@ class Ask(Protocol):
         width: int = 0,
         first: int | None = None,
     ) -> T:
-        """Ask for one of a list; otherwise as `one`.
+        """Ask for one of a list; otherwise like `one`.
 
         Args:
-            first: How many of a long list are offered, beside what is chosen already.
+            first: How many of a long list are offered, in addition to the current choice.
         """
         ...
 
     def typed(self, label: str, options: Sequence[str], key: str, *, usual: str, about: str = "") -> str:
-        """Ask for one of a list, or for what is written instead."""
+        """Ask for one of a list, or for free text instead."""
         ...
 
     def text(self, label: str, key: str, *, unsaid: str = "", about: str = "") -> str:
-        """Ask for a line of text; `unsaid` stands in its place while it is empty."""
+        """Ask for a line of text; `unsaid` is the placeholder while it is empty."""
         ...
 
     def number(
         self, label: str, key: str, usual: float | None, low: float, high: float | None = None,
         *, step: float = 1.0, about: str = "", width: int = 0, unsaid: str = "unknown",
     ) -> float | None:  # fmt: skip
-        """Ask for a number; None where neither anybody nor `usual` says: what `unsaid` calls it then."""
+        """Ask for a number; None if neither anybody nor `usual` gives one, which `unsaid` then describes."""
         ...
 
     def slide(
         self, label: str, key: str, usual: Sequence[float], low: float, high: float, *, step: float,
         about: str = "",
     ) -> tuple[float, ...]:  # fmt: skip
-        """Ask for one number of a range, or for two, as many as are usual."""
+        """Ask for one number in a range, or for two, according to the length of `usual`."""
         ...
 
     def several(
         self, label: str, options: Iterable[str], key: str, *, usual: Sequence[str], words: str = "",
         most: int | None = None, about: str = "", width: int = 0,
     ) -> list[str]:  # fmt: skip
-        """Ask for several of a list; the usual ones where none is picked, which `words` say in short.
+        """Ask for several of a list; the usual ones, which `words` summarise, if none is picked.
 
-        Without such words they are picked at first, and none is picked where a visitor takes them away.
+        Without such words they are picked at first, and none is picked if a visitor removes them.
         """
         ...
 
     def aside(self, title: str) -> AbstractContextManager[None]:
-        """Ask what is asked within it behind a title, as few visitors change it."""
+        """Put the questions asked within it behind a title, as few visitors change them."""
         ...
 
     def choice(self, choice: Choice, usual: T, options: Sequence[T] = (), *, off: bool = False) -> T:
-        """Ask for a declared choice: one of the options, or else a number from its lowest on.
+        """Ask for a declared choice: one of the options, otherwise a number from its lowest on.
 
         Args:
-            usual: What holds where nobody says; a widget shows it in grey.
-            off: Whether it means nothing, as what it needs is not there.
+            usual: The value that applies if nobody sets one; a widget shows it in grey.
+            off: Whether it has no effect, as something it needs is missing.
         """
         ...
 
@@ -115,9 +115,9 @@ class Ask(Protocol):
         self, table: pl.DataFrame, decision: Decision, label: str, key: str = "stack", *,
         usual: str = BY_RULE, instead: str = "", about: str = "",
     ) -> str | None:  # fmt: skip
-        """Ask for a stack; its run_id, or the recommended one's, None where there is none.
+        """Ask for a stack; its run_id, or the recommended one's, or None if there is none.
 
-        Another entry than `BY_RULE` for no choice of one's own gives None, as does the entry `instead`.
+        An entry other than `BY_RULE` for making no choice gives None, as does the entry `instead`.
         """
         ...
 
@@ -125,37 +125,37 @@ class Ask(Protocol):
         self, table: pl.DataFrame, decision: Decision, key: str, *, usual: Sequence[str] | None = (),
         most: int = 8, label: str = BESIDE, unsaid: str = RUNNER_UP,
     ) -> list[str]:  # fmt: skip
-        """Ask for several stacks, by name; under `BESIDE` the first of the usual ones is always one.
+        """Ask for several stacks, by name; under `BESIDE` the first of the usual ones is always included.
 
         Args:
-            usual: Those where none is picked; () = the recommended one and the runner-up, None = none.
+            usual: The stacks if none is picked; () = the recommended one and the runner-up, None = none.
         """
         ...
 
 
 def usual_stacks(table: pl.DataFrame, decision: Decision) -> list[str]:
-    """Give recommended stack and the runner-up by name; the first of the table where nothing is feasible."""
+    """Return the recommended stack and the runner-up by name, or the table's first if nothing is feasible."""
     rows = [row for row in (decision.chosen, decision.runner_up) if row is not None]
     return [table["name"][row] for row in rows] or table["name"].head(1).to_list()
 
 
 def named(table: pl.DataFrame, run_id: str) -> str:
-    """Return the name of a stack of the table by its run."""
+    """Return the name of the table's stack with this run id."""
     return str(table.row(by_predicate=pl.col("run_id") == run_id, named=True)["name"])
 
 
 def run_of(table: pl.DataFrame, name: str) -> str:
-    """Return the run of a stack of the table by its name."""
+    """Return the run id of the table's stack with this name."""
     return str(table.row(by_predicate=pl.col("name") == name, named=True)["run_id"])
 
 
 @dataclass
 class Given:
-    """Answers that were given beforehand, by key; what none was given for is as usual.
+    """Answers given beforehand, by key; a key without one takes its usual value.
 
     Raises:
-        UnknownNameError: If a choice is none of those that are offered, or a key that nobody asks for.
-        InputError: If a number is none, or out of its range.
+        UnknownNameError: If a choice isn't among those offered, or nobody asks for a key.
+        InputError: If a value isn't a number, or is out of range.
     """
 
     given: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -194,7 +194,7 @@ class Given:
         return self.one(label, options, key, usual=usual, about=about)
 
     def typed(self, label: str, options: Sequence[str], key: str, *, usual: str, about: str = "") -> str:
-        """Take what is given, or the usual one."""
+        """Take the given text, or the usual one."""
         words = self._last(key)
         value = usual if words is None else words
         self._note(key, label, value, options, about)
@@ -243,7 +243,7 @@ class Given:
         return picked or list(usual)
 
     def aside(self, title: str) -> AbstractContextManager[None]:
-        """Take them as any other."""
+        """Take the answers within like any others."""
         del title
         return nullcontext()
 
@@ -281,7 +281,7 @@ class Given:
         return chosen
 
     def unasked(self) -> None:
-        """Refuse what was given and nothing asked for."""
+        """Refuse given answers that nothing asked for."""
         for key in self.given:
             if key not in self.asked:
                 raise UnknownNameError("choice", key, list(self.asked))
@@ -304,7 +304,7 @@ class Given:
 
 
 def _within(key: str, words: str, low: float, high: float | None) -> float:
-    """Return a number that was given as text."""
+    """Return a number given as text, checking its range."""
     try:
         value = float(words)
     except ValueError:

@@ -1,7 +1,7 @@
-"""Blocks of a page's section, whoever draws them: the dashboard, a command, a file, a notebook.
+"""Blocks of a page's section, whatever renders them: the dashboard, a command, a file, a notebook.
 
-A section is a pure function of a view and of what is asked in it; it yields blocks and knows nobody who draws
-them.
+A section is a pure function of a view and of the choices asked in it; it yields blocks and doesn't know what
+renders them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-if TYPE_CHECKING:  # the charts' library takes long to load, which only a section that draws should wait for
+if TYPE_CHECKING:  # the charting library is slow to load, so only a section that draws should wait for it
     import plotly.graph_objects as go
     import polars as pl
 
@@ -27,19 +27,19 @@ Card = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The head of a page, in the place of one before it; names in its texts may come from users."""
+    """The head of a page, replacing an earlier one; names in its texts may come from users."""
 
     sentence: str
     details: str = ""
     warning: str = ""
-    caveats: Mapping[str, str] = field(default_factory=dict)  # what weakens it, by two or three words
+    caveats: Mapping[str, str] = field(default_factory=dict)  # what weakens it, keyed by two or three words
 
 
 @dataclass(frozen=True, slots=True)
 class Cards:
-    """The numbers of an answer, at most four, in the place of those before them.
+    """The numbers of an answer, at most four, replacing earlier ones.
 
-    Label, number, what stands small below it.
+    Label, number, and the small text below it.
     """
 
     cards: Sequence[Card]
@@ -47,19 +47,19 @@ class Cards:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Numbers of several things side by side: of each a title, a card per thing and one per difference."""
+    """Numbers of several things side by side: per number a title, a card per thing and one per difference."""
 
     numbers: Sequence[tuple[str, Sequence[Card], Sequence[Card]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Click:
-    """Choice that a click on a mark, or the tick of a row, makes."""
+    """The choice made by clicking a mark or ticking a row."""
 
-    rows: pl.DataFrame  # in which the first custom datum of a mark, or the ticked row, is looked up
-    sets: Mapping[str, str]  # column by the setting that takes its value
-    also: Mapping[str, object] = field(default_factory=dict)  # further settings, whatever the row
-    page: str = ""  # which then opens with them; empty = this one
+    rows: pl.DataFrame  # where the first custom datum of a mark, or the ticked row, is looked up
+    sets: Mapping[str, str]  # setting → column that gives its value
+    also: Mapping[str, object] = field(default_factory=dict)  # further settings, the same for every row
+    page: str = ""  # the page that opens with them; "" = this one
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Chart:
     """A figure; every chart has a table behind it."""
 
     figure: go.Figure
-    name: str  # file name without ending
+    name: str  # file name without extension
     alt: str  # what it shows, in words
     caption: str = ""  # how to read it
     click: Click | None = None
@@ -75,30 +75,30 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows as they are declared; all columns of a frame are downloaded.
+    """Rows in their declared form; downloads contain all columns of a frame.
 
     Raises:
-        TypeError: If the frame lacks a column that is declared, or holds something else there.
+        TypeError: If the frame lacks a declared column, or the column has another type.
     """
 
     rows: pl.DataFrame
     of: Rows
-    whole: pl.DataFrame | None = None  # what is downloaded; None = the rows
-    # How single numbers are written, row by row, where a column holds several units
+    whole: pl.DataFrame | None = None  # the rows to download; None = the rows shown
+    # How single numbers are written, row by row, if a column mixes units
     cells: Sequence[Mapping[str, str]] = ()
     click: Click | None = None
     ticked: Sequence[int] | None = None  # rows that are ticked; None = as the visitor left them
-    height: int | None = None  # pixels on screen at most; None = as high as its rows
-    unknown: bool = False  # whether an empty cell is a number that exists and is not known
-    said: CostUnit | None = None  # how its page says costs; None = as the rows say, or as suits them
+    height: int | None = None  # maximum pixels on screen; None = as high as its rows
+    unknown: bool = False  # whether an empty cell is a number that exists but is unknown
+    said: CostUnit | None = None  # the page's cost unit; None = the rows' own unit, or one that suits them
 
     def __post_init__(self) -> None:
-        """Compare the frame with what is declared."""
+        """Check the frame against the declaration."""
         self.of.check(self.rows)
 
     @property
     def name(self) -> str:
-        """Of its files, without ending."""
+        """The name of its files, without extension."""
         return self.of.name
 
 
@@ -108,19 +108,19 @@ class Text:
 
     words: str
     role: Literal["body", "caption", "heading", "info", "warning", "code", "guide"] = "body"
-    label: str = ""  # stands bold before a body
+    label: str = ""  # bold, before a body
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A passage as it is read; its texts come from others."""
+    """A passage to be read; its texts come from others."""
 
     title: str
     text: str
     rank: int | None = None
     grade: int | None = None  # None = unjudged
-    mark: str = ""  # what became of it, in a word
-    note: str = ""  # stands small
+    mark: str = ""  # what happened to it, in a word
+    note: str = ""  # in small print
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,48 +128,48 @@ class Passages:
     """Passages one below the other."""
 
     passages: Sequence[Passage]
-    judged: bool = True  # whether their grades are told
-    folded: bool = False  # whether each text is unfolded one by one
+    judged: bool = True  # whether their grades are shown
+    folded: bool = False  # whether each text unfolds separately
 
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Blocks behind a title; drawn once, and may ask while they are."""
+    """Blocks behind a title; drawn once, and may ask questions meanwhile."""
 
     title: str
     blocks: Iterable[Block]
-    late: bool = False  # whether a page draws it when it is opened: what a browser loads for code takes long
+    late: bool = False  # whether a page draws it only when opened: a browser's code highlighter loads slowly
 
 
 @dataclass(frozen=True, slots=True)
 class Tabs:
-    """Folds side by side, of which a page shows one at a time; elsewhere they follow one another."""
+    """Folds side by side, one shown at a time on a page; elsewhere they follow each other."""
 
     folds: Sequence[Fold]
 
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """Blocks side by side on a page, as wide as their shares; elsewhere they follow one another."""
+    """Blocks side by side on a page, in proportion to their shares; elsewhere they follow each other."""
 
     left: Iterable[Block]
     right: Iterable[Block]
     shares: tuple[int, int] = (1, 1)
-    level: Literal["top", "bottom"] = "top"  # where they are in line
+    level: Literal["top", "bottom"] = "top"  # their vertical alignment
 
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """Block that the dashboard alone has, such as a form or a button that writes."""
+    """Block that only the dashboard has, such as a form or a button that writes."""
 
     name: str  # by which `core.ui.controls` knows it
-    given: Mapping[str, Any] = field(default_factory=dict)  # what it is called with
-    others: Callable[[], Blocks] | None = None  # what all others draw instead; None = nothing
+    given: Mapping[str, Any] = field(default_factory=dict)  # its arguments
+    others: Callable[[], Blocks] | None = None  # the blocks drawn everywhere else instead; None = nothing
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way to another page or section, with settings that it takes along; several in turn share a row."""
+    """A link to another page or section, with settings to take along; consecutive ones share a row."""
 
     page: str
     label: str
@@ -179,7 +179,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Lack:
-    """That the workspace cannot fill the rest of the page; the dashboard says what would."""
+    """Notice that the workspace cannot fill the rest of the page; the dashboard says what would."""
 
     need: Has
     words: str
@@ -205,13 +205,13 @@ Blocks = Iterator[Block]
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a page; `draw` is pure: what it yields follows from the view and from what was asked."""
+    """A part of a page; `draw` is pure: its blocks depend only on the view and on the answers."""
 
-    name: str  # as the address has it; empty where it is all of its page
+    name: str  # in the URL; "" if it is the whole page
     draw: Callable[[Any, Ask], Blocks]  # of a view
-    question: str = ""  # that it answers; stands above the answer where the page has several sections
-    bare: bool = False  # whether it has something to say without a workspace, and is given None then
-    tells: Tells | None = None  # what brings it forward from behind "More"; None = it always stands forward
+    question: str = ""  # it answers; shown above the answer if the page has several sections
+    bare: bool = False  # whether it has something to say without a workspace; its view is then None
+    tells: Tells | None = None  # what makes it visible instead of behind "More"; None = always visible
 
 
 def section(
@@ -224,5 +224,5 @@ def section(
 def bare_section(
     name: str = "", question: str = ""
 ) -> Callable[[Callable[[View | None, Ask], Blocks]], Section]:
-    """Declare a section that has something to say without a workspace too."""
+    """Declare a section that also has something to say without a workspace."""
     return lambda draw: Section(name, draw, question, bare=True)

@@ -1,7 +1,7 @@
-"""Columns of tables, each said once: its label, how its values are written, and what they mean.
+"""Columns of tables, each declared once: its label, the format of its values, and what they mean.
 
-Pages, commands, records and the documents' reference read them from here; a table names its columns, and says
-only what differs in it.
+Pages, commands, records and the reference docs read them from here; a table names its columns, and states
+only its own differences.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ class Column:
     """A column of a table, wherever it is shown."""
 
     name: str  # in the frame, in JSON and in CSV
-    label: str = ""  # above it; without one its name
-    help: str = ""  # one sentence: what its values are
+    label: str = ""  # heading; by default its name
+    help: str = ""  # one sentence: what its values mean
     form: Form = "text"
     digits: int = 3  # decimals of a number or of a difference
     width: int | None = None  # pixels on screen; None = as wide as it needs
 
     def __post_init__(self) -> None:
-        """Call what has no label as its frame does."""
+        """Default the label to the name."""
         object.__setattr__(self, "label", self.label or self.name.replace("_", " "))
 
     @property
     def dtype(self) -> pl.DataType:
-        """What a frame that is made by its table holds."""
+        """The type of the column in a frame made by its table."""
         if self.form == "number" and not self.digits:
             return pl.Int64()
         return _DTYPES.get(self.form, pl.Float64())
 
     def holds(self, dtype: pl.DataType) -> bool:
-        """Tell whether values of a type are of the column's form."""
+        """Return whether values of a type fit the column's form."""
         if dtype == pl.Null:
             return True
         if self.form == "text":
@@ -56,7 +56,7 @@ class Column:
         return dtype.is_numeric() if self.form not in _DTYPES else dtype.base_type() is type(self.dtype)
 
     def replace(self, **changes: Any) -> Column:  # noqa: ANN401
-        """Return the same column under another name or label, with other help, or in another form."""
+        """Return the column with another name, label, help text or form."""
         return replace(self, **changes)
 
 
@@ -69,13 +69,13 @@ Columns = Sequence[Column | str]
 
 
 class Rows:
-    """A table, declared once: what its frame holds is what is shown, described and written to files.
+    """A table, declared once: its frame's columns are those shown, described and written to files.
 
     Args:
-        name: Of its files, without ending.
+        name: Name of its files, without extension.
         shown: Its columns from left to right.
-        more: Those that are shown on demand.
-        ends: What the ends of its intervals are, where that is not the usual 95 % interval.
+        more: Columns shown on demand.
+        ends: What the ends of its intervals are, if not the usual 95 % interval.
 
     Raises:
         LookupError: If a name is in none of `COLUMNS`.
@@ -93,7 +93,7 @@ class Rows:
 
     @property
     def every(self) -> tuple[Column, ...]:
-        """All columns that are shown, at once or on demand."""
+        """All columns, shown at once or on demand."""
         return (*self.columns, *self.more)
 
     def named(self, name: str) -> Rows:
@@ -103,15 +103,15 @@ class Rows:
     def frame(
         self, rows: Sequence[Mapping[str, Any] | tuple[Any, ...]] = (), others: str = ""
     ) -> pl.DataFrame:
-        """Return rows as the table's frame; `others` declares columns that are not shown, or otherwise."""
+        """Return rows as the table's frame; `others` declares columns not shown, or declared differently."""
         shown = {column.name: column.dtype for column in self.every}
         return pl.DataFrame(rows, schema={**shown, **schema(others)}, orient="row")
 
     def check(self, rows: pl.DataFrame) -> None:
-        """Compare a frame with what is declared.
+        """Check a frame against the declaration.
 
         Raises:
-            TypeError: If a column is missing, or holds what its form does not write.
+            TypeError: If a column is missing, or has a type that its form cannot write.
         """
         found = rows.schema
         for column in self.every:
@@ -311,7 +311,7 @@ _EVERY = (
     Column("looked_up", form="date"),
     text("source", width=400),
     text("note"),
-    # What a store holds
+    # Contents of a store
     text("collection_id", "collection"),
     text("origin", "figures are"),
     Column("created_at", "made (UTC)", form="time"),
@@ -385,7 +385,7 @@ _EVERY = (
     text("method", width=110),
     text("criterion", width=170),
     text("judge"),
-    # Judges of answers beside people
+    # Judges of answers compared with people
     points("judged_score", "judge", "Points 0 to 100: mean of the judge's scores."),
     points("alone", "people alone", "Points 0 to 100: mean of what people graded, without a judge."),
     points("corrected", help="Points 0 to 100: the judge's mean, set right by people's grades (PPI++)."),
@@ -487,7 +487,7 @@ _EVERY = (
     share("deeper", "sent deeper", "Share of the queries beyond the shallowest depth."),
     number("mean_ms"),
     score("over", "over one depth", "Against the best single depth for all queries."),
-    # How sure a choice is
+    # Confidence in a choice
     text("status", "is"),
     share(
         "p_best",
@@ -559,14 +559,14 @@ def _of_many(label: str) -> bool:
 
 
 def scale_of(label: str, said: CostUnit) -> float:
-    """Return by what the numbers below a label are multiplied where costs are said so."""
+    """Return the factor for numbers below a label in this cost unit."""
     if not said.million or not _of_many(label):
         return 1.0
     return 1 / said.factor if "per $" in label else said.factor
 
 
 def unit_of(rows: pl.DataFrame, labels: Mapping[str, str]) -> CostUnit:
-    """Return how a table says its costs: as its rows say, else as suits those below labels of dollars."""
+    """Return the cost unit of a table: the one in its rows, otherwise one that suits its dollar columns."""
     if rows.height and set(UNIT) <= set(rows.columns):
         return CostUnit.of(rows.select(UNIT).row(0, named=True))
     named = [name for name, label in labels.items() if scale_of(label, CostUnit(million=True)) > 1]
@@ -576,13 +576,13 @@ def unit_of(rows: pl.DataFrame, labels: Mapping[str, str]) -> CostUnit:
 def for_people(
     rows: pl.DataFrame, shown: Sequence[Column], said: CostUnit | None
 ) -> tuple[pl.DataFrame, tuple[Column, ...]]:
-    """Return rows and columns of a table as people read it.
+    """Return rows and columns of a table in human-readable form.
 
     Args:
-        said: How the page says costs; None = as the rows say, or as suits those of the table.
+        said: The page's cost unit; None = the rows' own unit, or one that suits the table.
 
     Returns:
-        Costs in that unit, and columns of dollars with as many digits as tell them apart, four at most.
+        Costs in that unit, and dollar columns with enough digits to distinguish the values, four at most.
     """
     dollars = {column.name: column.label for column in shown if column.form in _DOLLARS}
     said = said or unit_of(rows, dollars)
@@ -603,11 +603,11 @@ def for_people(
 
 
 def columns(chosen: Columns, before: Sequence[Column] = (), ends: str = "") -> tuple[Column, ...]:
-    """Look columns up; ends of an interval (low, high, gain_low) follow from what they are the ends of.
+    """Look columns up; the ends of an interval (low, high, gain_low) take their meaning from their column.
 
     Args:
-        before: Those of the same table that stand before them.
-        ends: What the ends are.
+        before: Columns that precede them in the same table.
+        ends: What the ends are, if not those of a 95 % interval.
 
     Raises:
         KeyError: If a name is in none of `COLUMNS`.

@@ -1,4 +1,4 @@
-"""What the search finds: places, measures, settings, documents and stacks, by the words of the field."""
+"""What the search finds: places, measures, settings, documents and stacks, by their usual terms."""
 
 from __future__ import annotations
 
@@ -69,15 +69,15 @@ _OF_MEASURES = {
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Something that can be found, and the place that opens with it."""
+    """A search result, and the place that opens with it."""
 
     kind: str
-    title: str  # may come from users, as may what a stack is asked for by
-    about: str = ""  # stands small beside it
-    words: str = ""  # that find it, too
+    title: str  # may come from users, as may the settings that select a stack
+    about: str = ""  # small text beside it
+    words: str = ""  # further search words for it
     page: str = "decision"
-    asked: Mapping[str, str] = field(default_factory=dict)  # what the address of the page says
-    # Key of the setting whose field is looked for on the page, or name of the document that is shown
+    asked: Mapping[str, str] = field(default_factory=dict)  # the page's URL settings
+    # Key of the setting whose field is looked for on the page, or name of the document shown
     name: str = ""
 
 
@@ -93,14 +93,14 @@ def places() -> Iterator[Found]:
 
 
 def measures() -> Iterator[Found]:
-    """Yield every measure that has a name of its own."""
+    """Yield every measure that has a separate name."""
     for name, info in REGISTRY.items():
         if "[" not in name:
             yield Found("measure", name, info.text, _OF_MEASURES.get(name, ""), "measures", {"ref": name})
 
 
 def settings() -> Iterator[Found]:
-    """Yield the limits, and what stands behind the button "Settings"."""
+    """Yield the limits, and the settings behind the button "Settings"."""
     for each in declared(Question).values():
         choice = each.choice
         if choice.rare or (choice.key and choice.key in LIMITS):
@@ -116,27 +116,27 @@ _LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?:)[^)]*\)")
 
 
 def documents() -> Iterator[Found]:
-    """Yield the documents that ship, by their headings."""
+    """Yield the shipped documents, by their headings."""
     for file in sorted(DOCS.glob("*.md")):
         title, *parts = _HEADING.findall(file.read_text(encoding="utf-8")) or [file.stem]
         yield Found("document", title, " · ".join(parts), name=file.stem)
 
 
 def document(name: str) -> str:
-    """Return a document as it is read on screen below its title: without remarks and ways to other files."""
+    """Return a document's on-screen text below its title: without comments and links to other files."""
     text = (DOCS / f"{name}.md").read_text(encoding="utf-8").partition("\n")[2]
     return _LINK.sub(r"\1", _REMARK.sub("", text))
 
 
 @cache
 def everywhere() -> tuple[Found, ...]:
-    """Return what is found whatever the workspace."""
+    """Return the results available in any workspace."""
     return (*places(), *measures(), *settings(), *documents())
 
 
 @remembered
 def found_in(table: pl.DataFrame) -> tuple[Found, ...]:
-    """Return what is found in a workspace, by its stack table."""
+    """Return the results specific to a workspace, from its stack table."""
     if "name" not in table.columns:
         return everywhere()
     parts = [name for name in ("name", "reranker") if name in table.columns]
@@ -145,14 +145,14 @@ def found_in(table: pl.DataFrame) -> tuple[Found, ...]:
 
 
 def _stack(name: str, reranker: str | None = None) -> Found:
-    """Return a stack, found by its reranker too."""
+    """Return a stack's result, which its reranker also finds."""
     words = f"reranker {reranker}" if reranker and reranker != "none" else ""
     return Found("stack", name, words=words, asked={"stack": name})
 
 
 @cached(entries=64)
 def silent(snapshot: Snapshot, collection_id: str) -> frozenset[str]:
-    """Return the sections that no data of a workspace bring forward, as ``page/section``."""
+    """Return the sections that a workspace's data don't bring forward, as ``page/section``."""
     return frozenset(
         f"{page.name}/{section}"
         for page in PAGES.values()
@@ -162,10 +162,10 @@ def silent(snapshot: Snapshot, collection_id: str) -> frozenset[str]:
 
 @remembered
 def sent(table: pl.DataFrame, below: frozenset[str] = frozenset()) -> bytes:
-    """Return the same as the browser looks through it: kind, title, about, words and setting of each.
+    """Serialise results for the browser's search: kind, title, about, words and setting of each.
 
     Args:
-        below: Pages, and sections as of `silent`, that have nothing to say; marked, to come after all others.
+        below: Pages, and sections from `silent`, with nothing to say; marked, to come after all others.
     """
     rows = [
         (each.kind, each.title, each.about, each.words, each.name,

@@ -1,6 +1,6 @@
-"""Headroom: whether retrieval or ordering is the limit (CLQ paper §5.1, §6).
+"""Headroom: whether retrieval or ordering is the bottleneck (CLQ paper §5.1, §6).
 
-A quality of 1 is the actual one + ordering headroom + retrieval headroom, for every stack.
+A quality of 1 is the actual quality + ordering headroom + retrieval headroom, for every stack.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _ANSWERS = {
 
 
 def no_ceiling(quality: Quality) -> Answer:
-    """Say why the page is empty, and the way out."""
+    """Say why the page is empty, and how to fill it."""
     return Answer(
         f"No stack here has a ceiling for {quality.name}.",
         "A ceiling (PROC) needs rankings with their candidate pool, or published ceilings at this cutoff: "
@@ -53,13 +53,13 @@ def no_ceiling(quality: Quality) -> Answer:
 
 
 def answer(row: Mapping[str, Any]) -> str:
-    """Tell whether retrieval or ordering limits a stack; a row of `HeadroomView.table`."""
+    """Say whether retrieval or ordering limits a stack; takes a row of `HeadroomView.table`."""
     said = _ANSWERS[row["reading"]]
     return said.format(row["name"], *written(row), text.sample(row))
 
 
 def written(row: Mapping[str, Any]) -> tuple[str, str]:
-    """Write what ordering and retrieval lose; as printed, the parts add up to the ceiling and to 1."""
+    """Format ordering and retrieval loss; after rounding, the parts add up to the ceiling and to 1."""
     actual, best = (round(value, 3) for value in (row["quality"], max(row["quality"], row["proc"])))
     return text.score(best - actual), text.score(1 - best)
 
@@ -81,7 +81,7 @@ def limiting(
     feasible: Sequence[bool],
     paired: Paired | None = None,
 ) -> str:
-    """Say what limits a stack and what to try, or why that is not known; takes a row of the stack table."""
+    """Say what limits a stack and what to try, or why that is unknown; takes a row of the stack table."""
     if row["quality"] is None or row["proc"] is None:
         return f"Not known: no ceiling (PROC) for {quality.name} on record."
     proc = max(row["quality"], row["proc"])
@@ -97,11 +97,11 @@ def limiting(
 
 
 def caveats(row: Mapping[str, Any], view: View, *, mixed: bool) -> dict[str, str]:
-    """Say what to try and how to read the bars, by the words of a chip.
+    """Say what to try and how to read the bars, keyed by the words of a chip.
 
     Args:
-        row: Of `HeadroomView.table`.
-        mixed: Whether the bars are of several pool conventions.
+        row: From `HeadroomView.table`.
+        mixed: Whether the bars have several pool conventions.
     """
     own = view.table.row(by_predicate=pl.col("name") == row["name"], named=True)
     deeper = DEEPER.format(pool=row["pool"]) if own["pool"] != own["proc_pool"] else ""
@@ -116,7 +116,7 @@ def caveats(row: Mapping[str, Any], view: View, *, mixed: bool) -> dict[str, str
 
 
 def cards(row: Mapping[str, Any], quality: Quality) -> tuple[tuple[str, str, str], ...]:
-    """Return the four numbers of a stack: label, number, what it rests on."""
+    """Return the four numbers of a stack: label, number, its basis."""
     interval = text.interval(row["quality_low"], row["quality_high"]).strip()
     ordering, retrieval = written(row)
     return (
@@ -128,24 +128,22 @@ def cards(row: Mapping[str, Any], quality: Quality) -> tuple[tuple[str, str, str
 
 
 MIXED = "all conventions"
-BARS = 20  # Bars drawn at most besides the chosen stack's; the table has every stack
+BARS = 20  # Maximum bars drawn in addition to the chosen stack's; the table has all stacks
 
 
 @dataclass(frozen=True)
 class HeadroomView:
     """The page's content."""
 
-    explained: Mapping[
-        str, Any
-    ]  # the chosen stack's row of the table, or the best one's where none is chosen
+    explained: Mapping[str, Any]  # the table's row of the chosen stack, or of the best if none is chosen
     figure: go.Figure  # one stacked bar per stack
     # name, pool, quality with its interval, ordering, retrieval, proc, pct_proc (all 0..1), n, reading; the
-    # best first, and the chosen stack where its pool is another one
+    # best first, and the chosen stack if its pool is another one
     table: pl.DataFrame
 
 
 def conventions(table: pl.DataFrame, chosen: int | None = None) -> list[str]:
-    """Pool conventions with a ceiling: the chosen stack's or else the best one's first, `MIXED` last."""
+    """Return pool conventions with a ceiling: the chosen (or best) stack's first, `MIXED` last."""
     name = None if chosen is None else table["name"][chosen]
     known = _known(table, name).sort("quality", descending=True)
     own = known.filter(pl.col("name") == name) if chosen is not None else known
@@ -163,10 +161,10 @@ def _natural(pool: str) -> tuple[str, int]:
 def headroom(
     table: pl.DataFrame, quality: Quality, convention: str, chosen: int | None = None
 ) -> HeadroomView | None:
-    """Split the quality of every stack of one pool convention (`MIXED` takes all), and of the chosen stack.
+    """Split the quality of all stacks of one pool convention (`MIXED` = any), and of the chosen stack.
 
     Returns:
-        The view; None when no stack has a ceiling at this cutoff.
+        The view, or None if no stack has a ceiling at this cutoff.
     """
     name = None if chosen is None else table["name"][chosen]
     wanted = (pl.col("pool") == convention) | pl.lit(convention == MIXED) | pl.col("name").eq_missing(name)
@@ -188,9 +186,9 @@ def headroom(
 
 
 def _known(table: pl.DataFrame, chosen: str | None) -> pl.DataFrame:
-    """Give stacks with a ceiling, with its pool; of those that differ in a K that nothing reads one.
+    """Return stacks with a ceiling, with its pool; only one of stacks that differ in a K that nothing reads.
 
-    The one kept goes by the chosen stack's name where that is among them.
+    The chosen stack is the one kept if it is among them.
     """
     there = pl.col("proc").is_not_null() & pl.col("quality").is_not_null()
     rows = table.filter(there).with_columns(pool=pl.col("proc_pool").fill_null(NOT_STATED))
@@ -224,7 +222,7 @@ def _figure(rows: pl.DataFrame, quality: Quality, chosen: str | None) -> go.Figu
 
 @section(question="Would better retrieval or better ordering raise the quality?")
 def limit(view: View, ask: Ask) -> Blocks:
-    """Show what is lost in ordering and in retrieval, stack by stack."""
+    """Yield the ordering and retrieval loss of each stack."""
     offered = conventions(view.table, view.decision.chosen)
     pool = ask.listed("Candidate pool", offered, "pool", about=POOL, width=240) if offered else ""
     parted = headroom(view.table, view.quality, pool, view.decision.chosen)

@@ -1,7 +1,7 @@
-"""What was tried where retrieval or ordering limits a stack (CLQ paper §6), and what was not tried yet.
+"""Remedies tried for a stack limited by retrieval or ordering (CLQ paper §6), and those not tried yet.
 
-What the workspace has measured is named first, with its difference; it is advice only where it gained. What
-the stack already is, or what cannot change it, is not named.
+Remedies measured in the workspace come first, with their difference; they are advice only if they gained.
+A remedy that the stack already has, or that cannot change it, isn't named.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Lever:
     """One thing to try on a stack.
 
     Attributes:
-        words: What to do.
-        keys: Keys of a specification in which a stack that does it differs.
-        fits: Whether it can change a stack of this specification.
-        done: Whether another one, which differs in `keys` alone, is this one with it.
-        like: Whether a stack shows what doing it takes, however else it is made.
+        words: The advice.
+        keys: Specification keys in which a stack with the remedy differs.
+        fits: Whether it can change a stack with this specification.
+        done: Whether another stack, which differs in `keys` alone, is this one with the remedy.
+        like: Whether a stack shows the cost of the remedy, however it is made otherwise.
     """
 
     words: str
@@ -123,14 +123,14 @@ def to_try(
     feasible: Sequence[bool],
     paired: Paired | None = None,
 ) -> str:
-    """Say what to try on a stack, and what of it the workspace has measured already, with its gain.
+    """Say what to try on a stack, and which remedies the workspace has measured already, with their gain.
 
     Args:
-        row: Of the stack table.
-        reading: What limits it: a key of `LEVERS`.
+        row: From the stack table.
+        reading: Its bottleneck: a key of `LEVERS`.
         table: The stack table.
         feasible: Which of its rows are within the limits.
-        paired: The quality of its stacks query by query; without it any higher quality is a gain.
+        paired: The quality of its stacks per query; without it any higher quality is a gain.
     """
     spec = as_read(json.loads(row["spec"]))
     others = [
@@ -165,34 +165,34 @@ def to_try(
 
 
 def _by_reranker(same: Sequence[_Other]) -> list[str]:
-    """Write the stack that says most of each reranker, the best first."""
+    """Return the most informative stack of each reranker, the best first."""
     ways = {str(other.spec.get("reranker")): other for other in sorted(same, key=lambda other: other.rank)}
     return [other.written for other in sorted(ways.values(), key=lambda other: other.rank, reverse=True)]
 
 
 @dataclass(frozen=True, slots=True)
 class _Other:
-    """Another stack beside the one that is asked about."""
+    """A stack compared with the one in question."""
 
     spec: Spec
     row: Mapping[str, Any]
     within: bool  # whether it is within the limits
-    surely: bool  # whether it is better
-    change: str  # by how much, with the interval where there is one
+    surely: bool  # whether it is significantly better
+    change: str  # by how much, with the interval if there is one
 
     @property
     def rank(self) -> tuple[bool, bool, bool, float]:
-        """How much it says, the most last; an equal score tells least."""
+        """Sort key by how informative it is, ascending; equal scores are least informative."""
         return self.surely, self.within, self.change != SAME_RESULT, self.row["quality"] or 0.0
 
     @property
     def written(self) -> str:
-        """Name it with its gain."""
+        """Return its name with its gain."""
         return f"{self.row['name']}, {self.change}{'' if self.within else ', beyond your limits'}"
 
 
 def _gain(row: Mapping[str, Any], other: Mapping[str, Any], paired: Paired | None) -> tuple[bool, str]:
-    """Tell whether another stack is surely better, and by how much."""
+    """Return whether another stack is significantly better, and by how much."""
     if row["quality"] is None or other["quality"] is None:
         return False, "not scored"
     if text.score(row["quality"]) == text.score(other["quality"]):
@@ -210,7 +210,7 @@ NOTHING_LEFT = "None of the CLQ paper's levers (§6) is left to try."
 
 
 def _pulled(lever: Lever, own: Spec, other: Spec) -> bool:
-    """Tell whether another specification is this one with a lever pulled and nothing else."""
+    """Return whether another specification is this one with only a lever applied."""
     if not lever.keys or own == other:
         return False
     rest = (own.keys() | other.keys()) - lever.keys

@@ -1,4 +1,4 @@
-"""The link that opens a workspace in the dashboard: how settings stand in an address."""
+"""The link that opens a workspace in the dashboard: the form of settings in a URL."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ RULES: Mapping[str, Rule] = {"highest quality": "quality", "lowest cost": "cost"
 
 
 def pinned(address: str, values: Mapping[str, object], revision: int) -> str:
-    """Return an address with settings, and with the revision that the numbers come from.
+    """Return a URL with settings, and with the revision of the numbers.
 
     Args:
-        address: Where the page is; its query and fragment are replaced.
+        address: URL of the page; its query and fragment are replaced.
         values: Values by key, in the order to write them; empty ones are left out.
     """
     pairs = [(key, text) for key, value in values.items() if key != "rev" for text in written(value)]
@@ -36,7 +36,7 @@ def pinned(address: str, values: Mapping[str, object], revision: int) -> str:
 
 
 def elsewhere(address: str) -> str | None:
-    """Return an address that others can open; None of one that is known to this machine alone."""
+    """Return a URL that others can open, or None if it is only known to this machine."""
     try:
         host = (urlsplit(address.strip()).hostname or "").rstrip(".")
     except ValueError:
@@ -52,7 +52,7 @@ def elsewhere(address: str) -> str | None:
 
 
 def written(value: object) -> list[str]:
-    """Return how a widget's value stands in an address.
+    """Return a widget's value in its URL form.
 
     A text per element, numbers without a trailing ``.0``.
     """
@@ -68,10 +68,10 @@ def written(value: object) -> list[str]:
 
 
 def parameter_key(param: Param) -> str | None:
-    """Return the address key of a measure's parameter; None where no widget is offered for it.
+    """Return the URL key of a measure's parameter, or None if it has no widget.
 
-    An alpha from 0 to 1 (of F and T) is another one than the exponent of rarity: they share neither range nor
-    default, so a value of one is none of the other. The noise of queries is no noise of judges.
+    An alpha from 0 to 1 (of F and T) differs from the exponent of rarity: they share neither range nor
+    default, so a value of one isn't valid for the other. Query noise differs from judge noise.
     """
     if not (param.step or param.choices):
         return None
@@ -80,7 +80,7 @@ def parameter_key(param: Param) -> str | None:
 
 
 def settings(view: View, *, runs: tuple[str, ...] = ()) -> dict[str, object]:
-    """Return a workspace's settings by key of the address; of a derived price book the changed prices."""
+    """Return a workspace's settings by URL key; for a derived price book the changed prices."""
     scope, latency, limits = view.scope, view.latency, view.constraints
     quality, measure = view.quality, view.quality.measure
     values: dict[str, object] = {
@@ -111,13 +111,13 @@ def settings(view: View, *, runs: tuple[str, ...] = ()) -> dict[str, object]:
 
 
 def _asked(limits: Constraints, axis: Axis) -> float | str | None:
-    """Return a limit as an address has it: dollars with their unit."""
+    """Return a limit in its URL form: dollars with their unit."""
     limit = limits.of(axis)
     return limit if limit is None or axis.key != COST.key else limits.costs_said.typed(limit)
 
 
 def _answering(asked: Answering) -> dict[str, object]:
-    """Return whose answers count and what a cost is one of, where that is not the usual."""
+    """Return whose answers count and the unit that a cost is per, if not the usual ones."""
     own: dict[str, object] = {"ansby": as_name(asked.reader), "scoredby": as_name(asked.scorer)}
     own |= {"costper": asked.per, "correct": asked.least}
     usual = {"ansby": ANY, "scoredby": ANY, "costper": Answering().per, "correct": Answering().least}
@@ -125,7 +125,7 @@ def _answering(asked: Answering) -> dict[str, object]:
 
 
 def _generator(latency: Latency) -> dict[str, object]:
-    """Return how generation is modelled, where it is."""
+    """Return how generation is modelled, if it is."""
     model = latency.generation
     if model is None:
         return {}

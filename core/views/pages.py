@@ -1,6 +1,6 @@
-"""The pages: the one list that the navigation, the old addresses, the documents and the browser tests read.
+"""The pages: the one list for the navigation, the old addresses, the documents and the browser tests.
 
-No Streamlit in it: the command line draws the same pages.
+It doesn't import Streamlit: the command line draws the same pages.
 """
 
 from __future__ import annotations
@@ -20,52 +20,52 @@ if TYPE_CHECKING:
     from core.store import Snapshot
     from core.views.blocks import Section
 
-_FIRST = "decision"  # The page that lists what the limits leave out
-SECTION = "sec"  # Setting of the address that opens a section of a page
+_FIRST = "decision"  # The page that lists what the limits exclude
+SECTION = "sec"  # URL setting that opens a section of a page
 
 
 @dataclass(frozen=True)
 class Page:
     """A page of the dashboard."""
 
-    name: str  # its address, and its file in pages/
+    name: str  # its path, and its file in pages/
     title: str  # its name on screen
-    icon: str  # what stands beside its name
-    tells: str  # one sentence: what it tells, or does
-    # Its sections that its file draws by hand, the last ones, each with the question that it answers
+    icon: str  # shown beside its name
+    tells: str  # one sentence: what it shows, or does
+    # Its last sections, which its file draws by hand, each with the question that it answers
     own: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    seldom: tuple[str, ...] = ()  # those of its own that stand behind "More"
-    home: str = ""  # the module with its SECTIONS, which whoever asks draws; empty where it has none
-    # Addresses that lead here, with the section that each opens: those of the last release, and the name of
-    # the first page, which Streamlit serves at the root alone
+    seldom: tuple[str, ...] = ()  # sections behind "More"
+    home: str = ""  # the module with its SECTIONS, which any front end draws; "" if it has none
+    # Addresses that redirect here, with the section each opens: those of the last release, and the name of
+    # the first page, which Streamlit serves only at the root
     moved: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    # Sections that said what now stands elsewhere, with the page and the section that say it
+    # Sections whose content moved elsewhere, with the page and section that have it now
     gone: Mapping[str, tuple[str, str]] = field(default_factory=lambda: MappingProxyType({}))
-    compares: bool = False  # whether it puts stacks side by side, and so says what those differ in
-    # Its settings that shape the record of the decision; empty where it offers none
+    compares: bool = False  # whether it compares stacks, and so states their differences
+    # Its settings that shape the record of the decision; empty if it offers none
     records: tuple[str, ...] = ()
-    needs: Has | None = None  # what a workspace must have to fill it; empty where it needs none
-    free: tuple[str, ...] = ()  # its sections that need nothing of a workspace all the same
+    needs: Has | None = None  # what a workspace must have to fill it; None if nothing
+    free: tuple[str, ...] = ()  # its sections that need no workspace nonetheless
 
     @property
     def sections(self) -> tuple[str, ...]:
-        """Its sections by the word that opens them; the first is open where none is asked for."""
+        """Its sections by the URL word that opens them; the first is the default."""
         return (*(section.name for section in self.drawn() if section.name), *self.own)
 
     def question(self, section: str) -> str:
-        """Return the question that one of its sections answers; empty where none is asked."""
+        """Return the question that one of its sections answers, or "" if there is none."""
         drawn = {one.name: one.question for one in self.drawn()}
         return {**drawn, **self.own}.get(section, "")
 
     def declared(self) -> tuple[Section, ...]:
-        """Return the sections of its module, which is imported with the first question."""
+        """Return the sections of its module, which is imported on first use."""
         sections: tuple[Section, ...] = import_module(self.home).SECTIONS if self.home else ()
         return sections
 
     def drawn(self) -> tuple[Section, ...]:
-        """Return its sections that whoever asks draws, those of plug-ins last.
+        """Return its sections that any front end draws, those of plug-ins last.
 
-        Where limits stand on the page, its answers name the stacks that these leave out.
+        If the page has limits, its answers name the stacks that these exclude.
         """
         if not self.home:
             return ()
@@ -79,10 +79,10 @@ class Page:
         return tuple(replace(section, draw=limited(section.draw)) for section in sections)
 
     def behind(self, snapshot: Snapshot | None, collection_id: str = "") -> tuple[str, ...]:
-        """Return its sections that stand behind "More" in a workspace; never the first, which it opens with.
+        """Return its sections behind "More" in a workspace; never the first, which it opens with.
 
         Args:
-            snapshot: The data; None = without any, and so with nothing to tell.
+            snapshot: The data; None = no data, and so nothing to show.
         """
         if snapshot is not None:
             return _behind(self.name, snapshot, collection_id)
@@ -90,12 +90,12 @@ class Page:
 
     @property
     def group(self) -> str:
-        """The group that it stands in."""
+        """The group that it belongs to."""
         return next(group for group, pages in GROUPS.items() if self in pages)
 
     @property
     def limits(self) -> bool:
-        """Whether the limits stand on it."""
+        """Whether it shows the limits."""
         return self.group in ("Decide", "Explain")
 
     @property
@@ -285,7 +285,7 @@ MOVED: Mapping[str, tuple[Page, str]] = {
 
 
 def now_at(address: str, section: str) -> tuple[Page, str] | None:
-    """Return the page and section of now for an address of before; None where it still stands."""
+    """Return the current page and section for an old address, or None if it is still valid."""
     if address in MOVED:
         page, opened = MOVED[address]
         return page, opened or section
@@ -300,6 +300,6 @@ def _behind(page: str, snapshot: Snapshot, collection_id: str) -> tuple[str, ...
     tells = {each.name: each.tells for each in PAGES[page].drawn() if each.tells}
     forward: set[str] = set()
     for name, told in tells.items():
-        with suppress(ClqError):  # what cannot be read is said where it is opened
+        with suppress(ClqError):  # an unreadable one is reported where it is opened
             forward |= {name} if told(snapshot, collection_id) else set()
     return tuple(name for name in PAGES[page].behind(None) if name not in forward)

@@ -1,6 +1,6 @@
-"""Texts as pages and files show them: safe in Markdown, in charts and in spreadsheets.
+"""Texts for pages and files: safe in Markdown, in charts and in spreadsheets.
 
-Numbers are written by `core.number_format`, whose names stand here too.
+Numbers are formatted by `core.number_format`, whose names are re-exported here.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ __all__ = (
 
 
 def more_questions(low: float | None, likely: float | None, high: float | None) -> str:
-    """Say how many questions would show an observed difference (`core.stats.significance.needed_limits`).
+    """Say how many questions would prove an observed difference (`core.stats.significance.needed_limits`).
 
-    Takes the fewest, the number itself and the most; None = no number does.
+    Takes the lower bound, the estimate and the upper bound; None = no number would.
     """
     if likely is None or low is None:
         return "No number of questions shows a difference of 0."
@@ -94,10 +94,10 @@ def escape(text: str) -> str:
 def plain(text: str) -> str:
     """Make untrusted text safe inside Markdown, on one line.
 
-    Every character with a meaning there is escaped, in a text that has any that could be meant: screen
+    Every character with a meaning there is escaped, if a text has any that could take effect: screen
     readers read the labels of widgets with the backslashes. Streamlit turns addresses into links, icon
-    names into icons and ``->`` into an arrow after the escapes are gone; an invisible word joiner keeps it
-    from that.
+    names into icons and ``->`` into an arrow after unescaping; an invisible word joiner prevents
+    that.
     """
     line = isolated(" ".join(text.splitlines()))
     if _HARMLESS.fullmatch(line) and not _REPLACED_LATE.search(line):
@@ -119,7 +119,7 @@ _CALM = re.compile(r"(?![0-9]+[.)] )[^\W_](?:[^\W_]|[ ,.%/·]|[-+](?![-+>]))*")
 def label(text: str) -> str:
     """Return a name as a widget's label.
 
-    As it is where Markdown leaves it alone, so that it is read out well.
+    It is unchanged if Markdown leaves it alone, so that screen readers read it well.
     """
     calm = _CALM.fullmatch(text) is not None and "www." not in text.lower()
     return text if calm else plain(text)
@@ -130,16 +130,16 @@ _FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
 
 
 def to_csv(rows: pl.DataFrame) -> bytes:
-    """Write a table as CSV (UTF-8, with a header row).
+    """Serialise a table as CSV (UTF-8, with a header row).
 
-    Text that a spreadsheet would read as a formula gets an apostrophe in front, names of columns too; numbers
-    stay as they are; nested values become JSON.
+    Text that a spreadsheet would read as a formula gets a leading apostrophe, as do column names; numbers
+    are unchanged; nested values become JSON.
     """
     return defused(rows).write_csv().encode()
 
 
 def to_parquet(rows: pl.DataFrame) -> bytes:
-    """Write a table as Parquet: types, nested values and texts as they are."""
+    """Serialise a table as Parquet: types, nested values and texts unchanged."""
     file = io.BytesIO()
     rows.write_parquet(file)
     return file.getvalue()
@@ -157,7 +157,7 @@ def defused(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def upright(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the table without the characters in its texts that say in which direction to read."""
+    """Return the table without the bidirectional control characters in its texts."""
     lists = [name for name, dtype in rows.schema.items() if dtype == pl.List(pl.String)]
     return rows.with_columns(
         cs.string().str.replace_all(f"[{CONTROLS}]", ""),
@@ -166,7 +166,7 @@ def upright(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _safe_names(names: Sequence[str]) -> dict[str, str]:
-    """Return new names for the columns whose names a spreadsheet would run; all stay distinct."""
+    """Return new names for the columns whose names a spreadsheet would run; all remain distinct."""
     taken, renamed = set(names), {}
     for name in names:
         if re.match(_FORMULA, name):
@@ -190,8 +190,8 @@ def ruled(heads: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str]]) -> T
     """Return a table of texts for a terminal.
 
     Args:
-        heads: What stands above each column, and whether numbers stand in it.
-        rows: Texts of others may stand in any cell: nothing in one is read as markup.
+        heads: The heading of each column, and whether it contains numbers.
+        rows: Any cell may contain others' text: none is read as markup.
     """
     table = Table(box=SIMPLE_HEAD, show_header=any(name for name, _ in heads))
     for name, numeric in heads:

@@ -1,8 +1,8 @@
 """Colours, shapes and the common look of every chart.
 
-Categories use the Okabe-Ito palette (told apart with all common forms of colour blindness) with purple and
+Categories use the Okabe-Ito palette (distinct with all common forms of colour blindness) with purple and
 brown for its orange and yellow, which are faint on white; magnitudes one sequential scale, and rerankers a
-shape besides, so that nothing is told by colour alone.
+shape as well, so that nothing depends on colour alone.
 """
 
 from __future__ import annotations
@@ -39,39 +39,39 @@ ACCENT = "#D55E00"
 
 FRONTIER = "#0072B2"
 
-SOFT = "rgba(122, 134, 148, 0.18)"  # Of strips over what is not told apart
+SOFT = "rgba(122, 134, 148, 0.18)"  # For strips over indistinguishable values
 
 NEUTRAL = "#7a8694"
 
 DIMMED = 0.25
 
-Spec = dict[str, Any]  # A trace or a layout as Plotly has it on the wire
+Spec = dict[str, Any]  # A trace or a layout in Plotly's JSON form
 
 Numbers = TypeVar("Numbers", float, pl.Series, NDArray[np.float64])
 
 
 @dataclass(frozen=True)
 class Shade:
-    """One colour whose opacity tells how many."""
+    """One colour whose opacity shows a count."""
 
     rgb: tuple[int, int, int]  # red, green and blue, 0..255
-    least: float  # opacity of nothing
-    most: float  # opacity of the most
+    least: float  # opacity of the smallest count
+    most: float  # opacity of the largest count
 
     def css(self, opacity: float) -> str:
         """Return the colour at an opacity."""
         return f"rgba({', '.join(map(str, self.rgb))}, {opacity:g})"
 
 
-DENSITY_IN = Shade((0, 114, 178), 0.12, 0.85)  # What the limits allow: the frontier's blue
+DENSITY_IN = Shade((0, 114, 178), 0.12, 0.85)  # Feasible stacks: the frontier's blue
 
-DENSITY_OUT = Shade((122, 134, 148), 0.05, 0.4)  # What the limits exclude: the neutral grey
+DENSITY_OUT = Shade((122, 134, 148), 0.05, 0.4)  # Excluded stacks: the neutral grey
 
 _CONFIG = {
     "displaylogo": False,
     "modeBarButtonsToRemove": ["lasso2d", "autoScale2d"],
     "scrollZoom": False,
-    "showSendToCloud": False,  # else a button uploads the chart to Plotly
+    "showSendToCloud": False,  # otherwise a button uploads the chart to Plotly
 }
 
 
@@ -81,13 +81,13 @@ def chart_config(name: str) -> dict[str, object]:
 
 
 def colour_of(name: str) -> str:
-    """Return a colour that belongs to a name, the same on every page and in every session."""
+    """Return a name's fixed colour, the same on every page and in every session."""
     number = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest(), "big")
     return OKABE_ITO[number % 6]
 
 
 def colours_for(names: Iterable[str]) -> dict[str, str]:
-    """Return distinct colours for a handful of names: each keeps its own where free, else takes the next."""
+    """Return distinct colours for a few names: each keeps its own if free, otherwise takes the next one."""
     taken: dict[str, str] = {}
     for name in names:
         wanted = colour_of(name)
@@ -97,7 +97,7 @@ def colours_for(names: Iterable[str]) -> dict[str, str]:
 
 
 def layout(*, x: str = "", y: str = "", height: int = 440, legend: bool = True) -> Spec:
-    """Return the house style: named axes, quiet grid, legend above, stable zoom.
+    """Return the house style: named axes, light grid, legend above, stable zoom.
 
     Args:
         x: Title of the x axis, with its unit.
@@ -119,28 +119,28 @@ def layout(*, x: str = "", y: str = "", height: int = 440, legend: bool = True) 
     }
 
 
-_TITLE = 34  # Letters in a line of an axis's title, so that a phone's chart holds it
+_TITLE = 34  # Letters per line of an axis title, so that it fits a phone's chart
 
 
 def _upward(title: str) -> Spec:
-    """Return the title of an axis beside its ticks: a second line would lie on them."""
+    """Return the title of an axis beside its ticks, which a second line would overlap."""
     return {"text": title, "standoff": 22} if "<br>" in title else {"text": title}
 
 
 def lines(words: str, wide: int, most: int | None = None) -> str:
-    """Return untrusted words in lines so wide, for a chart; "K = 20" and "1 : 1.3" stay on one line."""
+    """Wrap untrusted words to this width, for a chart; "K = 20" and "1 : 1.3" stay on one line."""
     kept = re.sub(r" ([=:]) ", "\u00a0\\1\u00a0", words)
     return "<br>".join(map(escape, wrap(kept, wide, max_lines=most, placeholder="…")))
 
 
 def scatter(name: str, x: object, y: object, *, hover: Sequence[str] = (), **look: object) -> Spec:
-    """Return a trace of marks, or of what `mode` says, for `finished`; `hover` is what each mark says."""
+    """Return a trace of marks, or of another `mode`, for `finished`; `hover` is the text of each mark."""
     said = {"hovertext": hover, "hovertemplate": "%{hovertext}<extra></extra>"} if hover else {}
     return {"type": "scatter", "mode": "markers", "name": name, "x": x, "y": y, **said, **look}
 
 
 def quiet(name: str, x: object, y: object, **look: object) -> Spec:
-    """Return a trace that says nothing when it is pointed at, and stands in no legend."""
+    """Return a trace without hover text or legend entry."""
     return {**scatter(name, x, y, showlegend=False, hoverinfo="skip"), **look}
 
 
@@ -150,7 +150,7 @@ def whiskers(low: Numbers, at: Numbers, high: Numbers, **look: object) -> Spec:
 
 
 def span(values: Iterable[float], room: float, least: float = 1e-9) -> list[float]:
-    """Return range of an axis that shows all values, with a share of it, or `least`, as room at both ends."""
+    """Return the range of an axis for all values, with a share of it, or `least`, as room at both ends."""
     values = list(values)
     low, high = min(values), max(values)
     beside = max(room * (high - low) or 0.05 * abs(high), least)
@@ -170,10 +170,10 @@ def figure(
 
 
 def finished(traces: Sequence[Spec], style: Spec) -> go.Figure:
-    """Draw a figure of finished specifications, taken as they are.
+    """Draw a figure from finished specifications, unchecked.
 
     Plotly otherwise checks and copies every property of every trace, which takes longer than everything else
-    that a slider move asks of the server.
+    that a slider move requires of the server.
     """
     return go.Figure(list(traces), layout=style, _validate=False)
 
@@ -187,11 +187,11 @@ def steps(colours: Sequence[str]) -> list[tuple[float, str]]:
 class Part:
     """One part of every bar of `stacked`."""
 
-    title: str  # what it is, as the legend says it
-    values: Sequence[float | None]  # its length in every row; null or NaN = not known
+    title: str  # its name in the legend
+    values: Sequence[float | None]  # its length in every row; null or NaN = unknown
     colour: str  # its colour
-    pattern: str  # plotly's pattern besides, so that colour is not all
-    notes: Sequence[str]  # what the hover says of every row
+    pattern: str  # its Plotly pattern, so that colour isn't the only cue
+    notes: Sequence[str]  # the hover text of every row
 
 
 def stacked(names: Sequence[str], parts: Sequence[Part], *, x: str, chosen: str | None) -> go.Figure:
@@ -200,7 +200,7 @@ def stacked(names: Sequence[str], parts: Sequence[Part], *, x: str, chosen: str 
         go.Bar(
             name=part.title,
             x=list(part.values),
-            y=list(range(len(names))),  # not names: two that are cut to the same text would be one bar
+            y=list(range(len(names))),  # not names: two cut to the same text would share a bar
             orientation="h",
             marker={"color": part.colour, "pattern": {"shape": part.pattern, "fillmode": "replace"}},
             customdata=[escape(note) for note in part.notes],
@@ -261,15 +261,15 @@ class Panels:
         self.figure.update_annotations(font_size=13)
 
     def at(self, place: int) -> dict[str, int]:
-        """Return row and column of a panel, as Plotly takes them."""
+        """Return row and column of a panel, in Plotly's form."""
         return {"row": place // self._across + 1, "col": place % self._across + 1}
 
     def add(self, place: int, trace: go.BaseTraceType | Spec, group: str = "") -> None:
-        """Draw in a panel; what has one name, or one group, stands in the legend once.
+        """Draw in a panel; traces with one name, or one group, share a legend entry.
 
         Args:
             place: Which panel, from 0.
-            group: What it belongs to; its name unless given.
+            group: Its legend group; its name by default.
         """
         group = group or trace["name"]
         trace.update(legendgroup=group, showlegend=group not in self._listed)
@@ -278,19 +278,19 @@ class Panels:
 
 
 def best_corner(*, higher: bool) -> str:
-    """Say where the better stacks lie, as the caption of a chart begins."""
+    """Say where the better stacks lie, for the start of a chart's caption."""
     return f"{'Top' if higher else 'Bottom'} left is best."
 
 
 def better(*, higher: bool) -> Spec:
-    """Give corner of a chart in which the better stacks lie: little is paid, and quality is high, or low."""
+    """Return the corner of a chart with the better stacks: low cost, and high (or low) quality."""
     words, y = ("↖ better", 0.99) if higher else ("↙ better", 0.01)
     place = {"x": 0.01, "y": y, "xref": "paper", "yref": "paper"}
     return {**place, "text": words, "showarrow": False, "font": {"size": 12}}
 
 
 def logarithmic(numbers: Floats | Sequence[float]) -> bool:
-    """Tell whether an axis of these numbers is logarithmic: all above 0 and over more than a decade."""
+    """Return whether an axis of these numbers is logarithmic: all above 0 and over more than a decade."""
     known = np.asarray(numbers, dtype=np.float64)
     known = known[~np.isnan(known)]
     return bool(len(known) and known.min() > 0 and known.max() > 10 * known.min())

@@ -1,4 +1,4 @@
-"""What the limits leave out, named wherever a page of Decide or Explain quotes it."""
+"""Stacks that the limits exclude, named wherever a page of Decide or Explain mentions them."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from core.views.ask import Ask
 from core.views.blocks import Answer, Block, Blocks
 
 CHIP = "beyond your limits"
-NAMED = 3  # Stacks that a chip names
+NAMED = 3  # Maximum stacks named in a chip
 
 
 def beyond(view: View) -> Mapping[str, str]:
-    """Return the stacks that break a limit: name → by how much, in words. What is unknown breaks none."""
+    """Return the stacks that break a limit: name → by how much, in words. An unknown value breaks none."""
     excluded = view.decision.excluded().filter(pl.col("by").is_not_null())
     names = dict(view.table.select("run_id", "name").iter_rows())
     return {names[run_id]: reason for run_id, reason in excluded.select("run_id", "reason").iter_rows()}
 
 
 def with_limits(rows: pl.DataFrame, view: View, by: str = "name") -> pl.DataFrame:
-    """Add to rows that name a stack the limits that it breaks: column beyond; null = none."""
+    """Add the broken limits to rows that name a stack: column beyond; null = none."""
     reasons = beyond(view)
     words = [reasons.get(name) for name in rows[by]]
     return rows.with_columns(pl.Series("beyond", words, dtype=pl.String))
 
 
 def quoted(names: Iterable[str], words: str) -> list[str]:
-    """Return the names that stand in a text, each as a whole: a stack's name may be a part of another's."""
+    """Return the names that occur in a text as whole names: a stack's name may be a part of another's."""
     there = sorted((name for name in names if name in words), key=len, reverse=True)
     if not there:
         return []
@@ -42,14 +42,14 @@ def quoted(names: Iterable[str], words: str) -> list[str]:
 
 
 def told(reasons: Mapping[str, str]) -> str:
-    """Say of some stacks what limits they break."""
+    """Say which limits some stacks break."""
     said = [f"{name}: {reason}." for name, reason in list(reasons.items())[:NAMED]]
     more = len(reasons) - NAMED
     return " ".join([*said, f"{more} more."] if more > 0 else said)
 
 
 def limited(draw: Callable[[Any, Ask], Blocks]) -> Callable[[Any, Ask], Blocks]:
-    """Have a section name the stacks of its answers that the limits leave out."""
+    """Make a section name the stacks in its answers that the limits exclude."""
 
     @wraps(draw)
     def drawn(place: Any, ask: Ask) -> Blocks:  # noqa: ANN401 - of a view, or None without a workspace

@@ -1,4 +1,4 @@
-"""context-grid results: a run per configuration with measures, latencies, costs and values of queries."""
+"""context-grid results: a run per configuration with measures, latencies, costs and per-query values."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _run(entry: Row, label: str, index: int, member: Member, options: Options) -
         decided={"config": kept(config), "place": index, "timings": kept(entry["timings"]),
                  "cost": kept(entry["cost"])}, spec={**axes, "name": shown(label, 200)},
     )  # fmt: skip
-    # The measure that `per_query` holds is the only one that is told by type of question.
+    # The measure in `per_query` is the only one given by type of question.
     by_type = entry["by_type"]
     headline = shown(next(iter(by_type)), 80) if isinstance(by_type, dict) and len(by_type) == 1 else None
     rows, left = _figures(entry, depth, headline)
@@ -124,7 +124,7 @@ def _run(entry: Row, label: str, index: int, member: Member, options: Options) -
 def _axes(config: Mapping[str, object]) -> Json:
     """Return axes of a stack.
 
-    The tool's kind of index says how it retrieves, and its chunker has the size in it.
+    The tool's kind of index says how it retrieves, and its chunker includes the size.
     """
     axes = axes_of(config)
     index = axes.get("index")
@@ -142,7 +142,7 @@ def _axes(config: Mapping[str, object]) -> Json:
 
 
 def _counts(entry: Row) -> dict[str, int | None]:
-    """Return queries that each group of figures is over; measures may leave out some that were timed."""
+    """Return the number of queries behind each group of figures; measures may omit some timed queries."""
     asked = entry["per_query"]
     n = len(asked) if isinstance(asked, list | dict) and asked else None
     scored = entry["scored"]
@@ -152,7 +152,7 @@ def _counts(entry: Row) -> dict[str, int | None]:
 
 
 def _column(group: str, key: str, depth: int | None) -> Value | None:
-    """Return the meaning of a figure's name; a measure without a cutoff stands at the depth of retrieval."""
+    """Return the meaning of a figure's name; a measure without a cutoff has the depth of retrieval."""
     value = named(key, key)
     if group == "metrics":
         return value if value and value.k else Value(key, measure_name(key), k=depth)
@@ -205,9 +205,9 @@ def _interval(limits: Mapping[str, object], key: str, where: str) -> tuple[float
 
 
 def _per_query(asked: object, run: Run, where: str, options: Options, headline: str) -> Import:
-    """Return values of each query as signals, its retrieved ids as a ranking, its text.
+    """Return per-query values as signals, its retrieved ids as a ranking, its text.
 
-    A query may have no more than one value; it is that of the measure of which the tool tests differences.
+    A query may have only one value, that of the measure whose differences the tool tests.
     """
     texts: dict[str, str] = {}
     signals: list[Json] = []
@@ -258,7 +258,7 @@ def _values(entry: Json, where: str) -> Iterator[tuple[str, float]]:
 
 
 def _named(key: str | int, entry: object) -> tuple[str, str]:
-    """Return id and text of a query; both empty where it has neither."""
+    """Return id and text of a query, both "" if it has neither."""
     if not isinstance(entry, dict):
         return "", ""
     words = next((entry[name] for name in _TEXT if isinstance(entry.get(name), str)), "")

@@ -1,7 +1,7 @@
-"""EnterpriseRAG-Bench (arXiv:2605.05253): questions, the answers of a system, what their evaluation found.
+"""EnterpriseRAG-Bench (arXiv:2605.05253): questions, the answers of a system, their evaluation results.
 
-Answers name the documents that they rest on, in their order. What the evaluation found belongs to the answers
-that are offered along with it, to those of the like name where there are several.
+Answers name the documents they are based on, in order. Evaluation results belong to the answers
+offered along with them, or to those of a similar name if there are several.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _ROWS = pl.Schema(
         "right": pl.String(),
     }
 )
-_NO_ANSWER = "info_not_found"  # The type of questions that the documents do not answer
+_NO_ANSWER = "info_not_found"  # The type of questions that the documents don't answer
 
 
 class EnterpriseRag(Format):
@@ -102,7 +102,7 @@ class EnterpriseRag(Format):
         return "results" if {f"{_LIST}[].question_id", f"{_LIST}[].answer_correct"} <= shape else None
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
-        """Read everything that was offered together."""
+        """Read all files offered together."""
         files: dict[str, list[Member]] = {"questions": [], "answers": [], "results": []}
         for member in members_of(archives):
             files[self.kind(member) or "questions"].append(member)
@@ -166,7 +166,7 @@ class _Asked:
 
 
 def _paired(answers: Sequence[Member], results: Sequence[Member]) -> tuple[dict[str, Member], list[Member]]:
-    """Return the results of each file of answers by its name, and those that belong to none."""
+    """Return the results of each file of answers by its name, and those that match none."""
     if len(answers) == 1 and len(results) == 1:
         return {answers[0].name: results[0]}, []
     ends = {member.stem.removeprefix("results"): member for member in results}
@@ -199,7 +199,7 @@ def _answers(member: Member, results: Member | None, known: Mapping[str, str]) -
 
 
 def _found(member: Member) -> Iterator[tuple[str, dict[str, float | None]]]:
-    """Yield what the evaluation found of each question, as shares and counts."""
+    """Yield the evaluation results of each question, as shares and counts."""
     for where, entry in objects(member, _LIST):
         row = Row(entry, _RESULT, where)
         values = {name: None if row[name] is None else float(row[name]) for name in (*_FLAG, *_COUNT)}
@@ -208,7 +208,7 @@ def _found(member: Member) -> Iterator[tuple[str, dict[str, float | None]]]:
 
 
 def _without_texts(ran: Import) -> Import:
-    """Leave out questions of which only the id is known: their own file brings them."""
+    """Drop questions of which only the id is known: their own file has them."""
     queries = ran.frames.get("queries")
     if queries is None or isinstance(queries, Pieces):
         return ran

@@ -1,4 +1,4 @@
-"""Nuggets in a table, a row for each passage that supports one; a row without a passage lists a nugget."""
+"""Nuggets in a table, a row for each supporting passage; a row without a passage lists a nugget."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Nuggets of castorini's nuggetizer (AutoNuggetizer, arXiv:2504.15068), and the passages that support them.
 
 JSON lines: lists {qid, query, nuggets[{text, importance}]}, and assignments to retrieved passages, which add
-docid and, by nugget, assignment (support, partial_support, not_support). A nugget is known by its text.
+docid and, by nugget, assignment (support, partial_support, not_support). A nugget is identified by its text.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Nuggetizer(Format):
         return "assigned" if "docid" in paths else "answers"
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
-        """Read all files together: a list says which nuggets there are, assignments who supports them."""
+        """Read all files together: lists define the nuggets, assignments their supporting passages."""
         members = [member for member in members_of(archives) if self.kind(member) != "answers"]
         if not members:
             problem = "Only assignments to answers are here."
@@ -82,15 +82,15 @@ class Nuggetizer(Format):
 
 
 def nugget_set(rows: pl.DataFrame, name: str, stem: str, options: Options, judge: str = "") -> Import:
-    """Make a golden set of nuggets; its grades follow from what passages support.
+    """Build a golden set of nuggets; its grades follow from the passages' support.
 
     Args:
         rows: Columns of `ROWS`; without a passage a nugget is only listed.
-        stem: Names the golden set where the options do not.
-        judge: Who says so; empty = unknown.
+        stem: Names the golden set if the options don't.
+        judge: Name of the judge; "" = unknown.
 
     Raises:
-        InputError: Nobody supports a nugget, one is vital and okay, or a query has too many.
+        InputError: If nobody supports a nugget, one is vital and okay, or a query has too many.
     """
     told = rows.filter(pl.col("passage_id").is_not_null())
     if told.is_empty():
@@ -121,7 +121,7 @@ def nugget_set(rows: pl.DataFrame, name: str, stem: str, options: Options, judge
 
 
 def _told(member: Member) -> Iterator[tuple[object, ...]]:
-    """Yield a row per nugget of each line; of a line without one a row without a text."""
+    """Yield a row per nugget of each line; a line without nuggets has a row without a text."""
     for number, line in json_rows(member):
         where = place(member.name, number)
         query, passage = identifier(line, "qid", where), identifier(line, "docid", where)
@@ -161,7 +161,7 @@ def _numbered(rows: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def _stored(rows: pl.DataFrame, golden_set_id: str, judge: str | None) -> pl.DataFrame:
-    """Return rows of the table "nuggets": supporters, and nuggets that nobody supports once each."""
+    """Return rows of the table "nuggets": supporters, and unsupported nuggets once each."""
     some = rows.filter(pl.col("support") > 0).unique(
         ["query_id", "nugget", "passage_id"], keep="first", maintain_order=True
     )

@@ -24,7 +24,7 @@ _RESULT = ["query_id", _REPEAT]
 
 
 class OpenRagEval(Format):
-    """Files that open-rag-eval's connectors write."""
+    """Files written by open-rag-eval's connectors."""
 
     name, title = "open-rag-eval", "open-rag-eval results (CSV)"
     takes = {

@@ -1,6 +1,6 @@
-"""open-rag-eval reports: the JSON that an evaluation ends with, a query with its repeats and their scores.
+"""open-rag-eval reports: the JSON at the end of an evaluation, a query with its repeats and their scores.
 
-UMBRELA's scores of passages (0 to 3) are judgements. Passage ids are often places (``[1]``, ``[2]``) that
+UMBRELA's scores of passages (0 to 3) are judgements. Passage ids are often positions (``[1]``, ``[2]``) that
 restart with every query: if one id has several texts, passages are named by their texts.
 """
 
@@ -67,7 +67,7 @@ _PARTS = {
 
 
 class OpenRagReport(Format):
-    """Reports that open-rag-eval writes beside its tables."""
+    """Reports that open-rag-eval writes in addition to its tables."""
 
     name, title = "open-rag-report", "open-rag-eval report (JSON)"
     takes = {
@@ -108,10 +108,10 @@ class OpenRagReport(Format):
 
 @dataclass
 class _Report:
-    """A report, read."""
+    """A parsed report."""
 
     member: Member
-    samples: dict[int, list[Sample]] = field(default_factory=dict)  # by the number of the repeat
+    samples: dict[int, list[Sample]] = field(default_factory=dict)  # by the index of the repeat
     grades: dict[tuple[str, str], tuple[int, str]] = field(
         default_factory=dict
     )  # query, passage → grade, where
@@ -187,7 +187,7 @@ class _Report:
 
 
 def _texts(run: Row) -> Iterator[tuple[str, str]]:
-    """Yield the id and the text of the passages of a repeat, in their order."""
+    """Yield the id and the text of a repeat's passages, in order."""
     held: Json = run["passages"] or {}
     for own in held:
         if said := text(held, own, f"{run.where}, retrieved_passages"):
@@ -195,7 +195,7 @@ def _texts(run: Row) -> Iterator[tuple[str, str]]:
 
 
 def _answer(run: Row) -> str | None:
-    """Return the parts of an answer put together."""
+    """Return the joined parts of an answer."""
     said = run["answer"]
     if isinstance(said, list):
         return " ".join(part for entry in said if (part := text(entry, "text", run.where))).strip() or None

@@ -1,8 +1,8 @@
 """Tables of the regression pages of Anserini and Pyserini (Markdown): measures by test collection and system.
 
 A row whose first cell is a measure (``**nDCG@10**``, ``P30``) names the systems; the rows below it
-hold one test collection each, until the next such row. Rows of words end them: they are counted, and those
-below. Everything else on the page is left alone.
+hold one test collection each, until the next such row. Rows of words end them: they are counted, and the rows
+below them. Everything else on the page is ignored.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Regressions(Format):
             return SURE
 
     def reports(self, archives: Sequence[Archive], options: Options) -> Iterator[FileReport]:  # noqa: ARG002
-        """Yield every head of a table on the page: a measure, or another."""
+        """Yield every table heading on the page: a measure, or another."""
         for archive in archives:
             pages = grids(whole(archive.members[0]).decode().split("\n"))
             heads = [row.cells for grid in pages for row in grid.rows if _is_head(row.cells)]
@@ -66,7 +66,7 @@ def _is_head(cells: Sequence[str]) -> bool:
 
 
 def _systems(cells: Sequence[str]) -> list[str]:
-    """Return the systems of a head; one that stands twice (+RM3) with the one that it is added to."""
+    """Return the systems of a heading; a repeated one (+RM3) is combined with the one it is added to."""
     names, base = [], ""
     for cell in cells:
         base = base if cell.startswith("+") else cell
@@ -80,7 +80,7 @@ def _results(
 ) -> Iterator[tuple[str, str, Figure, int]]:
     """Yield collection, system, figure and line of every cell.
 
-    Lines of what is left out are added to `lost`.
+    Lines left out are added to `lost`.
     """
     for grid in grids(lines):
         measure: Value | None = None
@@ -113,7 +113,7 @@ def _of_row(
 
 
 def _measure(cells: Sequence[str]) -> Value | None:
-    """Return the measure that a row of names is the head of, as its first cell says."""
+    """Return the measure in the first cell of a row that is a heading of systems."""
     plain = _is_head(cells) and len(cells) > 1 and " " not in cells[0]
     value = named(cells[0], cells[0]) if plain else None
     others = sum(named(cell, cell) is not None for cell in cells[1:])
@@ -143,7 +143,7 @@ def _reported(member: Member, left: list[LeftOut]) -> Iterator[Reported]:
             stem=member.stem,
             digest=member.digest,
             decided={"collection": shown(collection, 200), "system": name},
-            # What is sure of a name: BM25 alone is BM25.
+            # The part of a name that is certain: BM25 alone is BM25.
             spec={"mode": "sparse", "sparse": "bm25", "name": name} if is_bm25 else {"name": name},
             figures=tuple(figures.values()),
             collection=collection,

@@ -2,8 +2,8 @@
 
 Three kinds of file, told apart by their keys, each JSON lines or one JSON list: texts {id, q, p, n}, ranked
 {id, E, Nc, Np, K, rank} and graded, which adds {answer_topK, answer_ideal, grade} to that. One query is asked
-over pools of several sizes, so that the query here is (id, Nc, Np). A candidate with index i < Np is relevant
-(p[i]), the others are not (n[i − Np]). `grade` is the grade of the answer, not of a passage.
+over pools of several sizes, so the query here is (id, Nc, Np). A candidate with index i < Np is relevant
+(p[i]), the others aren't (n[i − Np]). `grade` is the grade of the answer, not of a passage.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _KEYS = {
 _FOLLOWS = dict.fromkeys(("P", "R", "inK"), "follows from the ranking and Np")
 _RELEVANT, _NOT = 5, 1
 _VARIANT = pl.format("{}|Nc{}|Np{}", "id", "Nc", "Np")
-_MOST = 10_000  # Candidates per query; a larger pool is a damaged file
+_MOST = 10_000  # Maximum candidates per query; a larger pool means a damaged file
 
 
 class RetrievalResponse(Format):

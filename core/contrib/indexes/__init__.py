@@ -1,1 +1,1 @@
-"""Indexes in databases, each behind its own client."""
+"""Indexes in databases, each with its own client."""

@@ -78,12 +78,12 @@ class Elasticsearch(DatabaseIndex):
         for start, block in numbered(vectors):
             for place, row in enumerate(block, start):
                 text = {} if texts is None else {_TEXT: texts[place]}
-                # A vector of zeros has no direction, and is refused: it is nobody's neighbour.
+                # A zero vector has no direction, and is refused: it is nobody's neighbour.
                 vector = {_VECTOR: row.tolist()} if row.any() or self.metric != "cosine" else {}
                 yield {"_index": self.table, "_id": str(place), "_source": {**text, **vector}}
 
     def _mapping(self, dim: int) -> Json:
-        """Return the mapping that an index is created with."""
+        """Return the mapping for creating an index."""
         graph = {"type": "hnsw", **self._graph}
         vector = {"type": "dense_vector", "dims": dim, "index": True, "index_options": graph}
         vector["similarity"] = self.similarities[self.metric]
@@ -135,7 +135,7 @@ class Elasticsearch(DatabaseIndex):
         return {"field": self._vector, "query_vector": query.tolist(), "k": k, "num_candidates": looked_at}
 
     def _near(self, query: Vectors, k: int) -> Json:
-        """Return the request for neighbours by the graph."""
+        """Return the request for neighbours from the graph."""
         return {"knn": self._knn(query, k)}
 
     def _merged(self, query: Vectors, k: int, text: str) -> Json:
@@ -145,7 +145,7 @@ class Elasticsearch(DatabaseIndex):
         return {"retriever": {"rrf": {"retrievers": legs, "rank_window_size": k, "rank_constant": _CONSTANT}}}
 
     def _compared(self, query: Vectors) -> Json:
-        """Return the request that compares every vector; scores must not be negative there."""
+        """Return the request that compares every vector; Elasticsearch doesn't allow negative scores."""
         field = f"params.q, '{self._vector}'"  # a field's name, checked against the mapping
         source = {
             "cosine": f"(1 + cosineSimilarity({field})) / 2",
@@ -219,7 +219,7 @@ class OpenSearch(Elasticsearch):
 
     def _score(self, hit: Json) -> float:
         if self.metric == "cosine" and self._options["exact"] == "yes":
-            return float(hit["_score"]) - 1  # its script counts from 0 to 2
+            return float(hit["_score"]) - 1  # its script's scores range from 0 to 2
         return super()._score(hit)
 
     @cached_property

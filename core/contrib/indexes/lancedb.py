@@ -64,7 +64,7 @@ class LanceDb(DatabaseIndex):
     )
 
     def _package(self, name: str) -> ModuleType:
-        os.environ.setdefault("LANCEDB_LOG", "off")  # it would print addresses, past all redaction
+        os.environ.setdefault("LANCEDB_LOG", "off")  # it would print URLs, bypassing redaction
         return super()._package(name)
 
     def _create(self, vectors: Vectors) -> None:
@@ -115,7 +115,7 @@ class LanceDb(DatabaseIndex):
         if self._options["exact"] == "yes":
             asked = asked.bypass_vector_index()
         elif self._options["method"] != "none":
-            refine = whole(self._options, "refine")  # so many times k are searched, which ef must reach
+            refine = whole(self._options, "refine")  # multiples of k to search, which ef must reach
             asked = asked.ef(max(whole(self._options, "ef_search"), k * max(refine, 1)))
             asked = asked.nprobes(whole(self._options, "probes"))
             if refine:

@@ -1,4 +1,4 @@
-"""pgvector: vectors in PostgreSQL, by psycopg."""
+"""pgvector: vectors in PostgreSQL, via psycopg."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class PgVector(DatabaseIndex):
         return self._of_thread.asked
 
     def _set_depth(self, connection: Any, k: int) -> None:  # noqa: ANN401 - an optional package
-        """Look at as many as are asked for: a graph returns no more than that."""
+        """Raise the search depth to k: a graph returns no more than its depth."""
         looked_at = min(max(whole(self._options, "ef_search"), k), _MOST_LOOKED_AT)
         scanning = "off" if self._options["exact"] == "yes" else "on"
         settings = {

@@ -1,4 +1,4 @@
-"""Qdrant: its official client, on a server or on a folder (where every vector is compared)."""
+"""Qdrant: its official client, on a server or a folder (which compares every vector)."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Qdrant(DatabaseIndex):
         self._wait_for_index(name)
 
     def _wait_for_index(self, name: str) -> None:
-        """Wait until the server has built its graph, after the vectors: until then every one is compared."""
+        """Wait until the server has built its graph; until then it compares every vector."""
         while self.remote and str(self._client.get_collection(name).status).endswith("yellow"):
             time.sleep(_PAUSE_S)
 
@@ -114,7 +114,7 @@ class Qdrant(DatabaseIndex):
             query=query.tolist(),
             using=self._vector or None,
             limit=k,
-            search_params=how if self.remote else None,  # a folder is always compared whole
+            search_params=how if self.remote else None,  # a folder is always searched exhaustively
             with_payload=[name] if name else False,
         )
         sign = -1.0 if self.metric == "l2" else 1.0
@@ -137,7 +137,7 @@ class Qdrant(DatabaseIndex):
         return client(url=self.url, api_key=secret(self.engine, self._options), check_compatibility=False)
 
     def _bytes(self) -> int | None:
-        """Return bytes of a folder; a server does not tell."""
+        """Return the size of a folder, or None for a server, which doesn't report it."""
         if self.remote:
             return None
         return bytes_of(self._place.folder / _FOLDER / "collection" / self.table)

@@ -1,1 +1,1 @@
-"""A router learnt from several signs: its section, its command and the two files that leave."""
+"""A router learnt from several features: its section, its command and its two exported files."""

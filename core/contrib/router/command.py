@@ -32,7 +32,7 @@ def run(
     form: Annotated[Format, typer.Option("--format", help="How to print what it gains.")] = Format.TABLE,
 ) -> None:
     """Learn a router from several signs, print what it gains on queries it has not seen, and write it."""
-    # Here because the charts' library takes long to load, which no other command should wait for.
+    # Imported here as the charting library is slow to load, and no other command should wait for it.
     from core.contrib.router import learned  # noqa: PLC0415
     from core.contrib.router import section as router  # noqa: PLC0415
     from core.views.ask import Given  # noqa: PLC0415

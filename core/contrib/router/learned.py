@@ -1,6 +1,6 @@
-"""A router that is learnt from several signs: what it gains on queries it has not seen, and its files.
+"""A router learnt from several features: its gain on held-out queries, and its files.
 
-What leaves is router.json (means, scales, coefficients or neighbours, a threshold, and where they come from)
+The export is router.json (means, scales, coefficients or neighbours, a threshold, and their origin)
 and router.py, which decides by it without any package.
 """
 
@@ -34,21 +34,21 @@ METHODS: Mapping[str, type[ByRegression | ByNeighbours]] = {
     REGRESSION: ByRegression,
     NEIGHBOURS: ByNeighbours,
 }
-REPEATS = {0: 5, 500: 2}  # ways of dealing the queries into folds that are averaged, from how many queries on
+REPEATS = {0: 5, 500: 2}  # minimum queries → number of averaged fold assignments
 FORMAT, VERSION = "clq-explorer/router", 1
 
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """A router and how it was judged."""
+    """A router and its evaluation."""
 
     routable: Routable
     signs: Signs
-    rows: pl.DataFrame  # of the method that was chosen, as of `simulator.Simulation`
-    between: pl.DataFrame  # chance at every rate, likewise
+    rows: pl.DataFrame  # for the chosen method, in the form of `simulator.Simulation`
+    between: pl.DataFrame  # chance at every rate, in the same form
     methods: pl.DataFrame  # `COMPARED`, a row per method
-    scorer: Scorer  # learnt from all queries, which is what leaves
-    decided: tuple[int, ...]  # [Q], the option that it sends each query to
+    scorer: Scorer  # learnt from all queries; this one is exported
+    decided: tuple[int, ...]  # [Q], the option chosen for each query
 
 
 _GAINS = ("gain", "gain_low", "gain_high", "over", "over_low", "over_high")
@@ -64,14 +64,14 @@ best copy."""
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a router chooses between, and by what."""
+    """A router's options and features."""
 
     options: tuple[Option, ...]
     way: Way  # how a query gets from the first option to a further one
-    groups: tuple[str, ...]  # names of the groups of signs that it goes by
+    groups: tuple[str, ...]  # names of its feature groups
     method: str  # a key of `METHODS`
-    most: float  # share of the queries that may leave the first option, 0..1
-    bounds: Bounds = simulator.FREE  # the limits that a way must meet
+    most: float  # maximum share of the queries that may leave the first option, 0..1
+    bounds: Bounds = simulator.FREE  # the limits on a way
 
 
 @cached("Learning on some queries, judging on others…", entries=16)
@@ -79,7 +79,7 @@ def learned(view: View, plan: Plan) -> Learned | None:
     """Learn a router between some options.
 
     Returns:
-        The router; None where too few queries are scored at every option, or none scores differently.
+        The router, or None if too few queries are scored at every option, or all score alike.
     """
     routable = data.routable(view, plan.options, plan.way)
     if routable is None or simulator.nothing(routable) or routable.depths.same:
@@ -98,7 +98,7 @@ def learned(view: View, plan: Plan) -> Learned | None:
 
 
 def _judged(routable: Routable, rule: Rule[Any], bounds: Bounds) -> tuple[pl.DataFrame, Scorer, Choices]:
-    """Return ways of answering with their gains, what all queries teach, and what that decides [Q]."""
+    """Return ways of answering with their gains, the scorer learnt from all queries, and its choices [Q]."""
     depths = routable.depths
     scorer, decided = in_sample(rule, depths.merit)
     repeats = next(times for least, times in reversed(REPEATS.items()) if depths.queries >= least)
@@ -123,7 +123,7 @@ def _compared(depths: Depths, method: str, rule: Rule[Any], rows: pl.DataFrame) 
 
 
 def coefficients(router: Learned) -> pl.DataFrame:
-    """Return sign, mean, scale and log odds per standard deviation of a regression, the heaviest first."""
+    """Return feature, mean, scale and log odds per standard deviation of a regression, the largest first."""
     scorer = router.scorer
     if not isinstance(scorer, Regression):
         return pl.DataFrame(schema={"sign": pl.String})
@@ -134,7 +134,7 @@ def coefficients(router: Learned) -> pl.DataFrame:
 
 
 def as_json(view: View, router: Learned, quality: Quality, most: float) -> JsonMap:
-    """Return what `data/exported/router.py` reads, and where it comes from."""
+    """Return the input of `data/exported/router.py`, and its origin."""
     names = dict(view.snapshot.runs(view.scope.collection_id).select("run_id", "label").iter_rows())
     specs = dict(view.snapshot.runs(view.scope.collection_id).select("run_id", "spec").iter_rows())
     options = [
@@ -178,6 +178,6 @@ def as_json(view: View, router: Learned, quality: Quality, most: float) -> JsonM
 
 
 def files(told: JsonMap) -> dict[str, str]:
-    """Return the files that leave, by name."""
+    """Return the exported files, by name."""
     written = json.dumps(told, ensure_ascii=False, indent=1, allow_nan=False)
     return {"router.json": written + "\n", "router.py": FILE.read_text("utf-8")}

@@ -1,4 +1,4 @@
-"""Section Router: several signs together choose the stack of a query, and two files that do so elsewhere."""
+"""Section Router: several features choose the stack of a query together, and two files do so elsewhere."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ HOW = (
 
 
 def asked(view: View, ask: Ask) -> Plan | str:
-    """Ask what is routed between and by what; why nothing is, in words, where nothing can be."""
+    """Ask for options and features; if routing is impossible, return why."""
     if not view.table["has_rankings"].any():
         return f"No stack here has rankings to route {view.quality.name} by."
     family, options = ask_options(view, ask, of_my_choice=True)
@@ -76,12 +76,12 @@ def asked(view: View, ask: Ask) -> Plan | str:
 
 
 def judged_by(view: View, plan: Plan) -> Quality:
-    """Return the measure that the options are judged by."""
+    """Return the measure that judges the options."""
     return sent.quality(plan.options[-1], view.quality)
 
 
 def learnt(view: View, plan: Plan) -> Learned | str:
-    """Learn the router; why there is none, in words, where there is nothing to learn."""
+    """Learn the router, or return why there is nothing to learn."""
     router = learned(view, plan)
     if router is not None:
         return router
@@ -93,18 +93,18 @@ def learnt(view: View, plan: Plan) -> Learned | str:
 
 
 def sentence(view: View, plan: Plan, router: Learned) -> str:
-    """Say what the router gives, and whether it is worth it."""
+    """Say what the router gains, and whether it is worth it."""
     return words.sentence(router.routable, router.rows, judged_by(view, plan))
 
 
 def told(view: View, plan: Plan, router: Learned) -> JsonMap:
-    """Return router.json."""
+    """Return the content of router.json."""
     return as_json(view, router, judged_by(view, plan), plan.most)
 
 
 @section(NAME, "Do several signs together send the right queries to the slower stack?", seldom)
 def router(view: View, ask: Ask) -> Blocks:
-    """Yield what a learnt router gains, held out, and the files that decide as it does."""
+    """Yield the gain of a learnt router, held out, and the files that reproduce its decisions."""
     plan = asked(view, ask)
     found = plan if isinstance(plan, str) else learnt(view, plan)
     if isinstance(plan, str) or isinstance(found, str):
@@ -141,7 +141,7 @@ def router(view: View, ask: Ask) -> Blocks:
 
 
 def caveats(found: Learned, method: Mapping[str, Any]) -> dict[str, str]:
-    """Say how it is judged, what noise alone would gain, and what the signs need, by words of a chip."""
+    """Return how it is judged, the gain by noise alone, and what the features need, by words of a chip."""
     most = text.signed(method["null_most"])
     null = (
         f"Between {COPIES} noisy copies of the best stack, as different as the real ones, the same method "

@@ -1,1 +1,1 @@
-"""Weights of the criteria that a reranker rated passages on, replayed."""
+"""Replayed weights of the criteria that a reranker rated passages on."""

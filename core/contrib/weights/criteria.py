@@ -1,6 +1,6 @@
-"""Criteria of a reranker beside one another: whether they interact, and whether kinds of question differ.
+"""A reranker's criteria compared: whether they interact, and whether kinds of question differ.
 
-REBEL names interaction of criteria as open (LeVine and Varjavand, appendix G.1). Ratings are stored, so that
+REBEL leaves interaction of criteria open (LeVine and Varjavand, appendix G.1). Ratings are stored, so
 neither costs a call.
 """
 
@@ -41,9 +41,9 @@ def _row(names: Sequence[str], figures: Sequence[float]) -> dict[str, float | No
 
 
 def pairs(read: Weighable, threshold: float) -> pl.DataFrame:
-    """Return what two criteria are worth beyond their sum: pair, both, interaction, low, high, n.
+    """Return the gain of two criteria beyond their sum: pair, both, interaction, low, high, n.
 
-    The strongest first; nothing where queries have criteria of their own.
+    The strongest comes first; empty if queries have criteria of their own.
     """
     count = len(read.names)
     kinds = {"pair": pl.String, **dict.fromkeys(("both", "interaction", *_ENDS), pl.Float64), "n": pl.Int64}
@@ -70,14 +70,14 @@ def pairs(read: Weighable, threshold: float) -> pl.DataFrame:
 
 
 def by_kind(view: View, read: Weighable, weights: Floats, values: Floats) -> pl.DataFrame:
-    """Tune weights for each kind of question alone, beside weights for all: the largest gain first.
+    """Tune weights for each kind of question alone, beside common weights: the largest gain first.
 
     Args:
         weights: [W, C] to choose from.
         values: [W, Q], the measure under each.
 
     Returns:
-        tag, n, common, own (the measure on queries that tuned nothing), gain, low, high, weights (in words).
+        tag, n, common, own (the measure on held-out queries), gain, low, high, weights (in words).
     """
     kinds = {"tag": pl.String, "n": pl.Int64, **dict.fromkeys(("common", "own", "gain", *_ENDS), pl.Float64)}
     up = view.quality.higher_is_better
@@ -106,7 +106,7 @@ def by_kind(view: View, read: Weighable, weights: Floats, values: Floats) -> pl.
 
 
 def beside(view: View, read: Weighable, weights: Floats, values: Floats, threshold: float) -> Blocks:
-    """Yield both tables, each with what it says."""
+    """Yield both tables, each with its explanation."""
     rows = pairs(read, threshold)
     if rows.height:
         yield Fold("Do two criteria help one another?", [
@@ -124,7 +124,7 @@ def _sure(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def of_pairs(rows: pl.DataFrame) -> str:
-    """Say which pair is surely more, or less, than the sum of both."""
+    """Say which pair is significantly more, or less, than the sum of both."""
     sure = _sure(rows)
     if sure.is_empty():
         return f"No interaction is significant, of {text.count(rows.height, 'pair')}."
@@ -136,7 +136,7 @@ def of_pairs(rows: pl.DataFrame) -> str:
 
 
 def of_kinds(rows: pl.DataFrame) -> str:
-    """Say whether weights of its own surely help a kind of question."""
+    """Say whether separate weights significantly help a kind of question."""
     sure = _sure(rows)
     if sure.is_empty():
         return f"No kind of question surely gains by weights of its own ({text.count(rows.height, 'kind')})."

@@ -1,4 +1,4 @@
-"""Page What if: other weights of the criteria that a reranker rated passages on, replayed for nothing."""
+"""Page What if: other weights of the criteria that a reranker rated passages on, replayed free of charge."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SAFETY = {
     "safety: credible sources": {AUTHORITY: 1.0},
 }
 """Weights of the five fixed criteria by what REBEL §7.1 asks of safety; those not named weigh nothing."""
-MOST = 8  # criteria that have a slider
+MOST = 8  # maximum criteria with a slider
 ABOUT_WEIGHT = "What a point of this rating, 0 to 5, adds to the relevance, 0 to 10. The paper's is 0.5."
 ABOUT_THRESHOLD = "Passages of less relevance are discarded; what was discarded in the run has no ratings."
 NOTHING = "No stack here was reranked by several criteria."
@@ -52,7 +52,7 @@ _PER_QUERY = "query by query"
 
 @section("criteria weights", "Would other weights of its criteria make the reranker better?", rated)
 def criteria_weights(view: View, ask: Ask) -> Blocks:
-    """Yield what other weights would have ranked, tuned ones beside equal ones and one's own."""
+    """Yield the rankings under other weights: tuned ones beside equal and custom ones."""
     names = dict(view.table.select("run_id", "name").iter_rows())
     rated = [names[run] for run in rated_runs(view.snapshot, tuple(names))]
     if not rated:
@@ -101,7 +101,7 @@ def _offered(read: Weighable, seed: int, threshold: float) -> tuple[Floats, Floa
 def ways(
     read: Weighable, seed: int, higher_is_better: bool, threshold: float, chosen: Floats
 ) -> pl.DataFrame:
-    """Compare ways of weighing: `WAYS`, equal weights first."""
+    """Compare weightings: `WAYS`, equal weights first."""
     weights, values = _offered(read, seed, threshold)
     picked = tuned(values, seed, higher_is_better=higher_is_better)
     means = np.nanmean(values, axis=1)
@@ -140,12 +140,12 @@ def ways(
 
 
 def worded(names: Sequence[str], weights: Floats) -> str:
-    """Write weights beside their criteria."""
+    """Format weights beside their criteria."""
     return ", ".join(f"{name} {weight:g}" for name, weight in zip(names, weights.tolist(), strict=True))
 
 
 def folds_worded(names: Sequence[str], weights: Floats) -> str:
-    """Write the span of the weights that the folds chose."""
+    """Format the range of the weights chosen by the folds."""
     spans = zip(names, weights.min(axis=0).tolist(), weights.max(axis=0).tolist(), strict=True)
     return ", ".join(
         f"{name} {low:g}" if low == high else f"{name} {low:g}–{high:g}" for name, low, high in spans
@@ -153,7 +153,7 @@ def folds_worded(names: Sequence[str], weights: Floats) -> str:
 
 
 def answer(rows: pl.DataFrame, quality: str, *, higher_is_better: bool = True) -> str:
-    """Say whether tuned weights beat equal ones, on queries that they were not tuned on."""
+    """Say whether tuned weights beat equal ones on held-out queries."""
     of = {row["weighed"]: row for row in rows.iter_rows(named=True)}
     made, equal = of[TUNED], of[EQUAL]
     sign = 1 if higher_is_better else -1
@@ -169,7 +169,7 @@ def answer(rows: pl.DataFrame, quality: str, *, higher_is_better: bool = True) -
 
 
 def cards(rows: pl.DataFrame, quality: str) -> list[tuple[str, str, str]]:
-    """Return the numbers of the answer."""
+    """Return the cards of the answer."""
     of = {row["weighed"]: row for row in rows.iter_rows(named=True)}
     return [
         (
@@ -182,7 +182,7 @@ def cards(rows: pl.DataFrame, quality: str) -> list[tuple[str, str, str]]:
 
 
 def response(read: Weighable, threshold: float, chosen: Floats) -> pl.DataFrame:
-    """Return quality by the weight of each criterion, the others as chosen."""
+    """Return quality by the weight of each criterion, with the others as chosen."""
     weights = np.repeat(chosen[None], len(read.names) * len(_LEVELS), axis=0)
     at = np.repeat(np.arange(len(read.names)), len(_LEVELS))
     weights[np.arange(len(at)), at] = np.tile(_LEVELS, len(read.names))

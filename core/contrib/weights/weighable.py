@@ -1,4 +1,4 @@
-"""Ratings of a stored run as arrays, so that other weights of its criteria cost nothing to try."""
+"""Ratings of a stored run as arrays, so that trying other weights of its criteria costs nothing."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ AS_INFERRED, ALL_EQUAL = "inferred weights", "equal weights"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weighable:
-    """Ratings of one run with what weighs them."""
+    """Ratings of one run with their weights."""
 
-    names: tuple[str, ...]  # of the criteria; `AS_INFERRED` and `ALL_EQUAL` where each query has its own
-    used: Floats  # [C], the weights that it ran with
+    names: tuple[str, ...]  # of the criteria; `AS_INFERRED` and `ALL_EQUAL` if each query has its own
+    used: Floats  # [C], the weights of the run
     equal: Floats  # [C], the paper's equal weights
     ratings: Ratings
-    retrieved: Ratings  # the same candidates, scored by the order of retrieval
+    retrieved: Ratings  # the same candidates, scored by retrieval order
     measure: Measure
-    graded: Evidence  # of the run
+    graded: Evidence  # for the run
     trail: pl.DataFrame  # its rows of the table "criteria"
     rows: pl.DataFrame  # its rows of the table "ratings", with rank and grade
     clusters: Labels | None = None  # [Q], equal for queries of a group; None = each alone
 
     @property
     def inferred(self) -> bool:
-        """Whether criteria and weights are those of each query."""
+        """Whether each query has its own criteria and weights."""
         return AS_INFERRED in self.names
 
     def scored(self, weights: Floats, threshold: float = THRESHOLD) -> Floats:
@@ -46,7 +46,7 @@ class Weighable:
         return self._measured(ranked(self.ratings, np.atleast_2d(weights), threshold, self.measure.k))
 
     def unranked(self) -> Floats:
-        """Return the measure of the candidates as they were retrieved [1, Q]."""
+        """Return the measure of the candidates in retrieval order [1, Q]."""
         return self._measured(ranked(self.retrieved, np.zeros((1, 1)), -np.inf, self.measure.k))
 
     def _measured(self, grades: Grades) -> Floats:
@@ -58,14 +58,14 @@ class Weighable:
 
 @cached("Looking which stacks were rated…", entries=16)
 def rated_runs(snapshot: Snapshot, run_ids: tuple[str, ...]) -> list[str]:
-    """Return those of the runs whose ratings are stored, in their order."""
+    """Return the runs whose ratings are stored, in order."""
     rated = set(snapshot.criteria(run_ids)["run_id"])
     return [run for run in run_ids if run in rated]
 
 
 @cached("Reading the ratings…", entries=16)
 def weighable(view: View, run_id: str) -> Weighable | str:
-    """Read the ratings of a run; or say why its criteria cannot be weighed anew."""
+    """Return the ratings of a run, or why its criteria cannot be reweighted."""
     measure, golden = view.quality.measure, view.scope.golden_set_id
     if measure is None or golden is None:
         return "Weighing needs a measure and judgements."
@@ -125,7 +125,7 @@ def _weighed(rows: pl.DataFrame, trail: pl.DataFrame) -> pl.DataFrame:
 
 
 def _arrays(rows: pl.DataFrame, query_ids: tuple[str, ...], depth: int) -> tuple[Floats, Floats, Floats]:
-    """Return weight · rating [Q, P, C], relevance [Q, P], and what decides ties [Q, P]."""
+    """Return weight · rating [Q, P, C], relevance [Q, P], and the tie-breaker [Q, P]."""
     last = int(rows["position"].to_numpy().max(initial=1))
     values = np.zeros((len(query_ids), depth, last))
     relevance, ties = np.full(values.shape[:2], np.nan), np.zeros(values.shape[:2])
@@ -141,5 +141,5 @@ def _arrays(rows: pl.DataFrame, query_ids: tuple[str, ...], depth: int) -> tuple
 
 
 def _plain(rows: pl.DataFrame, query_ids: tuple[str, ...], like: Floats) -> Floats:
-    """Return ratings without their weights, in the shape of those with them."""
+    """Return unweighted ratings, in the shape of the weighted ones."""
     return _arrays(rows.with_columns(weight=pl.lit(1.0)), query_ids, like.shape[1])[0]

@@ -1,1 +1,1 @@
-"""Page Add results: what is offered, what it means, where it goes, and the button that writes."""
+"""Page Add results: the files offered, their meaning, their destination, and the button that writes."""

@@ -1,4 +1,4 @@
-"""A block for each file: what it was recognised as, its columns, its choices; and what may be offered."""
+"""A block for each file: its recognised format, columns and choices; and the files that may be offered."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from core.work.imports import words
 from core.work.imports.words import on_page
 
 SKIP = "_left_out"
-_ROWS, _VALUES = 8, 4  # Rows shown of a file, and values under the meaning of a column
-_WHOLE = 8  # Rows of a table up to which all its values are shown
-_BESIDE, _MOST_ASKED = 5, 25  # Columns that are asked about side by side, and in all
-_BLOCKS = 12  # Files with a block of their own; of more only those with a problem have one
+_ROWS, _VALUES = 8, 4  # Rows shown for a file, and values under the meaning of a column
+_WHOLE = 8  # Maximum rows of a table whose values are all shown
+_BESIDE, _MOST_ASKED = 5, 25  # Maximum columns asked about side by side, and in total
+_BLOCKS = 12  # Maximum files with separate blocks; above that, only those with a problem have one
 _WIDE = 28
 _CHOICES: Mapping[str, tuple[str, Sequence[str]]] = {
     "split": ("Split", ["all"]),
@@ -36,11 +36,11 @@ _HELP = "Choose what the column holds, or type it: any measure with its cutoff, 
 
 
 def blocks(seen: Sequence[Preview], decided: Options) -> tuple[Options, dict[str, DeltaGenerator]]:
-    """Show the beginning of every file and ask what is open.
+    """Show the beginning of every file and ask the open questions.
 
     Returns:
-        `decided` with rows and columns of tables as the user says, the split of a BEIR collection, the sheet,
-        and the files to leave out; and the place of each file for what is wrong with it.
+        `decided` with the user's rows and columns of tables, the split of a BEIR collection, the sheet,
+        and the files to leave out; and the container of each file for its problems.
     """
     skip = frozenset(_left_out(seen))
     tables: dict[str, TableAs] = {}
@@ -73,7 +73,7 @@ def blocks(seen: Sequence[Preview], decided: Options) -> tuple[Options, dict[str
 
 
 def problems(seen: Sequence[Preview], places: Mapping[str, DeltaGenerator], skip: frozenset[str]) -> bool:
-    """Say in the block of a file why it cannot be read; returns whether there is such a file."""
+    """Show in the block of a file why it cannot be read; return whether there is such a file."""
     wrong = [file for file in seen if file.problem and file.name not in skip]
     for file in wrong:
         place = places.get(file.name) or st.container()
@@ -82,12 +82,12 @@ def problems(seen: Sequence[Preview], places: Mapping[str, DeltaGenerator], skip
 
 
 def leave_out(*names: str) -> None:
-    """Leave files out from the next run of the script on."""
+    """Leave the chosen files out from the next script run on."""
     st.session_state[SKIP] = list(dict.fromkeys([*st.session_state.get(SKIP, ()), *names]))
 
 
 def _left_out(seen: Sequence[Preview]) -> list[str]:
-    """Return files of several that the user does not want."""
+    """Return the files that the user has left out, if there are several."""
     names = list(dict.fromkeys(file.name for file in seen))
     left = [name for name in st.session_state.get(SKIP, ()) if name in names]
     if len(seen) < 2 or not (left or len(seen) > _BLOCKS):
@@ -97,7 +97,7 @@ def _left_out(seen: Sequence[Preview]) -> list[str]:
 
 
 def _head(file: Preview, place: int, *, alone: bool) -> Row | None:
-    """Name, format and size of a file, what one of its rows is, and the button that leaves it out."""
+    """Show name, format and size of a file, the kind of its rows, and the button that leaves it out."""
     row = file.row
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{plain(file.name)}**", width="content")
@@ -126,7 +126,7 @@ def _head(file: Preview, place: int, *, alone: bool) -> Row | None:
 
 
 def _format(file: Preview, place: int) -> str | None:
-    """Ask what a file is that may be of several formats; None until that is said."""
+    """Ask for the format of an ambiguous file; None until it is chosen."""
     if not (formats := file.choices.get("format")):
         return None
     chosen: str | None = st.segmented_control(
@@ -139,7 +139,7 @@ def _format(file: Preview, place: int) -> str | None:
 
 
 def _columns(file: Preview, row: Row | None, place: int) -> TableAs | None:
-    """Ask above each column what it means; what is recognised is chosen already."""
+    """Ask what each column means, above it; recognised columns are preselected."""
     if not file.columns:
         return None
     stacks = words.stack_columns(file, row)
@@ -153,7 +153,7 @@ def _columns(file: Preview, row: Row | None, place: int) -> TableAs | None:
 
 
 def _cells(place: int) -> str | None:
-    """Ask once what the cells hold where each column is a stack."""
+    """Ask once what the cells contain if each column is a stack."""
     meaning: str | None = st.selectbox(
         "Each column is a stack? Then its cells hold",
         words.OF_QUERIES,
@@ -171,14 +171,14 @@ def _cells(place: int) -> str | None:
 
 
 def _open_meant(key: str, options: Sequence[str]) -> None:
-    """Open the option that a typed text means (a callback)."""
+    """Open the option that matches a typed text (a callback)."""
     typed = st.session_state[key]
     if typed:
         st.session_state[key] = words.meant(typed, options)
 
 
 def _meanings(file: Preview, row: Row | None, place: int) -> Iterator[tuple[str, str]]:
-    """Yield columns of a table with what the user says they mean, each above its first values."""
+    """Yield columns of a table with the meanings set by the user, each above its first values."""
     known = words.columns_of(file, row)
     asked = file.columns[:_MOST_ASKED]
     boxes: list[DeltaGenerator] = []
@@ -204,14 +204,14 @@ def _meanings(file: Preview, row: Row | None, place: int) -> Iterator[tuple[str,
             yield column, meaning
 
 
-LARGE = 64 << 20  # Bytes from which on an import is read in the background, with progress
+LARGE = 64 << 20  # Bytes above which an import is read in the background, with progress
 
 
 def offered() -> list[Offered]:
-    """Return the files that were dropped and the paths that were typed; empty until there are any.
+    """Return the dropped files and the typed paths; empty until there are any.
 
     Raises:
-        AccessError: If the visitor may not import; what is typed here is read on this machine.
+        AccessError: If the visitor may not import, as a typed path is read on this machine.
     """
     access.require()
     dropped: Sequence[Any] = (
@@ -226,7 +226,7 @@ def offered() -> list[Offered]:
 
 
 def _templates() -> None:
-    """Offer tables to fill in, one for each thing that a row may be."""
+    """Offer downloadable templates, one for each kind of row."""
     st.caption("A table to fill in; as it is, it can be added to look around.")
     for row, template in TEMPLATES.items():
         st.download_button(
@@ -241,13 +241,13 @@ def _templates() -> None:
 
 
 def _paths() -> list[Offered]:
-    """Return files and folders of this machine, which are read where they are.
+    """Return files and folders of this machine, which are read in place.
 
-    For what is too large to upload.
+    They serve for data too large to upload.
     """
     with st.popover("A path on this machine", icon=":material/folder_open:"):
         typed: list[str] = []
-        while not typed or typed[-1]:  # an empty field follows the last that is filled
+        while not typed or typed[-1]:  # an empty field follows the last filled one
             field = st.text_input(
                 "Another path" if typed else "Path",
                 key=f"_path{len(typed)}",
@@ -267,12 +267,12 @@ def _paths() -> list[Offered]:
 
 
 def large(items: Sequence[Any]) -> bool:
-    """Tell whether reading them takes so long, or so much memory, that it is done in the background."""
+    """Return whether reading them takes so much time or memory that it runs in the background."""
     return sum(map(_size, items)) > LARGE
 
 
 def fingerprint(items: Sequence[Any], *decided: object) -> str:
-    """Identify what was offered and what was decided about it."""
+    """Return a key of the files offered and the decisions about them."""
     digest = hashlib.blake2b(digest_size=16)
     for item in items:
         content = item.getvalue() if not isinstance(item, os.PathLike) else _as_it_lies(Path(item))
@@ -289,12 +289,12 @@ def looked(items: Sequence[Any], options: Options) -> tuple[Preview, ...]:
 
 @cache.cached("Looking at the files…", entries=4)
 def _looked(fingerprint: str, _items: Sequence[Any], _options: Options) -> tuple[Preview, ...]:
-    del fingerprint  # the key
+    del fingerprint  # part of the cache key
     return preview(_items, _options)
 
 
 def _size(item: Any) -> int:
-    """Return bytes of what was offered."""
+    """Return the size of an offered file."""
     if not isinstance(item, os.PathLike):
         return int(item.size)
     path = Path(item)
@@ -303,6 +303,6 @@ def _size(item: Any) -> int:
 
 
 def _as_it_lies(path: Path) -> bytes:
-    """Identify the content of a path that need not be read for it."""
+    """Return a key of a path's content without reading it."""
     changed = max((file.stat().st_mtime_ns for file in [path, *path.rglob("*")]), default=0)
     return f"{path.absolute()} {_size(path)} {changed}".encode()

@@ -35,7 +35,7 @@ _LEFT_OUT = cols.Rows(
 
 
 def bar(imported: Import, names: Sequence[str], unmatched: Unmatched, waiting: Sequence[str]) -> None:
-    """Draw what the button adds, what is open before it can, and the button that writes all at once."""
+    """Draw what the button will add, the open questions before it can, and the button that writes all."""
     with st.container(border=True):
         changes = () if waiting else settle(cache.snapshot(None), imported).changes
         choice = decision([str(change) for change in changes]) if changes else None
@@ -57,7 +57,7 @@ def bar(imported: Import, names: Sequence[str], unmatched: Unmatched, waiting: S
 
 
 def write(imported: Import, names: Sequence[str], unmatched: Unmatched, choice: Choice | None) -> None:
-    """Write, and show what happened in the next run of the script."""
+    """Write, and show the outcome in the next script run."""
     access.require()
     with st.spinner("Writing…", show_time=True):
         fresh, sentence = imports.bring(
@@ -73,7 +73,7 @@ def write(imported: Import, names: Sequence[str], unmatched: Unmatched, choice: 
 
 
 def decision(changed: Sequence[str]) -> Choice | None:
-    """Ask what to do about what the store has with other content, or had; None until that is said."""
+    """Ask what to do about things with other content in the store, or deleted; None until it is chosen."""
     st.markdown(f":material/difference: {plain(as_sentence(changed))}")
     ways = offers(changed)
     chosen: Choice | None = st.radio(
@@ -95,7 +95,7 @@ def _details(imported: Import) -> None:
 
 
 def finished(*, fresh: bool, said: str, more: Sequence[str], collection: str | None, came: int) -> None:
-    """Keep what happened for the next script run, which shows the workspace of the import."""
+    """Keep the outcome for the next script run, which shows the workspace of the import."""
     st.session_state[_DONE] = (fresh, said, tuple(more), collection, came)
     st.session_state.pop(_LEFT, None)
     if collection:
@@ -104,14 +104,14 @@ def finished(*, fresh: bool, said: str, more: Sequence[str], collection: str | N
 
 
 def done() -> None:
-    """Draw what an import did, where to look at it, or on to the next; the page ends here then.
+    """Draw the outcome of an import, with links to it or to the next one; the page then ends here.
 
-    Whoever comes back from another page finds that in a quiet line, and the page as ever.
+    After a visit to another page this becomes a quiet line above the ordinary page.
     """
     if _DONE not in st.session_state:
         return
     fresh, said, more, collection, came = st.session_state[_DONE]
-    shown = st.session_state.get(_LEFT)  # the button below is forgotten where another page was shown
+    shown = st.session_state.get(_LEFT)  # the button below is forgotten when another page is shown
     if shown and (shown == "left" or "add_more" not in st.session_state):
         st.session_state[_LEFT] = "left"
         st.caption(plain(said))
@@ -141,7 +141,7 @@ _JOB = "_import_job"
 
 
 def start(files: Sequence[Any], chosen: Options, workspace: str | None, *, ready: bool) -> None:
-    """Draw the button that begins; nothing can be taken while a file has a problem."""
+    """Draw the start button; it is disabled while a file has a problem."""
     with st.container(border=True):
         st.caption(words.BACKGROUND)
         with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -155,7 +155,7 @@ def start(files: Sequence[Any], chosen: Options, workspace: str | None, *, ready
             pressed = st.button("Add results", key="add_now", type="primary", disabled=not ready)
     if pressed:
         access.require()
-        if len(files) == 1 and len(chosen.tables) == 1:  # the process is told of columns, not of files
+        if len(files) == 1 and len(chosen.tables) == 1:  # the process gets columns, not files
             (table,) = chosen.tables.values()
             chosen = replace(chosen, columns=table.columns, row=table.row, without=table.without)
         st.session_state[_JOB] = background.begin(
@@ -165,9 +165,9 @@ def start(files: Sequence[Any], chosen: Options, workspace: str | None, *, ready
 
 
 def underway() -> None:
-    """Draw this visitor's import that runs, or waits for a decision; the page ends here then.
+    """Draw this visitor's running or waiting import; the page then ends here.
 
-    Those that another visitor, or this one before a reload, has begun are named with a button each.
+    Imports started by another visitor, or by this one before a reload, are listed with a button each.
     """
     job: Job | None = st.session_state.get(_JOB)
     if job is None or not job.folder.is_dir():
@@ -191,7 +191,7 @@ def underway() -> None:
 
 @st.fragment(run_every=0.5)
 def _watch() -> None:
-    """Draw progress, looked at twice a second."""
+    """Draw progress, refreshed twice a second."""
     job: Job = st.session_state[_JOB]
     status = background.look(job)
     if status.state is not State.RUNNING:
@@ -212,7 +212,7 @@ def _watch() -> None:
 
 
 def _finish(job: Job, status: Status) -> None:
-    """Show what is in the store now as other imports are shown."""
+    """Show the outcome like any other import's."""
     st.session_state.pop(_JOB)
     background.see(job)
     facts = status.facts
@@ -226,7 +226,7 @@ def _finish(job: Job, status: Status) -> None:
 
 
 def _ended(job: Job, status: Status) -> None:
-    """Draw a refused or cancelled import; things that were changed may be decided about now."""
+    """Draw a refused or cancelled import; changed things can now be decided on."""
     changed = [str(change) for change in status.facts.get("changed", ())]
     st.markdown(f"**{plain(job.name)}**")
     if changed:

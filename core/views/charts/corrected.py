@@ -20,9 +20,9 @@ def drawn(
 
     Args:
         rows: corrected, low, high, judged_score, alone and graded.
-        names: Of the rows.
+        names: Names of the rows.
         axis: What is scored.
-        said: How a score is written.
+        said: Formats a score.
     """
     places = list(range(len(names)))
     hover = [

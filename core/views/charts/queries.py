@@ -16,7 +16,7 @@ from core.analysis.workspace.scores import Floats
 from core.views import text, theme
 from core.views.words.choice import axis
 
-BARS = 200  # Bars drawn at most: the two ends of the order; the table has every query
+BARS = 200  # Maximum bars drawn: the two ends of the order; the table has every query
 _LABELLED = 40
 _QUESTION = 60
 Mask = npt.NDArray[np.bool_]
@@ -29,7 +29,7 @@ class Bars:
     """The chart."""
 
     figure: go.Figure  # the bars; customdata[0] of every mark is the row of `drawn`
-    drawn: pl.DataFrame  # the queries that are drawn, in their order
+    drawn: pl.DataFrame  # the queries drawn, in order
 
 
 def bars(

@@ -1,4 +1,4 @@
-"""With and without a change: pairs of stacks that differ in exactly one thing, and what it does to them."""
+"""With and without a change: pairs of stacks that differ in exactly one thing, and its effect on them."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ PAIRS = pl.Schema(
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One thing that can change: its name, the keys of a specification that it sets, its value in words.
+    """One thing that can change: its name, the specification keys that it sets, its value in words.
 
-    If `whole`, it is there or not at all: the mode must differ too.
+    If `whole`, it is either present or absent: the mode must differ too.
     """
 
     name: str
@@ -83,15 +83,15 @@ AXES = (
 """Axes that can change, the narrower first: a pair counts for the first axis that explains it."""
 
 _Stack = tuple[str, str, JsonMap]
-_OPAQUE = "name"  # A stack that is known by its name only differs from others in nobody knows what
+_OPAQUE = "name"  # How a stack known only by name differs from others is unknown
 _OFF = ("none", "without", "default", "full", "all", "flat", "cosine")
 
 
 def changes(runs: pl.DataFrame) -> pl.DataFrame:
     """Find the pairs of stacks that differ in exactly one thing.
 
-    Of a stack that was run several times the latest run stands for all. The value that switches something
-    off, or the smaller number, comes before the other.
+    If a stack was run several times, its latest run counts. The value that switches something
+    off, or the smaller number, comes first.
 
     Args:
         runs: Runs of one collection with run_id, name, spec (JSON) and created_at.
@@ -130,7 +130,7 @@ def _pairs(axis: Axis, stacks: Iterable[_Stack], seen: set[frozenset[str]]) -> I
 
 @lru_cache(maxsize=4096)
 def _natural(words: str) -> tuple[bool, tuple[tuple[int, float, str], ...]]:
-    """Order values: what switches something off first, numbers by size."""
+    """Return a sort key for values: "off" first, then numbers by size."""
     parts = []
     for part in words.replace("=", " ").split():
         try:
@@ -141,7 +141,7 @@ def _natural(words: str) -> tuple[bool, tuple[tuple[int, float, str], ...]]:
 
 
 def kinds(pairs: pl.DataFrame) -> list[str]:
-    """Return the changes that a list offers: ``index: flat → int8``, in the order of `changes`."""
+    """Return the changes that a list offers, such as ``index: flat → int8``, in the order of `changes`."""
     said = pairs.select(pl.format("{}: {}", "axis", "change").alias("kind"))["kind"]
     return said.unique(maintain_order=True).to_list()
 
@@ -154,7 +154,7 @@ def of_kind(pairs: pl.DataFrame, kind: str) -> pl.DataFrame:
 def effects(
     snapshot: Snapshot, scope: Scope, quality: Quality, pairs: pl.DataFrame, setup: Setup
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Compare every pair of a change, and the change on average over its pairs.
+    """Compare every pair of a change, and average the change over its pairs.
 
     Args:
         pairs: Rows of `changes`, of one change.
@@ -162,7 +162,7 @@ def effects(
     Returns:
         Per pair before, after, run_before, run_after and the columns of `core.analysis.paired.differences`
         from n on, the pairs one family; and one row of the latter, query by query on average. There the
-        queries stay the sample, so the interval says how far the change carries over to other queries with
+        queries stay the sample, so the interval shows how far the change carries over to other queries with
         these stacks, not to other stacks.
     """
     names = dict(pairs.select("run_before", "before").iter_rows())
@@ -171,10 +171,10 @@ def effects(
 
 
 def effects_of(stacks: Scored, pairs: pl.DataFrame, setup: Setup) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return `effects` of stacks that are scored."""
+    """Return `effects` for scored stacks."""
     places = {run_id: place for place, run_id in enumerate(stacks.run_ids)}
     first, second = ([places[run] for run in pairs[name]] for name in ("run_before", "run_after"))
-    # A query without a value in one stack counts for none, so that both sides average the same stacks.
+    # A query without a value in one stack is left out, so that both sides average the same stacks.
     means = np.stack([stacks.values[rows].mean(axis=0) for rows in (first, second)])
     single, whole = (
         with_verdict(

@@ -18,7 +18,7 @@ from core.views.compare.words import gap, p_value
 Places = npt.NDArray[np.int64]
 Looks = Mapping[str, tuple[str, str]]
 
-LABELLED = 12  # Rows of a forest that get a label above their mark; more of them are told apart by pointing
+LABELLED = 12  # Maximum rows of a forest whose marks are labelled; above that, hovering identifies them
 LOOKS: Looks = {
     WINS: (theme.OKABE_ITO[0], "triangle-up"),
     LOSSES: (theme.OKABE_ITO[5], "triangle-down"),
@@ -27,7 +27,7 @@ LOOKS: Looks = {
 }
 """Colour and symbol of a verdict: nothing is told by colour alone."""
 _QUESTION = 60
-_LINE = 50  # characters of a label that a narrow screen has room for
+_LINE = 50  # characters of a label that fit on a narrow screen
 _NAME = 34
 _LISTED = 3
 _STILL = {"selected": {"marker": {"opacity": 0.9}}, "unselected": {"marker": {"opacity": 0.9}}}
@@ -35,7 +35,7 @@ _STILL = {"selected": {"marker": {"opacity": 0.9}}, "unselected": {"marker": {"o
 
 
 def looks_of(first: str, second: str) -> Looks:
-    """Return `LOOKS` of one pair: what the second wins has its colour, what it loses that of the first."""
+    """Return `LOOKS` of one pair: the second stack's wins have its colour, its losses the first's colour."""
     colours = theme.colours_for((second, first))
     won, lost = ((colours[name], LOOKS[side][1]) for name, side in ((second, WINS), (first, LOSSES)))
     return {**LOOKS, WINS: won, LOSSES: lost}
@@ -44,11 +44,11 @@ def looks_of(first: str, second: str) -> Looks:
 def forest(
     rows: pl.DataFrame, labels: Sequence[str], title: str, *, looks: Looks = LOOKS, short: bool = False
 ) -> go.Figure:
-    """Draw differences with their intervals, one below the other.
+    """Draw differences with their intervals, one per line.
 
     Args:
         rows: From `core.analysis.paired.differences`, or with the same columns.
-        short: Whether the labels are short enough to stand beside the rows.
+        short: Whether the labels are short enough to fit beside the rows.
 
     Returns:
         The chart; customdata[0] of every mark is the row.
@@ -84,13 +84,13 @@ def forest(
 
 
 def _wrapped(label: str) -> str:
-    """Return a label on one line, or on two where it is long and names two stacks."""
+    """Return a label on one line, or on two if it is long and names two stacks."""
     parts = label.split(" against ") if len(label) > _LINE else [label]
     return "<br>against ".join(text.escape(text.shorten(part, _LINE)) for part in parts)
 
 
 def _too_small(rows: pl.DataFrame, y: Places) -> theme.Spec:
-    """Return a light bar over the differences that the queries are too few to show."""
+    """Return a light bar over the differences too small to detect with this many queries."""
     least = rows["detectable"].fill_null(0.0).to_numpy()
     bar = {"type": "bar", "orientation": "h", "x": 2 * least, "base": -least, "y": y, "width": 0.34}
     marker = {"color": theme.NEUTRAL, "opacity": 0.22, "line": {"width": 0}}
@@ -98,7 +98,7 @@ def _too_small(rows: pl.DataFrame, y: Places) -> theme.Spec:
 
 
 def _zero(y: Places, half: float) -> theme.Spec:
-    """Return the line of no difference, row by row: in one piece it would run through the labels."""
+    """Return the line of no difference in one piece per row, as a single line would cross the labels."""
     ends = np.column_stack([y - half, y + half, np.full(len(y), np.nan)]).ravel()
     x = np.where(np.isnan(ends), np.nan, 0.0)
     return theme.quiet("", x, ends, mode="lines", line={"color": theme.NEUTRAL, "width": 1})
@@ -113,7 +113,7 @@ def _told(row: dict[str, Any], label: str) -> str:
 
 
 def scatter(rows: pl.DataFrame, names: tuple[str, str], quality: Quality, tolerance: float) -> go.Figure:
-    """Draw each query of `sides.flips` at its two scores, the first stack's across; equal ones share a mark.
+    """Draw each query of `sides.flips` at its two scores, the first stack's on x; equal points share a mark.
 
     Returns:
         The chart; customdata[0] of every mark is the row of its first query.

@@ -1,4 +1,4 @@
-"""Page Compare: what separates a few stacks in quality, latency and cost, and which of it is chance."""
+"""Page Compare: how a few stacks differ in quality, latency and cost, and which differences are chance."""
 
 from __future__ import annotations
 
@@ -103,14 +103,14 @@ def compared(view: View, names: tuple[str, ...], against: data.Against, setup: S
 
 @cached("Comparing query by query…")
 def looked_at(view: View, first: str, second: str, setup: Setup) -> Closer:
-    """Compare two stacks closely."""
+    """Return a close comparison of two stacks."""
     ids = dict(view.table.select("name", "run_id").iter_rows())
     two = ids[first], ids[second]
     return look_closer(view.snapshot, view.scope, view.quality, view.table, pair=two, setup=setup)
 
 
 def ask_stacks(view: View, ask: Ask) -> list[str]:
-    """Ask which stacks are compared; what is not chosen is the usual."""
+    """Ask which stacks to compare; places left open take the usual ones."""
     best, names = usual(view.table, view.decision), dict(view.table.select("run_id", "name").iter_rows())
     one = names.get(ask.stack(view.table, view.decision, "A") or "", best[0])
     rest = view.table.filter(pl.col("name") != one)
@@ -142,7 +142,7 @@ def ask_setup(view: View, ask: Ask) -> tuple[Setup, data.Against]:
 
 @section(question="Is one stack really better than another?")
 def stacks(view: View, ask: Ask) -> Blocks:
-    """Yield quality, latency and cost of some stacks side by side, and which differences are real."""
+    """Yield quality, latency and cost of some stacks side by side, and which differences are significant."""
     if view.table.height < 2:
         yield Answer(words.NO_PAIR, words.BRING)
         yield Way("add", "Add results")
@@ -187,7 +187,7 @@ def first_look(view: View, names: Sequence[str], rows: pl.DataFrame | None, *, s
 
 
 def cost_of(view: View, gaps: pl.DataFrame) -> Axis:
-    """Return the axis of cost as the page says it, with digits that tell apart what is compared."""
+    """Return the cost axis in the page's unit, with enough digits to distinguish the compared values."""
     told = gaps.filter(axis=COST.key).select(pl.col("value", "value_against").cast(pl.Float64))
     said = cost_unit(view.table).beside(*told["value"], *told["value_against"])
     return cost_axis(said, per_correct=view.constraints.per_correct)
@@ -196,7 +196,7 @@ def cost_of(view: View, gaps: pl.DataFrame) -> Axis:
 def numbers(
     view: View, letters: Mapping[str, str], gaps: pl.DataFrame
 ) -> list[tuple[str, list[Card], list[Card]]]:
-    """Return quality, latency and cost of the stacks, and what lies between the first and the others."""
+    """Return quality, latency and cost of the stacks, and the first one's differences from the others."""
     cost = f"Cost of {costed(view.table)}"
     titles = {QUALITY: view.quality.name, LATENCY: view.latency.name, cost_of(view, gaps): cost}
     rows = {row["name"]: row for row in view.table.filter(pl.col("name").is_in(letters)).to_dicts()}
@@ -210,7 +210,7 @@ def numbers(
 
 
 def closely(view: View, ask: Ask, rows: pl.DataFrame, setup: Setup, *, ranked: bool) -> Blocks:
-    """Yield one pair by tag and query by query, the tests of all, and what a single change does."""
+    """Yield one pair by tag and by query, the tests of all pairs, and the effect of a single change."""
     labels = words.labels(rows)
     picked = ask.listed("Look closer at", labels, "pair") if len(labels) > 1 else labels[0]
     two = rows.row(labels.index(picked), named=True)
@@ -257,7 +257,7 @@ def flips(view: View, closer: Closer, two: Row, setup: Setup) -> Blocks:
 
 
 def opens(rows: pl.DataFrame, two: Row) -> Click:
-    """Have a click open its query on page Queries."""
+    """Make a click open its query on page Queries."""
     return Click(rows, {"q": "query_id"}, {"stack": two["second"], "vs": two["first"]}, page="queries")
 
 
@@ -272,7 +272,7 @@ def statistics(view: View, rows: pl.DataFrame, labels: Sequence[str], setup: Set
 
 
 def sources(closer: Closer) -> Blocks:
-    """Yield whether retrieval or ordering makes the difference."""
+    """Yield whether the difference comes from retrieval or from ordering."""
     if closer.sources.is_empty():
         yield Text(words.NO_CEILING, "caption")
         return
@@ -282,7 +282,7 @@ def sources(closer: Closer) -> Blocks:
 
 
 def change(view: View, ask: Ask, setup: Setup) -> Blocks:
-    """Yield what one change does to every pair of stacks that differ in nothing else."""
+    """Yield the effect of one change on every pair of stacks that differ in nothing else."""
     kinds = changes.kinds(one_change(view))
     if not kinds:
         yield Text(words.NO_CHANGE, "caption")

@@ -33,7 +33,7 @@ NO_PAIR = "Nothing to compare: this workspace has fewer than two stacks."
 
 
 def legend(quality: Quality) -> str:
-    """Say how to read a chart of differences."""
+    """Explain how to read a chart of differences."""
     return (
         f"{'Right' if quality.higher_is_better else 'Left'} of 0 the stack is better. Whisker: 95 % interval "
         "of that comparison by itself. Light bar: true differences that these queries are too few to show "
@@ -42,11 +42,11 @@ def legend(quality: Quality) -> str:
 
 
 def answer(gaps: pl.DataFrame, quality: Quality, cost: Axis = COST, *, same: bool = False) -> str:
-    """Say how the first stack differs from others in quality, latency and cost, in one sentence.
+    """Summarise in one sentence how the first stack differs from others in quality, latency and cost.
 
     Args:
-        gaps: From `core.analysis.sides.sides`; of several others only quality is said.
-        cost: The axis of cost, as the page says it.
+        gaps: From `core.analysis.sides.sides`; for several other stacks only quality is covered.
+        cost: The cost axis in the page's unit.
         same: Whether the two rank the same passages in the same order on every query.
     """
     rows = {axis: gaps.filter(axis=axis.key).to_dicts() for axis in (QUALITY, LATENCY, cost)}
@@ -83,7 +83,7 @@ def _quality(row: Row, quality: Quality) -> str:
 
 
 def _beside(row: Row, axis: Axis) -> str:
-    """Say the same of latency or cost, where it is known of both."""
+    """Describe the difference in latency or cost, if known for both."""
     better, worse, same = _WORDS[axis.key]
     if row["verdict"] is None:
         return ""
@@ -93,7 +93,7 @@ def _beside(row: Row, axis: Axis) -> str:
 
 
 def shown(axis: Axis, row: Row, paid: str) -> tuple[str, str]:
-    """Return the number of a stack on an axis, and what stands small below it; `paid` is from `priced_by`."""
+    """Return a stack's number on an axis, and the small text below it; `paid` is from `priced_by`."""
     if axis.key == COST.key:
         written = text.cost(row["cost"], row["cost_least"], row["cost_missing"], axis.written)
         return written, " · ".join(filter(None, (cost_basis(row["cost_basis"], paid), row["cost_note"])))
@@ -106,7 +106,7 @@ def shown(axis: Axis, row: Row, paid: str) -> tuple[str, str]:
 
 
 def apart(row: Row, axis: Axis) -> tuple[str, str]:
-    """Return a difference of two stacks on an axis, and what is known about it."""
+    """Return the difference of two stacks on an axis, and a note on it."""
     if row["difference"] is None:
         return text.UNKNOWN, row["note"] or ""
     n = None if row["n"] is None else text.sample(row)
@@ -115,7 +115,7 @@ def apart(row: Row, axis: Axis) -> tuple[str, str]:
 
 
 def in_units(row: Row, cost: Axis = COST) -> dict[str, str]:
-    """Return numbers of a row of `SIDES` as its axis writes them: beside latencies a cost would read as 0."""
+    """Return numbers of a row of `SIDES` in their axis's unit: in the unit of latencies a cost would be 0."""
     axis = next(axis for axis in (QUALITY, LATENCY, cost) if axis.key == row["axis"])
     values = {name: axis.written(row[name]) for name in ("value", "value_against")}
     apart = {name: row[name] for name in ("difference", "low", "high") if row[name] is not None}
@@ -133,14 +133,14 @@ def gap(row: Row, written: Callable[[float], str] = text.score, *, sign: bool = 
 
 
 def p_value(p: float | None) -> str:
-    """Return a p-value as people read it: ``p = 0.041``, ``p < 0.001``."""
+    """Format a p-value for people: ``p = 0.041``, ``p < 0.001``."""
     if p is None:
         return "no test"
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
 def how(rows: pl.DataFrame, setup: Setup) -> str:
-    """Explain what was done, and what it cannot show."""
+    """Explain the method and its limits."""
     by = "Student's t" if setup.method == "Student" else f"{setup.method} of {setup.resamples:,} resamples"
     family = f"; p-values are {setup.correction}-adjusted over these {rows.height}, intervals are not"
     exact = "exact" if rows["exact"].all() else f"{setup.permutations:,} random swaps"
@@ -163,9 +163,9 @@ def how(rows: pl.DataFrame, setup: Setup) -> str:
 
 
 def doubt(rows: pl.DataFrame, quality: Quality) -> str:
-    """Say which differences holes could turn round; empty when none.
+    """Name the differences that unjudged passages could reverse, or return "" if there are none.
 
-    Where the rows have a verdict, only differences that are called real count.
+    If the rows have a verdict, only significant differences count.
     """
     real = ~pl.col("verdict").is_in(UNDECIDED) if "verdict" in rows.columns else pl.lit(value=True)
     turned = rows.filter(real & (pl.col("if_judged") * pl.col("difference") < 0))
@@ -179,7 +179,7 @@ def doubt(rows: pl.DataFrame, quality: Quality) -> str:
 
 
 def flips(queries: int, quality: Quality, name: str) -> str:
-    """Say how to read the charts of single queries."""
+    """Explain how to read the charts of single queries."""
     side = "Above" if quality.higher_is_better else "Below"
     few = f" At most {BARS} bars, both ends of the order." if queries > BARS else ""
     return (
@@ -189,7 +189,7 @@ def flips(queries: int, quality: Quality, name: str) -> str:
 
 
 def summary(queries: pl.DataFrame, pair: Row, tolerance: float) -> str:
-    """Say how the queries of `sides.flips` divide, and where most is won and lost."""
+    """Summarise how the queries of `sides.flips` divide, and where most is won and lost."""
     extremes = [
         f"the largest {what} is {text.quoted(row['query_id'], row['text'])} ({text.signed(row['delta'])})"
         for what, outcome in (("gain", WINS), ("loss", LOSSES))
@@ -203,7 +203,7 @@ def summary(queries: pl.DataFrame, pair: Row, tolerance: float) -> str:
 
 
 def rankings(closer: Closer, k: int) -> str:
-    """Tell whether two stacks rank the same passages in the same order."""
+    """Describe whether two stacks rank the same passages in the same order."""
     overlap, tau = alike_means(closer.alike)
     if overlap is None:
         return (
@@ -220,7 +220,7 @@ def rankings(closer: Closer, k: int) -> str:
 
 
 def pools(closer: Closer) -> str:
-    """Return a warning where the ceilings of two candidate pools follow different conventions."""
+    """Return a warning if the ceilings of two candidate pools follow different conventions."""
     if not closer.pools:
         return ""
     return (
@@ -232,7 +232,7 @@ def pools(closer: Closer) -> str:
 def change(
     kind: str, rows: pl.DataFrame, whole: pl.DataFrame, quality: Quality, adjusted: str = "Holm"
 ) -> str:
-    """Say what a change (``index: flat → int8``) does; takes both tables of `changes.effects`."""
+    """Describe the effect of a change (``index: flat → int8``); takes both tables of `changes.effects`."""
     row = whole.row(0, named=True)
     if row["difference"] is None:
         return f"{quality.name} applies to no query of these stacks."
@@ -249,5 +249,5 @@ def change(
 
 
 def labels(rows: pl.DataFrame, against: str = "first", stack: str = "second") -> list[str]:
-    """Name comparisons: ``A against B``."""
+    """Return labels of comparisons: ``A against B``."""
     return [f"{one} against {other}" for other, one in rows.select(against, stack).iter_rows()]

@@ -1,1 +1,1 @@
-"""Page Confidence: would the choice hold."""
+"""Page Confidence: whether the choice would hold."""

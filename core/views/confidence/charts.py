@@ -1,4 +1,4 @@
-"""Charts of page Confidence: chances, ties, more queries, and other weights."""
+"""Charts of page Confidence: probabilities, ties, more queries, and other weights."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from core.views import text, theme
 from core.views.confidence.weights import ALPHAS, CAPS3, CAPS4, CELLS, Grid, letters
 from core.views.confidence.worth import USUAL
 
-SHOWN = 12  # Stacks in the chart of chances; the table has all
+SHOWN = 12  # Stacks in the chart of probabilities; the table has all
 _LINE = 68
-_STRIP = 0.5  # Share of the plot from which the strip of the jitter band would say nothing
+_STRIP = 0.5  # Share of the plot above which the strip of the jitter band would be meaningless
 _DOTS = (
     ("p_frontier", "on the frontier", "diamond-open", theme.OKABE_ITO[2]),
     ("p_sla", "meets the SLA", "square-open", theme.OKABE_ITO[1]),
     ("p_feasible", "within all limits", "circle-open", theme.OKABE_ITO[3]),
 )
-_COLOURS = {"chosen": theme.ACCENT, "excluded": theme.NEUTRAL}  # of bars; of others the frontier's
+_COLOURS = {"chosen": theme.ACCENT, "excluded": theme.NEUTRAL}  # of bars; others have the frontier's
 
 
 def chances(rows: pl.DataFrame) -> go.Figure | None:
-    """Draw bars: how often a stack is the best; marks: how often it is on the frontier and within the limits.
+    """Draw how often a stack is the best (bars), and on the frontier and within the limits (marks).
 
     Returns:
-        The first `SHOWN` stacks; None where no chance is known.
+        The first `SHOWN` stacks; None if no probability is known.
     """
     drawn = rows.filter(pl.col("p_best").is_not_null()).head(SHOWN)
     if drawn.is_empty():
@@ -57,13 +57,13 @@ def chances(rows: pl.DataFrame) -> go.Figure | None:
             cliponaxis=False,
         )
         for column, title, symbol, colour in _DOTS
-        if not (drawn[column].is_null() | (drawn[column] == 1)).all()  # nothing to tell
+        if not (drawn[column].is_null() | (drawn[column] == 1)).all()  # nothing to show
     ]
     return theme.finished([bar, *dots], layout)
 
 
 def _named_rows(layout: theme.Spec, rows: pl.DataFrame, words: Sequence[str]) -> Floats:
-    """Write the name of each row above its mark, with some words behind it; return the rows' places."""
+    """Write each row's name, with a few words behind it, above its mark; return the rows' positions."""
     y = np.arange(rows.height, dtype=float)[::-1]
     layout["yaxis"] |= {"visible": False, "range": [-0.6, rows.height - 0.1]}
     layout["annotations"] = [
@@ -87,7 +87,7 @@ def _hovers(drawn: pl.DataFrame) -> list[str]:
 
 
 def plan_chart(rows: pl.DataFrame, affordable: int | None) -> go.Figure:
-    """Draw both chances against the number of further queries; what the money pays for as a line."""
+    """Draw both probabilities against the number of further queries; a line marks what the money buys."""
     drawn = rows.filter(pl.col("more") > 0)
     layout = theme.layout(x="further queries", y="share of the simulations", height=360)
     ticks = list(USUAL)
@@ -123,12 +123,12 @@ def plan_chart(rows: pl.DataFrame, affordable: int | None) -> go.Figure:
     return theme.finished(traces, layout)
 
 
-RANGES_SHOWN = 15  # Stacks whose range is drawn: the best of the usual setting
+RANGES_SHOWN = 15  # Stacks whose range is drawn: the best in the usual setting
 _COLUMNS = [(cap4, cap3) for cap4 in CAPS4 for cap3 in CAPS3]
 
 
 def agreement(grid: Grid, chosen: Sequence[str | None]) -> go.Figure:
-    """Draw every cell with Kendall's tau-b against the usual order, and the letter of its choice."""
+    """Draw every cell with Kendall's tau-b against the usual order, and the letter of its chosen stack."""
     named = letters(chosen, grid.start)
     words = [
         f"{'–' if np.isnan(tau) else f'{tau:.2f}'}<br>{named.get(name, '+')}"
@@ -163,7 +163,7 @@ def _heatmap(
 ) -> go.Figure:
     """Draw the cells of the paper's grid, alpha downwards.
 
-    A frame around the usual one if it is among them.
+    The usual cell is framed if it is among them.
     """
     shape, title = (len(ALPHAS), len(_COLUMNS)), scale.pop("title")
     size = len(CELLS)
@@ -205,12 +205,12 @@ def _heatmap(
 
 
 def ranges(rows: pl.DataFrame, title: str) -> go.Figure:
-    """Return how far the score of each stack moves over the grid.
+    """Draw how far the score of each stack moves over the grid.
 
-    A line from lowest to highest, a dot as usual.
+    A line from lowest to highest, a dot at the usual setting.
 
     Args:
-        rows: From `core.views.confidence.weights.stack_ranges`; of the first that are no twins.
+        rows: From `core.views.confidence.weights.stack_ranges`; of each group of twins only the first.
     """
     drawn = rows.filter(pl.col("twin").is_null()).head(RANGES_SHOWN)
     layout = theme.layout(x=title, height=90 + 40 * drawn.height)

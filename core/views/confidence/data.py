@@ -1,6 +1,6 @@
-"""Data of page Confidence, read of a workspace and kept where somebody draws often.
+"""Data of page Confidence, read from a workspace and cached if drawn often.
 
-A function of a view goes by what its stack table is made of: limits and rule are given beside it.
+A view's functions are cached by the sources of its stack table; limits and rule are separate arguments.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from core.views.confidence.noisy import choice_under_noise
 from core.views.confidence.weights import Grid
 from core.views.confidence.worth import Plan
 
-JUDGEMENTS = 30.0  # Judgements per query where the golden set does not tell
+JUDGEMENTS = 30.0  # Judgements per query if the golden set doesn't tell
 
 
 def decided(view: View, rule: Rule) -> Decision:
@@ -35,19 +35,19 @@ def decided(view: View, rule: Rule) -> Decision:
 
 @cached("Counting the draws…", entries=64)
 def chances(view: View, constraints: Constraints, rule: Rule) -> pl.DataFrame:
-    """Return how often each stack does what, with judge noise where it counts; see `hold.shares`."""
+    """Return each stack's chances, with judge noise if it counts; see `hold.shares`."""
     return shares(view.table, joint(view), (constraints, rule), seed=view.seed)
 
 
 @cached("Choosing for noisy queries…")
 def under_noise(view: View, constraints: Constraints, rule: Rule) -> str:
-    """Say what would be chosen for perturbed queries."""
+    """Say which stack would be chosen for perturbed queries."""
     return choice_under_noise(view.replace(constraints=constraints, rule=rule))
 
 
 @cached(entries=64)
 def turned(view: View, constraints: Constraints, rule: Rule) -> pl.DataFrame:
-    """Return the numbers that would turn the choice; see `hold.turn_rows`."""
+    """Return the numbers that would change the choice; see `hold.turn_rows`."""
     decision = decide(view.table, constraints, rule, paired=view.paired)
     return turn_rows(view.table, turns(view.table, constraints, rule, decision=decision, paired=view.paired))
 
@@ -64,7 +64,7 @@ def grid(view: View, measure: str) -> tuple[Grid, pl.DataFrame]:
 
 @cached()
 def judgements_per_query(view: View) -> float:
-    """Return how many judgements a query of the golden set has, to one decimal."""
+    """Return the golden set's judgements per query, to one decimal."""
     if view.scope.golden_set_id is None:
         return JUDGEMENTS
     judged = view.snapshot.judgements(view.scope.golden_set_id)
@@ -84,7 +84,7 @@ def look_ahead(
 
 @cached()
 def with_grades(view: View, constraints: Constraints, more: str) -> pl.DataFrame:
-    """Score the leading stacks on the grades of another golden set."""
+    """Score the leading stacks with the grades of another golden set."""
     del constraints
     return before_and_after(view.snapshot, view.table, view.decision, view.scope, view.quality, more=more)
 

@@ -1,6 +1,6 @@
-"""Would the choice hold: joint resamples of the queries, and the stacks that tie with the best.
+"""Whether the choice would hold: joint resamples of the queries, and the stacks that tie with the best.
 
-What a choice hangs on: the number that would turn it, what the limits exclude, the frontier's shape.
+What a choice depends on: the number that would change it, what the limits exclude, the frontier's shape.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from core.decide.rules import Constraints, Decision, Rule
 from core.stats.intervals import RESAMPLES, SEED
 from core.views import text
 
-SLIGHT = "next to nothing"  # A change that its two numbers, as they are written, do not show
+SLIGHT = "next to nothing"  # A change too small to show in its two formatted numbers
 
 
 def turn_rows(table: pl.DataFrame, turns: list[Turn]) -> pl.DataFrame:
-    """Change one number at a time until the choice turns: one row per number.
+    """Change one number at a time until the choice changes: one row per number.
 
     Args:
         turns: From `core.decide.near.turns` on the same table.
 
     Returns:
         stack, number (the word of its axis), now, then and change in words with their unit, winner
-        (what is chosen then) and reason (why nothing turns the choice).
+        (the stack then chosen) and reason (why nothing changes the choice).
     """
     columns = ("stack", "number", "now", "then", "change", "winner", "reason")
     rows = [{"stack": table["name"][turn.of], **_turned(table, turn)} for turn in turns]
@@ -44,7 +44,7 @@ def _turned(table: pl.DataFrame, turn: Turn) -> dict[str, str | None]:
     if turn.then is None or turn.now is None or turn.change is None:
         return row
     row["winner"] = "no stack" if turn.winner is None else str(table["name"][turn.winner])
-    if written(turn.then) == row["now"]:  # too small a change to be read
+    if written(turn.then) == row["now"]:  # too small a change to show
         side = "above" if turn.change > 0 else "below"
         return {**row, "then": f"just {side} {row['now']}", "change": SLIGHT}
     sign, size = "+" if turn.change >= 0 else "−", abs(turn.change)
@@ -53,10 +53,10 @@ def _turned(table: pl.DataFrame, turn: Turn) -> dict[str, str | None]:
 
 
 def excluded_rows(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
-    """Return every excluded stack with the first constraint that excludes it, the nearest misses first.
+    """Return every excluded stack with the first constraint that excludes it, nearest misses first.
 
     Returns:
-        run_id, name, constraint, by (in unit, as the page says costs; null where the value is unknown), unit,
+        run_id, name, constraint, by (in its unit, costs in the page's; null if the value is unknown), unit,
         reason and the stack's three numbers.
     """
     said = text.cost_unit(table)
@@ -75,18 +75,18 @@ class Front:
     """The frontier of the feasible stacks in two numbers."""
 
     size: int  # stacks on it
-    volume: float  # share of the box between the worst stack and the ideal that it dominates
-    of_all: float  # the same for all stacks, limits or not; at the same worst corner
-    knee: str | None  # the stack beyond which more quality is bought dearest; None where it bends nowhere
+    volume: float  # share of the box between the worst stack and the ideal point that it dominates
+    of_all: float  # the same for all stacks, feasible or not, from the same worst corner
+    knee: str | None  # the stack beyond which more quality costs most; None if the frontier has no bend
 
 
 def front(table: pl.DataFrame, decision: Decision) -> Front | None:
-    """Return size, hypervolume and knee of the frontier; None where neither cost nor latency is known."""
+    """Return the frontier's size, hypervolume and knee, or None if neither cost nor latency is known."""
     compared = {axis.key for axis in decision.compared}
     quality = decision.quality.read(table)
     if np.isnan(quality).all() or len(compared) < 2:
         return None
-    # Of a measure that is better the lower what it lacks to 1 is the gain, so that the ideal is 0.
+    # For a measure where lower is better, 1 minus its value is the gain, so that the ideal is 0.
     gain = quality if decision.quality.higher_is_better else 1.0 - quality
     paid = [axis.read(table) for axis in (COST, LATENCY) if axis.key in compared]
     complete = ~np.isnan(np.column_stack([gain, *paid])).any(axis=1)
@@ -103,7 +103,7 @@ def front(table: pl.DataFrame, decision: Decision) -> Front | None:
     )
 
 
-# What is known of a stack that ties, beside the best of them
+# Facts about a tied stack, compared with the best of them
 BEST, ALIKE = "the best", "surely as good, but for what does not matter"
 SAME, AVERAGE = "same score on every query", "only averages are known"
 
@@ -116,12 +116,12 @@ def shares(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> pl.DataFrame:
-    """Resample the queries of a workspace and count how often each stack does what.
+    """Resample the queries of a workspace and count how often each stack is best or meets each limit.
 
     Args:
-        table: The stack table, or some of its rows; the shares are among these stacks.
-        sample: Of `joint_sample`, with judge noise where that counts; None = no results per query.
-        seed: Of the resampling; show it beside the shares.
+        table: The stack table, or some of its rows; the shares are among these stacks only.
+        sample: From `joint_sample`, with judge noise if it counts; None = no results per query.
+        seed: Seed of the resampling; show it beside the shares.
 
     Returns:
         One row per row of the table, in its order: run_id, `CHANCES` (0..1, null = unknown) and reason (why
@@ -145,10 +145,10 @@ _NUMBERS = ("quality", "quality_low", "quality_high", "n", "latency_ms", "cost")
 
 
 def share_rows(table: pl.DataFrame, decision: Decision, chances: pl.DataFrame) -> pl.DataFrame:
-    """Return every stack with its chances, the likeliest best first.
+    """Return every stack with its probabilities, the most likely best first.
 
     Args:
-        chances: From `core.views.confidence.hold.shares` on the same rows.
+        chances: From `core.views.confidence.hold.shares` for the same rows.
 
     Returns:
         run_id, name, status, `CHANCES` (0..1, null = unknown), `_NUMBERS` and unknown (why they are null).
@@ -168,7 +168,7 @@ def tie_rows(view: View, decision: Decision) -> pl.DataFrame:
     """Return the stacks that tie with the best estimate, the preferred one first.
 
     Returns:
-        One row per stack: run_id, name, `_NUMBERS`, row (of the table), gap_ms and d_quality (less the best
+        One row per stack: run_id, name, `_NUMBERS`, row (in the table), gap_ms and d_quality (minus the best
         estimate's), d_low and d_high (its 95 % interval, query by query; null = unknown) and reading.
     """
     rows, table = list(decision.ties), view.table

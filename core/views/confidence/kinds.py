@@ -1,4 +1,4 @@
-"""Whether a kind of question would want another stack: the best within the limits by tag and length."""
+"""Whether a kind of question would need another stack: the best within the limits by tag and length."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Cards, Chart, Table, section
 from core.views.confidence import data
 
-DRAWS = 2000  # Sets of queries that a kind is held against
+DRAWS = 2000  # Random sets of queries that a kind is compared with
 
 SAME, CORRECTED = "same stack", "not significant after correction"
 STAYS, OPEN, OTHER = "no gain by another", "no significant gain", "another is better"
@@ -79,11 +79,11 @@ TABLE = cols.Rows(
 
 @cached("Looking at each kind of question…", entries=32)
 def kinds(view: View, constraints: Constraints) -> pl.DataFrame:
-    """Look for the best stack within the limits on the queries of each kind alone.
+    """Find the best stack within the limits on the queries of each kind alone.
 
     Returns:
-        `TABLE`, those that another stack is better for first, then by tag; empty where nothing is known query
-        by query or nothing is chosen.
+        `TABLE`, kinds with a better stack first, then by tag; empty if nothing is known per
+        query or nothing is chosen.
     """
     known, decision = sample(view), data.decided(view.replace(constraints=constraints), view.rule)
     if known is None or decision.chosen is None:
@@ -119,13 +119,13 @@ def kinds(view: View, constraints: Constraints) -> pl.DataFrame:
 
 
 def uncorrected(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of `TABLE` whose interval leaves 0 out, but whose p does not stand the correction."""
+    """Return rows of `TABLE` whose interval excludes 0 but whose p isn't significant after correction."""
     sure = pl.col("low") * pl.col("high") > 0
     return rows.filter(sure, pl.col("is") == OPEN).sort(pl.col("difference").abs(), descending=True)
 
 
 def becomes(rows: pl.DataFrame) -> list[str]:
-    """Say of each row of `TABLE` whether another stack is better."""
+    """Return a verdict per row of `TABLE`: whether another stack is better."""
     nothing = pl.all_horizontal(pl.col("difference", "low", "high") == 0)
     corrected = pl.col("tag").is_in(uncorrected(rows)["tag"].implode())
     word = pl.when(nothing).then(pl.lit(SAME)).when(corrected).then(pl.lit(CORRECTED)).otherwise("is")
@@ -133,7 +133,7 @@ def becomes(rows: pl.DataFrame) -> list[str]:
 
 
 def _best(values: Floats, today: int, sign: float) -> int:
-    """Return the best row by its mean; today's choice where that is as good."""
+    """Return the best row by its mean, or today's choice if it is as good."""
     known = ~np.isnan(values).all(axis=1)
     means = np.full(len(values), -np.inf)
     means[known] = sign * np.nanmean(values[known], axis=1)
@@ -141,12 +141,12 @@ def _best(values: Floats, today: int, sign: float) -> int:
 
 
 def chance(gaps: Floats, kind: Mask, clusters: Labels | None = None) -> float:
-    """Return how often a random set of as many queries gains as much by the best stack for it.
+    """Return how often a random set of as many queries gains as much from its own best stack.
 
     Args:
-        gaps: [S, Q], by how much each stack is better than today's choice; NaN = unknown. Of today's it is 0.
+        gaps: [S, Q], each stack's lead over today's choice; NaN = unknown. For today's choice it is 0.
         kind: [Q], the queries of the kind.
-        clusters: [Q], queries that are drawn together; None where each is by itself.
+        clusters: [Q], queries that are drawn together; None if each is independent.
 
     Returns:
         The p of the test that the kind is like the others; the kind itself counts as one of the sets.
@@ -169,16 +169,16 @@ def chance(gaps: Floats, kind: Mask, clusters: Labels | None = None) -> float:
 def gained(
     values: Floats, today: int, sign: float, clusters: Labels | None = None
 ) -> tuple[float, tuple[float, float]]:
-    """Average what a choice for these queries gains over today's, on queries that it was not made on.
+    """Average the gain of a choice made for these queries over today's, on held-out queries.
 
     Args:
-        values: [S, Q], the quality of every stack within the limits; of today's choice it is known.
+        values: [S, Q], the quality of every stack within the limits; known for today's choice.
         today: Row of today's choice.
-        sign: 1 where higher is better, else −1.
+        sign: 1 if higher is better, otherwise −1.
         clusters: [Q], equal for queries of a group, which are held out together; None = each alone.
 
     Returns:
-        The mean over queries, each a fifth held out in turn, and its 95 % interval.
+        The mean over queries, each fifth held out in turn, and its 95 % interval.
     """
     each = np.arange(values.shape[1]) if clusters is None else columns_of(clusters, values.shape[1])
     fold = (np.random.default_rng(SEED).permutation(int(each.max()) + 1) % FOLDS)[each]
@@ -192,7 +192,7 @@ def gained(
 
 @section("kinds of question", "Would a kind of question want another stack?")
 def kinds_of_question(view: View, ask: Ask) -> Blocks:
-    """Yield what the limits would choose on the queries of each tag, beside today's choice."""
+    """Yield the limits' choice on the queries of each tag, beside today's choice."""
     del ask
     rows = kinds(view, view.constraints)
     if rows.is_empty():
@@ -243,7 +243,7 @@ def figure(rows: pl.DataFrame, title: str) -> go.Figure:
 
 
 def answer(rows: pl.DataFrame, measure: str) -> str:
-    """Say which kinds would want another stack by a measure."""
+    """Name the kinds that would need another stack by a measure."""
     apart, among = rows.filter(pl.col("is") == OTHER), text.count(rows.height, "kind")
     if apart.is_empty():
         return f"No: none of {among} of question surely gains {measure} by another stack."
@@ -255,7 +255,7 @@ def answer(rows: pl.DataFrame, measure: str) -> str:
 
 
 def before_correction(rows: pl.DataFrame) -> str:
-    """Say which kind gains most among those that the correction for their number leaves open; or nothing."""
+    """Name the kind that gains most before the correction for their number, or return ""."""
     for first in uncorrected(rows).head(1).iter_rows(named=True):
         among = text.count(rows.height, "kind")
         return f"{first['tag']} gains {_gain(first)}: not significant after correction for {among}."

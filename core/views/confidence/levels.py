@@ -1,4 +1,4 @@
-"""The axes that stacks differ in, and where each stack stands on them, for naming stacks to add."""
+"""The axes that stacks differ in, and each stack's value on them, for naming stacks to add."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from core.pipeline.own.config import OWN
 from core.records import JsonMap
 
 _WORDS = {"candidates": "K", "dim": "dimensions", "sparse": "sparse index"}
-_Pipeline = tuple[str, str]  # Name and version of one's own
+_Pipeline = tuple[str, str]  # Name and version of a custom pipeline
 _Value = TypeVar("_Value")
-_OF = "\n"  # Between the place of a pipeline and its parameter in the name of an axis
+_OF = "\n"  # Separates a pipeline's path and its parameter in the name of an axis
 
 
 @dataclass(frozen=True)
 class Levels:
-    """The axes that stacks differ in, and where each stands on them.
+    """The axes that stacks differ in, and each stack's value on them.
 
-    A custom pipeline has axes of its own, its parameters and its K, so that no step leads from one
-    pipeline to another, or to a stack that is no pipeline.
+    A custom pipeline has its own axes, its parameters and its K, so that no step leads from one
+    pipeline to another, or to a stack that isn't one.
     """
 
-    frame: pl.DataFrame  # a row per stack of the table; null = it has no such axis
+    frame: pl.DataFrame  # a row per stack of the table; null = it lacks this axis
     pipelines: Sequence[_Pipeline]
 
     @classmethod
     def of(cls, table: pl.DataFrame) -> Levels:
-        """Read them off a stack table."""
+        """Read the levels from a stack table."""
         specs = [json.loads(spec) for spec in table["spec"]] if "spec" in table.columns else []
         owned = [spec.get("mode") == OWN for spec in specs] or [False] * table.height
         frame = table.select(
@@ -50,14 +50,14 @@ class Levels:
         return cls(whole.select(col for col in whole if not col.is_null().all()), pipelines)
 
     def read(self, stack: tuple[_Value, ...]) -> tuple[_Value | None, ...]:
-        """Return where a stack stands on the axes that something in it reads; on others it has no place."""
+        """Return a stack's value on each axis that one of its parts reads, None on the others."""
         axes = self.frame.columns
         stated = {axis: value for axis, value in zip(axes, stack, strict=True) if value is not None}
         kept = as_read(stated)
         return tuple(kept.get(axis) for axis in axes)
 
     def spec(self, values: Mapping[str, Any]) -> JsonMap:
-        """Specify the stack that stands there."""
+        """Return the specification of the stack at these values."""
         own = {axis.partition(_OF): value for axis, value in values.items() if _OF in axis and value}
         if not own:
             return values
@@ -68,7 +68,7 @@ class Levels:
 
     @staticmethod
     def step(axis: str, before: object, after: object) -> str:
-        """Write a step on an axis: ``K 20 → 50``."""
+        """Describe a step on an axis: ``K 20 → 50``."""
         word = (axis.partition(_OF)[2] or "K") if _OF in axis else _WORDS.get(axis, axis)
         return f"{word} {before} → {after}"
 

@@ -1,4 +1,4 @@
-"""What would be chosen, were the queries noisy."""
+"""The choice for noisy queries."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from core.views import text
 
 
 def choice_under_noise(view: View) -> str:
-    """Say what the choice would be under the worst of clean and noisy queries, among stacks asked both.
+    """Say which stack would be chosen by the worse of clean and noisy queries, among stacks run on both.
 
-    A quality floor is left out, as it is one of clean queries.
+    A quality floor is left out, as it applies to clean queries.
 
     Returns:
-        A sentence; empty where the measure has no Robust form or no stack was asked noisy queries.
+        A sentence, or "" if the measure has no Robust form or no stack was run on noisy queries.
     """
     robust = robust_quality(view.snapshot, view.scope, view.quality)
     if robust is None:

@@ -1,4 +1,4 @@
-"""Page Confidence: would the choice hold, what turns it, other weights, and what is worth measuring more."""
+"""Page Confidence: whether the choice would hold, what changes it, other weights, what else to measure."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ MODELLED = (
 WEIGH_BACK = "Queries taken by these shares must be weighted back to the shares of today."
 BEST_STACK = "the best as usual"
 NOT_BY_QUERIES = "More queries cannot show that: their first passages would be as unjudged."
-ASSUMED_USD = 0.01  # A judgement, while nobody names a price
+ASSUMED_USD = 0.01  # per judgement, if nobody sets a price
 _SAME = ("quality", "quality_low", "quality_high", "n", "latency_ms", "cost")
 SAME_CHANCES = (*_SAME, "p_best", "p_again", "p_feasible", "p_frontier", "p_sla")
-SAME_GAP = (*_SAME, "d_quality", "d_low", "d_high")  # What stacks have in common that are one row
+SAME_GAP = (*_SAME, "d_quality", "d_low", "d_high")  # What stacks merged into one row have in common
 
 
 def ask_rule(view: View, ask: Ask) -> tuple[Rule, Decision]:
-    """Ask what is best; the rule, and what it selects within the limits."""
+    """Ask what is best; return the rule, and its selection within the limits."""
     usual = next(name for name, rule in RULES.items() if rule == view.rule)
     rule = RULES[ask.one("Best is", RULES, "rule", usual=usual, about=ABOUT_RULES)]
     return rule, data.decided(view, rule)
@@ -72,7 +72,7 @@ def ask_rule(view: View, ask: Ask) -> tuple[Rule, Decision]:
 
 @section("would it hold", "Would other queries of the same kind lead to the same choice?")
 def would_it_hold(view: View, ask: Ask) -> Blocks:
-    """Yield how often the choice is the best when the queries are drawn again, and what ties with it."""
+    """Yield how often the choice is the best on resampled queries, and what ties with it."""
     rule, decision = ask_rule(view, ask)
     asked = view.replace(rule=rule)
     known, noisy = sample(view), drawn(view, view.noise)
@@ -113,7 +113,7 @@ def would_it_hold(view: View, ask: Ask) -> Blocks:
 
 
 def final(view: View, counted: pl.DataFrame) -> float | None:
-    """Return how often the choice is still the choice after unlimited queries; None where nobody knows."""
+    """Return how often the choice is still chosen after unlimited queries, or None if unknown."""
     rows = worth.leading(view.table, view.decision, counted)
     if sample(view) is None or not rows:
         return None
@@ -122,10 +122,10 @@ def final(view: View, counted: pl.DataFrame) -> float | None:
 
 
 def every_stack(view: View, decision: Decision, sure_table: pl.DataFrame) -> Table:
-    """Return every stack with what became of it and its chances; equal ones are one row.
+    """Return every stack with its status and its probabilities; equal ones share a row.
 
     Args:
-        sure_table: The stack table with its chances.
+        sure_table: The stack table with its probabilities.
     """
     rows = ordered(marked(sure_table, decision), decision)
     rows = merged(rows, kept(decision.chosen), identical(sure_table)[rows["row"]])
@@ -135,7 +135,7 @@ def every_stack(view: View, decision: Decision, sure_table: pl.DataFrame) -> Tab
 
 
 def caveats(asked: View, counted: pl.DataFrame, noisy: Noise | None) -> dict[str, str]:
-    """List what weakens the chances, by the words of a chip."""
+    """Return what weakens the probabilities, keyed by the words of a chip."""
     rows = asked.table.join(counted, on="run_id", how="left", maintain_order="left")
     judging = worth_judging(asked).values()
     rest = [said for said in warnings(rows, asked.decision, asked) if said not in judging]
@@ -147,7 +147,7 @@ def caveats(asked: View, counted: pl.DataFrame, noisy: Noise | None) -> dict[str
 
 
 def judge_noise(view: View, noisy: Noise | None) -> str:
-    """Show what judge noise does to the choice, or why it is left out; nothing where it is off."""
+    """Describe the effect of judge noise on the choice, or why it is left out; "" if it is off."""
     if view.noise is None or view.decision.chosen is None:
         return ""
     if noisy is None:
@@ -158,7 +158,7 @@ def judge_noise(view: View, noisy: Noise | None) -> str:
 
 @section("what flips it", "What would have to change for another stack to be chosen?")
 def what_flips_it(view: View, ask: Ask) -> Blocks:
-    """Yield the number that would turn the choice, and what the limits exclude."""
+    """Yield the number that would change the choice, and the stacks that the limits exclude."""
     rule, decision = ask_rule(view, ask)
     turned = data.turned(view, view.constraints, rule)
     shape = front(view.table, decision)
@@ -197,7 +197,7 @@ def other_weights(view: View, ask: Ask) -> Blocks:
         yield Cards(numbers)
     if len(set(chosen)) > 1:
         yield from _setting_by_setting(view, ask, grid, chosen)
-    else:  # what changes nothing is one line
+    else:  # weights that change nothing take one line
         yield Fold("Setting by setting", _setting_by_setting(view, ask, grid, chosen))
     names = dict(view.table.select("run_id", "name").iter_rows())
     ranges = weights.stack_ranges(grid, names)
@@ -216,7 +216,7 @@ def other_weights(view: View, ask: Ask) -> Blocks:
 
 
 def _setting_by_setting(view: View, ask: Ask, grid: Grid, chosen: Sequence[str | None]) -> Blocks:
-    """Return order and choice in every setting, beside one stack in them."""
+    """Yield order and choice in every setting, beside one stack in them."""
     every = (
         Text("", label="Order and choice, setting by setting"),
         Chart(charts.agreement(grid, chosen), "agreement", "Order and choice in every setting"),
@@ -234,7 +234,7 @@ def _one_stack(view: View, ask: Ask, grid: Grid) -> Blocks:
 
 @section("worth measuring more", "Is it worth asking more questions or judging more passages first?")
 def worth_measuring_more(view: View, ask: Ask) -> Blocks:
-    """Show what more queries, judgements, timings and stacks would do to the choice, and what they cost."""
+    """Yield the effect of more queries, judgements, timings and stacks on the choice, and their cost."""
     counted = data.chances(view, view.constraints, view.rule)
     rows = worth.leading(view.table, view.decision, counted)
     if (known := sample(view)) is None or not rows:
@@ -263,15 +263,15 @@ def worth_measuring_more(view: View, ask: Ask) -> Blocks:
 
 @dataclass(frozen=True)
 class Money:
-    """Price of one more query, and how many queries the money pays for."""
+    """Price of one more query, and how many queries the money buys."""
 
-    price: Bill  # of one more query
-    affordable: int | None  # queries that the money pays for; None = any number, since a query costs nothing
-    assumed_usd: float | None  # the price of a judgement where nobody named one
+    price: Bill  # for one more query
+    affordable: int | None  # queries that the money buys; None = any number, since a query costs nothing
+    assumed_usd: float | None  # the price of a judgement if nobody sets one
 
 
 def ask_money(view: View, ask: Ask, rows: list[int]) -> Money:
-    """Ask for the money and what a judgement costs; what a run of the stacks costs is known."""
+    """Ask for the money and the price of a judgement; what a run of the stacks costs is known."""
     usual = data.judgements_per_query(view)
     spend = ask.number("Money to spend ($)", "spend", 12.0, 0.0)
     judge = ask.number(
@@ -301,10 +301,10 @@ def ask_money(view: View, ask: Ask, rows: list[int]) -> Money:
 
 
 def _queries(view: View, ask: Ask, rows: list[int], *, heads: bool = True) -> Blocks:
-    """Yield more queries, the stacks and the queries that it is about, and timing again.
+    """Yield more queries, the stacks and queries that they concern, and timing again.
 
     Args:
-        heads: Whether the result is the head of the page, not a text below another one.
+        heads: Whether the result heads the page, instead of being a text below another one.
     """
     money = ask_money(view, ask, rows)
     amounts = worth.amounts(money.affordable)
@@ -334,7 +334,7 @@ def _queries(view: View, ask: Ask, rows: list[int], *, heads: bool = True) -> Bl
 
 
 def _tagged(view: View, ranked: pl.DataFrame) -> Blocks:
-    """Show which kind of queries tells the two likeliest stacks apart best."""
+    """Yield the kind of queries that best separates the two most likely stacks."""
     pair = queries(view, *ranked["run_id"][:2])
     tags = worth.tag_rows(pair)
     yield Text(words.tag_words(tags, pair, *ranked["name"][:2]))
@@ -344,7 +344,7 @@ def _tagged(view: View, ranked: pl.DataFrame) -> Blocks:
 
 
 def _passages(view: View, ask: Ask, unjudged: Next) -> Blocks:
-    """Yield the passages to judge next, handed over to Golden sets, and what the grades of others did."""
+    """Yield the passages to judge next, handed over to Golden sets, and the effect of others' grades."""
     yield Text("Which passages to judge next", "heading")
     yield Text(next_words(unjudged, view.quality))
     rows = unjudged.worth.rows.head(USUAL)

@@ -1,4 +1,4 @@
-"""Sensitivity: do the order of the stacks and the choice hold when the weights of RA-nWG change?
+"""Sensitivity: whether the order of the stacks and the choice hold when the weights of RA-nWG change.
 
 The paper's robustness grid (arXiv:2511.09545 §2.4, metrics.md §1): alpha {0, 0.5, 1, 2}, cap4 {0.75, 1} and
 cap3 {0.20, 0.25, 0.33}. Rankings are read once; every cell scores the same grades again.
@@ -29,9 +29,9 @@ from core.stats.significance import Setup, compare
 
 ALPHAS, CAPS4, CAPS3 = (0.0, 0.5, 1.0, 2.0), (0.75, 1.0), (0.20, 0.25, 0.33)
 KNOBS = ("alpha", "cap4", "cap3")
-_ROWS = 4096  # stacks times cells resampled at a time
-BEST = 12  # Stacks whose pairwise orders are followed through the grid: the best of the usual setting
-SAME = 1e-9  # Scores that differ by no more are equal: sums of the same weights in another order
+_ROWS = 4096  # stacks times cells resampled per batch
+BEST = 12  # Stacks whose pairwise orders are followed through the grid: the best in the usual setting
+SAME = 1e-9  # Scores this close are equal: sums of the same weights in another order
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Cell:
         return f"alpha {self.alpha:g}, cap4 {self.cap4:g}, cap3 {self.cap3:.2f}"
 
     def of(self, measure: Measure) -> Measure:
-        """Return the measure with these weights; its other parameters stay."""
+        """Return the measure with these weights and its other parameters."""
         rest = tuple(pair for pair in measure.params if pair[0] not in KNOBS)
         return Measure(measure.name, measure.k, (*rest, *zip(KNOBS, astuple(self), strict=True)))
 
@@ -55,9 +55,9 @@ CELLS = tuple(Cell(*values) for values in product(ALPHAS, CAPS4, CAPS3))  # The 
 
 
 def weighed(quality: Quality) -> tuple[Measure, bool]:
-    """Return the measure whose weights the grid varies, and whether it is the one of the workspace.
+    """Return the measure whose weights the grid varies, and whether it is the workspace's.
 
-    A measure that has no such weights is replaced by RA-nWG at its cutoff.
+    A measure without such weights is replaced by RA-nWG at its cutoff.
     """
     measure = quality.measure
     if measure is not None and all(measure.info.param(name) for name in KNOBS):
@@ -66,7 +66,7 @@ def weighed(quality: Quality) -> tuple[Measure, bool]:
 
 
 def usual(measure: Measure) -> Cell:
-    """Return the setting of a measure as it is: the defaults, unless the workspace changes them."""
+    """Return a measure's current setting: the defaults, unless the workspace changes them."""
     return Cell(*(float(measure.values[name]) for name in KNOBS))
 
 
@@ -79,22 +79,22 @@ class Grid:
     start: int  # position of the usual setting
     run_ids: tuple[str, ...]  # the stacks, in the order of the arrays
     means: Floats  # [cells, stacks]; NaN = not applicable
-    low: Floats  # the same, lower end of the 95 % interval
-    high: Floats  # upper end
-    n: NDArray[np.int64]  # [stacks], queries that the means rest on
+    low: Floats  # lower end of their 95 % interval
+    high: Floats  # upper end of it
+    n: NDArray[np.int64]  # [stacks], queries behind the means
     ranks: NDArray[np.int64]  # [cells, stacks], 1 = best, equal scores share a rank; 0 = not scored
-    taus: Floats  # [cells], Kendall's tau-b between the order in the usual setting and in the cell
-    tops: Floats  # [cells], its AP-correlation with the usual one, in which the best count more
+    taus: Floats  # [cells], Kendall's tau-b between the orders in the usual setting and in the cell
+    tops: Floats  # [cells], AP-correlation of its order with the usual one, in which the best count more
     # [stacks], position of the first stack with the same score on every query (its own for most)
     twins: NDArray[np.intp]
-    # positions of the `BEST` stacks of the usual setting, best first, of twins only the first
+    # positions of the `BEST` stacks of the usual setting, best first; of twins only the first
     best: NDArray[np.intp]
     best_values: Floats  # [cells, best, queries], their scores
-    clusters: Labels | None = None  # [queries], equal within a group of them; None = each alone
+    clusters: Labels | None = None  # [queries], equal within a group of queries; None = each alone
 
     @property
     def leader(self) -> str:
-        """run_id of the best stack of the usual setting; the first one where nothing is scored."""
+        """run_id of the best stack in the usual setting, or the first one if nothing is scored."""
         return self.run_ids[int(self.best[0]) if len(self.best) else 0]
 
 
@@ -113,7 +113,7 @@ def score_grid(graded: Evidence, measure: Measure, alike: Groups = EACH) -> Grid
     best = alone[np.argsort(-scores[alone], kind="stable")][:BEST]
     parts, kept = [], []
     step = max(1, _ROWS // max(1, len(twins)))
-    for first in range(0, len(cells), step):  # the scores of all cells at once could need much memory
+    for first in range(0, len(cells), step):  # in batches, as the scores of all cells could need much memory
         values = np.stack([at_cutoff(graded, cell.of(measure)) for cell in cells[first : first + step]])
         parts.append(_means(values, clusters))
         kept.append(values[:, best])
@@ -139,7 +139,7 @@ def score_grid(graded: Evidence, measure: Measure, alike: Groups = EACH) -> Grid
 
 
 def _means(values: Floats, clusters: Labels | None) -> tuple[Floats, Floats, Floats]:
-    """Return the mean and the ends of its interval: [cells, stacks, queries] to three [cells, stacks]."""
+    """Return the mean and the ends of its interval: [cells, stacks, queries] → three [cells, stacks]."""
     shape = values.shape[:-1]
     if not values.shape[-1]:  # no query is judged
         unknown = np.full(shape, np.nan)
@@ -150,9 +150,9 @@ def _means(values: Floats, clusters: Labels | None) -> tuple[Floats, Floats, Flo
 
 
 def _twins(values: Floats) -> NDArray[np.intp]:
-    """Return which stack is the first with the same scores.
+    """Return, per stack, the position of the first stack with the same scores.
 
-    Depths below the cutoff often make no difference.
+    Depths below the cutoff often make no difference to a score.
     """
     first: dict[bytes, int] = {}
     rounded = np.round(values, 9)
@@ -169,18 +169,18 @@ def _ranks(scores: Floats) -> NDArray[np.int64]:
 
 
 def choices(grid: Grid, table: pl.DataFrame, constraints: Constraints) -> list[str | None]:
-    """Apply the limits in each cell; the best few are told apart query by query.
+    """Apply the limits in each cell; the leading stacks are compared query by query.
 
     Args:
         grid: From `score_grid`.
-        table: The stack table: cost and latency are taken from it, quality from the cell.
+        table: The stack table: cost and latency come from it, quality from the cell.
         constraints: The limits; the quality floor applies to the measure of the cell.
 
     Returns:
-        A name per cell; None where nothing is left.
+        A name per cell, or None if no stack is left.
     """
     up = grid.measure.info.higher_is_better
-    if up != constraints.higher_is_better:  # another measure is varied, which the floor is not about
+    if up != constraints.higher_is_better:  # another measure is varied, which the floor doesn't apply to
         constraints = replace(constraints, higher_is_better=up, min_quality=None)
     scored = pl.DataFrame({"run_id": grid.run_ids}, schema={"run_id": pl.String})
     rows = scored.join(table, on="run_id", how="left", maintain_order="left")
@@ -199,7 +199,7 @@ def choices(grid: Grid, table: pl.DataFrame, constraints: Constraints) -> list[s
 
 
 def long_table(grid: Grid, names: dict[str, str], chosen: list[str | None]) -> pl.DataFrame:
-    """Give every stack in every cell: name, alpha, cap4, cap3, usual, quality, low, high, n, rank, chosen."""
+    """Return all stacks in all cells: name, alpha, cap4, cap3, usual, quality, low, high, n, rank, chosen."""
     stacks, cells = len(grid.run_ids), len(grid.cells)
     said = [names[run_id] for run_id in grid.run_ids]
     knobs = {knob: np.repeat([getattr(cell, knob) for cell in grid.cells], stacks) for knob in KNOBS}
@@ -225,12 +225,12 @@ def long_table(grid: Grid, names: dict[str, str], chosen: list[str | None]) -> p
 def stack_ranges(grid: Grid, names: dict[str, str]) -> pl.DataFrame:
     """Return how far each stack moves over the grid.
 
-    Stacks that are not scored in the usual setting are left out.
+    Stacks not scored in the usual setting are left out.
 
     Returns:
         name, quality and rank (usual), lowest, highest, best_rank, worst_rank, twin (name of the first stack
-        with the same score on every query; null where it is the first itself), twins (how many more have
-        them); by rank and name.
+        with the same score on every query; null if it is the first itself), twins (how many more have
+        that score); by rank and name.
     """
     said = [names[run_id] for run_id in grid.run_ids]
     sizes = np.bincount(grid.twins, minlength=len(said))
@@ -253,7 +253,7 @@ def stack_ranges(grid: Grid, names: dict[str, str]) -> pl.DataFrame:
 
 
 def grouped(ranges: pl.DataFrame) -> pl.DataFrame:
-    """Return rows of `stack_ranges`: one per group of twins, with stack (its name, and how many equal it)."""
+    """Return `stack_ranges` with one row per group of twins, and stack (its name, and how many equal it)."""
     equal = pl.format("{} (+{} equal)", "name", "twins")
     named = pl.when(pl.col("twins") > 0).then(equal).otherwise("name")
     return ranges.filter(pl.col("twin").is_null()).with_columns(named.alias("stack"))
@@ -269,11 +269,11 @@ READINGS = {
 
 
 def flips(grid: Grid, names: dict[str, str], setup: Setup | None = None) -> pl.DataFrame:
-    """Return the pairwise orders among the best stacks, and where they turn round.
+    """Return the pairwise orders among the best stacks, and where they reverse.
 
     Returns:
         One row per pair whose scores differ in the usual setting: better and worse (names, as usual),
-        difference with low and high, p_holm (family: all pairs), flips (cells where the order is reversed),
+        reversal (the largest difference the other way, or null), where (its cell), p_there (adjusted
         reversal (the largest difference the other way, or null), where (the cell of it), p_there (adjusted
         over the reversed pairs) and reading (`READINGS`; "holds" without a flip). Flipped pairs first.
     """
@@ -284,7 +284,7 @@ def flips(grid: Grid, names: dict[str, str], setup: Setup | None = None) -> pl.D
     first, second, gaps = first[apart], second[apart], gaps[:, apart]
     values = grid.best_values[grid.start]
     clusters = grid.clusters if values.size else None
-    values = values if values.size else np.full((1, 1), np.nan)  # which a comparison of no pairs accepts too
+    values = values if values.size else np.full((1, 1), np.nan)  # which a comparison of no pairs also accepts
     as_usual = compare(Sample.means(values, clusters), second, first, setup)
     worst = gaps.argmin(axis=0) if len(apart) else np.empty(0, dtype=np.intp)
     turned = np.flatnonzero((gaps < -SAME).any(axis=0))
@@ -313,6 +313,6 @@ def flips(grid: Grid, names: dict[str, str], setup: Setup | None = None) -> pl.D
 
 
 def letters(chosen: Sequence[str | None], start: int) -> dict[str | None, str]:
-    """Return a letter per stack that is chosen somewhere: A is the usual choice, – is none."""
+    """Return a letter per stack that is chosen in some cell: A is the usual choice, – is none."""
     names = dict.fromkeys(name for name in [chosen[start], *chosen] if name is not None)
     return {**dict(zip(names, ascii_uppercase, strict=False)), None: "–"}

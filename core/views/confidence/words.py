@@ -26,18 +26,18 @@ from core.views.words.advice import again, asking_pays
 from core.views.words.choice import limits
 from core.views.words.facts import if_judged
 
-Card = tuple[str, str, str]  # A number of the answer: label, value and what it is of
+Card = tuple[str, str, str]  # A number of the answer: label, value and its basis
 UNLIKELY, LIKELY = (
     0.1,
     0.5,
-)  # Chances of another choice from which on judging more is perhaps, and surely, worth it
-CALM = 0.05  # A chance below this is called small
+)  # Probabilities of another choice above which judging more may be, and surely is, worth it
+CALM = 0.05  # A probability below this is called small
 LUCK = " lower, because the winner was partly lucky"
-MOVED = 1.15  # From this ratio of the best share to today's a tag is named
+MOVED = 1.15  # A tag is named if its best share is this many times today's
 
 
 def held(view: View) -> str:
-    """Say how sure the choice is: the probability of good selection."""
+    """Say how firm the choice is: the probability of good selection."""
     decision, sure = view.decision, view.sure
     if decision.chosen is None:
         return (
@@ -50,11 +50,11 @@ def held(view: View) -> str:
 
 
 def held_cards(view: View, chances: pl.DataFrame, drawn: tuple[int, Noise | None]) -> list[Card]:
-    """Return the chances of the chosen stack and its quality; without chances its three numbers.
+    """Return the probabilities and quality of the chosen stack, or its three numbers if they are unknown.
 
     Args:
-        chances: From `core.views.confidence.hold.shares` on the rows of the view's table.
-        drawn: The number of queries, and the judge noise that is in the chances.
+        chances: From `core.views.confidence.hold.shares` for the rows of the view's table.
+        drawn: The number of queries, and the judge noise included in the probabilities.
     """
     decision, sure, table = view.decision, view.sure, view.table
     if decision.chosen is None:
@@ -80,14 +80,14 @@ def held_cards(view: View, chances: pl.DataFrame, drawn: tuple[int, Noise | None
 
 
 def how_sure(view: View, row: Mapping[str, Any], final: float | None) -> pl.DataFrame:
-    """List every chance that is said of the choice, with what it asks and why it differs.
+    """Return every probability stated for the choice, with the question it answers and why it differs.
 
     Args:
-        row: Its chances, of `core.views.confidence.hold.shares`.
-        final: How often it is still the choice after unlimited queries; None = nobody knows.
+        row: Its probabilities, from `core.views.confidence.hold.shares`.
+        final: How often it is still chosen after unlimited queries; None = unknown.
 
     Returns:
-        sure (the question), chance (0..1) and why; what is unknown is left out.
+        sure (the question), chance (0..1) and why; unknown ones are left out.
     """
     sure, decision = view.sure, view.decision
     n, told = text.count(view.table["n"][decision.chosen or 0] or 0, "query"), if_judged(view)
@@ -135,7 +135,7 @@ def quality_card(row: Mapping[str, Any], quality: Quality) -> Card:
 
 
 def about_chances(queries: int, draws: int) -> str:
-    """Say how the chances are counted."""
+    """Explain how the probabilities are computed."""
     return (
         f"{draws:,} repeats draw {text.count(queries, 'query')} anew, seed {SEED}; each gives quality and "
         "latency of all stacks. Means are shrunk towards that of all, as far as chance moves them. Other "
@@ -144,7 +144,7 @@ def about_chances(queries: int, draws: int) -> str:
 
 
 def turning_words(turned: pl.DataFrame) -> str:
-    """Say at which quality the runner-up would be chosen; where none does, at what else."""
+    """Say at which quality the runner-up would be chosen; if at none, which other number would change it."""
     if turned.is_empty():
         return "There is no runner-up within the limits, so nothing is near to winning."
     mine = turned.head(turned.height // 2)
@@ -158,7 +158,7 @@ def turning_words(turned: pl.DataFrame) -> str:
 
 
 def excluded_words(excluded: pl.DataFrame) -> str:
-    """Say how many stacks each limit excludes, in words."""
+    """Say how many stacks each limit excludes."""
     if excluded.is_empty():
         return "Nothing: every stack is within the limits."
     words = {name: f"the {axis.limit_word}" for name, axis in LIMITS.items()}
@@ -171,7 +171,7 @@ def excluded_words(excluded: pl.DataFrame) -> str:
 
 
 def front_cards(front: Front) -> list[Card]:
-    """Return size with the knee, and hypervolume."""
+    """Return the cards of the frontier's size, with its knee, and of its hypervolume."""
     bend = f"; best value (knee): {front.knee}, beyond it quality is dearest" if front.knee else ""
     lost = front.of_all - front.volume
     limited = f"; {front.of_all:.3f} without limits" if round(lost, 3) else "; your limits take nothing of it"
@@ -186,7 +186,7 @@ def front_cards(front: Front) -> list[Card]:
 
 
 def nothing(table: pl.DataFrame, scope: Scope) -> tuple[str, str] | None:
-    """Say why nothing can be scored again, and what to do; None where something can."""
+    """Return why nothing can be rescored, and what to do; None if something can."""
     if not table["has_rankings"].any():
         return (
             "The stacks of this workspace came without per-query data: only their averages are known.",
@@ -202,7 +202,7 @@ def nothing(table: pl.DataFrame, scope: Scope) -> tuple[str, str] | None:
 
 
 def weighed(grid: Grid, chosen: Sequence[str | None], turned: pl.DataFrame) -> tuple[str, str]:
-    """Tell whether choice and order hold in the grid, and which pairwise orders turn round."""
+    """Say whether choice and order hold in the grid, and which pairwise orders reverse."""
     n = int(grid.n.max(initial=0))
     if not n:
         return f"{grid.measure} applies to no query of these stacks.", "Choose another cutoff."
@@ -219,7 +219,7 @@ def weighed(grid: Grid, chosen: Sequence[str | None], turned: pl.DataFrame) -> t
 
 
 def _others(chosen: Sequence[str | None], ours: str) -> str:
-    """Name the stacks that are chosen instead, the most frequent first."""
+    """Name the stacks chosen instead, the most frequent first."""
     counted = Counter(name for name in chosen if name != ours)
     named = [f"{name or 'no stack'} in {times}" for name, times in counted.most_common(2)]
     rest = counted.total() - sum(times for _, times in counted.most_common(2))
@@ -227,7 +227,7 @@ def _others(chosen: Sequence[str | None], ours: str) -> str:
 
 
 def weighed_cards(grid: Grid, chosen: Sequence[str | None], turned: pl.DataFrame) -> list[Card]:
-    """Return choice, order and pairs over the grid; nothing where nothing is scored."""
+    """Return choice, order and pairs over the grid; nothing if nothing is scored."""
     taus = grid.taus[~np.isnan(grid.taus)]
     if not len(taus):
         return []
@@ -252,7 +252,7 @@ def weighed_cards(grid: Grid, chosen: Sequence[str | None], turned: pl.DataFrame
 
 
 def _turned(grid: Grid, turned: pl.DataFrame) -> str:
-    """Say which pairs of the best stacks swap places in some setting, in words."""
+    """Say which pairs of the best stacks swap places in some setting."""
     pairs, flipped = text.count(turned.height, "pair"), turned.filter(pl.col("flips") > 0)
     of = f"{pairs} of the {len(grid.best)} best stacks of different scores"
     if flipped.is_empty():
@@ -284,16 +284,16 @@ def weighing_legend(grid: Grid, chosen: Sequence[str | None]) -> str:
 def plan_answer(
     view: View, rows: pl.DataFrame, affordable: int | None, *, assumed_usd: float | None = None
 ) -> tuple[str, str]:
-    """Return the answer in words: whether more questions pay, what the money buys, and when to stop.
+    """Return the answer in words: whether more questions are worth it, what the money buys, and when to stop.
 
     Args:
-        view: What is decided; its advice is the answer, where it is known.
+        view: The view to decide on; its advice is the answer, if known.
         rows: From `plan_rows`.
-        affordable: Queries that the money pays for; None = any number.
-        assumed_usd: The price of a judgement, where it is assumed.
+        affordable: Queries that the money buys; None = any number.
+        assumed_usd: The price of a judgement, if it is assumed.
 
     Returns:
-        The sentence to head the page with, and when the doubt that is left becomes small.
+        The sentence to head the page, and when the remaining doubt becomes small.
     """
     found, (bought, rest) = view.sure.p_better_found, _bought(rows, affordable, assumed_usd)
     if found is None:
@@ -306,7 +306,7 @@ def plan_answer(
 
 
 def _bought(rows: pl.DataFrame, affordable: int | None, assumed_usd: float | None) -> tuple[str, str]:
-    """Return what the money's queries do to the choice, and when the doubt that is left becomes small."""
+    """Return the effect of the money's queries on the choice, and when the remaining doubt becomes small."""
     wanted = rows["more"].to_list()[-1] if affordable is None else affordable
     at = rows.filter(pl.col("more") == wanted)
     assumed = "" if assumed_usd is None else f" at an assumed {text.usd(assumed_usd)} a judgement"
@@ -342,7 +342,7 @@ ABOUT_WORLDS = (
 
 
 def rival_words(rivals: pl.DataFrame, leading_ones: int) -> str:
-    """Say how many stacks the choice is between, in words."""
+    """Say how many stacks are still in contention."""
     in_play = rivals.filter(pl.col("final") >= CALM)
     if in_play.is_empty():
         return "No stack is chosen in as much as one simulation of twenty."
@@ -356,7 +356,7 @@ def rival_words(rivals: pl.DataFrame, leading_ones: int) -> str:
 
 
 def price_words(price: Bill, leading_ones: int) -> str:
-    """Say what a further query costs."""
+    """Say how much a further query costs."""
     running = "of unknown cost" if price.running is None else f"{text.usd(price.running)}"
     words = f"One query: {text.usd(price.judging)} for judging, {running} for running "
     words += text.count(leading_ones, "leading stack")
@@ -366,7 +366,7 @@ def price_words(price: Bill, leading_ones: int) -> str:
 
 
 def timing_words(plan: Plan, price: Bill) -> str:
-    """Say what timing the same queries again would do."""
+    """Describe the effect of timing the same queries again."""
     if plan.timed is None:
         return "No stack has a latency per query, so what repeats would do is unknown."
     if plan.timed.left_now == 0:
@@ -380,7 +380,7 @@ def timing_words(plan: Plan, price: Bill) -> str:
 
 
 def unknown_answer(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
-    """Return the head of the page where nothing is known query by query."""
+    """Return the head of the page if nothing is known per query."""
     if decision.chosen is None:
         return "Nothing is chosen, so there is no decision that more evaluation could change."
     row = table.row(decision.chosen, named=True)
@@ -389,7 +389,7 @@ def unknown_answer(table: pl.DataFrame, decision: Decision, quality: Quality) ->
 
 
 def tag_words(rows: pl.DataFrame, queries: pl.DataFrame, one: str, other: str) -> str:
-    """Say which queries to add, in words."""
+    """Say which queries to add."""
     waiting = queries.filter(pl.col("judged") == 0).height
     first = f"{text.count(waiting, 'stored query')} without judgements could be next. "
     head = first if waiting else ""
@@ -405,7 +405,7 @@ def tag_words(rows: pl.DataFrame, queries: pl.DataFrame, one: str, other: str) -
 
 
 def next_stack_words(rows: pl.DataFrame) -> str:
-    """Return the best of the stacks to add within the limits, in words, by each model that names any."""
+    """Name the best stack to add within the limits, according to each model that proposes any."""
     within = rows.filter(pl.col("beyond").is_null())
     guessed = within.filter(pl.col("chance").is_not_null()).sort(
         "chance", descending=True, maintain_order=True

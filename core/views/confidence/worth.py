@@ -24,9 +24,9 @@ from core.stats.intervals import SEED, Floats
 from core.views import columns as cols
 from core.views.confidence.levels import Levels
 
-USUAL = (10, 20, 40, 80, 160, 320, 640, 1280)  # Numbers of further queries that are always looked at
+USUAL = (10, 20, 40, 80, 160, 320, 640, 1280)  # Numbers of further queries that are always evaluated
 REPEATS = (1, 3, 9)  # How often to time the same queries again
-LEADING = 30  # Stacks that the planner looks at; the others hardly ever win
+LEADING = 30  # Stacks that the planner considers; the others almost never win
 
 EFFECTS, SEARCH, BOTH = "effects", "search", "both"
 """Which model names a stack to add: additive effects of the axes, the search's (TPE), or both."""
@@ -42,24 +42,24 @@ NEIGHBOURS = cols.Rows(
 )
 _Key = tuple[str | None, ...]
 _DEPTH = "candidates"
-LEAST = 5  # Queries of a tag below which no spread is told
+LEAST = 5  # A tag with fewer queries has no spread
 
 
 @dataclass(frozen=True)
 class Plan:
     """Effects of more evaluation."""
 
-    rows: tuple[int, ...]  # rows of the stack table that were looked at
+    rows: tuple[int, ...]  # rows of the stack table that were considered
     judged: Outlook  # with more queries
-    timed: Outlook | None  # with the same queries timed again; None where no stack has a timing per query
-    queries: int  # how many there are today
+    timed: Outlook | None  # with the same queries timed again; None if no stack has a timing per query
+    queries: int  # today's number of queries
 
 
 def leading(table: pl.DataFrame, decision: Decision, chances: pl.DataFrame) -> list[int]:
-    """Give rows of the stacks that may be chosen: today's choice and runner-up, its ties, the likeliest best.
+    """Return rows of the stacks that may be chosen: today's choice, runner-up and ties, the most likely best.
 
     Args:
-        chances: From `core.views.confidence.hold.shares` on the same rows.
+        chances: From `core.views.confidence.hold.shares` for the same rows.
     """
     first = [row for row in (decision.chosen, decision.runner_up) if row is not None]
     best = chances["p_best"].fill_null(0.0).to_numpy()
@@ -89,16 +89,16 @@ def plan(
 
 
 def amounts(affordable: int | None) -> tuple[int, ...]:
-    """Return numbers of queries to look at: the usual ones, and what the money pays for."""
+    """Return numbers of queries to evaluate: the usual ones, and the number that the money buys."""
     extra = {affordable} if affordable and affordable <= 10 * USUAL[-1] else set()
     return tuple(sorted({*USUAL, *extra}))
 
 
 def plan_rows(plan: Plan, price: Bill) -> pl.DataFrame:
-    """Return one row per number of further queries, nothing first.
+    """Return one row per number of further queries, starting at 0.
 
     Returns:
-        more, n (queries then), usd (what they cost; null where a query's price is unknown), flip and left
+        more, n (queries then), usd (their cost; null if a query's price is unknown), flip and left
         (shares; see `core.decide.planner.Outlook`).
     """
     more = [0, *plan.judged.more]
@@ -114,11 +114,11 @@ def plan_rows(plan: Plan, price: Bill) -> pl.DataFrame:
 
 
 def rival_rows(table: pl.DataFrame, plan: Plan, decision: Decision) -> pl.DataFrame:
-    """Return which stacks evaluation without end would choose, the likeliest first.
+    """Return the stacks that unlimited evaluation would choose, the most likely first.
 
     Returns:
         run_id, name, today ("chosen", "runner-up" or null), final (share of the worlds), quality with
-        interval and n, latency_ms, cost; stacks that no world chooses are left out.
+        interval and n, latency_ms, cost; stacks that are chosen in no world are left out.
     """
     marks = {decision.runner_up: "runner-up", decision.chosen: "chosen"}
     rows = table[list(plan.rows)].with_columns(
@@ -133,12 +133,12 @@ def rival_rows(table: pl.DataFrame, plan: Plan, decision: Decision) -> pl.DataFr
 
 
 def tag_rows(queries: pl.DataFrame) -> pl.DataFrame:
-    """Return how much the difference of two stacks varies, tag by tag.
+    """Return how much the difference of two stacks varies, by tag.
 
-    Which further queries tell them apart best.
+    It shows which further queries separate them best.
 
-    For a mean over groups of queries the least error comes from as many queries of a group as its share times
-    the spread of the differences in it (Neyman 1934, J. R. Stat. Soc. 97). Taken so, the groups' means must
+    For a mean over groups of queries the error is least if each group has as many queries as its share times
+    the spread of its differences (Neyman 1934, J. R. Stat. Soc. 97). If so, the groups' means must
     be weighted back to their shares.
 
     Args:
@@ -147,7 +147,7 @@ def tag_rows(queries: pl.DataFrame) -> pl.DataFrame:
     Returns:
         tag, n, difference (mean), spread (its standard deviation), share (of the queries today) and best (of
         further queries; within the tags of one key, so that they add up to 1); the largest best / share
-        first. Keys that do not part the queries are left out.
+        first. Keys that don't partition the queries are left out.
     """
     known = queries.filter(pl.col("delta").is_not_null())
     tagged = known.select("query_id", "delta", pl.col("tags").alias("tag")).explode("tag").drop_nulls("tag")
@@ -175,24 +175,24 @@ def tag_rows(queries: pl.DataFrame) -> pl.DataFrame:
 
 
 def missing_model() -> str | None:
-    """Return what to install for the model of a search to name stacks too; None where it is there."""
+    """Return what to install so that a search model names stacks too; None if it is installed."""
     error = obstacle("optuna", SEARCH_REQUIREMENTS, "The search's model")
     return None if error is None else str(error)
 
 
 def next_rows(table: pl.DataFrame, decision: Decision, limits: Constraints) -> pl.DataFrame:
-    """Return stacks that were not evaluated: one step from the frontier, and what a search would begin with.
+    """Return stacks that were not evaluated: one step from the frontier, and a search's first proposals.
 
     Returns:
         stack (its label), of (an evaluated stack), step (in words), said_by ("effects", "search" or "both"),
-        place (among what the search proposes), guess and spread (of quality), chance (to score above today's
-        choice), latency_least and cost_least (of `_least`; null = unknown) and beyond (limits that these
-        break, in words; null = none); those within the limits first, of them those of the search, then
-        the likeliest. Of the effects' there are none where there is no choice, or too few stacks for a
-        guess; of the search's none where Optuna is missing.
+        place (among the search's proposals), guess and spread (of quality), chance (to score above today's
+        choice), latency_least and cost_least (from `_least`; null = unknown) and beyond (limits that these
+        break, in words; null = none); stacks within the limits first, of these the search's, then
+        the most likely. The effects propose none if there is no choice, or too few stacks for a
+        guess; the search none if Optuna is missing.
     """
     levels = Levels.of(table)
-    if not levels.frame.width:  # nobody said how the stacks were made
+    if not levels.frame.width:  # how the stacks were made is unknown
         return NEIGHBOURS.frame(others="stack")
     rows = _searched(table, levels, limits) if missing_model() is None else {}
     for key, near in _near(table, levels, decision).items():
@@ -205,10 +205,10 @@ def next_rows(table: pl.DataFrame, decision: Decision, limits: Constraints) -> p
 
 
 def _least(levels: Levels, values: Floats) -> Callable[[_Key], float | None]:
-    """Return what a stack takes at least: as much as the least of the evaluated ones with its dearest part.
+    """Return a lower bound for a stack: the least of the evaluated ones that share its dearest part.
 
-    A reranker with the K that it reads is one part, known from the next smaller K on; None where no stack
-    with any part of it is known.
+    A reranker with the K that it reads is one part, known from the next smaller K on; None if no stack
+    with any of its parts is known.
     """
     axes = levels.frame.columns
     parts = [
@@ -237,7 +237,7 @@ def _least(levels: Levels, values: Floats) -> Callable[[_Key], float | None]:
 
 
 def _beyond(least: Mapping[Axis, float | None], limits: Constraints) -> dict[str, Any]:
-    """Return what a stack takes at least, and the limits that it breaks so."""
+    """Return a stack's lower bounds, and the limits that they break."""
     broken = [
         axis.beyond
         for axis, value in least.items()

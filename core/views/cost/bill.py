@@ -37,9 +37,9 @@ _BILL = schema("unit_price source looked_up:date confirmed note")
 class CostView:
     """Cost of a stack, with the tables and the chart that show it."""
 
-    found: CostBreakdown  # the bill as the calculator makes it
-    prices: tuple[Price, ...]  # those that it rests on
-    said: CostUnit  # how it says costs
+    found: CostBreakdown  # the bill from the calculator
+    prices: tuple[Price, ...]  # the prices it is based on
+    said: CostUnit  # its cost unit
     figure: go.Figure  # one stacked bar, dollars by stage
     # stage, item, unit, units_per_query, unit_price, usd_per_query, usd_per_1k, usd_per_month (null =
     # unknown), reason, source, looked_up, confirmed (yes, no or what-if), note and basis
@@ -52,11 +52,11 @@ def cost(
     basis: Mapping[str, str] | None = None,
     said: CostUnit | None = None,
 ) -> CostView:
-    """Work out what a stack costs.
+    """Compute the cost of a stack.
 
     Args:
-        basis: How the amounts of a stage are known, by stage; the others are modelled.
-        said: How the page says costs; None = as suits this one.
+        basis: How the amounts of a stage are known, by stage; others are modelled.
+        said: The page's cost unit; None = one that suits this cost.
 
     Raises:
         InputError: If an amount is negative or not a number.
@@ -71,7 +71,7 @@ def cost(
 
 
 def readable(rows: pl.DataFrame) -> pl.DataFrame:
-    """Write unit and units_per_query of a bill as people do; hours of a machine as milliseconds."""
+    """Format unit and units_per_query of a bill for people; hours of a machine as milliseconds."""
     hours, kind = pl.col("unit").str.ends_with("_hour"), pl.col("unit").replace(BUYS)
     amount = pl.col("units_per_query")
     return rows.with_columns(
@@ -115,7 +115,7 @@ def _grid(
 
 
 def _figure(breakdown: CostBreakdown, said: CostUnit) -> go.Figure:
-    height = max(180, 60 * len(breakdown.lines))  # Plotly gives a legend half of a chart before it scrolls
+    height = max(180, 60 * len(breakdown.lines))  # a Plotly legend scrolls beyond half of a chart
     bars = [_bar(line, breakdown, said) for line in breakdown.lines]
     fig = theme.figure(bars, x=f"$ per {said.many} queries", height=height)
     fig.update_layout(barmode="stack", bargap=0.5, legend={"traceorder": "normal"})
@@ -125,7 +125,7 @@ def _figure(breakdown: CostBreakdown, said: CostUnit) -> go.Figure:
 
 
 def _bar(line: CostLine, breakdown: CostBreakdown, said: CostUnit) -> go.Bar:
-    """Return a stage's part of the bar; one of unknown cost has no length and says so in the legend."""
+    """Return a stage's part of the bar; an unknown cost has no length, which the legend says."""
     amount = None if line.usd_per_query is None else 1000 * line.usd_per_query
     colour, pattern = _LOOKS[line.stage]
     share = f", {share_of(amount, breakdown.per_1k)}" if amount is not None and breakdown.per_1k else ""
@@ -154,7 +154,7 @@ def _price_columns(price: Price | None) -> dict[str, object]:
     }
 
 
-SHOWN = 12  # Inputs that are drawn, the widest first; the table has all
+SHOWN = 12  # Inputs drawn, the widest first; the table has all
 _ENDS = (("lower", theme.OKABE_ITO[0], ""), ("higher", theme.OKABE_ITO[1], "/"))
 
 
@@ -162,18 +162,18 @@ _ENDS = (("lower", theme.OKABE_ITO[0], ""), ("higher", theme.OKABE_ITO[1], "/"))
 class SwingView:
     """The section's content."""
 
-    answer: str  # what moves the monthly bill most, and by how much; why there is nothing where it is unknown
-    alike: bool  # whether all inputs move it by as much
-    figure: go.Figure  # A bar for each input from the bill at its lower end to the bill at its higher end
+    answer: str  # what moves the monthly bill most, and by how much; if unknown, why
+    alike: bool  # whether all inputs move it equally
+    figure: go.Figure  # A bar per input from the bill at its lower end to the bill at its higher end
     # input, value, low, high, usd_low, usd, usd_high ($ a month) and width, the widest first
     rows: pl.DataFrame
 
 
 def swings(inputs: CostInputs, book: PriceBook, *, share: float = RANGE) -> SwingView:
-    """Vary each input and see what the monthly bill becomes; see `core.prices.calculator.tornado`.
+    """Vary each input and compute the monthly bill; see `core.prices.calculator.tornado`.
 
     Args:
-        share: By which each input is changed, above 0 and below 1.
+        share: Share by which each input is changed, above 0 and below 1.
 
     Raises:
         InputError: If the share or an amount is out of range.
@@ -195,7 +195,7 @@ def _rows(by_input: Sequence[Swing]) -> pl.DataFrame:
 
 
 def _tornado(by_input: Sequence[Swing], share: float) -> go.Figure:
-    """Draw bars about the bill as it is; the widest on top."""
+    """Draw bars about the current bill; the widest on top."""
     usd = by_input[0].usd if by_input else 0.0
     layout = theme.layout(x="$ a month", height=120 + 30 * len(by_input))
     layout |= {"barmode": "overlay", "bargap": 0.35}

@@ -1,4 +1,4 @@
-"""Page Cost: what a stack costs per query and per month, what moves that, and the prices behind it."""
+"""Page Cost: what a stack costs per query and per month, what changes that, and the prices behind it."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ OWN_BOOKS = (
 
 @dataclass(frozen=True)
 class Priced:
-    """Inputs that are priced, and the price book they are priced with."""
+    """Inputs to price, and the price book that prices them."""
 
     inputs: CostInputs
     book: PriceBook
-    start: Start | None = None  # the stack that fills what nobody typed
-    recorded: pl.DataFrame | None = None  # what that recorded, priced item by item
-    unit: CostUnit | None = None  # how the page says costs; None = as suits this one
-    partly: str = ""  # what the stack's own cost is where a part of it is not on record: a lower bound
+    start: Start | None = None  # the stack that fills inputs nobody typed
+    recorded: pl.DataFrame | None = None  # its recorded usage, priced item by item
+    unit: CostUnit | None = None  # the page's cost unit; None = one that suits this cost
+    partly: str = ""  # the stack's own cost if a part of it isn't on record: a lower bound
 
     @property
     def asked(self) -> Mapping[str, Any]:
@@ -77,7 +77,7 @@ class Priced:
 
     @property
     def said(self) -> tuple[Text, ...]:
-        """Which inputs a stack brought and how each is known, and which prices were changed."""
+        """Texts on which inputs come from a stack, how each is known, and which prices were changed."""
         came = [Text(words.provenance(self.start, self.asked), "caption")] if self.start else []
         changed = words.changed(self.book)
         return (*came, *([Text(f"What if: {'; '.join(changed)}.", "caption")] if changed else []))
@@ -85,7 +85,7 @@ class Priced:
 
 @cached(entries=64)
 def started(view: View, run_id: str) -> Start:
-    """Read what the calculator takes from a stack."""
+    """Return the calculator's inputs from a stack."""
     return start_from(view.snapshot, view.table.row(by_predicate=pl.col("run_id") == run_id, named=True))
 
 
@@ -102,15 +102,15 @@ def known_in_part(view: View, run_id: str) -> str:
 
 
 def ask_start(view: View, ask: Ask) -> str | None:
-    """Ask which stack to start from; its run."""
+    """Ask which stack to start from; return its run id."""
     return ask.stack(view.table, view.decision, "Stack", "base", instead=TYPED, about=OF_A_STACK)
 
 
 class Form:
-    """Asks for the inputs of the calculator, one by one; what nobody says is as the stack has it.
+    """Asks for the inputs of the calculator, one by one; inputs not given come from the stack.
 
     Attributes:
-        values: What was said, by name.
+        values: The given values, by name.
     """
 
     def __init__(self, ask: Ask, start: Start | None, books: Iterable[PriceBook]) -> None:
@@ -119,7 +119,7 @@ class Form:
         self.values: dict[str, Any] = {}
 
     def ask(self, name: str) -> None:
-        """Ask for an input, by its name."""
+        """Ask for an input by name."""
         field, usual = declared(CostInputs)[name], getattr(self._usual, name)
         off = bool(field.choice.needs) and self.values.get(field.choice.needs) in (0, NONE)
         options: Sequence[str] = ()
@@ -130,13 +130,13 @@ class Form:
 
     @property
     def inputs(self) -> CostInputs:
-        """The inputs as they were said."""
+        """The inputs with the given values."""
         return filled(None, self.values, self._usual)
 
 
 @section(question="What does a stack cost, and which stage takes the money?")
 def bill_of(view: View, ask: Ask) -> Blocks:
-    """Show what a stack costs, and the tables behind it."""
+    """Yield what a stack costs, and the tables behind it."""
     run_id = ask_start(view, ask)
     start = started(view, run_id) if run_id else None
     form = Form(ask, start, [*load_books().values(), view.book])
@@ -152,7 +152,7 @@ def bill_of(view: View, ask: Ask) -> Blocks:
 
 
 def costs(priced: Priced) -> Blocks:
-    """Yield the bill: answer, numbers, the stages as a bar and a table, and what the stack recorded."""
+    """Yield the bill: answer, numbers, the stages as a bar and a table, and the stack's recorded usage."""
     view, start = priced.cost, priced.start
     yield Answer(*words.lead(view, priced.partly), caveats=words.caveats(priced.inputs, priced.book, view))
     yield Cards(cards(view, priced))
@@ -169,7 +169,7 @@ def costs(priced: Priced) -> Blocks:
 
 
 def cards(view: bill.CostView, priced: Priced) -> Sequence[tuple[str, str, str]]:
-    """List what queries and a month cost, and what the stack recorded where that is another amount."""
+    """Return the cost of queries and of a month, and the stack's recorded cost if it differs."""
     known = priced.recorded
     whole = known is not None and known.height and not known["usd_per_1k"].null_count()
     billed, used = (
@@ -198,14 +198,14 @@ def cards(view: bill.CostView, priced: Priced) -> Sequence[tuple[str, str, str]]
 
 
 def moving(priced: Priced, ask: Ask) -> Blocks:
-    """Show what each input and price does to the monthly bill."""
+    """Yield the effect of each input and price on the monthly bill."""
     yield Text("What moves the monthly bill", "heading")
     (percent,) = ask.slide("Range of every input (± %)", "swing", (25,), 5, 90, step=5, about=RANGE)
     yield from swings(priced, percent / 100)
 
 
 def swings(priced: Priced, share: float) -> Blocks:
-    """Vary each input and price by a share, lower and higher, and see what the monthly bill becomes."""
+    """Yield the monthly bill when each input and price is varied by a share, lower and higher."""
     moved = bill.swings(priced.inputs, priced.book, share=share)
     yield Text(moved.answer)
     if not moved.rows.is_empty():

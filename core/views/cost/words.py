@@ -41,19 +41,19 @@ BUYS: Mapping[str, str] = {
 }
 """Names of priced amounts, by unit."""
 _NAMED = 3
-_ALIKE = 0.99  # Share of the widest swing from which on inputs move the bill alike
+_ALIKE = 0.99  # Share of the widest swing above which inputs move the bill equally
 
 
 def called(field: str) -> str:
-    """Return an input in a sentence."""
+    """Return an input's name within a sentence."""
     return declared(CostInputs)[field].choice.word
 
 
 def lead(view: CostView, partly: str = "") -> tuple[str, str]:
-    """Say what is paid, and where most of it goes; a sentence, and one below it.
+    """Return the cost and its largest part: a sentence, and one below it.
 
     Args:
-        partly: What the stack's own cost is where a part of it is not on record.
+        partly: The stack's own cost if a part of it isn't on record.
     """
     breakdown = view.found
     if not breakdown.lines or breakdown.per_1k is None:
@@ -68,7 +68,7 @@ def lead(view: CostView, partly: str = "") -> tuple[str, str]:
 
 
 def _mean_ms(breakdown: CostBreakdown) -> str:
-    """Say the mean time that a bill of one machine is charged on; latencies elsewhere are medians."""
+    """State the mean time that a one-machine bill charges for; latencies elsewhere are medians."""
     if len(breakdown.lines) > 1 or breakdown.lines[0].stage not in ("machine", "gpu"):
         return ""
     used = breakdown.lines[0].units_per_query
@@ -76,7 +76,7 @@ def _mean_ms(breakdown: CostBreakdown) -> str:
 
 
 def answer(view: CostView) -> str:
-    """Return the bill in one sentence, or why it is unknown."""
+    """Return the bill in one sentence, or the reason it is unknown."""
     breakdown, said = view.found, view.said
     if not breakdown.lines:
         return "$0: no billed model and no machine time is chosen."
@@ -93,7 +93,7 @@ def answer(view: CostView) -> str:
 
 
 def _largest(breakdown: CostBreakdown) -> tuple[str, str]:
-    """Say the share of the stage that most money goes to, and the stage; empty where nothing is paid."""
+    """Return the share of the most expensive stage, and the stage; empty if nothing is paid."""
     largest = max(breakdown.lines, key=lambda line: line.usd_per_query or 0.0)
     if not largest.usd_per_query or not breakdown.per_query:
         return "", ""
@@ -102,7 +102,7 @@ def _largest(breakdown: CostBreakdown) -> tuple[str, str]:
 
 
 def share_of(part: float, whole: float) -> str:
-    """Return a share in percent that does not round a remainder away: 0 and 100 % mean nothing and all."""
+    """Return a percentage whose rounding hides no remainder: 0 and 100 % mean nothing and all."""
     share = part / whole
     if 0 < share < 0.0005:
         return "< 0.1 %"
@@ -110,7 +110,7 @@ def share_of(part: float, whole: float) -> str:
 
 
 def caveats(inputs: CostInputs, book: PriceBook, view: CostView) -> dict[str, str]:
-    """List what a bill rests on, by the words of a chip; empty where there is nothing to say."""
+    """Return the assumptions of a bill, keyed by the words of a chip; empty if there are none."""
     dates = sorted({price.looked_up.isoformat() for price in view.prices})
     span = " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else ""
     loose = [price for price in view.prices if not price.confirmed and price.was is None]
@@ -129,20 +129,20 @@ def caveats(inputs: CostInputs, book: PriceBook, view: CostView) -> dict[str, st
 
 
 def changed(book: PriceBook) -> list[str]:
-    """Return every price that somebody changed, before and now."""
+    """Return every changed price, before and now."""
     return [
         f"{price.item}: ${price.was:.10g} → ${price.price:.10g} per {buying(price)}" for price in book.changed
     ]
 
 
 def buying(price: Price) -> str:
-    """Say what an amount of money buys: ``1,000,000 input tokens``, ``processor hour``."""
+    """Say what a price buys: ``1,000,000 input tokens``, ``processor hour``."""
     units = BUYS[price.unit]
     return units.removesuffix("s") if price.per == 1 else f"{price.per:,.10g} {units}"
 
 
 def rechosen(now: str | None, then: str | None) -> str:
-    """Say which stack the limits choose with prices that are only tried, beside the one chosen now."""
+    """Name the stack chosen under trial prices, beside the one chosen now."""
     if now == then:
         return (
             f"With these prices the choice stays {then}."
@@ -153,7 +153,7 @@ def rechosen(now: str | None, then: str | None) -> str:
 
 
 def recorded_answer(rows: pl.DataFrame, name: str, said: CostUnit) -> str:
-    """Say what a stack's recorded usage costs; unknown where a part is."""
+    """Say what a stack's recorded usage costs; unknown if a part is."""
     if rows.is_empty():
         return f"{name} has recorded no usage."
     how = ", ".join(sorted(set(rows["basis"].drop_nulls())))
@@ -190,7 +190,7 @@ def _amount(value: float | str) -> str:
 
 
 def moved(swings: Sequence[Swing], share: float) -> str:
-    """Say what moves the monthly bill most, and by how much; why there is nothing where it is unknown."""
+    """Say what moves the monthly bill most, and by how much, or why that is unknown."""
     if not swings:
         return "There is no monthly bill to vary: it is unknown, or nothing is billed."
     first, change = swings[0], f"± {100 * share:g} %"
@@ -205,13 +205,13 @@ def moved(swings: Sequence[Swing], share: float) -> str:
 
 
 def alike(swings: Sequence[Swing]) -> bool:
-    """Tell whether several inputs all move the bill by as much, so that a chart of them says nothing."""
+    """Return whether several inputs all move the bill equally, so that a chart of them shows nothing."""
     widths = [swing.width for swing in swings]
     return len(widths) > 1 and min(widths) >= _ALIKE * max(widths)
 
 
 def swung(swing: Swing) -> str:
-    """Return an input in words; a price with what it prices."""
+    """Return an input in words; a price with the thing it prices."""
     if swing.field == "price":
         return f"price of {text.shorten(swing.item)} ({BUYS[swing.unit]})"
     return called(swing.field)

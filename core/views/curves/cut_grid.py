@@ -1,4 +1,4 @@
-"""Page K curves: every cut-off under every reranker and chunking, beside the thesis's tables 7.6 and 7.7."""
+"""Page K curves: every cut-off with every reranker and chunking, beside the thesis's tables 7.6 and 7.7."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _MEASURES = ("precision", "recall", "f1", "items_passed", "docs_passed")
 
 
 def chunking(spec: Mapping[str, Any]) -> str:
-    """Say the chunking of a stack in words."""
+    """Describe the chunking of a stack."""
     made = spec.get("chunker")
     if not isinstance(made, Mapping):
         return "as the collection has them"
@@ -48,7 +48,7 @@ def chunking(spec: Mapping[str, Any]) -> str:
 
 @remembered
 def _families(table: pl.DataFrame) -> pl.DataFrame:
-    """Tell stacks by what else they are: run_id, reranker, chunking, whether cut, and family."""
+    """Group stacks by their other settings: run_id, reranker, chunking, whether cut, and family."""
     rows = []
     for run, written in table.select("run_id", "spec").iter_rows():
         spec = json.loads(written)
@@ -59,7 +59,7 @@ def _families(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def relatives(table: pl.DataFrame, run_id: str) -> pl.DataFrame:
-    """List stacks that differ from a run in reranker and chunking alone: run_id, reranker and chunking."""
+    """Return stacks that differ from a run in reranker and chunking only: run_id, reranker and chunking."""
     families = _families(table)
     own = families.filter(pl.col("run_id") == run_id)["family"][0]
     alike = families.filter(pl.col("family") == own, ~pl.col("cut"))
@@ -67,9 +67,9 @@ def relatives(table: pl.DataFrame, run_id: str) -> pl.DataFrame:
 
 
 def _reranked(view: View, run_id: str) -> str:
-    """Return the run, or the best one with relatives where it has none but itself and others have.
+    """Return the run, or the best one with relatives if it has none and others do.
 
-    Those within the limits come first.
+    Runs within the limits come first.
     """
     families = _families(view.table)
     several = families.filter(~pl.col("cut")).group_by("family").len().filter(pl.col("len") > 1)
@@ -101,9 +101,9 @@ def printed() -> pl.DataFrame:
 
 
 def answer(rows: pl.DataFrame) -> tuple[str, str]:
-    """Say whether the way of the highest F1 beats the best fixed depth; within the limits.
+    """Say whether the method of the highest F1 beats the best fixed depth, among stacks within the limits.
 
-    Where none is within them, of all. Of two rerankers or chunkings nothing is known by chance.
+    If none is within them, all count. Chance is unknown between two rerankers or chunkings.
     """
     within = rows.filter(pl.col("beyond").is_null())
     rows = rows if within.is_empty() else within
@@ -122,7 +122,7 @@ def answer(rows: pl.DataFrame) -> tuple[str, str]:
 
 
 def _after(cut: Mapping[str, Any], *, several: bool) -> str:
-    """Name the reranker that ordered what was cut; none is said where there are several."""
+    """Name the reranker that ordered the cut ranking, or return "" if there are several."""
     if cut["reranker"] == _NONE:
         return " without reranking" * several
     return f" after {cut['reranker']}"

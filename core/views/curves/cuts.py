@@ -1,6 +1,6 @@
-"""Dynamic cut-offs beside a fixed K: what each keeps of a ranking, and how good that is (metrics.md §6).
+"""Dynamic cut-offs beside a fixed K: which passages each keeps, and how good they are (metrics.md §6).
 
-What Top(K) weighs in a generator's prompt: tokens of its passages at every K (metrics.md §11).
+Prompt tokens of Top(K): tokens of its passages in a generator's prompt at every K (metrics.md §11).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from core.stats.means import mean_interval
 from core.store import Snapshot
 from core.views import text, theme
 
-ALIKE = 0.01  # F1 that does not matter (the indifference zone, metrics.md §9)
+ALIKE = 0.01  # F1 differences up to this don't matter (the indifference zone, metrics.md §9)
 
 HOW = (
     "How many passages to send, query by query, from the scores alone. Precision, recall and F1 are of what "
@@ -68,31 +68,31 @@ COLUMNS = {
 class Cuts:
     """Ways to cut the rankings of one stack."""
 
-    # `COLUMNS`, one row per way: means over n queries; kept in passages, tokens null where the text of a
-    # passage is missing; gain of F1 over the cutoff for all, and lead over the best fixed depth, with 95 %
+    # `COLUMNS`, one row per way: means over n queries; kept in passages, tokens null if the text of a
+    # passage is missing; F1 gain over the one cutoff for all, and lead over the best fixed depth, with 95 %
     # intervals paired by query; lead_most is the upper end of the one-sided 95 % interval
     rows: pl.DataFrame
-    left_out: str  # why queries were left out, or why there are no rows; empty when all count
+    left_out: str  # why queries were left out, or why there are no rows; "" if all count
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Listed:
-    """Rankings of a stack that can be cut: of queries with anything relevant, and scores that order them."""
+    """Rankings of a stack that can be cut: for queries with relevant passages, and with ordered scores."""
 
     query_ids: tuple[str, ...]
-    scores: npt.NDArray[np.float64]  # [queries, depth], descending; NaN behind the end
-    deep: npt.NDArray[np.int64]  # [queries], how long each ranking is
+    scores: npt.NDArray[np.float64]  # [queries, depth], descending; NaN beyond the end
+    deep: npt.NDArray[np.int64]  # [queries], length of each ranking
     grades: npt.NDArray[np.int8]  # [queries, depth]
-    relevant: npt.NDArray[np.int64]  # [queries], passages of the golden set that are
+    relevant: npt.NDArray[np.int64]  # [queries], relevant passages in the golden set
     missing: int  # queries without scores, which are left out
 
     def report(self, kept: npt.NDArray[np.int64]) -> CutReport:
-        """Score what ways keep [ways, queries]."""
+        """Score the passages that the methods keep [ways, queries]."""
         return cut_report(kept, self.grades, self.relevant, threshold=REL)
 
 
 def listed(snapshot: Snapshot, scope: Scope, run_id: str) -> Listed | str:
-    """Read the rankings of a run that can be cut; or why there are none."""
+    """Return the rankings of a run that can be cut, or why there are none."""
     runs = snapshot.runs().filter(pl.col("run_id") == run_id, "has_rankings")
     if scope.golden_set_id is None or runs.is_empty():
         return "Cutting needs rankings with scores, and judgements."
@@ -119,12 +119,12 @@ def cuts(snapshot: Snapshot, scope: Scope, run_id: str, *, counts: str, fixed: i
     """Cut every ranking of a run by every method, and at fixed depths.
 
     Args:
-        counts: What counts tokens; see `core.views.curves.cuts.vocabulary`.
-        fixed: A depth to show besides the usual ones.
+        counts: Counts tokens; see `core.views.curves.cuts.vocabulary`.
+        fixed: A depth to show in addition to the usual ones.
 
     Returns:
-        Precision, recall and F1 of what is kept (grade 4 and better is relevant), averaged over the queries
-        that have anything relevant and whose scores order the ranking.
+        Precision, recall and F1 of the kept passages (relevant: grade 4 and better), averaged over queries
+        that have relevant passages and whose scores order the ranking.
     """
     lists = listed(snapshot, scope, run_id)
     if isinstance(lists, str):
@@ -143,10 +143,10 @@ def cuts(snapshot: Snapshot, scope: Scope, run_id: str, *, counts: str, fixed: i
 
 
 def tuned(lists: Listed) -> npt.NDArray[np.int64]:
-    """Count what is kept by the way that is best for the other queries, fold by fold [queries].
+    """Return how many passages each query keeps by the rule that did best on the other folds [queries].
 
-    Of the ways to cut, every fixed K up to `MOST` and some percentiles, each fifth of the queries is cut by
-    the one with the best mean F1 over the other four.
+    The rules are every fixed K up to `MOST` and some percentiles; each fifth of the queries is cut by
+    the rule with the best mean F1 over the other four.
     """
     deep = lists.deep
     offered = [np.minimum(k, deep) for k in range(1, min(MOST, int(deep.max())) + 1)]
@@ -186,7 +186,7 @@ def usable() -> list[str]:
 
 
 def lacking() -> str:
-    """Say how to have the cut-offs that cannot be computed; empty where all can."""
+    """Say how to get the cut-offs that cannot be computed, or return "" if all can."""
     missing = [cut.missing for cut in CUTS.values() if cut.missing is not None]
     return " ".join(map(str, missing))
 
@@ -194,7 +194,7 @@ def lacking() -> str:
 def _ways(
     scores: npt.NDArray[np.float64], deep: npt.NDArray[np.int64], fixed: int
 ) -> dict[str, npt.NDArray[np.int64]]:
-    """Return how many passages each way keeps of every query's ranking."""
+    """Return how many passages each method keeps of every query's ranking."""
     ks = sorted({k for k in (*FIXED, fixed) if k < deep.max()})
     kept = {f"K = {k}": np.minimum(k, deep) for k in ks} | {WHOLE: deep}
     for name in usable():
@@ -206,7 +206,7 @@ def _ways(
 def _tokens(
     running: Running | None, queries: list[str], kept: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float64]:
-    """Return the mean tokens that each way sends [ways]; NaN = unknown."""
+    """Return the mean tokens that each method sends [ways]; NaN = unknown."""
     if running is None:
         return np.full(len(kept), np.nan)
     places = {query: row for row, query in enumerate(running.query_ids)}
@@ -246,7 +246,7 @@ def _table(
 def figure(rows: pl.DataFrame) -> go.Figure:
     """Draw F1 against the passages kept.
 
-    Fixed depths as a line, every dynamic cut-off as a mark of its own.
+    Fixed depths form a line, every dynamic cut-off is a separate mark.
     """
     fixed, dynamic = (rows.filter(pl.col("dynamic") == wanted) for wanted in (False, True))
     lines = [("fixed K", fixed.sort("kept"), "lines+markers")]
@@ -267,7 +267,7 @@ def figure(rows: pl.DataFrame) -> go.Figure:
 
 
 def answer(compared: Cuts, fixed: int) -> str:
-    """Say whether a cutoff of each query's own beats the best one for all, by F1."""
+    """Say whether a cutoff per query beats the best one for all, by F1."""
     if compared.rows.is_empty():
         return compared.left_out
     best, flat, _ = _best(compared.rows, fixed)
@@ -278,7 +278,7 @@ def answer(compared: Cuts, fixed: int) -> str:
 
 
 def details(compared: Cuts, quality: Quality) -> str:
-    """Say which way is the best, whether another cutoff for all beats the usual one, and what that means."""
+    """Say which method is best, whether another cutoff for all beats the usual one, and what that means."""
     if compared.rows.is_empty():
         return ""
     best, flat, usual = _best(compared.rows, quality.k)
@@ -297,7 +297,7 @@ def details(compared: Cuts, quality: Quality) -> str:
 
 
 def _best(rows: pl.DataFrame, fixed: int) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Return the best way that is dynamic, the best and the usual one that is not."""
+    """Return the best dynamic method, the best fixed one and the usual one."""
     ranked = rows.sort("f1", descending=True, maintain_order=True)
     best = ranked.filter("dynamic", pl.col("way") != TUNED).row(0, named=True)
     usual = rows.filter(pl.col("way").is_in([f"K = {fixed}", WHOLE])).row(0, named=True)
@@ -306,7 +306,7 @@ def _best(rows: pl.DataFrame, fixed: int) -> tuple[dict[str, Any], dict[str, Any
 
 
 def verdict(row: Mapping[str, Any]) -> str:
-    """Say how a way does against the best fixed depth; alike only where it is surely hardly better."""
+    """Compare a method with the best fixed depth; alike only if its lead is surely negligible."""
     if row["lead_low"] is None:  # too few queries
         return "does not measurably beat"
     if row["lead_low"] > 0:

@@ -24,7 +24,7 @@ from core.views import text
 def steps(
     snapshot: Snapshot, table: pl.DataFrame, scope: Scope, *, quality: Quality, latency: Latency
 ) -> pl.DataFrame:
-    """Compute what each step to the next K of the same stack buys, by the table's quality, latency and cost.
+    """Compute the gain of each step to the next K of the same stack in the table's quality, latency and cost.
 
     Returns:
         As `core.decide.marginal.marginal`; series is the specification without K. A K that nothing reads has
@@ -49,7 +49,7 @@ def steps(
 
 
 def step_rows(steps: pl.DataFrame, table: pl.DataFrame, *, higher_is_better: bool = True) -> pl.DataFrame:
-    """Name the families of `steps`, those of the best quality first, as the column family (without K)."""
+    """Name the families of `steps` in the column family (without K), those of the best quality first."""
     names = table.select("run_id", "name", "quality")
     best = pl.col("quality").max() if higher_is_better else pl.col("quality").min()
     return (
@@ -63,10 +63,10 @@ def step_rows(steps: pl.DataFrame, table: pl.DataFrame, *, higher_is_better: boo
 
 
 def within_limits(rows: pl.DataFrame, reasons: Mapping[str, str]) -> pl.DataFrame:
-    """Let no step pay that ends in a stack which breaks a limit; takes `step_rows`.
+    """Let no step count as worthwhile if it ends in a stack that breaks a limit; takes `step_rows`.
 
     Args:
-        reasons: What limits stacks break, by name; see `core.views.within.beyond`.
+        reasons: The limits that stacks break, by name; see `core.views.within.beyond`.
     """
     broken = pl.Series([reasons.get(name) for name in rows["name"]], dtype=pl.String)
     return rows.with_columns(
@@ -76,7 +76,7 @@ def within_limits(rows: pl.DataFrame, reasons: Mapping[str, str]) -> pl.DataFram
 
 
 def said(rows: pl.DataFrame, quality: Quality, n: object) -> tuple[str, str]:
-    """Say how many of the steps pay, and which pays most; takes `step_rows`."""
+    """Say how many of the steps are worth it, and which is worth most; takes `step_rows`."""
     sample = f"({quality.name}, {text.sample(n)})"
     paying = rows.filter("pays")
     if paying.is_empty():

@@ -43,14 +43,14 @@ def curve_table(
     *,
     alike: Groups = EACH,
 ) -> pl.DataFrame:
-    """Return a measure, its ceiling and the measures beside it at every cutoff, for some runs.
+    """Return a measure, its ceiling and its companion measures at every cutoff, for some runs.
 
     Args:
         runs: run_id, name, has_rankings of the chosen stacks.
-        golden_set_id: The judgements; None when there are aggregates only.
+        golden_set_id: The judgements; None if there are only aggregates.
         measure: The measure, without cutoff, that carries bands; None = none.
-        only: The queries that count; None for every judged one.
-        alike: Groups that they come from.
+        only: The queries that count; None = every judged one.
+        alike: Groups of queries.
 
     Returns:
         `COLUMNS`, one row per run, measure and K; low and high only for `measure` where per-query data exist.
@@ -69,9 +69,9 @@ def curve_table(
 
 
 def as_deep(snapshot: Snapshot, runs: pl.DataFrame, golden_set_id: str | None) -> pl.DataFrame:
-    """Return runs with the id of the one that kept the ranking of their stack furthest.
+    """Return runs with the id of the run that kept the deepest ranking of their stack.
 
-    That is another one only where nothing reads K (`core.analysis.workspace.pools`), and none of these runs.
+    It differs only if nothing reads K (`core.analysis.workspace.pools`), and is none of these runs.
     """
     ids = runs["run_id"].to_list()
     ranked = runs.filter("has_rankings")["run_id"].to_list()
@@ -82,7 +82,7 @@ def as_deep(snapshot: Snapshot, runs: pl.DataFrame, golden_set_id: str | None) -
 
 
 def _wanted(beside: Sequence[str], measure: Measure | None) -> list[Measure]:
-    """Return the measures beside it, the measure, and its ceiling."""
+    """Return the companion measures, the measure, and its ceiling."""
     wanted = [Measure(name) for name in beside]
     if measure is not None:
         wanted += [measure] if measure not in wanted else []
@@ -136,7 +136,7 @@ UNREAD = "Nothing reads K in {}: its ranking is the same at every K."
 
 
 def leaders(rows: pl.DataFrame, quality: Quality, names: Sequence[str]) -> list[str]:
-    """Return some stacks of the stack table by quality, the best first; of equals the first named."""
+    """Return some stacks of the stack table by quality, the best first; ties keep the order of the names."""
     known = rows.filter(pl.col("name").is_in(list(names)) & pl.col("quality").is_not_null())
     order = pl.col("name").replace_strict(
         dict(zip(names, range(len(names)), strict=True)), default=len(names)
@@ -146,7 +146,7 @@ def leaders(rows: pl.DataFrame, quality: Quality, names: Sequence[str]) -> list[
 
 
 def answer(main: pl.DataFrame, quality: Quality, names: Sequence[str]) -> str:
-    """Say who leads at the cutoff, and what it has at the deepest one."""
+    """Say which stack leads at the cutoff, and its value at the deepest one."""
     known = main.filter(pl.col("value").is_not_null())
     places = dict(zip(names, range(len(names)), strict=True))
     place = pl.col("name").replace_strict(places, default=len(names), return_dtype=pl.Int64)
@@ -174,10 +174,10 @@ def nothing(table: pl.DataFrame, quality: Quality, x: str) -> str:
 
 
 def depth_cards(depths: pl.DataFrame, family: str, quality: Quality, gap: str) -> list[Card]:
-    """Set the shallowest candidate pool of a family beside its deepest; takes `depth_table`.
+    """Compare the shallowest candidate pool of a family with its deepest; takes `depth_table`.
 
     Args:
-        gap: Whether they differ significantly, as `core.analysis.workspace.gaps.gap` says it.
+        gap: Whether they differ significantly, in the words of `core.analysis.workspace.gaps.gap`.
     """
     rows = depths.filter(pl.col("family") == family)
     first, last = rows.row(0, named=True), rows.row(-1, named=True)
@@ -197,15 +197,15 @@ def depth_cards(depths: pl.DataFrame, family: str, quality: Quality, gap: str) -
 class CurvesView:
     """The page's content."""
 
-    answer: str  # who leads at the cutoff, and what a deeper one gives
-    main: go.Figure  # the curves of the measure; without traces where no stack has two points
+    answer: str  # which stack leads at the cutoff, and the value at a deeper one
+    main: go.Figure  # the curves of the measure; without traces if no stack has two points
     beside: go.Figure  # every other measure of the same stacks
 
 
 def against(table: pl.DataFrame, sent: pl.DataFrame) -> pl.DataFrame:
-    """Add what Top(K) weighs to every point of the curves, from `core.analysis.prompt_tokens.tokens_sent`.
+    """Add the prompt tokens of Top(K) to every point, from `core.analysis.prompt_tokens.tokens_sent`.
 
-    Of the measure Nuggets also facts_per_100: the new ones that 100 tokens more bring, from the K before.
+    For Nuggets also facts_per_100: the new facts per 100 more tokens, from the previous K.
     """
     rows = table.join(sent, on=["name", "k"], how="left", maintain_order="left")
     of = ["name", "measure"]
@@ -218,7 +218,7 @@ def against(table: pl.DataFrame, sent: pl.DataFrame) -> pl.DataFrame:
 
 
 def new_facts(rows: pl.DataFrame, name: str, k: int) -> str:
-    """Say what 100 tokens more bring a stack at the first passage and at a cutoff; takes `against`."""
+    """State a stack's new facts per 100 more tokens at the first passage and at a cutoff; takes `against`."""
     known = rows.filter(pl.col("name") == name).drop_nulls("facts_per_100").sort("k")
     upto = known.filter(pl.col("k") <= k)
     if upto.is_empty():
@@ -241,9 +241,9 @@ def curves(
 
     Args:
         quality: The measure of the main chart, with the cutoff to mark.
-        colours: Colour by name of the stack, the one to stress first.
-        x: One of `X_AXES`; a stack of which it is not known is missing from the charts.
-        said: How the page says costs.
+        colours: Colour by name of the stack, the one to emphasise first.
+        x: One of `X_AXES`; a stack without a known value is missing from the charts.
+        said: The page's cost unit.
     """
     title, scale = (f"{X_AXES[x]} / {said.per}", said.factor) if x == "usd_per_1k" else (X_AXES[x], 1)
     shown = pl.col("name").is_in(list(colours)) & pl.col("value").is_not_null()
@@ -313,7 +313,7 @@ def _line(rows: pl.DataFrame, name: str, colour: str, *, stress: bool) -> theme.
 
 
 def _band(rows: pl.DataFrame, colour: str, name: str) -> theme.Spec:
-    """Return the interval as an area, there along its upper end and back along its lower one."""
+    """Return the interval as an area, drawn along its upper end and back along its lower one."""
     x, low, high = (rows[column].to_numpy() for column in ("x", "low", "high"))
     shade = f"rgba({','.join(map(str, bytes.fromhex(colour[1:])))},0.12)"
     area = {"mode": "none", "fill": "toself", "fillcolor": shade, "line": {"width": 0}}
@@ -337,15 +337,15 @@ def _beside(table: pl.DataFrame, colours: Mapping[str, str], title: str) -> go.F
 
 
 def depth_table(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the stacks of the workspace by candidate depth: those that differ in nothing else form a family.
+    """Return the stacks of the workspace by candidate depth; those that differ in nothing else form a family.
 
     Returns:
-        family, candidates, quality, proc, proc_pool, latency_ms, cost, how costs are said, n, name; families
-        with two or more depths that something reads.
+        family, candidates, quality, proc, proc_pool, latency_ms, cost, the cost unit, n, name; families
+        with two or more depths that matter.
     """
     families = [_family(spec) for spec in table["spec"]]
     named = pl.col("name").cast(pl.String).str.replace_all(SAID_K, "").first().over("family")
-    alone = pl.col("family").n_unique().over(named) == 1  # whose name without K no other family has
+    alone = pl.col("family").n_unique().over(named) == 1  # whose name without K is unique among the families
     said = [name for name in text.UNIT if name in table.columns]
     read = pl.Series([stack_of(spec) is None for spec in table["spec"]], dtype=pl.Boolean)
     return (
@@ -365,9 +365,9 @@ def _family(spec: str) -> str:
 
 
 def families_of(depths: pl.DataFrame, names: Sequence[str]) -> list[str]:
-    """Return the families that some stacks belong to; where they belong to none, a few of `depth_table`.
+    """Return the families of some stacks, or a few of `depth_table` if they belong to none.
 
-    Those that lack a quality come last.
+    Families without a quality come last.
     """
     of = dict(depths.select("name", "family").iter_rows())
     own = dict.fromkeys(of[name] for name in names if name in of)

@@ -29,7 +29,7 @@ NO_GENERATOR = "no generator"
 
 @cached("Scoring every cutoff…")
 def points(view: View, names: tuple[str, ...], generator: str | None) -> pl.DataFrame:
-    """Return every measure of some stacks at every cutoff, with what Top(K) weighs."""
+    """Return every measure of some stacks at every cutoff, with the prompt tokens of Top(K)."""
     named = runs_in(view.snapshot, view.scope).filter(pl.col("name").is_in(names))
     runs = page.as_deep(view.snapshot, named, view.scope.golden_set_id)
     measure = view.quality.measure
@@ -50,7 +50,7 @@ def cut(view: View, run_id: str, counts: str) -> cuts.Cuts:
 
 
 def ask_generator(view: View, ask: Ask) -> str | None:
-    """Ask which generator reads what is sent."""
+    """Ask which generator reads the passages sent."""
     offered = [NO_GENERATOR, *models([view.book])["generator"]]
     picked = ask.listed("Generator", offered, "kgen", about=cuts.GENERATOR)
     return None if picked == NO_GENERATOR else picked
@@ -58,7 +58,7 @@ def ask_generator(view: View, ask: Ask) -> str | None:
 
 @section("by cutoff", "How does quality change with the number of passages you send?")
 def by_cutoff(view: View, ask: Ask) -> Blocks:
-    """Yield every measure of some stacks against the cutoff, or against what is sent."""
+    """Yield every measure of some stacks against the cutoff, or against the tokens sent."""
     names = ask.stacks(view.table, view.decision, "curves")
     generator = ask_generator(view, ask)
     axes = {title: name for name, title in page.X_AXES.items() if generator or name != "usd_per_1k"}
@@ -87,14 +87,14 @@ def by_cutoff(view: View, ask: Ask) -> Blocks:
 
 @cached("Pricing every step in K…", entries=16)
 def steps(view: View) -> pl.DataFrame:
-    """List what every step to the next K buys; see `deeper.step_rows`."""
+    """Return the gain of every step to the next K; see `deeper.step_rows`."""
     found = deeper.steps(view.snapshot, view.table, view.scope, quality=view.quality, latency=view.latency)
     return deeper.step_rows(found, view.table, higher_is_better=view.quality.higher_is_better)
 
 
 @section("by candidate depth", "Is it worth reranking more candidates (a larger K)?")
 def by_candidate_depth(view: View, ask: Ask) -> Blocks:
-    """Show what a deeper candidate pool buys and costs, at all and step by step."""
+    """Yield what a deeper candidate pool gains and costs, overall and step by step."""
     depths = page.depth_table(view.table)
     if depths.is_empty():
         yield Answer(page.NO_DEPTHS)
@@ -118,7 +118,7 @@ def by_candidate_depth(view: View, ask: Ask) -> Blocks:
 
 @section("cut-off methods", "Is a cutoff chosen query by query better than one for all?", seldom)
 def cut_off_methods(view: View, ask: Ask) -> Blocks:
-    """Yield how good what every cut-off keeps of a stack's rankings is, beside fixed depths."""
+    """Yield the quality of what each cut-off keeps of a stack's rankings, beside fixed depths."""
     run_id = ask.stack(view.table, view.decision, "Stack", "cutof")
     generator = ask_generator(view, ask)
     if run_id is None:

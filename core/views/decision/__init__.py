@@ -1,1 +1,1 @@
-"""Page Decision: what to ship within the limits."""
+"""Page Decision: which stack to ship within the limits."""

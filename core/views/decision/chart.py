@@ -1,7 +1,7 @@
 """The Pareto chart: latency or cost against quality, the frontier, what the limits exclude and why.
 
 A browser that follows the limits while they are dragged removes the stacks that a limit excludes and draws
-what is left; it decides nothing. The frontier of what is left is read off an order that is given here, not
+the rest; it decides nothing. The frontier of the rest is read off an order that is given here, not
 off the frontier of all stacks: a budget that removes a dear rival brings stacks onto the frontier of latency
 and quality that were not on it before.
 """
@@ -60,18 +60,18 @@ class ParetoView:
 
     # The chart; customdata[0] of every mark, and of every cell of a density, is a row of the table
     traces: Sequence[theme.Spec]
-    layout: theme.Spec  # its axes, lines and labels
-    rows: pl.DataFrame  # the stack table as `marked`, the frontier and the best first
+    layout: theme.Spec  # the chart's axes, lines and labels
+    rows: pl.DataFrame  # the stack table from `marked`, the frontier and the best first
     undrawn: pl.DataFrame  # stacks that have no quality and are therefore not on the chart
-    drawn: pl.DataFrame  # the others, in table order, as far as the chart reads them
-    grid: Grid | None  # the cells that `drawn` lies in, where the chart shows density; else None
+    drawn: pl.DataFrame  # the others, in table order, with the columns that the chart reads
+    grid: Grid | None  # the cells of `drawn` if the chart shows density, otherwise None
     across: Axis  # the x axis
-    axes: tuple[Axis, ...]  # all axes, that of quality in its direction
-    required: tuple[Axis, ...]  # those of which a number must be known, whatever the limits
+    axes: tuple[Axis, ...]  # all axes; the quality axis in its direction
+    required: tuple[Axis, ...]  # the axes whose number must be known, whatever the limits
 
     @cached_property
     def figure(self) -> go.Figure:
-        """The chart as Plotly's own object, which the live chart does without."""
+        """The chart as a Plotly object, which the live chart doesn't need."""
         return theme.finished(self.traces, self.layout)
 
 
@@ -91,13 +91,13 @@ def pareto(
     """Draw the stacks of a workspace.
 
     Args:
-        decision: What the constraints select from it.
+        decision: The selection by the constraints.
         constraints: SLA, budget and floor, drawn as lines.
         across: The x axis: latency, cost or harm.
         colour: One of `core.views.decision.marks.COLOURS`.
         size: One of `core.views.decision.marks.SIZES`.
-        selected: run_id of the stack to ring besides the chosen one.
-        weak: Take the paper's form of the frontier for the table; the line stays that of the usual form.
+        selected: run_id of the stack to ring in addition to the chosen one.
+        weak: Use the paper's form of the frontier for the table; the line keeps the usual form.
 
     Returns:
         The chart and the table behind it.
@@ -112,7 +112,7 @@ def pareto(
     layout = theme.layout(x=along, y=axis_title(quality), height=HEIGHT)
     picked = table["run_id"].index_of(selected) if selected is not None else None
     dense = drawn.height > DENSE_FROM
-    # The frontier stands out of a density as marks; everything is marks where there is no density.
+    # On a density the frontier is drawn as marks; without one, all stacks are marks.
     shown = drawn.filter(pl.col("line") | pl.col("frontier")) if dense else drawn
     shown = merged(shown, kept(decision.chosen, picked), identical(table)[shown["row"]])
     line = overlay.on_line(drawn)
@@ -142,9 +142,9 @@ def pareto(
 
 
 def _placed(rows: pl.DataFrame, across: Axis) -> pl.DataFrame:
-    """Return where each stack stands.
+    """Return the position of each stack.
 
-    At its number, or spread over a strip of its own where that is unknown.
+    It is its number, or a place in a separate strip if the number is unknown.
     """
     x = rows[across.column].to_numpy().astype(np.float64)
     unknown = np.isnan(x)
@@ -159,7 +159,7 @@ _KINDS = {"float64": "f8", "float32": "f4", "int32": "i4", "int16": "i2", "int8"
 
 class _Encoder(PlotlyJSONEncoder):  # type: ignore[misc]
     def default(self, o: object) -> object:
-        """Return numbers as bytes where Plotly knows their kind."""
+        """Return numbers as bytes if Plotly knows their type."""
         if not isinstance(o, np.ndarray) or not o.size or str(o.dtype) not in _KINDS:
             return super().default(o)
         shape = {"shape": ", ".join(map(str, o.shape))} if o.ndim > 1 else {}
@@ -168,19 +168,19 @@ class _Encoder(PlotlyJSONEncoder):  # type: ignore[misc]
 
 
 def figure_json(view: ParetoView) -> str:
-    """Give a chart as browsers' Plotly reads it: `view.figure.to_json()`, whole numbers of 64 bits as a list.
+    """Serialise a chart for the browser's Plotly, as `view.figure.to_json()` but 64-bit integers as a list.
 
-    Plotly's own way copies the chart and looks at every text in it: a fifth of what a slider move cost.
+    Plotly's method copies the chart and checks every text in it: a fifth of the cost of a slider move.
     """
     return json.dumps({"data": view.traces, "layout": view.layout}, cls=_Encoder)
 
 
 def points(table: pl.DataFrame, view: ParetoView) -> pl.DataFrame:
-    """Return the numbers that limits compare, one row per stack.
+    """Return the numbers compared with limits, one row per stack.
 
     Returns:
-        By the key of each axis its numbers (NaN = unknown; beside the quality left out where all are), order
-        (rows by rising number of `ParetoView.across`, the better first among equals) and cell (of
+        By the key of each axis its numbers (NaN = unknown; except for quality left out if all are), order
+        (rows by rising number of `ParetoView.across`, the better first among equals) and cell (in
         `ParetoView.grid`, −1 = none).
     """
     known = _known(table, view.axes, view.across)
@@ -192,7 +192,7 @@ def points(table: pl.DataFrame, view: ParetoView) -> pl.DataFrame:
 
 @remembered
 def _known(table: pl.DataFrame, among: tuple[Axis, ...], across: Axis) -> pl.DataFrame:
-    """Return what of `points` no limit changes."""
+    """Return the columns of `points` that don't depend on the limits."""
     numbers = {axis.key: axis.read(table) for axis in among}
     unknown = [axis.key for axis in among if axis in BESIDE and np.isnan(numbers[axis.key]).all()]
     merit = _quality(among).merit(numbers[QUALITY.key])
@@ -205,10 +205,10 @@ def _quality(among: Sequence[Axis]) -> Axis:
 
 
 def drawing(table: pl.DataFrame, view: ParetoView) -> dict[str, Any]:
-    """Return how the browser draws while a limit is dragged.
+    """Return the data for drawing in the browser while a limit is dragged.
 
     Returns:
-        axes (as far as anything is known there: key, limit, direction, and whether a stack must be known on
+        axes (those with known numbers: key, limit, direction, and whether a stack must be known on
         it), names (by row, of every stack that can be the best by quality under some limits), across (key of
         the x axis), limit and quality (the limits on x and on y), words (of these two), marks (rows of every
         trace of marks by its meta), panels (edges and first cell of the density's grids), most (stacks in one
@@ -225,7 +225,7 @@ def drawing(table: pl.DataFrame, view: ParetoView) -> dict[str, Any]:
                 "required": axis.key in required,
             }
             for axis in view.axes
-            if axis.key == QUALITY.key or not np.isnan(axis.read(table)).all()  # else not asked for
+            if axis.key == QUALITY.key or not np.isnan(axis.read(table)).all()  # otherwise not asked for
         ],
         "names": _leaders(table, view.axes, view.required),
         "marks": {trace["meta"]: trace["customdata"][:, 0].astype(int).tolist() for trace in marks},
@@ -251,9 +251,9 @@ def drawing(table: pl.DataFrame, view: ParetoView) -> dict[str, Any]:
 
 @remembered
 def _leaders(table: pl.DataFrame, among: tuple[Axis, ...], required: tuple[Axis, ...]) -> dict[str, str]:
-    """Return names, by row, of stacks that are the best by quality under some limits: nobody dominates them.
+    """Return names, by row, of the undominated stacks, which are the best by quality under some limits.
 
-    Of an axis that need not be known what is unknown counts as the worst: it stays until a limit asks for it.
+    On an axis that isn't required, unknown counts as worst: the stack stays until a limit asks for it.
     """
     points = []
     for axis in among:

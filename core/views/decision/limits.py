@@ -1,4 +1,4 @@
-"""The limits that can be set on a workspace: their ranges on the scale of the charts, and their words."""
+"""The limits that a workspace can have: their ranges on the scale of the charts, and their words."""
 
 from __future__ import annotations
 
@@ -31,34 +31,34 @@ _FINEST = 0.01
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit that can be set to any number from 0 on, or left away."""
+    """A limit that can be any number from 0 on, or unset."""
 
-    key: str  # setting of the address that holds it
-    label: str  # its name with the unit; may hold the name of a measure, which is a user's text
-    help: str  # what it does
-    bottom: float  # where its slider begins
-    top: float  # where its slider ends
-    steps: int  # how many steps the slider has
-    log: bool  # whether the slider is logarithmic, as the axis of the chart is
-    # Whether it is a most, so that the slider's upper end stands for no limit; else its lower end
+    key: str  # its setting in the URL
+    label: str  # its name with the unit; may contain the name of a measure, which is user text
+    help: str  # its effect
+    bottom: float  # start of its slider
+    top: float  # end of its slider
+    steps: int  # number of the slider's steps
+    log: bool  # whether the slider is logarithmic, like the axis of the chart
+    # Whether it is an upper limit, so that the slider's upper end means no limit; otherwise its lower end
     upper: bool
-    share: bool  # whether it lies between 0 and 1
-    counts: bool  # whether it may be below 0, as a quality that is no share
-    digits: int  # decimals that its number is shown with at least
-    prefix: str  # what stands before its number
-    suffix: str  # what stands behind its number
-    factor: int  # by which its number is multiplied where it is shown and typed: 1,000 of dollars per million
-    money: bool  # whether it is one of dollars, which an address says with their unit
+    share: bool  # whether it is between 0 and 1
+    counts: bool  # whether it may be below 0, like a quality that isn't a share
+    digits: int  # minimum decimals of its number
+    prefix: str  # text before its number
+    suffix: str  # text after its number
+    factor: int  # factor of its number on screen and in its field: 1,000 for dollars per million
+    money: bool  # whether it is in dollars, whose unit is part of the URL
 
     @property
     def loose(self) -> float:
-        """The end of the slider that stands for no limit."""
+        """The end of the slider that means no limit."""
         return self.top if self.upper else self.bottom
 
     def taken(self, value: object) -> float | None:
-        """Return a limit that came from a field, a link or a browser; None where it is none.
+        """Return a limit from a field, a link or a browser, or None if it isn't one.
 
-        Links of earlier releases name the loose end where there is no limit.
+        Links of earlier releases hold the loose end if there is no limit.
         """
         if self.money and isinstance(value, str):
             value = dollars_per_1k(value)
@@ -68,21 +68,21 @@ class Limit:
         return None if value == self.loose or beyond else float(value)
 
     def held(self, value: float | None) -> float | str | None:
-        """Return how the address holds a limit: dollars with their unit, ``0.2per1M``."""
+        """Return a limit in its URL form: dollars with their unit, ``0.2per1M``."""
         return value if value is None or not self.money else CostUnit(self.factor > 1).typed(value)
 
     def allows(self, value: float | None) -> bool:
-        """Tell whether its field takes a number; it always takes None."""
+        """Return whether its field accepts a number; it always accepts None."""
         least, most = -LARGEST if self.counts else 0.0, 1.0 if self.share else LARGEST
         return value is None or least <= value <= most
 
     def spec(self) -> dict[str, Any]:
-        """Return what a browser draws it from."""
+        """Return the description that a browser draws it from."""
         return asdict(self) | {"loose": self.loose}
 
 
 def per_correct(table: pl.DataFrame) -> bool:
-    """Tell whether the costs of a stack table are those of correct answers."""
+    """Return whether the costs of a stack table are per correct answer."""
     return "cost_per" in table.columns and (table["cost_per"] == "correct answer").any()
 
 
@@ -90,13 +90,13 @@ def per_correct(table: pl.DataFrame) -> bool:
 def limits(
     table: pl.DataFrame, quality: Quality, latency: Latency, asked: Collection[str] = ()
 ) -> list[Limit]:
-    """Return the limits that make sense for a workspace.
+    """Return the limits applicable to a workspace.
 
     Args:
-        asked: Keys of those that are set, so that nothing is decided as if they were not.
+        asked: Keys of limits already set, which are always included.
 
     Returns:
-        One per axis of `core.decide.axes`; that of quality always, the others where numbers are known.
+        One per axis of `core.decide.axes`; quality always, the others if numbers are known.
     """
     up, costed = quality.higher_is_better, per_correct(table)
     among = axes(higher_is_better=up, per_correct=costed, said=cost_unit(table))
@@ -149,7 +149,7 @@ def _limit(
 
 
 def _around(numbers: Floats, *, counts: bool) -> tuple[float, float]:
-    """Return ends of a slider around the known qualities: twentieths of a share, tenths of what counts."""
+    """Return slider ends around the known qualities: twentieths of a share, tenths of a count."""
     if not len(numbers):
         return 0.0, 1.0
     parts = 10 if counts else 20
@@ -163,7 +163,7 @@ _ROUND = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
 def _round(value: float, *, up: bool) -> float:
     """Return the nearest round number at or above a number, or at or below it."""
     scale = 10.0 ** math.floor(math.log10(value))
-    steps = [float(f"{scale * step:.3g}") for step in _ROUND]  # without what multiplying adds
+    steps = [float(f"{scale * step:.3g}") for step in _ROUND]  # without floating-point residue
     return (
         min(step for step in steps if step >= value) if up else max(step for step in steps if step <= value)
     )

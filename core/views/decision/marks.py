@@ -1,6 +1,6 @@
 """The marks of the Pareto chart: one trace per shape, coloured and sized by choice, and their legend.
 
-Thousands of stacks are drawn as density: how many lie where, what the limits allow over what they exclude.
+Thousands of stacks are drawn as density: the number in each cell, feasible stacks over excluded ones.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _SMALL, _LARGE = 7.0, 20.0
 
 
 def marks(drawn: pl.DataFrame, colour: str, size: str, table: pl.DataFrame) -> list[theme.Spec]:
-    """Draw every stack, those that are excluded below the others.
+    """Draw every stack, excluded ones below the others.
 
-    One trace per shape: a shape per mark would be drawn one by one.
+    One trace per shape, as a shape per mark would be drawn mark by mark.
 
     Args:
-        table: The stack table that `row` counts in.
+        table: The stack table that `row` refers to.
     """
     symbol_of = _shapes(drawn)
     symbols = np.array([symbol_of[_kind(name)] for name in drawn["reranker"]], dtype=np.str_)
@@ -69,7 +69,7 @@ def marks(drawn: pl.DataFrame, colour: str, size: str, table: pl.DataFrame) -> l
 
 
 def _data(drawn: pl.DataFrame, table: pl.DataFrame) -> dict[str, npt.NDArray[Any]]:
-    """Gather what a click and a hover read of each mark: its row; its name, and its numbers in words."""
+    """Return the data for click and hover of each mark: its row, its name, and its numbers in words."""
     rows, alike = drawn["row"].to_numpy(), drawn["alike"].to_numpy()
     names, numbers = (words[rows] for words in _words(table))
     for at in np.flatnonzero(alike).tolist():
@@ -82,7 +82,7 @@ def _data(drawn: pl.DataFrame, table: pl.DataFrame) -> dict[str, npt.NDArray[Any
 
 @remembered
 def _words(table: pl.DataFrame) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.object_]]:
-    """Return the name and the numbers of every stack in words [n], which no limit changes."""
+    """Return the name and the numbers of every stack in words [n], which don't depend on the limits."""
     said = text.cost_unit(table)
     columns = ("quality", "n", "latency_ms", "cost", "cost_least", "cost_missing")
     numbers = zip(*(table[name].to_list() for name in columns), strict=True)
@@ -128,7 +128,7 @@ def _shapes(drawn: pl.DataFrame) -> dict[str, str]:
 
 
 def shapes(drawn: pl.DataFrame) -> list[theme.Spec]:
-    """Return the legend of the shapes, where there are several; traces without a mark."""
+    """Return the legend of the shapes, if there are several; traces without a mark."""
     named = _shapes(drawn)
     return [
         theme.scatter(
@@ -170,7 +170,7 @@ def _shades(drawn: pl.DataFrame, colour: str) -> tuple[np.ndarray, dict[str, Any
 
 
 def _kinds(values: pl.Series, colour: str) -> tuple[pl.Series, list[str | None], int]:
-    """Give categories in their order: with more than there are colours, the most frequent and the others."""
+    """Return categories in order; if they outnumber the colours, the most frequent and "others"."""
     counted = values.value_counts(sort=True, name="n").sort(["n", values.name], descending=[True, False])
     kept = counted[values.name].to_list()
     most = len(theme.OKABE_ITO)
@@ -199,33 +199,31 @@ class Panel:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """Number of rows and columns."""
         return len(self.y) - 1, len(self.x) - 1
 
     @property
     def cells(self) -> int:
-        """How many cells it has."""
+        """Number of cells."""
         return self.shape[0] * self.shape[1]
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Where many stacks lie."""
+    """A density of many stacks."""
 
-    # The grid of known latencies and that of the strip of unknown ones, as far as there are any
+    # The grid of known latencies and the strip of unknown ones, if there are any
     panels: tuple[Panel, ...]
-    cell: npt.NDArray[
-        np.int32
-    ]  # cell of every drawn stack [n]; −1 where a logarithmic axis has no place for it
+    cell: npt.NDArray[np.int32]  # cell of every drawn stack [n]; −1 if a logarithmic axis cannot show it
 
     @property
     def most(self) -> int:
-        """The most stacks in one cell; 1 where there are none."""
+        """The most stacks in one cell, or 1 if there are none."""
         return max(1, int(np.bincount(self.cell[self.cell >= 0], minlength=1).max()))
 
 
 def grid(drawn: pl.DataFrame, *, log: bool) -> Grid:
-    """Lay grids over the stacks."""
+    """Divide the plot of the stacks into grids."""
     x, quality = drawn["x"].to_numpy(), drawn["quality"].to_numpy()
     cell = np.full(drawn.height, -1, dtype=np.int32)
     panels: list[Panel] = []
@@ -243,7 +241,7 @@ def grid(drawn: pl.DataFrame, *, log: bool) -> Grid:
 
 
 def _edges(values: Floats, count: int, *, log: bool = False) -> Floats:
-    """Return edges of equal width on the axis, around all values."""
+    """Return edges, equally spaced on the axis, around all values."""
     along = np.log10(values) if log else values
     room = max(float(np.ptp(along)), 1e-6) / count
     edges = np.linspace(along.min() - room / 2, along.max() + room / 2, count + 1)
@@ -251,7 +249,7 @@ def _edges(values: Floats, count: int, *, log: bool = False) -> Floats:
 
 
 def density(drawn: pl.DataFrame, over: Grid, quality: Axis = QUALITY) -> list[theme.Spec]:
-    """Draw how many stacks each cell holds."""
+    """Draw the number of stacks in each cell."""
     feasible, row = drawn["feasible"].to_numpy(), drawn["row"].to_numpy()
     cells = sum(panel.cells for panel in over.panels)
     rising = np.argsort(quality.merit(drawn["quality"].to_numpy()), kind="stable")

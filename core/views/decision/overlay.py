@@ -1,6 +1,6 @@
 """Annotations of a Pareto chart: axes, frontier, intervals, limits, rings and names.
 
-Labels lie on nothing: neither on marks nor on lines nor on one another.
+Labels cover neither marks nor lines nor each other.
 """
 
 from __future__ import annotations
@@ -43,32 +43,32 @@ _FARTHEST = 90
 
 @dataclass
 class Plot:
-    """The area of a chart, as far as it is known before a browser draws it."""
+    """The plot area, insofar as it is known before a browser draws it."""
 
-    x: tuple[float, float]  # its ends along the x axis; logarithms where that is logarithmic
-    y: tuple[float, float]  # its ends along the y axis
+    x: tuple[float, float]  # its ends on the x axis; logarithms if that is logarithmic
+    y: tuple[float, float]  # its ends on the y axis
     log: bool  # whether the x axis is logarithmic
     width: float  # in pixels
     height: float  # in pixels
-    # What stands there already, a row each [m, 4]: left, top, right and bottom in pixels
+    # Occupied boxes, a row each [m, 4]: left, top, right and bottom in pixels
     taken: list[Floats] = field(default_factory=list)
 
     def across(self, x: Floats) -> Floats:
-        """Return pixels from the left."""
+        """Return pixels from the left for x values."""
         along = np.log10(x) if self.log else x
         return (along - self.x[0]) / ((self.x[1] - self.x[0]) or 1.0) * self.width
 
     def down(self, y: Floats) -> Floats:
-        """Return pixels from the top."""
+        """Return pixels from the top for y values."""
         return (self.y[1] - y) / ((self.y[1] - self.y[0]) or 1.0) * self.height
 
     def take(self, x: Floats, y: Floats, size: float) -> None:
-        """Note where marks of a size stand."""
+        """Reserve the boxes of marks of a size."""
         left, top = self.across(x), self.down(y)
         self.taken.append(np.column_stack([left - size, top - size, left + size, top + size]))
 
     def take_steps(self, x: Floats, y: Floats) -> None:
-        """Note a line from mark to mark, across and then up or down."""
+        """Reserve a line from mark to mark, across and then up or down."""
         left, top = self.across(x), self.down(y)
         runs = np.column_stack([left[:-1], top[:-1], left[1:], top[:-1]])
         rises = np.column_stack([left[1:], top[:-1], left[1:], top[1:]])
@@ -77,25 +77,25 @@ class Plot:
         self.taken.append(np.column_stack([low - 2, high + 2]))
 
     def take_bars(self, x: Floats, low: Floats, high: Floats) -> None:
-        """Note bars from low to high."""
+        """Reserve bars from low to high."""
         left = self.across(x)
         self.taken.append(np.column_stack([left - 4, self.down(high), left + 4, self.down(low)]))
 
     def take_column(self, x: float) -> None:
-        """Note a line from the bottom to the top."""
+        """Reserve a line from the bottom to the top."""
         left = float(self.across(np.array([x]))[0])
         self.taken.append(np.array([[left - 2, 0.0, left + 2, self.height]]))
 
     def take_row(self, y: float) -> None:
-        """Note a line from side to side."""
+        """Reserve a line from side to side."""
         top = float(self.down(np.array([y]))[0])
         self.taken.append(np.array([[0.0, top - 2, self.width, top + 2]]))
 
     def place(self, words: str, x: float, y: float) -> tuple[float, float] | None:
-        """Find room for a label beside a mark, and take it.
+        """Find room for a label beside a mark, and reserve it.
 
         Returns:
-            By how many pixels its centre lies right of the mark and above it; None where there is no room.
+            Offset of its centre to the right of and above the mark, in pixels; None if there is no room.
         """
         left, top = float(self.across(np.array([x]))[0]), float(self.down(np.array([y]))[0])
         half = (len(words) * _LETTER / 2 + _ROOM, _LINE / 2)
@@ -104,10 +104,10 @@ class Plot:
         return None if at is None else (float(shifts[at, 0]), -float(shifts[at, 1]))
 
     def first_free(self, centres: Floats, half: tuple[float, float]) -> int | None:
-        """Take the first point [n, 2] with nothing around it, half a width and half a height each way.
+        """Find the first point [n, 2] with an empty box around it, half a width and half a height each way.
 
         Returns:
-            Its position; None where there is no room.
+            Its position, or None if there is no room.
         """
         free = np.flatnonzero(self._free(centres, np.array(half)))
         if not len(free):
@@ -117,25 +117,25 @@ class Plot:
         return int(free[0])
 
     def _free(self, centres: Floats, half: Floats) -> NDArray[np.bool_]:
-        """Tell whether nothing lies around each point, half a width and half a height each way."""
+        """Return whether the box around each point is empty, half a width and half a height each way."""
         low, high = centres - half, centres + half
         inside = ((low >= 0) & (high <= (self.width, self.height))).all(axis=1)
         if len(self.taken) != 1:
             self.taken = [np.concatenate([np.empty((0, 4)), *self.taken])]
-        there = np.ascontiguousarray(self.taken[0].T)  # a row of each edge: several times as fast
+        there = np.ascontiguousarray(self.taken[0].T)  # a row per edge, which is several times as fast
         near = _over(there, *low.min(axis=0), *high.max(axis=0))
         edges = np.hsplit(np.hstack([low, high]), 4)
         return np.asarray(inside & ~_over(there[:, near], *edges).any(axis=1))
 
 
 def _over(there: Floats, left: Floats, top: Floats, right: Floats, bottom: Floats) -> NDArray[np.bool_]:
-    """Tell whether what stands there [4, m] lies over boxes, each a number or a column [n, 1]."""
+    """Return whether occupied boxes [4, m] overlap boxes, each a number or a column [n, 1]."""
     return np.asarray((there[2] >= left) & (there[0] <= right) & (there[3] >= top) & (there[1] <= bottom))
 
 
 @lru_cache(256)
 def _around(wide: float, high: float) -> Floats:
-    """Return places around a mark [n, 2], the nearest first; y grows downwards."""
+    """Return positions around a mark [n, 2], the nearest first; y grows downwards."""
     offsets: list[tuple[float, float]] = []
     for off in range(12, _FARTHEST, 8):
         for up in (-1, 1):
@@ -148,7 +148,7 @@ def _around(wide: float, high: float) -> Floats:
 
 
 def axes(layout: theme.Spec, drawn: pl.DataFrame, bars: pl.DataFrame, across: Axis, quality: Axis) -> Plot:
-    """Set ranges, ticks and the strip of what is unknown; `bars` are the stacks whose interval is drawn."""
+    """Set ranges, ticks and the strip of unknowns; `bars` are the stacks whose interval is drawn."""
     x = across.read(drawn)
     known = x[~np.isnan(x)]
     log = logarithmic(known)
@@ -161,7 +161,7 @@ def axes(layout: theme.Spec, drawn: pl.DataFrame, bars: pl.DataFrame, across: Ax
     bounds = np.concatenate([bars["quality_low"].to_numpy(), bars["quality_high"].to_numpy()])
     qualities = np.concatenate([drawn["quality"].to_numpy(), bounds[np.isfinite(bounds)]])
     high = _fitted(qualities, least=-0.01 if len(qualities) and qualities.min() >= 0 else -np.inf, share=0.08)
-    # Labels of one width: else they change the margin, which changes the labels, without end on paper.
+    # Labels of one width: otherwise they change the margin, which changes the labels, endlessly on paper.
     layout["yaxis"] |= {"tickformat": ".2f" if high[1] - high[0] > 0.1 else ".3f", "range": list(high)}
     unknown = drawn.height - len(known)
     start = (STRIP_FROM if len(known) else 0.0) if unknown else 1.02
@@ -188,7 +188,7 @@ def _fitted(values: Floats, *, least: float, share: float = 0.04) -> tuple[float
 
 
 def _scaled(ends: tuple[float, float], factor: int, *, log: bool) -> theme.Spec:
-    """Return the ticks of an axis whose numbers are multiplied where they are written."""
+    """Return the ticks of an axis whose numbers are multiplied for display."""
     ticks = ticks_of(*ends, log=log)
     words = [np.format_float_positional(factor * tick, 6, fractional=False, trim="-") for tick in ticks]
     return {"tickvals": ticks, "ticktext": words}
@@ -203,7 +203,7 @@ def _log_ticks(ends: tuple[float, float], across: Axis) -> theme.Spec:
 
 
 def margins(scale_labels: Sequence[str]) -> theme.Spec:
-    """Return margins that fit: else Plotly draws all marks, finds that labels need room, and draws again."""
+    """Return margins that fit: otherwise Plotly draws all marks, finds that labels need room, and redraws."""
     right = 72 + 7 * max(len(label) for label in scale_labels) if scale_labels else 12
     return {"l": 78, "r": right, "t": 36, "b": 48, "autoexpand": False}
 
@@ -212,7 +212,7 @@ _OF_LINE = ("x", "quality", "quality_low", "quality_high")
 
 
 def on_line(drawn: pl.DataFrame) -> pl.DataFrame:
-    """Return the stacks that the line of the frontier joins, in its order."""
+    """Return the stacks on the line of the frontier, in its order."""
     rows = np.flatnonzero(drawn["line"].to_numpy())
     x, quality = (drawn[name].to_numpy()[rows] for name in ("x", "quality"))
     rows = rows[np.lexsort((quality, x))]
@@ -220,7 +220,7 @@ def on_line(drawn: pl.DataFrame) -> pl.DataFrame:
 
 
 def frontier(line: pl.DataFrame) -> list[theme.Spec]:
-    """Return the frontier of what is left, as steps."""
+    """Return the frontier of the remaining stacks, as steps."""
     if line.is_empty():
         return []
     look = {"shape": "hv", "color": theme.FRONTIER, "width": 2}
@@ -229,7 +229,7 @@ def frontier(line: pl.DataFrame) -> list[theme.Spec]:
 
 
 def with_whisker(line: pl.DataFrame) -> pl.DataFrame:
-    """Give the stacks of the line whose interval is drawn: those that have one, where few enough to read."""
+    """Return the frontier stacks whose interval is drawn: those with one, if few enough to read."""
     known = np.flatnonzero(~np.isnan(line["quality_low"].to_numpy()))
     if len(known) > WHISKERS_UP_TO:
         return line.clear()
@@ -272,7 +272,7 @@ def lines(
     limits: Constraints,
     across: Axis,
 ) -> None:
-    """Draw the limits as lines, and the band of latencies that are not told apart; named by `labels`."""
+    """Draw the limits as lines, and the band of indistinguishable latencies; `labels` names them."""
     limit = {"type": "line", "line": {"color": theme.ACCENT, "width": 1.5, "dash": "dash"}}
     most, floor = limits.of(across), limits.min_quality
     if across == LATENCY and (band := _band(table, decision, plot, most)):
@@ -290,19 +290,19 @@ _DEPTHS = {"bottom": 0.94, "top": 0.06, "middle": 0.5}
 """Where the name of a band may stand, as shares of the plot's height."""
 STACK = "stack"
 """Names the labels of stacks, which a phone has no room for."""
-_NEAR, _HALF = 0.1, 45  # Of the height, and pixels: how near a mark lies on it
+_NEAR, _HALF = 0.1, 45  # Share of the height, and pixels: how near a mark counts as on the label
 
 
 def _band(table: pl.DataFrame, decision: Decision, plot: Plot, most: float | None) -> theme.Spec | None:
-    """Return a strip over the latencies that are not told apart from that of the chosen stack.
+    """Return a strip over the latencies that don't differ significantly from the chosen stack's.
 
     Args:
-        most: The limit of the latency, whose line may not run through the name of the strip.
+        most: The latency limit, whose line may not cross the strip's label.
     """
     latency = None if decision.chosen is None else table["latency_ms"][decision.chosen]
     if latency is None or not decision.jitter_ms:
         return None
-    # No wider than the marks reach, and none that covers most of them.
+    # No wider than the range of the marks, and none if it would cover most of them.
     ends = np.array([latency - decision.jitter_ms, latency + decision.jitter_ms])
     low, high = ends.clip(*np.nanquantile(LATENCY.read(table), [0, 1]))
     if np.ptp(plot.across(np.array([low, high]))) > _WIDEST * plot.width:
@@ -311,7 +311,7 @@ def _band(table: pl.DataFrame, decision: Decision, plot: Plot, most: float | Non
     band |= {"x0": low, "x1": high, **_UP}
     middle = float(plot.across(np.array([low, high])).mean())
     if most is not None and most > 0 and abs(float(plot.across(np.array([most]))[0]) - middle) < _HALF:
-        return band  # the note above the chart says what it is
+        return band  # the note above the chart explains it
     free = _freest(table, plot, middle)
     depth = _DEPTHS[free] * plot.height
     plot.taken.append(np.array([[middle - _HALF, depth - _LINE, middle + _HALF, depth + _LINE]]))
@@ -320,7 +320,7 @@ def _band(table: pl.DataFrame, decision: Decision, plot: Plot, most: float | Non
 
 
 def _freest(table: pl.DataFrame, plot: Plot, column: float) -> str:
-    """Return where in a column of the plot, in pixels, the fewest marks would lie on two short lines."""
+    """Return the pixel position in a column of the plot where two short lines cover the fewest marks."""
     with np.errstate(divide="ignore"):  # a logarithmic axis shows no 0
         near = np.abs(plot.across(LATENCY.read(table)) - column) < _HALF
     depths = plot.down(floats(table, "quality")[near]) / plot.height
@@ -337,7 +337,7 @@ def labels(
     across: Axis,
     selected: int | None,
 ) -> None:
-    """Name the limits, the chosen stack, the selected one and the frontier, where there is room."""
+    """Label the limits, the chosen stack, the selected one and the frontier, if there is room."""
     x, y = shown["x"].to_numpy(), shown["quality"].to_numpy()
     placed = (shown["axis"] == PLACED_AXIS).to_numpy()
     plot.take(x[placed], y[placed], 6)
@@ -365,7 +365,7 @@ def _label(plot: Plot, words: str, x: float, y: float, shift: Sequence[float]) -
 
 
 def _limit_labels(layout: theme.Spec, plot: Plot, across: Axis, quality: Axis) -> None:
-    """Name each limit at its line, at the end that is free."""
+    """Label each limit at the free end of its line."""
     for shape in [shape for shape in layout["shapes"] if shape["type"] == "line"]:
         if "yref" in shape:
             words = f"{across.limit_word} {across.written(shape['x0'])}"

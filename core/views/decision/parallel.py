@@ -40,7 +40,7 @@ _AXES = (
 
 
 def fates(rows: pl.DataFrame, decision: Decision, selected: str | None = None) -> list[str]:
-    """Say what becomes of every stack: excluded, dominated, frontier or chosen; or that it is selected."""
+    """Return each stack's status: excluded, dominated, frontier or chosen, or that it is selected."""
     chosen = -1 if decision.chosen is None else decision.chosen
     fate_of = [
         CHOSEN if row == chosen else EXCLUDED if not feasible else FRONTIER if frontier else WITHIN
@@ -55,10 +55,10 @@ def fates(rows: pl.DataFrame, decision: Decision, selected: str | None = None) -
 def parallel(
     rows: pl.DataFrame, decision: Decision, quality: Quality, selected: str | None = None
 ) -> go.Figure | None:
-    """Draw every stack as a line over all that limits can be set on, K and dimension; drag an axis to filter.
+    """Draw every stack as a line over all axes with limits, K and dimension; drag an axis to filter.
 
     Returns:
-        The figure; None where no stack has a quality. Axes that are unknown for all are left out.
+        The figure, or None if no stack has a quality. Axes unknown for all stacks are left out.
     """
     named = rows.with_columns(fate=pl.Series(fates(rows, decision, selected), dtype=pl.Enum(list(_LOOKS))))
     drawn = named.filter(pl.col("quality").is_not_null()).sort("fate", maintain_order=True)
@@ -100,7 +100,7 @@ def parallel(
 
 
 def _limits(feasible: pl.Series) -> theme.Spec:
-    """Return an axis that says who meets the limits; what does not is faint until it is let in there."""
+    """Return the axis of the limits; excluded stacks are faint until it is set to include them."""
     return {
         "label": "limits",
         "values": feasible.cast(pl.Float64).to_numpy(),
@@ -112,7 +112,7 @@ def _limits(feasible: pl.Series) -> theme.Spec:
 
 
 def _axis(values: pl.Series, title: str, missing: str | None) -> theme.Spec:
-    """Give one axis; logarithmic over more than a decade, and with a place of its own for what is missing."""
+    """Return one axis; logarithmic over more than a decade, and with a separate place for missing values."""
     known = values.drop_nulls().to_numpy()
     log = logarithmic(known)
     at = np.log10(known) if log else known
@@ -136,9 +136,9 @@ def _axis(values: pl.Series, title: str, missing: str | None) -> theme.Spec:
 
 
 def ticks_of(low: float, high: float, *, log: bool) -> list[float]:
-    """Return values to label: 1, 2, 5 of every power of ten, or about five round ones.
+    """Return tick values: 1, 2, 5 of every power of ten, or about five round ones.
 
-    Ends of log are powers.
+    The ends are exponents if log.
     """
     if log:
         wanted = [

@@ -1,4 +1,4 @@
-"""Page Decision: the stack that the limits select, what they leave out by little, and all stacks."""
+"""Page Decision: the stack that the limits select, the near misses, and all stacks."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ STANDING = tuple(axis.column + end for axis in BESIDE for end in ("", *ENDS))
 
 @cached(entries=64)
 def bill(view: View, run_id: str) -> pl.DataFrame:
-    """Price what a run recorded, by stage."""
+    """Return the price of a run's recorded usage, by stage."""
     return recorded(view.snapshot, run_id, view.book, view.scope, view.quality.k)
 
 
 @cached(entries=64)
 def reranker_only(view: View) -> str:
-    """Say why published stacks had better be compared by their reranker's latency."""
+    """Say why published stacks are better compared by their reranker's latency."""
     return own_scope(view.snapshot, view.table, view.latency)
 
 
@@ -98,7 +98,7 @@ def _whole(view: View, part: Callable[[View], Blocks]) -> Sequence[Block]:
 
 
 def answered(view: View) -> Blocks:
-    """Yield the answer, and ways to judgements where there are none."""
+    """Yield the answer, and links to judgements if there are none."""
     first = advice(view)
     yield Answer(
         words.title(view),
@@ -112,7 +112,7 @@ def answered(view: View) -> Blocks:
 
 
 def choice(view: View) -> Blocks:
-    """Yield the three numbers of the chosen stack, how firm the choice is, and what weakens it."""
+    """Yield the chosen stack's three numbers, the confidence in the choice, and its caveats."""
     if view.decision.chosen is None:
         return
     row = view.table.row(view.decision.chosen, named=True)
@@ -147,7 +147,7 @@ def choice(view: View) -> Blocks:
 
 
 def ship_it(view: View) -> Blocks:
-    """Yield what hands the chosen stack back as something that runs, or why nothing does."""
+    """Yield the runnable export of the chosen stack, or why there is none."""
 
     def written() -> Blocks:
         how = handed(view, view.table, view.decision)
@@ -160,13 +160,13 @@ def ship_it(view: View) -> Blocks:
 
 
 def noise_said(view: View) -> str:
-    """Say that another judge's grades are in the confidence; empty where none are."""
+    """Say that another judge's grades are in the confidence, or return "" if none are."""
     noise = drawn(view, view.noise)
     return "" if noise is None else noise_words(view.table, view.decision, noise, view.quality)
 
 
 def alternatives(view: View) -> Blocks:
-    """Yield what is cheaper or faster, each with what it costs in quality, and the price of quality."""
+    """Yield cheaper or faster stacks, each with its cost in quality, and the price of quality."""
     if not view.sure.alternatives and not any(view.sure.prices.values()):
         return
 
@@ -182,7 +182,7 @@ def alternatives(view: View) -> Blocks:
 
 
 def alternative_rows(view: View, most: int | None = None) -> pl.DataFrame:
-    """Return the alternatives with their numbers in words, the likeliest as good first; `most` of them."""
+    """Return up to `most` alternatives with their numbers in words, the most likely to be as good first."""
     dollars = dollars_of(view.table)
     rows = [
         {
@@ -201,7 +201,7 @@ def alternative_rows(view: View, most: int | None = None) -> pl.DataFrame:
 
 
 def price_rows(view: View) -> pl.DataFrame:
-    """Return what each step up the frontiers costs: paid (cost or latency), stack, gain, more, per_step."""
+    """Return the cost of each step up the frontiers: paid (cost or latency), stack, gain, more, per_step."""
     axes = {axis.key: axis for axis in view.constraints.axes}
     rows = [
         {
@@ -219,7 +219,7 @@ def price_rows(view: View) -> pl.DataFrame:
 
 
 def outside(view: View) -> Blocks:
-    """Yield what stands just outside the limits, and what lacks a number."""
+    """Yield the stacks just outside the limits, and those that lack a number."""
     ranked = near_rows(view.table, view.decision, view.constraints, view.rule, paired=view.paired)
     misses = least_first(ranked, view.decision.delta)
     lacking = promising_rows(view.table, view.decision)
@@ -297,7 +297,7 @@ def lines(view: View, marked: ParetoView, selected: str | None) -> Chart | Text:
 
 
 def every_stack(view: View, marked: ParetoView) -> Control:
-    """Return the stacks as a table, to be ticked for a comparison."""
+    """Return the stacks as a table, with checkboxes for a comparison."""
     alike = identical(view.table)[marked.rows["row"]]
     rows = choice_of.listed(merged(marked.rows, kept(view.decision.chosen), alike))
     asked = [axis.column for axis in BESIDE if view.constraints.of(axis) is not None]

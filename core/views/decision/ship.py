@@ -1,4 +1,4 @@
-"""The chosen stack handed back: the command that writes it as something that runs, or why there is none."""
+"""The chosen stack's export: the command that writes it as something runnable, or why there is none."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ WRITTEN = (
 
 @dataclass(frozen=True)
 class Shipping:
-    """How a stack is handed back."""
+    """How a stack is exported."""
 
-    # Writes it as the first of `kinds`; without any, prints what it is made of; None = it runs already
+    # Writes it as the first of `kinds`; without kinds, prints its components; None = it already runs
     command: str | None
-    kinds: tuple[str, ...]  # as what it can be written
+    kinds: tuple[str, ...]  # the formats it can be written in
     sentence: str
 
 
 def is_own(spec: str) -> bool:
-    """Tell whether a stack's specification (JSON) is of a custom pipeline."""
+    """Return whether a stack's specification (JSON) is a custom pipeline's."""
     return bool(json.loads(spec).get("mode") == OWN)
 
 
 def shipping(snapshot: Snapshot, row: Mapping[str, Any]) -> Shipping:
-    """Say how the stack of a run is handed back; takes a row of the stack table."""
+    """Return how the stack of a run is exported; takes a row of the stack table."""
     spec = json.loads(row["spec"])
     if is_own(row["spec"]):
         place = spec.get("call") or spec.get("url")
@@ -65,9 +65,9 @@ def shipping(snapshot: Snapshot, row: Mapping[str, Any]) -> Shipping:
 
 
 def handed(view: View, table: pl.DataFrame, decision: Decision) -> Shipping:
-    """Say how the chosen stack is handed back, or one that would do in its place, or what could be.
+    """Return how the chosen stack is exported, or an equivalent one, or which kinds could be.
 
-    Those that tie with it come first, then its twin with an index that searches every vector.
+    Stacks that tie with it come first, then its twin with an index that searches every vector.
     """
     chosen = decision.chosen or 0
     how = shipping(view.snapshot, table.row(chosen, named=True))
@@ -86,7 +86,7 @@ def handed(view: View, table: pl.DataFrame, decision: Decision) -> Shipping:
 
 
 def _twins(table: pl.DataFrame, chosen: int) -> list[int]:
-    """Find the stacks that differ from one in their index alone, which is exact."""
+    """Return rows of stacks that differ from one only in their index, which is exact."""
     specs = [json.loads(spec) for spec in table["spec"]]
     wanted = {**specs[chosen], "index": FLAT}
     same = table["chunking"].eq_missing(table["chunking"][chosen])

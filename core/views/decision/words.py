@@ -1,4 +1,4 @@
-"""The wording of page Decision: what to ship, how good, how fast, how dear, how firm."""
+"""The wording of page Decision: which stack to ship, its quality, latency, cost and confidence."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ _NO_QUALITY = (
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer of the pages that decide."""
+    """The answer of the decision pages."""
 
     sentence: str  # the chosen stack with its numbers, or why there is none
-    reason: str  # how a tie was broken, and what else would do
-    # What of the evidence could overturn it, what a harm cap is about, and what the choice could not look at;
-    # empty when there is nothing to say
+    reason: str  # how a tie was broken, and which other stacks would do
+    # Evidence that could overturn it, the subject of a harm cap, and what the choice couldn't consider;
+    # empty if there is nothing to say
     warning: str = ""
 
 
@@ -66,7 +66,7 @@ def numbers(row: Mapping[str, Any], quality: Quality, latency: Latency) -> str:
 
 
 def answer(asked: View) -> Answer:
-    """Say which stack the limits select: the sentence to head a page with, and the reasons."""
+    """Return the stack that the limits select: the sentence to head a page, and the reasons."""
     table, decision, quality, sure = asked.table, asked.decision, asked.quality, asked.sure
     within = limits(asked.constraints, asked.latency)
     heading = title(asked, within)
@@ -89,7 +89,7 @@ def answer(asked: View) -> Answer:
 
 
 def sure_words(decision: Decision, sure: Assessment) -> str:
-    """Say how sure the choice is: its chance to be good enough, and what to expect of it on new queries."""
+    """State the confidence in the choice: its chance of being good enough, and its expected new score."""
     if decision.chosen is None:
         return ""
     ends = text.interval(sure.expected_low, sure.expected_high)
@@ -105,7 +105,7 @@ def sure_words(decision: Decision, sure: Assessment) -> str:
 
 
 def took(table: pl.DataFrame, decision: Decision) -> str:
-    """Say in whose place a person took the stack; empty where the rule chose it."""
+    """Say which stack a person replaced with this one, or return "" if the rule chose it."""
     if decision.instead_of is None:
         return ""
     return f"Taken by hand in place of {table['name'][decision.instead_of]}."
@@ -132,7 +132,7 @@ def price_words(other: Alternative, dollars: text.Written) -> str:
 
 
 def savings(other: Alternative, dollars: text.Written) -> str:
-    """Say what an alternative saves: ``saves $0.002 / 1M and 8.9 ms``; what is noise is left out."""
+    """State an alternative's savings: ``saves $0.002 / 1M and 8.9 ms``; noise is left out."""
     amounts = [(other.saves_usd, dollars), *([(other.saves_ms, text.ms)] if other.told_apart else ())]
     saved = [written(amount) for amount, written in amounts if amount is not None and amount > 0]
     spent = [written(-amount) for amount, written in amounts if amount is not None and amount < 0]
@@ -141,19 +141,19 @@ def savings(other: Alternative, dollars: text.Written) -> str:
 
 
 def unknown(decision: Decision) -> Axis | None:
-    """Return what a limit or the rule asks for and no stack is known on, unless it is the quality itself."""
+    """Return the axis that a limit or the rule needs and no stack has values on, except quality itself."""
     first = next(iter(decision.lacking), None)
     return None if first is None or first.key == QUALITY.key else first
 
 
 def _lacked(decision: Decision, axis: Axis) -> str:
-    """Say what to bring where nothing is known of what a limit or the rule asks for."""
+    """Say what to add if nothing is known on an axis that a limit or the rule needs."""
     asks = f"the {axis.limit_word} asks" if axis.key != decision.rule else "the rule asks"
     return f"{asks[:1].upper()}{asks[1:]} for it: {axis.remedy}."
 
 
 def _unscored(table: pl.DataFrame) -> str:
-    """Say why no stack has a quality; empty where some have."""
+    """Say why no stack has a quality, or return "" if some have."""
     if not all_unknown(table):
         return ""
     notes = quality_notes(table)
@@ -161,10 +161,10 @@ def _unscored(table: pl.DataFrame) -> str:
 
 
 def title(asked: View, within: str = "") -> str:
-    """Return the heading: what to ship, the best so far with what stands against it, or that there is none.
+    """Return the heading: the stack to ship, the best so far with its problem, or that there is none.
 
     Args:
-        within: The limits in words, where they are not told beside it.
+        within: The limits in words, if they are not shown beside it.
     """
     table, decision, quality = asked.table, asked.decision, asked.quality
     if axis := unknown(decision):
@@ -179,7 +179,7 @@ def title(asked: View, within: str = "") -> str:
 
 
 def _chosen(asked: View, name: str, within: str) -> str:
-    """Return the heading of a chosen stack."""
+    """Return the heading for a chosen stack."""
     if few(asked.table, asked.decision):
         return f"Too few queries to decide on {name}{within}"
     if asked.table.height == 1:
@@ -191,14 +191,14 @@ def _chosen(asked: View, name: str, within: str) -> str:
 
 
 def few(table: pl.DataFrame, decision: Decision) -> bool:
-    """Tell whether the chosen stack was scored on fewer queries, or groups of them, than any test needs."""
+    """Return whether the chosen stack has fewer scored queries, or groups of them, than any test needs."""
     row = None if decision.chosen is None else table.row(decision.chosen, named=True)
     units = None if row is None else row["n"] if row["clusters"] is None else row["clusters"]
     return units is not None and units < CLUSTERS
 
 
 def lacking(table: pl.DataFrame, decision: Decision) -> str:
-    """Say what keeps the choice from being one: too few queries, or no other stack; else empty."""
+    """Say what is missing for a real choice: queries, or another stack; otherwise ""."""
     if decision.chosen is None:
         return ""
     row, lacks = table.row(decision.chosen, named=True), []
@@ -214,7 +214,7 @@ def lacking(table: pl.DataFrame, decision: Decision) -> str:
 
 
 def why(asked: View) -> str:
-    """Return the line below the heading: why that one, or what would help."""
+    """Return the line below the heading: the reason for the choice, or what would help."""
     table, decision, quality = asked.table, asked.decision, asked.quality
     if axis := unknown(decision):
         return _lacked(decision, axis)
@@ -231,7 +231,7 @@ def why(asked: View) -> str:
 
 
 def rivalled(asked: View) -> str:
-    """Say that the choice is not surely better than a stack that saves much; empty where it is."""
+    """Say that the choice isn't surely better than a stack that saves much, or return "" if it is."""
     other = next(iter(asked.sure.alternatives), None)
     if other is None or not other.much or other.high is None or other.high < 0:
         return ""
@@ -240,7 +240,7 @@ def rivalled(asked: View) -> str:
 
 
 def _best_of(decision: Decision, quality: Quality, *, ahead: bool) -> str:
-    """Say how the chosen stack came to be it."""
+    """Say how the stack was chosen."""
     feasible = int(decision.feasible.sum())
     everyone = "both stacks" if feasible == 2 else f"all {feasible:,} stacks"
     left = (
@@ -254,7 +254,7 @@ def _best_of(decision: Decision, quality: Quality, *, ahead: bool) -> str:
         return f"The best {quality.name} within 1 % of the cheapest of {left}."
     if decision.rule == "latency":
         return f"The best {quality.name} as fast as the fastest of {left}."
-    if len(decision.ties) > 1:  # the note says how they tie, and what decided: "Chosen by lower cost."
+    if len(decision.ties) > 1:  # the note says how they tie, and what broke the tie: "Chosen by lower cost."
         how, by = decision.note.partition(": ")[2].rstrip(".").split(". Chosen by ")
         return f"One of {len(decision.ties):,} {how}; chosen by {by}."
     return f"The best {quality.name} of {left}{', surely ahead of each' if ahead else ''}."
@@ -266,13 +266,13 @@ def cards(
     """Return the three numbers of the chosen stack.
 
     Args:
-        bill: What its stages cost, as `core.analysis.stack_cost.recorded`; empty where that is not on record.
-        late: How long its slow searches take, in words; empty where nobody asked.
+        bill: The cost of its stages, from `core.analysis.stack_cost.recorded`; empty if not on record.
+        late: Duration of its slow searches, in words; "" if nobody asked.
         paid: How costs from measured usage were priced: ``list price``.
 
     Returns:
-        Of each: label, number with its unit, what it rests on, and how it was come by (measured, published,
-        modelled or imported, a cost by its usage; empty where that is unknown).
+        For each: label, number with its unit, its basis, and its source (measured, published,
+        modelled or imported; a cost by its usage; "" if unknown).
     """
     low, high = row["latency_low"], row["latency_high"]
     spread = "" if low is None or high is None else f"{text.ms(low)} to {text.ms(high)}"
@@ -310,7 +310,7 @@ _LATENCIES = {"path": "Latency {}", "rerank": "Reranker latency {}", "end-to-end
 
 
 def gaining(row: Mapping[str, Any]) -> str:
-    """Return a stack with what it would gain; takes a row of `promising_rows`, or of `near_rows`."""
+    """Return a stack with its potential gain; takes a row of `promising_rows`, or of `near_rows`."""
     return f"{text.shorten(str(row['stack']), SHORT)}: {_gained(row)}"
 
 
@@ -326,10 +326,10 @@ def to_measure(row: Mapping[str, Any]) -> str:
 
 
 def note(rows: pl.DataFrame, across: Axis, selected: str | None) -> str:
-    """Say what became of the stack that was clicked; without one, what the line of the chart joins.
+    """Describe the status of the clicked stack, or without one what the line of the chart joins.
 
     Args:
-        rows: Rows of `marked`.
+        rows: Rows from `marked`.
         across: The x axis.
         selected: run_id of a stack other than the chosen one.
     """
@@ -350,7 +350,7 @@ _BECAME: Mapping[str, str] = {
 
 
 def band(jitter: str) -> str:
-    """Explain the grey band of the chart, with where it comes from; takes `jitter_words`."""
+    """Explain the grey band of the chart, with its origin; takes `jitter_words`."""
     return f"Grey band: no significant difference in latency from the chosen stack, ± {jitter}."
 
 
@@ -360,7 +360,7 @@ def ticking(ticked: int) -> str:
 
 
 def firmness(table: pl.DataFrame, decision: Decision, sure: Assessment) -> tuple[str, str]:
-    """Return the one number of confidence, and what it is a chance of or why it is unknown."""
+    """Return the one confidence number, and what it is the probability of, or why it is unknown."""
     if decision.chosen is None:
         return text.NOT_APPLICABLE, ""
     feasible = sure.p_feasible
@@ -377,7 +377,7 @@ def firmness(table: pl.DataFrame, decision: Decision, sure: Assessment) -> tuple
 
 
 def _nearest(table: pl.DataFrame, decision: Decision) -> str:
-    """Say which constraint is missed by the least, as a hint what to relax."""
+    """Name the constraint missed by the least, as a hint at what to relax."""
     missed = decision.excluded().filter(pl.col("by").is_not_null())
     if missed.is_empty():
         return "Every stack has an unknown value that the limits need."

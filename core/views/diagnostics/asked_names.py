@@ -1,4 +1,4 @@
-"""Diagnostics, section Names: what other names in questions take of quality, and of the name margin."""
+"""Diagnostics, section Names: the effect of other names in questions on quality and on the name margin."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ if TYPE_CHECKING:
     from core.providers.embed import Embedder
 
 DIAGNOSIS = "names in questions"
-MEASURE = "N-Recall4+"  # What the paper sets beside D_name (§4.5)
+MEASURE = "N-Recall4+"  # The measure that the paper compares with D_name (§4.5)
 _OF = ("embedder", "dim")
 _GOOD = 4
-_PAIRS = 4  # Fewer pairs of changes say nothing of how they go together
+_PAIRS = 4  # With fewer pairs of changes no correlation is reported
 
 
 @dataclass(frozen=True)
 class Renamed:
-    """Stacks of a workspace that were asked with other names."""
+    """Stacks of a workspace that were run on other names."""
 
-    gathered: Gathered  # clean runs and those of other names, on the questions that name something
-    names: Names  # what these name
-    asked: tuple[tuple[str, str], ...]  # their texts, each with its best judged passage
+    gathered: Gathered  # clean runs and those with other names, on the questions that contain a name
+    names: Names  # the names in these questions
+    asked: tuple[tuple[str, str], ...]  # the texts of the questions, each with its best judged passage
 
     def __bool__(self) -> bool:
         return bool(self.gathered)
 
 
 def renamed(snapshot: Snapshot, scope: Scope, quality: Quality) -> Renamed:
-    """Read the runs of a workspace that were asked with other names; empty where there are none."""
+    """Read the runs of a workspace with other names; empty if there are none."""
     whole = gather(snapshot, scope, quality)
     alone = pl.col("perturb").str.contains(rf"^{NAMES} \S+$")
     other = whole.rows.filter(alone)
@@ -73,7 +73,7 @@ def renamed(snapshot: Snapshot, scope: Scope, quality: Quality) -> Renamed:
 def _asked(
     snapshot: Snapshot, scope: Scope, queries: pl.DataFrame, passages: pl.DataFrame
 ) -> tuple[tuple[str, str], ...]:
-    """Return questions with the passage of the highest grade (4 or 5), as it is searched."""
+    """Return questions with their passage of the highest grade (4 or 5), in the text that is searched."""
     if scope.golden_set_id is None:
         return ()
     best = snapshot.judgements(scope.golden_set_id).filter(pl.col("grade") >= _GOOD)
@@ -89,7 +89,7 @@ Measured = tuple[str, int]  # An embedder with its dimension
 
 
 def embedders(snapshot: Snapshot, renamed: Renamed) -> dict[Measured, dict[str, JsonMap]]:
-    """Return the embedders of the stacks, each with what its questions were put into."""
+    """Return the embedders of the stacks, each with its query-text settings."""
     specs = dict(snapshot.runs().select("run_id", "spec").iter_rows())
     embedders_of: dict[Measured, dict[str, JsonMap]] = {}
     for run_id, perturb in renamed.gathered.rows.select("run_id", "perturb").iter_rows():
@@ -104,7 +104,7 @@ def margins(
     wanted: Mapping[Measured, Mapping[str, JsonMap]],
     make: Callable[[str, int], Embedder],
 ) -> pl.DataFrame:
-    """Measure D_name of embedders on the questions: `MARGINED`, empty where no question allows it."""
+    """Measure D_name of embedders on the questions: `MARGINED`, empty if no question allows it."""
     from core.providers.base import Purpose  # noqa: PLC0415 - takes long to load
 
     parts = []
@@ -123,7 +123,7 @@ MARGINED = schema("embedder dim:int32 language condition measure value:float low
 
 
 def batch_of(scope: Scope, rows: pl.DataFrame) -> Batch:
-    """Put margins into records of the store: a collection for each embedder and dimension."""
+    """Convert margins to store records: a collection per embedder and dimension."""
     collections, parts = [], []
     for (name, dim), some in rows.group_by(_OF, maintain_order=True):
         own = f"names-{name}-{dim}-in-{scope.collection_id}"
@@ -137,7 +137,7 @@ def batch_of(scope: Scope, rows: pl.DataFrame) -> Batch:
 
 
 def known_margins(snapshot: Snapshot, scope: Scope, renamed: Renamed) -> pl.DataFrame:
-    """Return the margins that the store has of a workspace, and those of embedders that are quick here."""
+    """Return the stored margins of a workspace, and those of embedders that are fast enough to run here."""
     from core.providers.embed import make_embedder  # noqa: PLC0415 - takes long to load
 
     wanted = embedders(snapshot, renamed)
@@ -151,11 +151,11 @@ def known_margins(snapshot: Snapshot, scope: Scope, renamed: Renamed) -> pl.Data
 
 
 def side_by_side(renamed: Renamed, margined: pl.DataFrame) -> pl.DataFrame:
-    """Set what other names take of quality beside what they take of D_name.
+    """Compare the effect of other names on quality with their effect on D_name.
 
     Returns:
-        `BESIDE`: names ("1", "mask"…), clean (quality of the questions as they are), quality and its change,
-        n (questions that name something), and d_name (as they are), d_change (in percent) and d_n, null
+        `BESIDE`: names ("1", "mask"…), clean (quality of the original questions), quality and its change,
+        n (questions that contain a name), and d_name (of the originals), d_change (in percent) and d_n, null
         without an embedder; stacks by their clean quality, the best first.
     """
     if not renamed:
@@ -211,7 +211,7 @@ MEANS: Mapping[str, str] = {
 
 
 def paper() -> dict[str, Any]:
-    """Return what the paper sets side by side, as a row of `side_by_side` has it."""
+    """Return the paper's values in the form of a row of `side_by_side`."""
     return {"names": "gibberish", "language": "fr", "d_change": PAPER[0], "change": PAPER[1]}
 
 
@@ -228,7 +228,7 @@ NO_RUNS = (
 
 
 def answer(table: pl.DataFrame, quality: Quality) -> str:
-    """Say what the lightest near miss takes of the best stack, of quality and of the margin."""
+    """Say how much quality and margin the best stack loses to the lightest near miss."""
     row = table.row(0, named=True)
     stack = rewritten(row["stack"], row["rewrite"])
     said = MEANS.get(row["names"], row["names"])
@@ -242,9 +242,9 @@ def answer(table: pl.DataFrame, quality: Quality) -> str:
 
 
 def linked(table: pl.DataFrame, quality: Quality) -> str:
-    """Say whether stacks and forms that lose more of D_name lose more quality (CLQ paper, §4.5).
+    """Say whether stacks and forms that lose more D_name lose more quality (CLQ paper, §4.5).
 
-    Rank correlation over the rows of `side_by_side` that have both changes; its interval draws stacks.
+    Rank correlation over the rows of `side_by_side` that have both changes; its interval resamples stacks.
     """
     both = table.drop_nulls(["d_change", "change"])
     found = correlate(both["d_change"].to_numpy(), both["change"].to_numpy(), both["stack"].to_list())
@@ -270,7 +270,7 @@ def _percent(value: float) -> str:
 
 
 def chart(table: pl.DataFrame, quality: Quality) -> go.Figure:
-    """Draw the change of D_name beside that of quality by form: a colour and a symbol per stack."""
+    """Draw the change of D_name beside the change of quality by form: a colour and a symbol per stack."""
     panels = theme.Panels(
         ["Δ D_name, %", f"Δ {quality.name}"], across=2, height=260 + 40 * table["names"].n_unique()
     )
@@ -286,7 +286,7 @@ def chart(table: pl.DataFrame, quality: Quality) -> go.Figure:
             some = rows.drop_nulls(x)
             if some.height:
                 panels.add(panel, _dots(some, label, look, (x, low, high, n)))
-    there = {*table["names"], "gibberish"}  # which the paper has
+    there = {*table["names"], "gibberish"}  # also in the paper
     forms = [MEANS[form] for form in reversed(FORMS) if form in there]
     panels.figure.update_yaxes(categoryorder="array", categoryarray=forms)
     panels.figure.update_yaxes(showticklabels=False, col=2)

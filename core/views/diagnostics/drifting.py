@@ -1,8 +1,8 @@
-"""Section Drift: whether live traffic still looks as it did, by numbers that need no judgements.
+"""Section Drift: whether live traffic still looks the same, by numbers that need no judgements.
 
-The T measure's paper (recall_t_measure, Limitations) sees T and F_e used where a system is monitored: they
-need the relevance of the passages that were retrieved, and nothing of the rest. Where traces are judged,
-their means stand beside the drift of a proxy, window by window.
+The T measure's paper (recall_t_measure, Limitations) proposes T and F_e for monitoring: they
+need the relevance of the retrieved passages only. If traces are judged,
+their means are shown beside the drift of a proxy, window by window.
 """
 
 from __future__ import annotations
@@ -54,15 +54,15 @@ HOW = (
     f"{LEAST} queries or {LEAST_SESSIONS} sessions at hours of both nothing is compared. Unknown sessions: "
     "runs of queries, as long as queries that follow one another are alike."
 )
-_SHORT_S = 120  # Windows that are shorter on average are told to the millisecond
-_TELLABLE = 0.0001  # Least p that is told
+_SHORT_S = 120  # Windows shorter than this on average are shown to the millisecond
+_TELLABLE = 0.0001  # Smallest p shown
 MARKS = "Diamond: drifted. Dotted: the first window. Bars: 95 % of the mean."
 ABOUT_PROXY = "A number that is known of every query without a judgement."
 
 
 @cached()
 def timed(view: View) -> dict[str, str]:
-    """Return the stacks whose queries say when they were asked: run_id by name."""
+    """Return the stacks whose queries have timestamps, as name → run_id."""
     runs = view.snapshot.runs(view.scope.collection_id).select("run_id", "label")
     chosen = set(view.table["run_id"]) if view.table.height else set(runs["run_id"])
     known = set(view.snapshot.signals(runs["run_id"].to_list(), signal=ASKED_AT)["run_id"])
@@ -90,7 +90,7 @@ def proxies(view: View, run_id: str) -> pl.DataFrame:
 
 @cached("Comparing windows…", entries=32)
 def drifted(view: View, run_id: str, proxy: str, count: int) -> pl.DataFrame:
-    """Compare windows: `DRIFT`, and mean, low, high and n of T and F_e over the queries that are judged."""
+    """Compare windows: `DRIFT`, and mean, low, high and n of T and F_e over the judged queries."""
     table = proxies(view, run_id).drop_nulls(["at", proxy])
     values, at = table[proxy].cast(pl.Float64).to_numpy(), table["at"].to_numpy()
     session = None if table["session"].has_nulls() else table["session"].to_numpy()
@@ -112,7 +112,7 @@ def _columns(name: str) -> dict[str, pl.DataType]:
 
 
 def _mean(name: str, values: Floats, asked: Rows) -> dict[str, float | int | None]:
-    """Return the mean of a measure over the judged queries of a window; null where none is."""
+    """Return the mean of a measure over the judged queries of a window; null if there are none."""
     known = np.isfinite(values)
     if not known.any():
         return {f"{name}_n": 0}
@@ -125,7 +125,7 @@ def _mean(name: str, values: Floats, asked: Rows) -> dict[str, float | int | Non
 
 
 def _judged(view: View, run_id: str) -> dict[str, dict[str, float]]:
-    """Return T and F_e at the cutoff of the judged queries; none where there is no golden set."""
+    """Return T and F_e of the judged queries at the cutoff; empty if there is no golden set."""
     nothing: dict[str, dict[str, float]] = {name: {} for name in JUDGED}
     if view.scope.golden_set_id is None:
         return nothing
@@ -141,7 +141,7 @@ def _judged(view: View, run_id: str) -> dict[str, dict[str, float]]:
 
 
 def answer(rows: pl.DataFrame, proxy: str) -> str:
-    """Say which windows drifted from the first, and by how much at most."""
+    """Say which windows drifted from the first, and by at most how much."""
     compared = rows.drop_nulls("shift")
     n = f"n = {sample(rows)}"
     if compared.is_empty():
@@ -156,7 +156,7 @@ def answer(rows: pl.DataFrame, proxy: str) -> str:
 
 
 def sample(rows: pl.DataFrame) -> str:
-    """Say of how many queries, and groups where these have several: ``400 queries from 80 groups``."""
+    """State the sample: queries, and groups if they hold several: ``400 queries from 80 groups``."""
     queries, sessions = (int(rows[name].sum()) for name in ("n", "sessions"))
     said = text.count(queries, "query", "queries")
     return said if sessions == queries else f"{said} from {text.count(sessions, 'group')}"
@@ -167,7 +167,7 @@ def _signed(value: float) -> str:
 
 
 def dated(rows: pl.DataFrame) -> pl.DataFrame:
-    """Add when each window begins and ends, in words (UTC), and whether it drifted."""
+    """Add the start and end of each window, in words (UTC), and whether it drifted."""
     words = {True: "yes", False: "no", None: ""}
     begins, ends = rows["begin"].to_list(), rows["end"].to_list()
     fine = bool(begins) and max(ends) - min(begins) < _SHORT_S * len(begins)
@@ -180,7 +180,7 @@ def dated(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def dates(at: pl.Series) -> pl.Series:
-    """Write moments, in seconds since 1970, to the minute (UTC)."""
+    """Format times, in seconds since 1970, to the minute (UTC)."""
     return pl.Series("asked", [_date(value, fine=False) for value in at], dtype=pl.String)
 
 

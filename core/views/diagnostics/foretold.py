@@ -1,7 +1,7 @@
-"""Section Recall: whether drops of the diagnostics foretell drops of recall, by query and by stack (§4.5).
+"""Section Recall: whether drops of the diagnostics predict drops of recall, by query and by stack (§4.5).
 
-The CLQ paper sets drops of D_name and of N-Recall4+@10 side by side and reports no coefficient. Here it is
-Spearman's rho between what perturbing a query does to a diagnostic and what it does to quality, over the
+The CLQ paper compares drops of D_name and of N-Recall4+@10 and reports no coefficient. Here it is
+Spearman's rho between the effect of perturbing a query on a diagnostic and on quality, over the
 queries of a stack and over the means of stacks and perturbations, with bootstrap intervals.
 """
 
@@ -43,9 +43,9 @@ OWN: Mapping[str, str] = {
     "top1": "best score of the pool",
 }
 """Signals of a stack's own scores, by the name that they are stored by."""
-NARROW = 20  # Letters of a line beside the chart, which leave room on a phone
-LEAST = 10  # Fewer queries give no coefficient
-_PAIRS, _STACKS = 4, 4  # Fewer pairs of means give no coefficient, fewer stacks no interval
+NARROW = 20  # Characters of a line beside the chart that leave room on a phone
+LEAST = 10  # With fewer queries there is no coefficient
+_PAIRS, _STACKS = 4, 4  # With fewer pairs of means there is no coefficient, with fewer stacks no interval
 FORETOLD = cols.Rows(
     "foretold",
     "stack",
@@ -77,7 +77,7 @@ HOW = (
 
 @cached("Comparing drops with drops of recall…", entries=8)
 def foretold(view: View) -> pl.DataFrame:
-    """Correlate diagnostics with N-Recall4+ at the cutoff: `FORETOLD`, over stacks first."""
+    """Correlate diagnostics with N-Recall4+ at the cutoff: `FORETOLD`, rows over stacks first."""
     quality = Quality(MEASURE, view.quality.k)
     runs = gather(view.snapshot, view.scope, quality)
     if not runs:
@@ -129,7 +129,7 @@ def _row(of: tuple[str, str, str], moved: Floats, change: Floats) -> dict[str, A
 def _changed(
     view: View, way: Mapping[str, Any], query_ids: Sequence[str], named: Renamed
 ) -> NDArray[np.bool_]:
-    """Tell which queries a perturbation changes; a query without a name has none to change."""
+    """Return which queries a perturbation changes; name perturbations need a name in the query."""
     texts = dict(view.snapshot.queries(view.scope.collection_id).select("query_id", "text").iter_rows())
     asked = [texts.get(name) or "" for name in query_ids]
     return np.array([perturbed(one, way, named.names.get(one, ())) != one for one in asked], dtype=np.bool_)
@@ -168,7 +168,7 @@ def _signals(view: View, run_id: str, query_ids: Sequence[str]) -> dict[str, Flo
 def _of_vectors(
     view: View, spec: Mapping[str, Any], query_ids: Sequence[str], named: Renamed
 ) -> dict[str, Floats]:
-    """Return what an embedder that is quick here makes of a perturbation: change of cosine and of D_name."""
+    """Return a perturbation's effect on embedders fast enough to run here: change of cosine and of D_name."""
     if spec.get("embedder") not in QUICK or not spec.get("dim"):
         return {}
     way = spec["perturb"]
@@ -203,7 +203,7 @@ def _embedded(
 
 
 def answer(table: pl.DataFrame, quality: Quality) -> tuple[str, str]:
-    """Say how many coefficients are surely above 0, and which is the strongest over queries."""
+    """Say how many coefficients are significantly above 0, and which is the strongest over queries."""
     single = table.filter(pl.col("stack") != EVERY, pl.col("perturb") != CLEANLY).drop_nulls(["rho", "low"])
     if single.is_empty():
         return f"Too few queries lose or gain {quality.name} to test any warning.", ""

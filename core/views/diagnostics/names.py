@@ -1,4 +1,4 @@
-"""Section Names: how much identity each embedder carries, beside what the paper published."""
+"""Section Names: how much identity each embedder carries, beside the paper's published figures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from core.work.names.landing import diagnosed
 
 _PAPER = PUBLISHED / "clq_diagnostics.csv"
 _OF = ("embedder", "dim", "language")
-_MEASURED = r"^Measured( here)?"  # As `MEASURED`; stores of release 0.2 say where too
+_MEASURED = r"^Measured( here)?"  # Like `MEASURED`; stores of release 0.2 also say where
 _DROPS = ("gibberish_name", "edit_distance_near_miss")
 ORDER = (BASE, *ABLATIONS)
 
@@ -46,9 +46,9 @@ def published() -> pl.DataFrame:
 
 
 def figures(snapshot: Snapshot) -> tuple[pl.DataFrame, list[Check]]:
-    """Return the averages of every diagnosis of names in the store, and its checks.
+    """Return the averages of all name diagnoses in the store, and their checks.
 
-    What was measured on names of one's own has these behind its language: "en · parts.csv".
+    Measurements on custom names add these to the language: "en · parts.csv".
     """
     sources = snapshot.collections().select("collection_id", own=pl.col("source").str.replace(_MEASURED, ""))
     rows = diagnosed(snapshot, "names").join(sources, on="collection_id", how="left", maintain_order="left")
@@ -61,10 +61,10 @@ def figures(snapshot: Snapshot) -> tuple[pl.DataFrame, list[Check]]:
 
 
 def both(measured: pl.DataFrame) -> pl.DataFrame:
-    """Put what was measured here and what the paper published under one another.
+    """Concatenate the figures measured here and those published by the paper.
 
     Returns:
-        Columns of `summary`, label and basis ("measured", "published"); sd, runs and n null where published.
+        Columns of `summary`, label and basis ("measured", "published"); sd, runs and n null if published.
     """
     here = measured.with_columns(label=label(), basis=pl.lit("measured"))
     paper = published().with_columns(label="embedder", basis=pl.lit("published"))
@@ -74,7 +74,7 @@ def both(measured: pl.DataFrame) -> pl.DataFrame:
 
 
 def label() -> pl.Expr:
-    """Name an embedder with its dimension."""
+    """Return the label of an embedder with its dimension."""
     return pl.coalesce(pl.format("{} {} d", "embedder", "dim"), "embedder")
 
 
@@ -94,10 +94,10 @@ def wide(rows: pl.DataFrame, language: str) -> pl.DataFrame:
 
 
 def ranking(rows: pl.DataFrame, language: str) -> pl.DataFrame:
-    """Rank embedders by the margin that names carry: label, basis, margins, ratio, sd, n and two drops.
+    """Rank embedders by the margin of names: label, basis, margins, ratio, sd, n and two drops.
 
-    The paper's figures come last, without a rank: its works are others. A larger D_name tells more identity;
-    gibberish and near misses say how much of it is the look of a name.
+    The paper's figures come last, without a rank, as its works differ. A larger D_name means more identity;
+    gibberish and near misses show how much of it is the spelling of a name.
     """
     some = rows.filter(pl.col("language") == language)
     base = some.filter(condition=BASE).pivot("measure", index=("label", "basis"), values="value")
@@ -115,7 +115,7 @@ def ranking(rows: pl.DataFrame, language: str) -> pl.DataFrame:
 
 
 def deltas(rows: pl.DataFrame, language: str) -> pl.DataFrame:
-    """Return every figure of one language in long form: what stands behind the chart."""
+    """Return every figure of one language in long form: the data behind the chart."""
     wanted = [CHANGE, DELTA, *MARGINS, RATIO]
     some = rows.filter(pl.col("measure").is_in(wanted), pl.col("language") == language)
     return some.select("label", "basis", "condition", "measure", "value", "sd", "runs", "n").sort(
@@ -124,7 +124,7 @@ def deltas(rows: pl.DataFrame, language: str) -> pl.DataFrame:
 
 
 def as_json(rows: pl.DataFrame) -> dict[str, Any]:
-    """Return averages, checks and the paper's figures as JSON has them."""
+    """Return averages, checks and the paper's figures for JSON."""
     return {
         "summary": summary(rows).to_dicts(),
         "checks": [check._asdict() for check in checks(rows)],
@@ -158,7 +158,7 @@ _LANGUAGES = {"en": "English", "fr": "French"}
 
 
 def spoken(language: str) -> str:
-    """Return a language in words, with the names of one's own behind it."""
+    """Return a language in words, followed by any custom names."""
     name, _, own = language.partition(" · ")
     return " · ".join(filter(None, (_LANGUAGES.get(name, name), own)))
 
@@ -167,13 +167,13 @@ _SPREAD = " ± %{customdata[0]:.1f}, n = %{customdata[1]:,}"
 
 
 def leading(rows: pl.DataFrame, language: str) -> dict[str, Any] | None:
-    """Return the embedder measured here that carries most identity in a language."""
+    """Return the embedder measured here with the most identity in a language."""
     ranked = ranking(rows, language)
     return next(iter(ranked.filter(basis="measured").to_dicts()), None) if ranked.height else None
 
 
 def answer(rows: pl.DataFrame, language: str) -> tuple[str, str]:
-    """Say which embedder leans most on names, and what near misses do to it."""
+    """Say which embedder depends most on names, and how near misses affect it."""
     lead = leading(rows, language)
     if lead is None:
         return NOTHING, ""
@@ -191,7 +191,7 @@ def answer(rows: pl.DataFrame, language: str) -> tuple[str, str]:
 
 
 def cards(rows: pl.DataFrame, language: str) -> list[tuple[str, str, str]]:
-    """Label, number and note of the leading embedder's figures."""
+    """Return label, number and note of the leading embedder's figures."""
     lead = leading(rows, language)
     if lead is None:
         return []
@@ -220,7 +220,7 @@ def _percent(value: float) -> str:
 
 
 def _range(paper: pl.DataFrame, condition: str, measure: str) -> str:
-    """Return the paper's figures, least to most."""
+    """Return the range of the paper's figures, least to most."""
     values = paper.filter(condition=condition, measure=measure)["value"].sort().to_list()
     parts = [signed(value, "{:.1f}".format) if measure == CHANGE else score(value) for value in values]
     return f"paper {' to '.join(dict.fromkeys((parts[0], parts[-1])))}" if parts else ""

@@ -22,31 +22,31 @@ from core.stats.intervals import Labels
 from core.stats.means import mean_interval
 from core.store import Snapshot
 
-QUICK = ("wordllama",)  # Embedders that a page may ask while it is drawn
+QUICK = ("wordllama",)  # Embedders fast enough for a page to call while drawing
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """The perturbed stacks of a workspace and their clean siblings, on the queries that all were asked."""
+    """The perturbed stacks of a workspace and their clean siblings, on the queries common to all."""
 
-    rows: pl.DataFrame  # of `core.diagnostics.noise.siblings`
-    query_ids: tuple[str, ...]  # judged queries that every one of them was asked
+    rows: pl.DataFrame  # from `core.diagnostics.noise.siblings`
+    query_ids: tuple[str, ...]  # judged queries that every run was asked
     values: Mapping[str, Floats]  # quality per query by run
-    clusters: Labels | None = None  # per query, equal within a group; None = each is by itself
+    clusters: Labels | None = None  # per query, equal within a group; None = each is independent
 
     def __bool__(self) -> bool:
         return not self.rows.is_empty()
 
 
 def rewritten(stack: str, rewrite: str) -> str:
-    """Return a stack with its rewrite, if it has one, as people read it."""
+    """Return a stack with its rewrite, if any, in human-readable form."""
     return stack if rewrite == NONE else f"{stack} · {rewrite}"
 
 
 def gather(snapshot: Snapshot, scope: Scope, quality: Quality) -> Gathered:
-    """Read what noise does to the stacks of a workspace; empty where none was asked perturbed queries.
+    """Read the effect of noise on the stacks of a workspace; empty if none was asked perturbed queries.
 
-    A stack is in with all its rewrites and perturbations where any run of it is chosen, on the queries that
+    A stack is included with all its rewrites and perturbations if any of its runs is chosen, on the queries
     the workspace is scored on.
     """
     runs = snapshot.runs(scope.collection_id).filter("has_rankings")
@@ -69,17 +69,17 @@ def gather(snapshot: Snapshot, scope: Scope, quality: Quality) -> Gathered:
 
 
 def _named(rows: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
-    """Call stacks as the workspace calls them, where the clean run without a rewrite is among its runs."""
+    """Use the workspace's stack names if the clean run without a rewrite is among its runs."""
     clean = rows.filter(perturb=CLEAN, rewrite=NONE).join(runs.select("run_id", "name"), on="run_id")
     of = dict(clean.select("family", "name").iter_rows())
     return rows.with_columns(stack=pl.col("family").replace_strict(of, default=pl.col("stack")))
 
 
 def effect_table(snapshot: Snapshot, gathered: Gathered, quality: Quality) -> pl.DataFrame:
-    """Measure what perturbing costs and rewriting wins back: `EFFECTS` and the median time of the rewrite.
+    """Measure the cost of perturbing and the recovery by rewriting: `EFFECTS` and the median rewrite time.
 
     Returns:
-        `EFFECTS` with rewrite_ms (p50 over queries; null without a rewrite or where nothing was timed).
+        `EFFECTS` with rewrite_ms (p50 over queries; null without a rewrite or if nothing was timed).
     """
     if not gathered:
         return pl.DataFrame(schema=EFFECTS).with_columns(rewrite_ms=pl.lit(None, pl.Float64))
@@ -96,14 +96,14 @@ def effect_table(snapshot: Snapshot, gathered: Gathered, quality: Quality) -> pl
 
 
 def robust_table(snapshot: Snapshot, scope: Scope, gathered: Gathered, measure: Measure) -> pl.DataFrame:
-    """Return quality under the worst of the queries as they are and chosen perturbations, per query.
+    """Return quality under the worst of the original queries and chosen perturbations, per query.
 
     Args:
         measure: Robust[X] with its cutoff and the perturbations; `core.metrics.robust` defines it.
 
     Returns:
-        run_id (of the clean run), stack, rewrite, n, clean, robust, low, high (95 %), lost (robust − clean)
-        and reason; the most robust first. A stack that was not run with each perturbation has no value.
+        run_id (the clean run's), stack, rewrite, n, clean, robust, low, high (95 %), lost (robust − clean)
+        and reason; the most robust first. A stack without a run for each perturbation has no value.
     """
     rows = gathered.rows.filter(perturb=CLEAN)
     if rows.is_empty() or scope.golden_set_id is None:
@@ -142,10 +142,10 @@ ROBUST = pl.Schema(
 def per_query(
     gathered: Gathered, family: str, rewrite: str = NONE, *, higher_is_better: bool = True
 ) -> pl.DataFrame:
-    """Return the queries of a stack with the quality under each perturbation; what hurts most stands first.
+    """Return a stack's queries with the quality under each perturbation, the worst affected first.
 
     Returns:
-        query_id, clean, a column per perturbation, hurt_by (the perturbation of the worst value, null where
+        query_id, clean, a column per perturbation, hurt_by (the perturbation of the worst value, null if
         none is worse than clean) and lost (that value − clean).
     """
     rows = gathered.rows.filter(family=family, rewrite=rewrite)
@@ -166,11 +166,11 @@ def per_query(
 def drops(snapshot: Snapshot, gathered: Gathered) -> pl.DataFrame:
     """Return how far small talk moves the vectors of a workspace's queries, beside the CLQ paper's Table 12.
 
-    Only of embedders whose perturbed runs are there and that take milliseconds here; `diagnose noise
-    --embedder` does others.
+    Covers only embedders that have perturbed runs and take milliseconds here; `diagnose noise
+    --embedder` covers others.
 
     Returns:
-        model, language, perturb, cosine, drop, share, n and source; empty where there is no such embedder.
+        model, language, perturb, cosine, drop, share, n and source; empty if there is no such embedder.
     """
     from core.diagnostics.vectors import measured, published  # noqa: PLC0415 - takes long to load
     from core.providers.embed import make_embedder  # noqa: PLC0415

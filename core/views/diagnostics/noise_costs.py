@@ -36,16 +36,16 @@ Row = Mapping[str, Any]
 
 
 def better_first(table: pl.DataFrame, quality: Quality) -> pl.DataFrame:
-    """Order stacks by their quality with the queries as they are, the best first; rows of a stack stay."""
+    """Sort stacks by their quality on the original queries, the best first; rows of a stack stay together."""
     clean = pl.col("quality").filter(pl.col("perturb") == CLEAN, pl.col("rewrite") == NONE)
     at = clean.first().over("family")
     return table.sort(at, descending=quality.higher_is_better, nulls_last=True, maintain_order=True)
 
 
 def hardest(table: pl.DataFrame, quality: Quality) -> Row | None:
-    """Return the perturbation that costs the best stack most, without a rewrite; None where none is compared.
+    """Return the perturbation that costs the best stack most, without a rewrite; None if none is compared.
 
-    Other names are left to section Names: a mask is nothing that people type.
+    Other names are left to section Names: nobody types a mask.
     """
     rows = table.filter(pl.col("rewrite") == NONE, pl.col("change").is_not_null(), _TYPED)
     if rows.is_empty():
@@ -55,7 +55,7 @@ def hardest(table: pl.DataFrame, quality: Quality) -> Row | None:
 
 
 def best_rewrite(table: pl.DataFrame, row: Row, quality: Quality) -> Row | None:
-    """Return the rewrite that wins most back from a perturbation of a stack; None where none was run."""
+    """Return the rewrite that recovers most from a perturbation of a stack, or None if none was run."""
     rows = table.filter(family=row["family"], perturb=row["perturb"]).filter(pl.col("won").is_not_null())
     if rows.is_empty():
         return None
@@ -63,7 +63,7 @@ def best_rewrite(table: pl.DataFrame, row: Row, quality: Quality) -> Row | None:
 
 
 def answer(table: pl.DataFrame, quality: Quality) -> tuple[str, str]:
-    """Say what perturbed queries cost, and what a team should do about it."""
+    """Say what perturbed queries cost, and how a team should respond."""
     row = hardest(table, quality)
     if row is None:
         return f"No clean run beside these: their loss of {quality.name} is unknown.", ""
@@ -91,7 +91,7 @@ def _advice(won: Row | None, row: Row, sign: int) -> str:
 
 
 def cards(table: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
-    """Return loss, what is won back, what stays of the ranking, and whether stacks keep their order."""
+    """Return loss, recovery, ranking overlap, and whether stacks keep their order."""
     row = hardest(table, quality)
     if row is None:
         return []
@@ -116,9 +116,9 @@ def _interval(row: Row, name: str) -> str:
 
 
 def chart(table: pl.DataFrame, quality: Quality) -> go.Figure | None:
-    """Draw quality by perturbation, a panel per stack and a line per rewrite; equal lines are one.
+    """Draw quality by perturbation, a panel per stack and a line per rewrite; equal lines are merged.
 
-    As in the answer, other names are left to section Names.
+    Like the answer, it leaves other names to section Names.
     """
     table = table.filter(_TYPED).filter((pl.col("perturb") != CLEAN).any().over("family"))
     families = table["family"].unique(maintain_order=True).to_list()[:_PANELS]
@@ -156,5 +156,5 @@ def _line(rows: pl.DataFrame, rewrite: str, number: int, quality: Quality) -> th
 
 
 def names(perturbs: Sequence[str]) -> list[str]:
-    """Return perturbations as people read them."""
+    """Return perturbations in human-readable form."""
     return [perturb or ASKED_CLEAN for perturb in perturbs]

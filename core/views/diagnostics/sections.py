@@ -1,4 +1,4 @@
-"""Page Diagnostics: how much an embedder goes by names, and what typing as people chat costs."""
+"""Page Diagnostics: how much an embedder depends on names, and what chat-style typing costs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ figures = cached("Reading diagnoses…")(page.figures)
 
 @cached("Comparing questions with other names…")
 def beside(view: View, quality: Quality) -> pl.DataFrame:
-    """Set what other names in the workspace's questions take of D_name beside what they take of quality."""
+    """Compare the effect of other names in the workspace's questions on D_name and on quality."""
     renamed = named.renamed(view.snapshot, view.scope, quality)
     margins = named.known_margins(view.snapshot, view.scope, renamed) if renamed else pl.DataFrame()
     return named.side_by_side(renamed, margins)
@@ -36,7 +36,7 @@ def beside(view: View, quality: Quality) -> pl.DataFrame:
 
 @cached("Comparing perturbed queries…")
 def gathered(view: View) -> tuple[Gathered, pl.DataFrame]:
-    """Return the runs that were asked perturbed queries, and what those cost."""
+    """Return the runs with perturbed queries, and the cost of the perturbations."""
     runs = gather(view.snapshot, view.scope, view.quality)
     return runs, noisy.better_first(effect_table(view.snapshot, runs, view.quality), view.quality)
 
@@ -50,7 +50,7 @@ def moved(view: View, asked: tuple[str, ...], _runs: Gathered) -> pl.DataFrame:
 
 @section("names", "How much does an embedder go by names instead of content?")
 def by_names(view: View, ask: Ask) -> Blocks:
-    """Yield how much identity each embedder carries, and what other names in the questions take."""
+    """Yield how much identity each embedder carries, and the effect of other names in the questions."""
     rows, checks = figures(view.snapshot)
     if rows.is_empty():
         yield Answer(page.NOTHING)
@@ -61,7 +61,7 @@ def by_names(view: View, ask: Ask) -> Blocks:
 
 
 def measured(rows: pl.DataFrame, checks: Sequence[Check], ask: Ask) -> Blocks:
-    """Show what was measured on bundles of names, beside what the paper published."""
+    """Yield the measurements on bundles of names, beside the paper's published ones."""
     spoken = {plain(page.spoken(name)): name for name in rows["language"].unique().sort()}
     language = spoken[ask.one("Language", spoken, "spoken")]  # a link holds what the widget shows
     sentence, near = page.answer(rows, language)
@@ -84,7 +84,7 @@ def measured(rows: pl.DataFrame, checks: Sequence[Check], ask: Ask) -> Blocks:
 
 
 def in_questions(view: View) -> Blocks:
-    """Show what other names in the workspace's questions take of D_name and of quality."""
+    """Yield the effect of other names in the workspace's questions on D_name and on quality."""
     yield Text("Other names in your questions", "heading")
     quality = Quality(named.MEASURE, view.quality.k)
     table = beside(view, quality)
@@ -102,7 +102,7 @@ def in_questions(view: View) -> Blocks:
 
 @section("noise", "How much quality do typing errors and chat style cost?", perturbed)
 def by_noise(view: View, ask: Ask) -> Blocks:
-    """Show what perturbed queries cost, and what rewriting wins back."""
+    """Yield the cost of perturbed queries, and what rewriting recovers."""
     runs, table = gathered(view)
     if not runs:
         yield Answer(noisy.NO_RUNS)
@@ -141,7 +141,7 @@ def by_query(view: View, ask: Ask, runs: Gathered, table: pl.DataFrame) -> Block
 
 
 def vectors(view: View, runs: Gathered) -> Blocks:
-    """Yield how far vectors move, of embedders that run here, beside the paper's."""
+    """Yield how far vectors move for embedders that run here, beside the paper's."""
     rows = moved(view, runs.query_ids, runs)
     if rows.is_empty():
         return
@@ -154,7 +154,7 @@ def vectors(view: View, runs: Gathered) -> Blocks:
 
 @section(foretold.NAME, "Which sign warns that noisy queries lose recall?", dated)
 def with_recall(view: View, ask: Ask) -> Blocks:
-    """Yield how diagnostics and recall go together, over queries and over stacks."""
+    """Yield the correlation of diagnostics and recall, over queries and over stacks."""
     table, quality = foretold.foretold(view), Quality(named.MEASURE, view.quality.k)
     if table.is_empty():
         yield Answer(foretold.NO_RUNS)
@@ -175,7 +175,7 @@ def with_recall(view: View, ask: Ask) -> Blocks:
 
 @section(drifting.NAME, "Does live traffic still look as it did?", dated)
 def live(view: View, ask: Ask) -> Blocks:
-    """Yield whether a number that needs no judgement drifts over the time of imported traces."""
+    """Yield whether a number that needs no judgement drifts over the time span of imported traces."""
     runs = drifting.timed(view)
     if not runs:
         yield Answer(drifting.NOTHING)

@@ -1,8 +1,8 @@
-"""Section Live quality: an alarm over the judged queries of imported traces, as often looked at as one likes.
+"""Section Live quality: an alarm over the judged queries of imported traces that may be checked at any time.
 
-The T measure's paper (recall_t_measure, Limitations) judges what a monitored system retrieved while it goes
-on. Judging all is dear: a query belongs to the sample or not by its id alone, so that the sample grows with
-the traffic and nobody's suspicion chooses it.
+The T measure's paper (recall_t_measure, Limitations) judges a monitored system's retrieved passages while it
+runs. Judging all is expensive: a query is sampled or not by its id alone, so that the sample grows with
+the traffic and nobody's suspicion selects it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Chart, Table, Text, Way, section
 from core.views.diagnostics.drifting import NOTHING, WAY_OUT, dates, timed
 
-LEAST = 10  # Queries that later ones are ranked among, at the least
+LEAST = 10  # Minimum number of queries that later ones are ranked among
 HOW = (
     "Every judged query is ranked among all before it; evidence grows while ranks are low. Where nothing "
     f"changed it ever reaches {1 / ALPHA:g} in at most {100 * ALPHA:g} % of cases, however often one looks "
@@ -46,13 +46,13 @@ JUDGE = cols.Rows(
 
 
 def in_sample(query_id: str, percent: float) -> bool:
-    """Tell whether a query belongs to the sample of a size; a larger one holds every smaller one."""
+    """Return whether a query belongs to the sample of a size; a larger sample contains every smaller one."""
     return crc32(query_id.encode()) / 2**32 < percent / 100
 
 
 @cached("Reading judged traces…", entries=16)
 def watched(view: View, run_id: str, percent: float) -> pl.DataFrame:
-    """Return the sampled queries by time: query_id, at, value (null = not judged)."""
+    """Return the sampled queries by time: query_id, at, value (null = unjudged)."""
     asked = view.snapshot.signals([run_id], signal=ASKED_AT).select("query_id", at="value")
     sample = asked.filter([in_sample(name, percent) for name in asked["query_id"]])
     kinds = {"query_id": pl.String, "value": pl.Float64}
@@ -128,7 +128,7 @@ def answer(
     judged: pl.DataFrame, evidence_of: np.ndarray[tuple[int], np.dtype[np.float64]], raised: int | None,
     first: int, name: str,
 ) -> tuple[str, str]:  # fmt: skip
-    """Say whether the alarm is raised, the means before and since, and since when."""
+    """Say whether the alarm is raised, since when, and the means before and since."""
     values = judged["value"]
     before, since = (text.score(part.mean()) for part in (values[:first], values[first:]))  # type: ignore[arg-type]
     means = f"{name} {before} in the first {first} queries, {since} since"
@@ -139,7 +139,7 @@ def answer(
 
 
 def chart(table: pl.DataFrame, needed: float, name: str) -> go.Figure:
-    """Draw the qualities, and the evidence on a log axis with the level of the alarm."""
+    """Draw the qualities, and the evidence on a log axis with the alarm threshold."""
     panels = theme.Panels([text.escape(name), "evidence of a fall"], across=1, x="judged query", height=220)
     x = table["number"].to_list()
     marks = {"color": theme.NEUTRAL, "size": 6, "opacity": 0.7}

@@ -1,1 +1,1 @@
-"""Page Golden sets: how sound the judgements are."""
+"""Page Golden sets: whether the judgements are sound."""

@@ -1,4 +1,4 @@
-"""Grades by hand added to a golden set of the store: what is offered, and the set that is written."""
+"""Manual grades added to a golden set of the store: the choices offered, and the set written."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _FILLS_IN = ("by value", "holes of stacks")  # Samplings of passages that the go
 
 
 def base_of(snapshot: Snapshot, queue: Queue) -> str:
-    """Return the golden set that the grades of a queue can be added to, the one drawn from; "" for none."""
+    """Return the golden set that a queue's grades can be added to, the one drawn from, or ""."""
     known = snapshot.golden_sets(whole_of(snapshot, queue.collection_id))["golden_set_id"]
     return queue.base if queue.mode == "grade" and queue.base in known else ""
 
 
 def usual(snapshot: Snapshot, queue: Queue) -> bool:
-    """Tell whether the grades of a queue are added unless the judge says otherwise.
+    """Return whether the grades of a queue are added unless the judge decides otherwise.
 
-    They are where the golden set names the places that questions were made from, which a few grades would
-    take the place of, and where the passages were drawn because it lacks them.
+    They are if the golden set names the places that questions were made from, which a few grades would
+    replace, and if the passages were drawn because it lacks them.
     """
     base = base_of(snapshot, queue)
     known = ancestry(snapshot.golden_sets(), base)[0] if base else None
@@ -41,10 +41,10 @@ def usual(snapshot: Snapshot, queue: Queue) -> bool:
 
 
 def read(snapshot: Snapshot, golden_set_id: str) -> Grades:
-    """Read what a golden set says; grades of chunks as what they are worth to the documents.
+    """Read a golden set's grades; grades of chunks as their value for the documents.
 
     Raises:
-        UnknownNameError: If there is none of that name.
+        UnknownNameError: If there is no golden set of that name.
         InputError: If it has no grades.
     """
     known = snapshot.golden_sets(parts=True)
@@ -69,7 +69,7 @@ def read(snapshot: Snapshot, golden_set_id: str) -> Grades:
 
 
 def grades_in(batch: Batch) -> Grades:
-    """Return the grades of a golden set that is about to be written."""
+    """Return the grades of a golden set about to be written."""
     golden = batch.golden_sets[0]
     rows = {table: batch.frames.get(table, frame(table, [])).lazy() for table in ("judgements", "spans")}
     own = {table: some.filter(golden_set_id=golden.golden_set_id).collect() for table, some in rows.items()}
@@ -77,15 +77,15 @@ def grades_in(batch: Batch) -> Grades:
 
 
 def grown(snapshot: Snapshot, to: str, hand: Grades) -> Batch:
-    """Make the golden set of one that the store has and grades by hand, with its parts for every chunking.
+    """Build a golden set from a stored one and manual grades, with its parts for every chunking.
 
     Args:
-        to: Its id; where the grades were added to it before, a later version of it comes of them.
+        to: Its id; if the grades were added to it before, the result is a later version of it.
         hand: The grades, which need not be in the store yet.
 
     Raises:
-        UnknownNameError: If there is none of that name.
-        InputError: If they judge different collections, or the name of the new one is another's.
+        UnknownNameError: If there is no golden set of that name.
+        InputError: If they judge different collections, or the new name is taken.
     """
     if to == hand.golden.golden_set_id:
         raise InputError(f"{to} cannot be added to itself.", do="Name the golden set of what was known.")
@@ -119,7 +119,7 @@ def _put_together(snapshot: Snapshot, name: str, collection_id: str, all_grades:
     golden = described(name, all_grades, counts, collection_id, sizes)
     judgements = _named(rows.judgements, name)
     spans = _named(rows.spans if anchored else _placed(rows.judgements, documents), name)
-    if own[0].judgements.height < all_grades[0].judgements.height:  # documents had theirs from spans
+    if own[0].judgements.height < all_grades[0].judgements.height:  # documents got theirs from spans
         derived = judged(golden, spans, documents).judgements
         judgements = pl.concat([judgements, derived.join(judgements, on=PAIR, how="anti")])
     parts = [judged(golden, spans, chunking) for chunking in chunkings]
@@ -134,7 +134,7 @@ def _put_together(snapshot: Snapshot, name: str, collection_id: str, all_grades:
 
 
 def _documents(snapshot: Snapshot, collection_id: str, all_grades: Sequence[Grades]) -> Chunked:
-    """Return the documents that are graded, as far as they are passages of the collection."""
+    """Return the graded documents that are passages of the collection."""
     named = [grades.judgements["passage_id"] for grades in all_grades]
     named += [grades.spans["source"] for grades in all_grades]
     ids = sorted(set().union(*(some.to_list() for some in named)))
@@ -146,7 +146,7 @@ def _named(rows: pl.DataFrame, golden_set_id: str) -> pl.DataFrame:
 
 
 def _itself(known: Grades, documents: Chunked) -> Grades:
-    """Return a golden set without the grades that documents only have from its spans."""
+    """Return a golden set without the grades that documents have only from its spans."""
     if known.spans.is_empty() or known.judgements.is_empty():
         return known
     derived = judged(known.golden, known.spans, documents).judgements
@@ -154,7 +154,7 @@ def _itself(known: Grades, documents: Chunked) -> Grades:
 
 
 def _placed(judgements: pl.DataFrame, documents: Chunked) -> pl.DataFrame:
-    """Return grades of whole documents as spans, which is what chunks have theirs from."""
+    """Return grades of whole documents as spans, from which chunks get theirs."""
     return anchor(judgements, documents.chunks)[0]
 
 
@@ -163,7 +163,7 @@ def write_added(store: Store, hand: str, to: str) -> GoldenSet:
 
     Raises:
         UnknownNameError: If one does not exist.
-        InputError: If they cannot be put together.
+        InputError: If they cannot be combined.
     """
     snapshot = store.read()
     batch = grown(snapshot, to, read(snapshot, hand))

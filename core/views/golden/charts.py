@@ -1,4 +1,4 @@
-"""Charts of page Golden sets: grades per query, scores and their bounds, grades that met."""
+"""Charts of page Golden sets: grades per query, scores and their bounds, confusion of grades."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from core.views import text, theme
 from core.views.golden import judges, soundness
 from core.views.golden.data import Judged
 
-BARS = 20  # Stacks drawn at most besides the chosen one; the table has every one
+BARS = 20  # Maximum stacks drawn in addition to the chosen one; the table has all
 
 
 def mix_figure(judged: Judged) -> go.Figure:
@@ -37,10 +37,10 @@ def mix_figure(judged: Judged) -> go.Figure:
 
 
 def bounds_figure(rows: pl.DataFrame, quality: Quality, chosen: str | None = None) -> go.Figure:
-    """Draw the score of the best stacks, and of the chosen one, with what their holes could make of it.
+    """Draw the score of the best stacks, and of the chosen one, with the bounds from unjudged passages.
 
     Args:
-        rows: Of `with_bounds`.
+        rows: From `with_bounds`.
     """
     shown = rows.filter((pl.int_range(pl.len()) < BARS) | pl.col("name").eq_missing(chosen))
     columns = ("name", "quality", "hole_low", "hole_high", "hole")
@@ -61,7 +61,7 @@ def bounds_figure(rows: pl.DataFrame, quality: Quality, chosen: str | None = Non
 
 
 def pair_figure(judged: judges.Judged, one: int, other: int) -> go.Figure:
-    """Draw how often the first judge's grade (rows) met each grade of the second, with the row's share."""
+    """Draw how often each grade of the first judge (rows) met each of the second, as the row's share."""
     rows = judges.met(judged, one, other)
     grid = rows["passages"].to_numpy().reshape(GRADES, GRADES)
     shares = [

@@ -1,4 +1,4 @@
-"""Judging chunks of documents: grades become spans of the documents, so that they hold for any chunker."""
+"""Judging chunks of documents: grades become spans of the documents, so that they apply to any chunker."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PLACE = ("query_id", "source", "start_char", "end_char")
 
 
 def whole_of(snapshot: Snapshot, collection_id: str) -> str:
-    """Return the collection whose documents a collection of chunks holds; any other is its own."""
+    """Return the collection whose documents a collection of chunks holds, or else the collection itself."""
     wholes = snapshot.collections(parts=True).filter(collection_id=collection_id)["part_of"].to_list()
     return wholes[0] if wholes and wholes[0] else collection_id
 
@@ -30,15 +30,15 @@ def parts_of(snapshot: Snapshot, collection_id: str) -> list[str]:
 
 
 def ranked_in(snapshot: Snapshot, run_ids: list[str], collection_id: str) -> str:
-    """Return the collection whose passages most of some runs rank: the one named, or one with its chunks."""
+    """Return the collection whose passages most of some runs rank: the given one, or one with its chunks."""
     counts = Counter(snapshot.searched(run_ids).values())
     return min(counts, key=lambda name: (-counts[name], name), default=collection_id)
 
 
 def judged_in(snapshot: Snapshot, golden_set_id: str, collection_id: str) -> str | None:
-    """Return the golden set with the grades of a collection's passages: the one named, or its part.
+    """Return the golden set with the grades of a collection's passages: the given one, or its part.
 
-    None without.
+    None if there is none.
     """
     whole = whole_of(snapshot, collection_id)
     chunking = None if whole == collection_id else collection_id.removeprefix(part_id(whole, ""))
@@ -47,14 +47,14 @@ def judged_in(snapshot: Snapshot, golden_set_id: str, collection_id: str) -> str
 
 
 def landed_chunks(snapshot: Snapshot, book: Book, judge: str, collection_id: str) -> Batch:
-    """Make a judge's golden set of documents from grades of their chunks, in whichever chunking.
+    """Build a judge's golden set of documents from grades of their chunks, in any chunking.
 
     Args:
         collection_id: The collection of the documents.
 
     Returns:
-        The golden set with its spans, and a part with judgements for every chunking that the store has; what
-        was graded of the documents themselves stays.
+        The golden set with its spans, and a part with judgements for every chunking in the store;
+        grades of the documents themselves are kept.
 
     Raises:
         InputError: If nothing is graded yet.

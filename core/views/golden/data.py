@@ -1,4 +1,4 @@
-"""Reach of a golden set's judgements: what they can carry, and where they cannot."""
+"""Reach of a golden set's judgements: what they support, and what they don't."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ FILTERS: Mapping[str, pl.Expr] = {
 
 @dataclass(frozen=True)
 class Part:
-    """Side of a golden set with grades anchored to characters of documents, as it can be looked at."""
+    """View of a golden set whose grades are anchored to characters of documents."""
 
     name: str  # the chunking, or `SPANS`
-    # The part with the grades of this chunking's passages; of `SPANS` the golden set itself
+    # The part with the grades of this chunking's passages; for `SPANS` the golden set itself
     golden_set_id: str
     collection_id: str  # the collection with these passages
 
@@ -46,20 +46,20 @@ class Part:
 class Judged:
     """Content of a golden set."""
 
-    unit: str  # what carries the grades: "judged passage" or "span"
-    queries: pl.DataFrame  # what `soundness.per_query` returns
-    mix: pl.DataFrame  # what `soundness.summary` returns
-    copies: pl.DataFrame  # what `soundness.duplicates` returns for the collection's passages
-    apart: pl.DataFrame  # what `soundness.graded_apart` returns
-    disagreements: pl.DataFrame  # what `soundness.disagreements` returns
+    unit: str  # what has grades: "judged passage" or "span"
+    queries: pl.DataFrame  # from `soundness.per_query`
+    mix: pl.DataFrame  # from `soundness.summary`
+    copies: pl.DataFrame  # from `soundness.duplicates` for the collection's passages
+    apart: pl.DataFrame  # from `soundness.graded_apart`
+    disagreements: pl.DataFrame  # from `soundness.disagreements`
 
 
 def parts(snapshot: Snapshot, scope: Scope) -> tuple[Part, ...]:
-    """List the sides of a workspace's golden set whose grades are anchored to documents.
+    """Return the parts of a workspace's golden set whose grades are anchored to documents.
 
     Returns:
-        The chunkings that it has grades for, then the spans themselves; nothing for a golden set whose grades
-        are of passages.
+        The chunkings that it has grades for, then the spans themselves; empty for a golden set whose grades
+        are on passages.
     """
     golden = scope.golden_set_id
     if golden is None or snapshot.spans(golden).is_empty():
@@ -74,16 +74,16 @@ def judged(snapshot: Snapshot, scope: Scope, part: Part | None = None) -> Judged
     """Read the golden set of a workspace.
 
     Args:
-        part: One of `parts`, where there are any; None for the first.
+        part: One of `parts`, if there are any; None for the first.
 
     Returns:
-        None when the workspace has no golden set, or an empty one.
+        None if the workspace has no golden set, or an empty one.
     """
     if scope.golden_set_id is None:
         return None
     part = part or next(iter(parts(snapshot, scope)), None)
     nothing = pl.DataFrame(schema=TABLES["judgements"])
-    if part is not None and part.name == SPANS:  # no passages, and so no copies among them
+    if part is not None and part.name == SPANS:  # no passages, and so no copies
         spans, passages = snapshot.spans(part.golden_set_id), pl.DataFrame(schema=TABLES["passages"])
         return _judged("span", spans, passages, nothing, nothing)
     golden, collection = scope.golden_set_id, scope.collection_id
@@ -113,19 +113,19 @@ def _judged(
 def pool_bias(snapshot: Snapshot, scope: Scope, quality: Quality) -> pl.DataFrame:
     """Leave one system out for the workspace's runs, with their names; see `soundness.leave_one_out`.
 
-    A system is what runs share that have the same retrievers; of one system alone each run is one.
+    A system is the set of runs with the same retrievers; if there is only one, each run is a system.
 
     Returns:
-        The columns of `leave_one_out` with `name` in front; runs of one chunking among themselves. No rows
+        The columns of `leave_one_out` preceded by `name`; runs of one chunking among themselves. No rows
         for fewer than two ranked runs of a chunking or more than `soundness.MAX_RUNS`, without grades of
-        passages, or for a measure that is not computed here.
+        passages, or for a measure that isn't computed here.
     """
     runs = runs_in(snapshot, scope).filter("has_rankings")
     schema = {"name": pl.String, "run_id": pl.String, "unique": pl.Int64}
     schema |= dict.fromkeys(("score", "without", "bias"), pl.Float64)
     if quality.measure is None or scope.golden_set_id is None or runs.is_empty():
         return pl.DataFrame(schema=schema)
-    # A passage of one chunking is no passage of another one: runs are compared with those of their own.
+    # A passage of one chunking isn't a passage of another: runs are compared within their chunking.
     judges = snapshot.judging(runs["run_id"].to_list(), scope.golden_set_id)
     together: dict[str, list[str]] = {}
     for run_id, golden in judges.items():
@@ -146,7 +146,7 @@ def pool_bias(snapshot: Snapshot, scope: Scope, quality: Quality) -> pl.DataFram
 def _left_out(
     snapshot: Snapshot, scope: Scope, measure: Measure, golden_set_id: str, runs: pl.DataFrame
 ) -> pl.DataFrame:
-    """Leave one system out among runs that one golden set judges."""
+    """Leave one system out among runs judged by one golden set."""
     run_ids = runs["run_id"].to_list()
     made_of = pl.concat_str(_RETRIEVERS, separator=" + ", ignore_nulls=True)
     systems = runs.select("run_id", system=pl.when(made_of != "").then(made_of).otherwise("run_id"))
@@ -160,12 +160,12 @@ def _left_out(
 
 
 def every_query(snapshot: Snapshot, scope: Scope, quality: Quality, part: Part | None = None) -> pl.DataFrame:
-    """Return the queries of a golden set with what weakens each, for `FILTERS`; takes what `judged` takes.
+    """Return the queries of a golden set with their weaknesses, for `FILTERS`; takes what `judged` takes.
 
     Returns:
         The columns of `soundness.per_query` with prevalence (share of grade 4 or 5), unjudged (share of the
-        Top-K, mean over the stacks; null where none is scored), apart (passages whose copies were graded
-        apart) and differ (judgements that another golden set gives differently).
+        Top-K, mean over the stacks; null if none is scored), apart (passages whose copies got different
+        grades) and differ (judgements on which another golden set differs).
     """
     judged_set = judged(snapshot, scope, part)
     if judged_set is None:
@@ -187,7 +187,7 @@ def every_query(snapshot: Snapshot, scope: Scope, quality: Quality, part: Part |
 
 
 def with_bounds(table: pl.DataFrame, *, higher_is_better: bool = True) -> pl.DataFrame:
-    """Return the stacks whose holes are known, best first: name, quality, hole_low, hole_high, hole, n."""
+    """Return the stacks with known bounds, best first: name, quality, hole_low, hole_high, hole, n."""
     known = table.filter(pl.col("hole_low").is_not_null() & pl.col("quality").is_not_null())
     return known.sort("quality", "name", descending=[higher_is_better, False]).select(
         "name", "quality", "hole_low", "hole_high", "hole", "n"

@@ -1,6 +1,6 @@
-"""Several judges of one collection: whether they agree, and one golden set made from theirs.
+"""Several judges of one collection: whether they agree, and one golden set merged from theirs.
 
-Each judge is a golden set of its own, since a golden set has one grade per passage. Grades are compared after
+Each judge is a separate golden set, since a golden set has one grade per passage. Grades are compared after
 the mapping of each set to 1..5.
 """
 
@@ -40,7 +40,7 @@ POLICIES: Mapping[Policy, str] = {
     "mean": "the mean of the grades, rounded; halves are rounded down",
 }
 KAPPA = f"{cols.COLUMNS['kappa'].help} Intervals: 95 %, 2,000 resamples of the queries, fixed seed."
-MOST = 12  # Judges that are compared at most: every pair of them is a row
+MOST = 12  # Maximum judges compared: every pair of them is a row
 
 _PAIR = ("query_id", "passage_id")
 _PAIRS: Mapping[str, pl.DataType] = {
@@ -58,10 +58,10 @@ _PAIRS: Mapping[str, pl.DataType] = {
 class Judged:
     """The grades of some golden sets, side by side."""
 
-    sets: pl.DataFrame  # their rows of `Snapshot.golden_sets`, the one that was added first first
-    rows: pl.DataFrame  # query_id, passage_id, grade and judge (the golden set), set by set
-    grades: NDArray[np.int64]  # int64 [sets, pairs], 1..5; 0 = not judged there
-    query: NDArray[np.int64]  # int64 [pairs], number of the query
+    sets: pl.DataFrame  # their rows of `Snapshot.golden_sets`, oldest first
+    rows: pl.DataFrame  # query_id, passage_id, grade and judge (the golden set), grouped by set
+    grades: NDArray[np.int64]  # int64 [sets, pairs], 1..5; 0 = unjudged in this set
+    query: NDArray[np.int64]  # int64 [pairs], index of the query
 
     @property
     def names(self) -> list[str]:
@@ -70,7 +70,7 @@ class Judged:
 
     @property
     def judges(self) -> NDArray[np.int64]:
-        """[pairs]: how many judged each."""
+        """Number of judges per pair [pairs]."""
         return np.asarray((self.grades > 0).sum(axis=0), dtype=np.int64)
 
 
@@ -79,7 +79,7 @@ def judged(snapshot: Snapshot, golden_set_ids: Sequence[str]) -> Judged:
 
     Raises:
         UnknownNameError: If one does not exist.
-        InputError: If there are fewer than two or too many, they are of several collections, or one has no
+        InputError: If there are fewer than two or too many, they belong to several collections, or one has no
             grades of passages.
     """
     known = snapshot.golden_sets()
@@ -114,11 +114,11 @@ def judged(snapshot: Snapshot, golden_set_ids: Sequence[str]) -> Judged:
 
 
 def agreement(judged: Judged) -> pl.DataFrame:
-    """Return every two judges.
+    """Return the agreement of every two judges.
 
     Returns:
-        first, second (golden sets), n (passages judged by both), queries (that these belong to), grades
-        (that either gave them), same (share
+        first, second (golden sets), n (passages judged by both), queries (of these passages), grades
+        (given by either), same (share
         with the same grade; 0..1), kappa and quadratic (Cohen's kappa, plain and with quadratic weights; at
         most 1), each with _low and _high (95 % bootstrap interval over queries); null where not defined.
     """
@@ -135,7 +135,7 @@ def agreement(judged: Judged) -> pl.DataFrame:
 
 
 def grades_of(counts: NDArray[np.float64]) -> str:
-    """Return which grades an agreement is on: ``1-5``, ``1, 5``; empty where it is on none."""
+    """Return the grades that an agreement covers: ``1-5``, ``1, 5``; "" if none."""
     total = counts.sum(axis=0) if len(counts) else np.zeros((GRADES, GRADES))
     given = [grade + 1 for grade in np.flatnonzero(total.sum(axis=0) + total.sum(axis=1))]
     whole = len(given) > 2 and given[-1] - given[0] == len(given) - 1
@@ -143,7 +143,7 @@ def grades_of(counts: NDArray[np.float64]) -> str:
 
 
 def table_of(judged: Judged, one: int, other: int) -> NDArray[np.float64]:
-    """Return pairs of grades of two judges, by query: [queries, 5, 5]."""
+    """Return the confusion of two judges' grades by query: [queries, 5, 5]."""
     both = (judged.grades[one] > 0) & (judged.grades[other] > 0)
     return confusion(judged.grades[one][both], judged.grades[other][both], judged.query[both])
 
@@ -161,7 +161,7 @@ def fleiss(judged: Judged) -> Agreement:
 
 
 def all_agree(judged: Judged) -> str:
-    """Say what Fleiss' kappa of all judges is, beside the alpha of `agreed`."""
+    """State Fleiss' kappa of all judges, to follow the alpha of `agreed`."""
     found = fleiss(judged)
     if np.isnan(found.value):
         return "Fleiss' kappa (equal grades alone) is not defined."
@@ -170,7 +170,7 @@ def all_agree(judged: Judged) -> str:
 
 
 def merge(judged: Judged, policy: Policy, into: str, revision: int) -> Batch:
-    """Make one golden set of several."""
+    """Merge several golden sets into one."""
     if policy not in POLICIES:
         raise UnknownNameError("merge policy", policy, POLICIES)
     name = into.strip()
@@ -195,7 +195,7 @@ def merge(judged: Judged, policy: Policy, into: str, revision: int) -> Batch:
 
 
 def differing(judged: Judged) -> int:
-    """Return passages that two or more judged, not all alike."""
+    """Return the number of passages judged by two or more with different grades."""
     highest = judged.grades.max(axis=0)
     lowest = np.where(judged.grades > 0, judged.grades, GRADES + 1).min(axis=0)
     return int((lowest < highest).sum())
@@ -214,7 +214,7 @@ def write_merged(store: Store, golden_set_ids: Sequence[str], policy: Policy, in
 
 
 def write_new(store: Store, action: str, batch: Batch) -> GoldenSet:
-    """Write a golden set of a name that no other has, in one transaction."""
+    """Write a golden set under a name not yet taken, in one transaction."""
     (golden,) = batch.golden_sets
     name = golden.golden_set_id
     if name in set(store.read().golden_sets(parts=True)["golden_set_id"]):
@@ -225,7 +225,7 @@ def write_new(store: Store, action: str, batch: Batch) -> GoldenSet:
 
 
 def rows_first(judged: Judged, one: int, other: int) -> tuple[int, int]:
-    """Return two judges, the one that judges more first: usually a machine, whose grades the other audits."""
+    """Return two judges, the one with more judgements first: usually a machine, audited by the other."""
     more = (judged.grades[[one, other]] > 0).sum(axis=1)
     return (other, one) if more[1] > more[0] else (one, other)
 
@@ -235,7 +235,7 @@ def met(judged: Judged, one: int, other: int) -> pl.DataFrame:
 
     Returns:
         grade (of the one), other_grade, passages, n (passages with that grade of the one), share (of n; null
-        where n is 0) with its 95 % bootstrap interval over queries in low and high.
+        if n is 0) with its 95 % bootstrap interval over queries in low and high.
     """
     counts = table_of(judged, one, other)
     total = counts.sum(axis=0) if len(counts) else np.zeros((GRADES, GRADES))
@@ -255,7 +255,7 @@ def met(judged: Judged, one: int, other: int) -> pl.DataFrame:
 
 
 def met_shown(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return `met` as people read it.
+    """Return `met` in human-readable form.
 
     A row per grade, a column per grade of the other with share and interval.
     """
@@ -272,7 +272,7 @@ def _percent(share: float | None, low: float | None, high: float | None) -> str:
 
 
 def agreed(overall: Agreement) -> str:
-    """Say how well judges agree, and on how many passages."""
+    """State how well judges agree, and on how many passages."""
     if not overall.n:
         return "These golden sets have no judged passage in common."
     value = "not defined" if np.isnan(overall.value) else text.score(overall.value)
@@ -281,7 +281,7 @@ def agreed(overall: Agreement) -> str:
 
 
 def alike(pairs: pl.DataFrame, overall: Agreement) -> str:
-    """Say how often two judges give the same grade; takes `agreement`."""
+    """State how often two judges give the same grade; takes `agreement`."""
     same = pairs["same"].mean() if pairs.height else None
     often = "" if same is None else f"The same grade for {text.percent(float(same))} of what both judged; "  # type: ignore[arg-type]
     return f"{often}passages of {text.count(overall.queries, 'query')}." if overall.n else ""
@@ -292,7 +292,7 @@ RELIABLE, TENTATIVE = 0.8, 0.667
 
 
 def verdict(alpha: float, low: float | None) -> str:
-    """Say what an agreement is good for; `low` is the lower end of its interval."""
+    """Say what an agreement is good enough for; `low` is the lower end of its interval."""
     if np.isnan(alpha):
         return "Agreement unknown"
     if (alpha if low is None else low) >= RELIABLE:
@@ -303,7 +303,7 @@ def verdict(alpha: float, low: float | None) -> str:
 
 
 def merging(judged: Judged) -> str:
-    """Say what merging some golden sets would have to settle, and by which policies."""
+    """Say what merging some golden sets has to settle, and by which policies."""
     both = text.count(int((judged.judges > 1).sum()), "passage")
     alone = int((judged.judges == 1).sum())
     sentence = f"{both} judged by two or more, {differing(judged):,} of them differently; {alone:,} by one."
@@ -316,5 +316,5 @@ def merged(golden_set_id: str) -> str:
 
 
 def met_words(one: str, other: str) -> str:
-    """Explain the table of grades that met."""
+    """Explain the confusion table of grades."""
     return f"Rows: grades of {one}. Columns: how {other} grades the same, share of the row, 95 % interval."

@@ -1,4 +1,4 @@
-"""Judging by hand: what there is to draw from, the cards, and how the grades come into the store."""
+"""Judging by hand: what can be drawn, the cards, and how the grades get into the store."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from core.views.golden.chunks import judged_in, landed_chunks, parts_of, ranked_
 from core.views.golden.judges import write_new
 from core.views.golden.soundness import disagreements, others_of
 
-Opinion = tuple[str, int, str]  # What one judge said of a passage: golden set, grade, note
+Opinion = tuple[str, int, str]  # One judge's opinion of a passage: golden set, grade, note
 NO_TEXTS = "No text is stored for these passages."
 EMPTY, GONE = "(The answer is empty.)", "(The answer is no longer stored.)"
 _BRING_TEXTS = "Import the texts of the questions and the passages (a BEIR corpus, an export)."
@@ -53,22 +53,22 @@ _BRING_TEXTS = "Import the texts of the questions and the passages (a BEIR corpu
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One passage as it is shown: nothing says where it came from."""
+    """One passage as shown to the judge, without its origin."""
 
     question: str
-    title: str  # "" where there is none
+    title: str  # "" if there is none
     text: str
-    right: tuple[str, ...] = ()  # right answers, where an answer is graded
+    right: tuple[str, ...] = ()  # correct answers, if an answer is graded
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a queue is."""
+    """Progress of a queue."""
 
-    done: int  # cards that were judged or skipped
-    skipped: int  # those of them that were skipped
+    done: int  # cards judged or skipped
+    skipped: int  # of these, the skipped ones
     total: int
-    each_s: float | None  # median of the seconds per card; None where none is known
+    each_s: float | None  # median of the seconds per card; None if unknown
 
     @property
     def left_s(self) -> float | None:
@@ -77,17 +77,17 @@ class Progress:
 
 
 def book_path(store: Store) -> Path:
-    """Return where the book of a store is."""
+    """Return the path of a store's book of judgements."""
     return store.path.parent / FILE
 
 
 def pool(
     snapshot: Snapshot, scope: Scope, base: str | None, k: int, within: str | None = None
 ) -> pl.DataFrame:
-    """Return all that may be drawn: what a golden set judges and what the stacks show in their Top-K.
+    """Return everything that may be drawn: passages that a golden set judges, and the stacks' Top-K.
 
     Args:
-        within: The collection of the passages: that of the workspace, or one with chunks of its documents.
+        within: The collection of the passages: the workspace's, or one with chunks of its documents.
     """
     collection = scope.collection_id if within is None else within
     own = None if base is None else judged_in(snapshot, base, collection)
@@ -110,7 +110,7 @@ def pool(
 
 
 def _shown(snapshot: Snapshot, scope: Scope, k: int, collection_id: str) -> pl.DataFrame:
-    """Return query_id, passage_id and how many of the workspace's stacks show it in their Top-K."""
+    """Return query_id, passage_id and the number of the workspace's stacks that show it in their Top-K."""
     own = [run for run, of in snapshot.searched(_ranked(snapshot, scope)).items() if of == collection_id]
     rows = snapshot.rankings(own, stage="final") if own else pl.DataFrame(schema=TABLES["rankings"])
     return rows.filter(pl.col("rank") <= k).group_by(PAIR).agg(stacks=pl.col("run_id").n_unique())
@@ -121,13 +121,13 @@ def _ranked(snapshot: Snapshot, scope: Scope) -> list[str]:
 
 
 def queues_of(book: Book, snapshot: Snapshot, collection_id: str) -> list[Queue]:
-    """Return every queue of a collection's passages, of chunks of its documents too, the newest first."""
+    """Return all queues of a collection's passages, including chunks of its documents, newest first."""
     wanted = {collection_id, *parts_of(snapshot, collection_id)}
     return [queue for queue in book.queues() if queue.collection_id in wanted]
 
 
 def cards(snapshot: Snapshot, collection_id: str, items: Sequence[Item]) -> list[Card]:
-    """Return the cards of a queue in its order; a text that is gone is empty."""
+    """Return the cards of a queue in order; a text no longer stored is ""."""
     queries = snapshot.queries(whole_of(snapshot, collection_id))
     questions = dict(queries.select("query_id", "text").iter_rows())
     passages = snapshot.passages(collection_id, sorted({item.passage_id for item in items}))
@@ -139,13 +139,13 @@ def cards(snapshot: Snapshot, collection_id: str, items: Sequence[Item]) -> list
 
 
 def answering(snapshot: Snapshot, scope: Scope) -> dict[str, str]:
-    """Return runs of a workspace that have answers: id by name."""
+    """Return the runs of a workspace that have answers: name → id."""
     having = snapshot.sizes("answers")["id"].to_list()
     return dict(runs_in(snapshot, scope).filter(pl.col("run_id").is_in(having))["name", "run_id"].iter_rows())
 
 
 def answer_cards(snapshot: Snapshot, collection_id: str, items: Sequence[Item]) -> list[Card]:
-    """Return the cards of a queue of answers in its order."""
+    """Return the cards of a queue of answers, in order."""
     questions = dict(snapshot.queries(collection_id).select("query_id", "text").iter_rows())
     golds = snapshot.gold_answers(collection_id).group_by("query_id", maintain_order=True).agg("answer")
     right = {query: tuple(answers) for query, answers in golds.select("query_id", "answer").iter_rows()}
@@ -160,12 +160,12 @@ def answer_cards(snapshot: Snapshot, collection_id: str, items: Sequence[Item]) 
 
 
 def _there(snapshot: Snapshot, collection_id: str, rows: pl.DataFrame) -> list[str]:
-    """Return the runs of some rows that are (still) stored."""
+    """Return the runs of some rows that are still stored."""
     return sorted({*rows["run_id"]} & {*snapshot.runs(collection_id)["run_id"]})
 
 
 def opinions(snapshot: Snapshot, queue: Queue) -> dict[tuple[str, str], list[Opinion]]:
-    """Set two judges' grades of the passages to be settled side by side, by query and passage."""
+    """Return two judges' grades of the passages to settle, by query and passage."""
     said: dict[tuple[str, str], list[Opinion]] = {}
     for name in (queue.base, queue.other):
         notes = snapshot.gradings(name).drop_nulls("note").group_by(PAIR).agg(pl.col("note").last())
@@ -188,17 +188,17 @@ def begin(
     mode: Mode = "grade",
     worth: pl.DataFrame | None = None,
 ) -> Queue:
-    """Draw a queue for a judge and write it down; by value from `worth`, the passages worth most first.
+    """Draw a queue for a judge and record it; by value from `worth`, the most valuable passages first.
 
     Raises:
-        InputError: If the name is missing, spelled otherwise than before or another golden set's, or there is
+        InputError: If the name is missing, in a different spelling or another golden set's, or there is
             nothing to draw.
     """
     judge = _named(book, snapshot, scope.collection_id, judge)
     seed = token_hex(4)
     within = ranked_in(snapshot, _ranked(snapshot, scope), scope.collection_id)
     rows = pool(snapshot, scope, base, k, within)
-    if mode == "order":  # what was refined, where a golden set was; else what is judged
+    if mode == "order":  # refined grades if a golden set has them, otherwise the judged passages
         said = rows.drop_nulls("grade")
         refined = pl.DataFrame() if base is None else snapshot.orders(base)
         pairs = fives(said if refined.is_empty() else said.join(refined, on=PAIR, how="semi"), n, seed)
@@ -217,10 +217,10 @@ def begin(
 def begin_answers(
     book: Book, snapshot: Snapshot, collection_id: str, runs: Sequence[str], *, judge: str, n: int
 ) -> Queue:
-    """Draw answers of some runs at random for a judge, of those that they have not graded, and write it down.
+    """Draw a judge's queue of answers of some runs at random, from those not graded by them, and record it.
 
     Raises:
-        InputError: If the name is missing, spelled otherwise than before or another judge's, or there is
+        InputError: If the name is missing, in a different spelling or another judge's, or there is
             nothing to draw.
     """
     judge = _named(book, snapshot, collection_id, judge)
@@ -239,7 +239,7 @@ def begin_answers(
 
 
 def begin_settling(book: Book, snapshot: Snapshot, first: str, second: str, *, judge: str) -> Queue:
-    """Write down a queue of what two golden sets of a collection disagree on."""
+    """Record a queue of the disagreements between two golden sets of a collection."""
     collection = snapshot.golden_sets().filter(golden_set_id=first)["collection_id"][0]
     judge = _named(book, snapshot, collection, judge)
     rows = disagreements(snapshot.judgements(first), snapshot.judgements(second))
@@ -251,13 +251,13 @@ def begin_settling(book: Book, snapshot: Snapshot, first: str, second: str, *, j
 
 
 def propose(book: Book, collection_id: str, rows: pl.DataFrame, base: str = "") -> Queue:
-    """Write down a queue that nobody has taken yet, of passages (query_id, passage_id) that others chose."""
+    """Record a queue, not yet taken, of passages (query_id, passage_id) chosen elsewhere."""
     pairs = list(rows.select(PAIR).unique(maintain_order=True).iter_rows())
     return _start(book, collection_id, "", pairs, base=base, sampling="by value")
 
 
 def take(book: Book, snapshot: Snapshot, queue: Queue, judge: str) -> Queue:
-    """Give a queue that nobody has taken to a judge.
+    """Assign a queue that nobody has taken to a judge.
 
     Raises:
         InputError: If the name cannot be used, or somebody else has taken it.
@@ -281,7 +281,7 @@ def _start(book: Book, collection: str, judge: str, pairs: list[tuple[str, str]]
 
 
 def _named(book: Book, snapshot: Snapshot, collection: str, judge: str) -> str:
-    """Return the judge's name, refused where it is nobody's or two people's."""
+    """Return the judge's name, or refuse it if it is empty or two people's."""
     judge = " ".join(judge.split())
     if not judge:
         raise InputError("Who judges?", do="Type your name: your grades are kept under it.")
@@ -293,7 +293,7 @@ def _named(book: Book, snapshot: Snapshot, collection: str, judge: str) -> str:
 
 
 def progress(items: Sequence[Item], mode: Mode) -> Progress:
-    """Return how far a queue is; of those to be ordered five are one card."""
+    """Return the progress of a queue; in ordering mode five passages are one card."""
     size = OF_FIVE if mode == "order" else 1
     spent = [item.seconds * size for item in items if item.seconds is not None]
     done = sum(item.at is not None for item in items)
@@ -302,10 +302,10 @@ def progress(items: Sequence[Item], mode: Mode) -> Progress:
 
 
 def written_by(snapshot: Snapshot, queue: Queue, onto: str = "") -> str:
-    """Return the golden set that a queue's grades made; empty until it stands in the store.
+    """Return the golden set made from a queue's grades, or "" until it is in the store.
 
     Args:
-        onto: The golden set that they are added to; empty where they stand alone.
+        onto: The golden set that they are added to, or "" if they are kept separately.
     """
     own, known = set_of(whole_of(snapshot, queue.collection_id), queue.judge), snapshot.golden_sets()
     name = name_for(known, onto, own, queue.judge)[0] if onto else own
@@ -313,17 +313,17 @@ def written_by(snapshot: Snapshot, queue: Queue, onto: str = "") -> str:
 
 
 def land(store: Store, book: Book, queue: Queue, into: str = "", onto: str = "") -> GoldenSet:
-    """Write a judge's golden set, or that of two judges settled, in one transaction.
+    """Write a judge's golden set, or two judges' settled one, in one transaction.
 
     Args:
-        into: Name of the golden set, where disagreements were settled.
-        onto: A golden set that the judge's grades are added to: a new one of both is written, too.
+        into: Name of the golden set, if disagreements were settled.
+        onto: A golden set to add the judge's grades to; the combined set is then written as well.
 
     Returns:
-        The golden set that was asked for: that of both, where there is one.
+        The requested golden set: the combined one, if there is one.
 
     Raises:
-        InputError: If there is nothing to write, or the name is another golden set's.
+        InputError: If there is nothing to write, or the name belongs to another golden set.
     """
     snapshot = store.read()
     if queue.mode == "settle":
@@ -349,7 +349,7 @@ def land(store: Store, book: Book, queue: Queue, into: str = "", onto: str = "")
 
 
 def _added(snapshot: Snapshot, onto: str, batch: Batch) -> Batch:
-    """Return the golden set of one that is known and grades by hand, with the facts of both."""
+    """Return the golden set combined from a known one and manual grades, with the facts of both."""
     both = grown(snapshot, onto, grades_in(batch))
     name = both.golden_sets[0].golden_set_id
     by_hand = [frame.lazy().collect() for table, frame in batch.frames.items() if table == "nuggets"]
@@ -358,7 +358,7 @@ def _added(snapshot: Snapshot, onto: str, batch: Batch) -> Batch:
 
 
 def known_facts(snapshot: Snapshot, queue: Queue) -> dict[str, list[str]] | None:
-    """Return facts of the questions that the store has; None where a queue does not ask for facts."""
+    """Return the stored facts of the questions, or None if a queue doesn't ask for facts."""
     if queue.mode != "grade" or whole_of(snapshot, queue.collection_id) != queue.collection_id:
         return None
     names = (queue.base, set_of(queue.collection_id, queue.judge))
@@ -367,20 +367,20 @@ def known_facts(snapshot: Snapshot, queue: Queue) -> dict[str, list[str]] | None
 
 
 def facts_of(book: Book, queue: Queue, item: Item, stored: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return all facts of a card's question that there are, and those that the card's passage holds."""
+    """Return all known facts of a card's question, and the facts that the card's passage contains."""
     said = book.facts(queue.collection_id, queue.judge)
     own = [line for (query, _), lines in said.items() if query == item.query_id for line in lines]
     return list(dict.fromkeys((*stored, *own))), said.get((item.query_id, item.passage_id), [])
 
 
 def land_answers(store: Store, book: Book, queue: Queue) -> int:
-    """Write a judge's scores of the answers of a queue in one transaction; one that is written stays.
+    """Write a judge's scores of a queue's answers in one transaction; existing scores are kept.
 
     Returns:
-        How many are new.
+        The number of new scores.
 
     Raises:
-        InputError: If there are none.
+        InputError: If there are no scores.
     """
     snapshot, items = store.read(), book.items(queue.queue_id)
     runs = _there(snapshot, queue.collection_id, keys(items))
@@ -424,12 +424,12 @@ OWN_NAME = "Your grades are kept under it, apart from those of others: one perso
 
 
 def another(queue: Queue, name: str) -> str:
-    """Say that a queue is another judge's than the visitor."""
+    """Say that a queue belongs to another judge than the visitor."""
     return f"This queue is {queue.judge}'s, and you judged as {name}: grades of two people never mix."
 
 
 def far(progress: Progress) -> str:
-    """Say how far a queue is, and how long the rest will take."""
+    """State the progress of a queue, and how long the rest will take."""
     said = f"{min(progress.done + 1, progress.total)} of {progress.total}"
     if progress.left_s is None or progress.each_s is None:
         return said
@@ -443,14 +443,14 @@ def _pace(seconds: float) -> str:
 
 
 def judged_by_hand(progress: Progress) -> str:
-    """Say what became of a queue that is done."""
+    """State the result of a finished queue."""
     pace = "" if progress.each_s is None else f", {_pace(progress.each_s)} each (median)"
     skipped = f", {progress.skipped} skipped" if progress.skipped else ""
     return f"All {progress.total} done{skipped}{pace}."
 
 
 def rubric(mode: Mode) -> list[tuple[int, str, str]]:
-    """Return every grade from 1, what it is called, and what it means."""
+    """Return every grade from 1, its name and its meaning."""
     if mode == "answers":
         parts = ((grade, meaning.partition(": ")) for grade, meaning in sorted(CORRECTNESS.items()))
         return [(grade, word, rest) for grade, (word, _, rest) in parts]
@@ -459,15 +459,15 @@ def rubric(mode: Mode) -> list[tuple[int, str, str]]:
 
 
 def added_to(golden_set_id: str) -> str:
-    """Name the choice that adds grades to a golden set."""
+    """Return the label of the choice that adds grades to a golden set."""
     return f"Add my grades to {golden_set_id}"
 
 
 def scored(judge: str, scores: int) -> str:
-    """Say that a judge's scores of answers stand in the store."""
+    """Say that a judge's answer scores are in the store."""
     return f"Written: {text.count(scores, 'score')} of {judge} ({SCORER}, scale {SCALE}). See Readers."
 
 
 def written(golden: GoldenSet) -> str:
-    """Say that a judge's golden set stands in the store."""
+    """Say that a judge's golden set is in the store."""
     return f"Golden set {golden.golden_set_id} is written. {golden.notes}"

@@ -1,9 +1,9 @@
-"""Page Golden sets: the scores of rankings, set right by the questions whose passages people graded whole.
+"""Page Golden sets: ranking scores, corrected with the questions whose passages people graded completely.
 
-What PRECISE does for P@K (arXiv:2606.05308), for every measure that is told from grades and ranks: the
-judge's mean over all questions, moved by how far people's values lie from the judge's on the graded ones,
-times the weight that makes the variance least (`core.stats.corrected`). A question counts as graded for a
-stack where people graded all of its Top(K); what lies deeper in the pool keeps the judge's grade.
+PRECISE for P@K (arXiv:2606.05308), generalised to every measure computed from grades and ranks: the
+judge's mean over all questions, moved by the difference of people's values from the judge's on graded ones,
+times the weight that minimises the variance (`core.stats.corrected`). A question counts as graded for a
+stack if people graded all of its Top(K); passages deeper in the pool keep the judge's grade.
 """
 
 from __future__ import annotations
@@ -83,24 +83,24 @@ FAMILIES = cols.Rows(
 
 @dataclass(frozen=True, eq=False)
 class SetRight:
-    """Values by question of every stack, by the judge and by people."""
+    """Values of every stack by question, by the judge and by people."""
 
     run_ids: tuple[str, ...]
     query_ids: tuple[str, ...]
-    scored: tuple[Scored, ...]  # of each stack
-    passages: int  # that people graded of these questions
+    scored: tuple[Scored, ...]  # per stack
+    passages: int  # graded by people for these questions
     whole: float  # share of the judged passages of the graded questions that people graded
 
 
 @cached("Setting the scores right by people…", entries=8)
 def set_right(view: View, reference: str) -> SetRight | None:
-    """Score every question on the judge's grades, and on people's where they graded it whole.
+    """Score every question on the judge's grades, and on people's if they graded it completely.
 
     Args:
-        reference: The golden set whose grades stand for the truth.
+        reference: The golden set whose grades are taken as the truth.
 
     Returns:
-        None where the measure cannot be told from grades (`refusal`), or nothing is ranked.
+        None if the measure cannot be computed from grades (`refusal`), or nothing is ranked.
     """
     measure, golden = view.quality.measure, view.scope.golden_set_id
     if measure is None or golden is None or refusal(view.snapshot, view.table, view.scope, view.quality):
@@ -109,7 +109,7 @@ def set_right(view: View, reference: str) -> SetRight | None:
     graded = evidence(view.snapshot, runs, golden, [measure], only=among(view.snapshot, view.scope))
     rows = _both(view, golden, reference)
     judged = of_rows(graded, rows, view.snapshot.rankings(runs, stage="final"), measure)
-    known = np.append(judged.known > 0, [False, True])  # a hole is not graded; an empty place needs none
+    known = np.append(judged.known > 0, [False, True])  # unjudged isn't graded; an empty place needs none
     whole = known[judged.slots].all(axis=2)
     some = np.bincount(judged.query, judged.known > 0, minlength=len(graded.query_ids)) > 0
     counts = np.zeros((len(graded.query_ids), 5), dtype=np.int32)
@@ -126,7 +126,7 @@ def set_right(view: View, reference: str) -> SetRight | None:
 
 
 def _both(view: View, golden: str, reference: str) -> pl.DataFrame:
-    """Return every passage that judge or people graded; the grade of people counts, and stands in known."""
+    """Return every passage that judge or people graded; people's grade wins, and is marked in known."""
     judge, people = (view.snapshot.judgements(name).select(*PAIR, "grade") for name in (golden, reference))
     rows = judge.join(people.rename({"grade": "known"}), on=PAIR, how="full", coalesce=True)
     return rows.with_columns(judged="grade", grade=pl.coalesce("known", "grade"))
@@ -163,7 +163,7 @@ def _row(run_id: str, told: Corrected) -> dict[str, Any]:
 
 
 def gaps(found: SetRight, table: pl.DataFrame) -> pl.DataFrame:
-    """Correct the difference of every other stack to the first of the table: `GAPS`."""
+    """Correct every other stack's difference from the first of the table: `GAPS`."""
     at = {run_id: place for place, run_id in enumerate(found.run_ids)}
     first, *others = table.select("run_id", "name").rows()
     rows = []
@@ -183,14 +183,14 @@ def gaps(found: SetRight, table: pl.DataFrame) -> pl.DataFrame:
 
 
 def family(row: Mapping[str, Any]) -> str:
-    """Name the family that a stack belongs to: what searches, and whether something reranks."""
+    """Return the family of a stack: its retrievers, and whether it reranks."""
     mode = row["mode"] or "other"
     return str(mode) if (row["reranker"] or "none") == "none" else f"{mode}, reranked"
 
 
 @cached("Comparing the judge's errors…", entries=8)
 def families(view: View, reference: str) -> pl.DataFrame:
-    """Test whether the judge errs alike on what every family of stacks retrieves: `FAMILIES`."""
+    """Test whether the judge errs equally on what every family of stacks retrieves: `FAMILIES`."""
     golden = view.scope.golden_set_id or ""
     both = _both(view, golden, reference).drop_nulls(["known", "judged"])
     both = both.with_columns(error=pl.col("judged").cast(pl.Int16) - pl.col("known"))
@@ -214,7 +214,7 @@ def families(view: View, reference: str) -> pl.DataFrame:
 
 
 def _apart(rows: pl.DataFrame, own: NDArray[np.bool_]) -> dict[str, Any]:
-    """Compare the errors on some passages with those on the others, by the questions they belong to."""
+    """Compare the errors on some passages with those on the others, by their questions."""
     error, unit = rows["error"].to_numpy().astype(np.float64), rows["unit"].to_numpy()
     n = int(own.sum())
     told = {"passages": n, "error": float(error[own].mean()) if n else np.nan, "more": max(A_FAMILY - n, 0)}
@@ -237,7 +237,7 @@ def _welch(error: Floats, own: NDArray[np.bool_], unit: Labels) -> dict[str, flo
 
 
 def of_families(table: pl.DataFrame) -> str:
-    """Say where the judge errs otherwise, and whom to grade by hand."""
+    """Say where the judge errs differently, and which passages to grade by hand."""
     sure = table.filter(pl.col("p") < 0.05)
     few = table.filter(pl.col("more") > 0)
     if sure.height:
@@ -254,7 +254,7 @@ def of_families(table: pl.DataFrame) -> str:
 
 
 def how_drawn(kinds: Sequence[str]) -> str:
-    """Say how the passages that people graded were drawn."""
+    """Say how the passages graded by people were drawn."""
     if not kinds:
         return "How these passages were drawn is not known: at random, this holds; by a rule, it may not."
     said: Mapping[str, str] = {str(kind): words for kind, words in SAMPLINGS.items()}
@@ -262,7 +262,7 @@ def how_drawn(kinds: Sequence[str]) -> str:
 
 
 def caveats(view: View, found: SetRight, reference: str) -> Iterator[tuple[str, str]]:
-    """Say what the correction rests on."""
+    """Yield the assumptions of the correction."""
     yield "how to read", HOW
     yield "how they were drawn", how_drawn(samplings(view.snapshot, view.scope, reference))
     if found.whole < 1 and view.quality.measure is not None and view.quality.measure.info.needs_pool:
@@ -276,7 +276,7 @@ def caveats(view: View, found: SetRight, reference: str) -> Iterator[tuple[str, 
 
 @section("people", "How much do people's grades change the scores?", graded_by_hand)
 def do_people_agree(view: View, ask: Ask) -> Blocks:
-    """Set the scores of all stacks right by the questions that people graded whole."""
+    """Yield the scores of all stacks, corrected with the questions that people graded completely."""
     offered = auditors(view.snapshot, view.scope, least=FEW)
     why = refusal(view.snapshot, view.table, view.scope, view.quality)
     if not offered or why:
@@ -310,7 +310,7 @@ def do_people_agree(view: View, ask: Ask) -> Blocks:
 
 
 def answer(table: pl.DataFrame, measure: str) -> str:
-    """Say who is best once people have set the judge right, and what that moved."""
+    """Say which stack is best once people have corrected the judge, and what that changed."""
     known = table.filter(pl.col("corrected").is_not_null())
     if known.is_empty():
         most = int(table["graded"].max() or 0)  # type: ignore[arg-type]

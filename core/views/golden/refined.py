@@ -1,6 +1,6 @@
-"""Course of refining (stage S6): how it came to rest, what it locked, what the judge contradicted.
+"""Course of refining (stage S6): how it converged, what it locked, what the judge contradicted.
 
-All of it is read off a `Refinement`, as `core.golden.refine.restore` makes one of a question's checkpoint.
+It is derived from a `Refinement`, as restored by `core.golden.refine.restore` from a question's checkpoint.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from core.tables import schema
 from core.views import theme
 from core.views.text import escape, shorten
 
-MOST = 40  # Passages of the graph at most, from the best down
+MOST = 40  # Maximum passages of the graph, from the best down
 _BEND = np.linspace(0.0, 1.0, 13)
 _GAP = (None,)
 
 
 def curves(refined: Mapping[str, Refinement]) -> pl.DataFrame:
-    """Return the points behind `convergence`.
+    """Return the data points of `convergence`.
 
     Returns:
-        query_id, turn, changed (places of the Top-20 with another passage than at the point before), settled
-        (pairs locked, or by `map` how sure the Top-20 is, 0..1).
+        query_id, turn, changed (places of the Top-20 with another passage than one point before), settled
+        (pairs locked, or with `map` the certainty of the Top-20, 0..1).
     """
     rows = [(query, *point) for query, state in refined.items() for point in state.curve]
     names = ("query_id", *Point._fields)
@@ -39,10 +39,10 @@ _TYPES = (pl.String, pl.Int64, pl.Int64, pl.Float64)
 
 
 def convergence(refined: Mapping[str, Refinement]) -> go.Figure:
-    """Draw how the Top-20 of some questions, a handful, comes to rest.
+    """Draw how the Top-20 of a few questions converges.
 
     Args:
-        refined: Refinements by question; all by one method.
+        refined: Refinements by question, all from one method.
     """
     maps = any(state.settings.method == "map" for state in refined.values())
     changed = "Places of the Top-20 changed " + ("in 5 turns" if maps else "per turn, mean of 5")
@@ -63,7 +63,7 @@ def convergence(refined: Mapping[str, Refinement]) -> go.Figure:
 
 
 def needed(locks: Sequence[Pair], items: int) -> list[Pair]:
-    """Return the locks that no path of others implies, from which all the others follow."""
+    """Return the locks that no path of others implies, and that imply all the others."""
     graph = Graph(items)
     for pair in locks:
         graph.lock(pair)
@@ -73,7 +73,7 @@ def needed(locks: Sequence[Pair], items: int) -> list[Pair]:
 def lock_graph(refined: Refinement) -> go.Figure:
     """Draw the passages from the best down, locks on the right, contradictions dashed on the left.
 
-    Of the locks those are drawn that no path of others implies.
+    Only locks that no path of others implies are drawn.
     """
     order = refined.order()[:MOST]
     place = {item: rank for rank, item in enumerate(order, start=1)}
@@ -97,7 +97,7 @@ def lock_graph(refined: Refinement) -> go.Figure:
 def _arcs(
     pairs: Sequence[Pair], place: Mapping[int, int], side: int, *, name: str, **line: object
 ) -> go.Scatter:
-    """Return one line of arcs, further out the more ranks they span."""
+    """Return one line of arcs; the more ranks an arc spans, the further out it is."""
     widest = max(len(place) - 1, 1)
     x: list[float | None] = []
     y: list[float | None] = []
@@ -113,11 +113,11 @@ def pairs(refined: Mapping[str, Refinement], *, contradicted: bool = False) -> p
     """Return the locks of some questions, or the judgements that contradict them.
 
     Args:
-        contradicted: The judgements against a path of locks, instead of the locks.
+        contradicted: Whether to return the judgements that contradict a path of locks, instead of the locks.
 
     Returns:
-        query_id, better, worse (passages, as they were judged), rank_better, rank_worse (in the final order),
-        times (judged so against locks; of a lock 1): the most contradicted first, then by rank.
+        query_id, better, worse (passages, in the judged order), rank_better, rank_worse (in the final order),
+        times (judgements against locks; 1 for a lock): the most contradicted first, then by rank.
     """
     rows = []
     for query, state in refined.items():

@@ -1,4 +1,4 @@
-"""Review of a set of questions by people: what is next, what was decided, and whether two agree."""
+"""Review of a set of questions by people: the next question, the decisions, and whether two agree."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ _LOCK = ".review.lock"
 
 
 def following(made: QuestionSet, name: str) -> Entry | None:
-    """Return the next question that a person has not decided, those put off last; None where none is left."""
+    """Return the next question a person hasn't decided, postponed ones last, or None if none is left."""
     left = [entry for entry in made.entries if _open(entry) and not _decided(entry, name)]
     return min(left, key=lambda entry: sum(one["by"] == name for one in entry.reviews), default=None)
 
 
 def _decided(entry: Entry, name: str) -> str:
-    """Return what a person decided of a question last; empty where nothing."""
+    """Return the reviewer's latest decision on a question, or "" if there is none."""
     return next(
         (str(one["act"]) for one in entry.reviews[::-1] if one["by"] == name and one["act"] in _DECIDES), ""
     )
 
 
 def decide(folder: Path, name: str, query_id: str, act: str, *, text: str = "", seconds: float = 0.0) -> str:
-    """Keep what a person decided, and write the set anew.
+    """Record a person's decision, and rewrite the set.
 
     Raises:
-        InputError: If there is no such question, or an edited one has no words.
+        InputError: If there is no such question, or an edited one is empty.
     """
     if act not in get_args(Act):
         raise InputError(f"There is no way to {act!r} a question.")
@@ -77,7 +77,7 @@ def _last(made: QuestionSet) -> list[list[str]]:
 
 
 def _undone(made: QuestionSet, name: str) -> QuestionSet:
-    """Return the set without what a person decided last."""
+    """Return the set without the person's latest decision."""
     last = _last(made)
     at = next((at for at in range(len(last) - 1, -1, -1) if last[at][0] == name), None)
     if at is None:
@@ -97,7 +97,7 @@ def _without_last(entry: Entry, name: str) -> Entry:
 
 
 def progress(made: QuestionSet, name: str) -> str:
-    """Say how far a person is, and at what pace."""
+    """State a person's progress and pace."""
     own = [entry for entry in made.entries if _decided(entry, name)]
     whole = sum(map(_open, made.entries))
     spent = [float(one["seconds"]) for entry in own for one in entry.reviews if one["by"] == name]
@@ -106,7 +106,7 @@ def progress(made: QuestionSet, name: str) -> str:
 
 
 def over(made: QuestionSet, name: str) -> str:
-    """Say what came of a review."""
+    """State the result of a review."""
     acts = [act for entry in made.entries if (act := _decided(entry, name))]
     said = ", ".join(f"{acts.count(act)} {word}" for act, word in _WORDS.items())
     return f"All reviewed: {said}. The files of the set are as you left them."
@@ -116,7 +116,7 @@ _WORDS = {"accept": "accepted", "edit": "edited", "reject": "rejected"}
 
 
 def agreement(made: QuestionSet) -> str:
-    """Say how often two people who reviewed the same questions agree on keeping them; empty: none did."""
+    """State how often two reviewers of the same questions agree on keeping them, or return ""."""
     names = sorted({str(one["by"]) for entry in made.entries for one in entry.reviews})
     pairs = [
         (_decided(entry, one) == "reject", _decided(entry, other) == "reject")

@@ -1,4 +1,4 @@
-"""Page Golden sets: whether the judgements can carry the scores, and whether judges agree."""
+"""Page Golden sets: whether the judgements support the scores, and whether judges agree."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ every_query = cached()(data.every_query)
 def compared(
     snapshot: Snapshot, names: tuple[str, ...]
 ) -> tuple[judges.Judged, pl.DataFrame, Agreement, str]:
-    """Return some golden sets side by side, how every two agree, and how all do."""
+    """Return some golden sets side by side, the pairwise agreement, and the overall one."""
     judged = judges.judged(snapshot, names)
     return judged, judges.agreement(judged), judges.alpha(judged), judges.all_agree(judged)
 
 
 @section("soundness", "Are there enough judgements to trust the scores?")
 def is_sound(view: View, ask: Ask) -> Blocks:
-    """Show what the judgements can carry."""
+    """Yield what the judgements support."""
     offered = {part.name: part for part in parts(view.snapshot, view.scope)}
     part = offered[ask.listed("Grades of", offered, "part", about=PART)] if offered else None
     content = judged(view.snapshot, view.scope, part)
@@ -83,7 +83,7 @@ def label_mix(judged: Judged) -> Blocks:
 
 
 def unjudged(view: View) -> Blocks:
-    """Show what unjudged passages could make of every stack's score."""
+    """Yield the bounds that unjudged passages put on every stack's score."""
     bounds = data.with_bounds(view.table, higher_is_better=view.quality.higher_is_better)
     if bounds.is_empty():
         yield Text(f"No stack here has rankings that {view.quality.name} could be computed from.", "info")
@@ -97,7 +97,7 @@ def unjudged(view: View) -> Blocks:
 
 
 def bias(view: View) -> Blocks:
-    """Show what every run loses without the judgements that only it brought."""
+    """Yield how much every run loses without the judgements that only it contributed."""
     left_out = pool_bias(view.snapshot, view.scope, view.quality)
     if left_out.is_empty():
         most = soundness.MAX_RUNS
@@ -109,7 +109,7 @@ def bias(view: View) -> Blocks:
 
 
 def conflicts(judged: Judged) -> Blocks:
-    """Yield copies that were graded apart, and golden sets that disagree."""
+    """Yield duplicate passages with different grades, and golden sets that disagree."""
     yield Text(copies(judged))
     if judged.apart.height:
         yield Table(judged.apart, APART)
@@ -119,7 +119,7 @@ def conflicts(judged: Judged) -> Blocks:
 
 
 def queries(view: View, ask: Ask, part: Part | None) -> Blocks:
-    """Yield every query with what weakens it, or those of one weakness."""
+    """Yield every query with its weaknesses, or the queries with one weakness."""
     rows = every_query(view.snapshot, view.scope, view.quality, part)
     kept = rows.filter(data.FILTERS[ask.one("Queries with", data.FILTERS, "weak")])
     yield Text(f"{kept.height:,} of {rows.height:,} queries", "caption")
@@ -128,7 +128,7 @@ def queries(view: View, ask: Ask, part: Part | None) -> Blocks:
 
 
 def judges_of(view: View, picked: Sequence[str] = ()) -> tuple[str, ...]:
-    """Give golden sets that are compared: those picked, or else the first; fewer than two where there are."""
+    """Return the golden sets to compare: the picked ones, or else the first; fewer than two if there are."""
     known = view.snapshot.golden_sets(view.scope.collection_id).filter(pl.col("judgements") > 0)
     names = known["golden_set_id"].to_list()
     there = [name for name in picked if name in names]
@@ -137,7 +137,7 @@ def judges_of(view: View, picked: Sequence[str] = ()) -> tuple[str, ...]:
 
 @section("judges", "How well do the judges agree, and whose grades should count?", several_judges)
 def do_judges_agree(view: View, ask: Ask) -> Blocks:
-    """Yield how well the chosen golden sets agree, all together and two by two."""
+    """Yield the agreement of the chosen golden sets, overall and pairwise."""
     names = judges_of(view)
     if len(names) < 2:
         yield Answer(*TWO_JUDGES)
@@ -205,7 +205,7 @@ PAIRS = cols.Rows(
 
 
 def answer(judged: Judged, overturned: str | None, table: pl.DataFrame, quality: Quality) -> str:
-    """Tell whether judging more passages could change the decision; takes what `near.overturned` says."""
+    """Say whether judging more passages could change the decision; takes the result of `near.overturned`."""
     if reason := undecided(table):
         return f"{_judgements(judged)}: {reason[:1].lower()}{reason[1:]}"
     if overturned or table["hole_high"].count():
@@ -223,7 +223,7 @@ def _judgements(judged: Judged) -> str:
 
 
 def cards(judged: Judged) -> tuple[tuple[str, str, str], ...]:
-    """Give how much was judged, and how much of it is good: label, number, what it is."""
+    """Return how much was judged, and how much of it is good: label, number, meaning."""
     mix = {row["grade"]: row for row in judged.mix.iter_rows(named=True)}
     return (
         ("Judged per query", f"{mix['all']['median']:g}", _judgements(judged)),
@@ -232,7 +232,7 @@ def cards(judged: Judged) -> tuple[tuple[str, str, str], ...]:
 
 
 def caveats(judged: Judged) -> dict[str, str]:
-    """List what weakens the evidence, by the words of its chip."""
+    """Return weaknesses of the evidence, keyed by the words of a chip."""
     counts = (
         ("fallback weights", int(judged.queries["fallback"].sum()),
          "query has no passage of grade 5, so that RA-nWG uses its fallback weights.",
@@ -246,7 +246,7 @@ def caveats(judged: Judged) -> dict[str, str]:
 
 
 def summary(judged: Judged | None, table: pl.DataFrame, quality: Quality) -> tuple[str, str]:
-    """Say in two sentences how many judgements there are and what weakens them; for files without cards."""
+    """State in two sentences the number of judgements and their weaknesses; for files without cards."""
     if judged is None:
         return NOTHING
     holes = table.select(pl.median("hole")).item()
@@ -260,7 +260,7 @@ def summary(judged: Judged | None, table: pl.DataFrame, quality: Quality) -> tup
 
 
 def copies(judged: Judged) -> str:
-    """Say how many passages have the text of another one, and whether those were graded alike."""
+    """State how many passages duplicate another one's text, and whether these have equal grades."""
     apart = (
         "graded differently for one query:"
         if judged.apart.height
@@ -270,7 +270,7 @@ def copies(judged: Judged) -> str:
 
 
 def others(judged: Judged) -> str:
-    """Tell whether another golden set of the collection grades a passage differently."""
+    """Say whether another golden set of the collection grades a passage differently."""
     if judged.disagreements.is_empty():
         return "No other golden set of this collection grades a passage differently."
     return "Grades that another golden set of this collection gives differently:"

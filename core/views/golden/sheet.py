@@ -1,4 +1,4 @@
-"""A queue as a sheet for people without the dashboard: CSV and Excel, blind, with nothing that would run."""
+"""A queue as a sheet for people without the dashboard: CSV and Excel, blind, with no executable content."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from core.views.golden.judging import Card
 from core.views.text import upright
 
 _WIDTHS = {"question": 34, "title": 24, "passage": 90, "grade": 8, "note": 30}
-_CELL = 32_767  # Characters that a cell of a workbook holds at most
+_CELL = 32_767  # Maximum characters in a cell of a workbook
 
 
 def sheet(queue: Queue, items: Sequence[Item], cards: Sequence[Card]) -> pl.DataFrame:
-    """List what is still to be judged of a queue, with empty grades: the columns of `COLUMNS`."""
+    """Return the remaining cards of a queue, with empty grades: the columns of `COLUMNS`."""
     rows = [
         (queue.collection_id, queue.queue_id, queue.judge, item.query_id, card.question, item.passage_id,
          card.title, card.text, None, item.note or None)
@@ -30,9 +30,9 @@ def sheet(queue: Queue, items: Sequence[Item], cards: Sequence[Card]) -> pl.Data
 
 
 def to_excel(rows: pl.DataFrame) -> bytes:
-    """Write a sheet as a workbook: texts as texts, grades 1 to 5 only, the rubric on a sheet of its own."""
+    """Write a sheet as a workbook: texts as texts, grades 1 to 5 only, the rubric on a separate sheet."""
     file = io.BytesIO()
-    # Nothing that a text holds becomes a formula, a link or a number.
+    # Nothing in a text becomes a formula, a link or a number.
     options = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
     with xlsxwriter.Workbook(file, {**options, "in_memory": True}) as book:
         bold, wrapped = book.add_format({"bold": True}), book.add_format({"text_wrap": True, "valign": "top"})

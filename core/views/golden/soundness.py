@@ -1,6 +1,6 @@
-"""How sound judgements are: their mix of grades, copies and golden sets that contradict, bias of the pool.
+"""Soundness of judgements: mix of grades, copies and golden sets that contradict each other, pool bias.
 
-Passages that a person put in order, against the order that a golden set has them in.
+Also a person's order of passages, compared with the golden set's.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from core.tables import schema
 from core.views import text
 
 GRADES = (5, 4, 3, 2, 1)
-GOOD = "4+5"  # The row of `summary` for all that is good
+GOOD = "4+5"  # The row of `summary` for the good grades together
 MAX_RUNS = 200
 """Runs that are compared at most; every further one makes the judgements of the others less unique."""
 
 
 def per_query(judgements: pl.DataFrame) -> pl.DataFrame:
-    """Return how many passages of a query have which grade."""
+    """Return a query's number of passages per grade."""
     counts = [(pl.col("grade") == grade).sum().alias(f"grade {grade}") for grade in GRADES]
     return (
         judgements.group_by("query_id")
@@ -60,7 +60,7 @@ def _row(queries: pl.DataFrame, held: pl.Expr, name: str) -> pl.DataFrame:
 
 
 def duplicates(passages: pl.DataFrame) -> pl.DataFrame:
-    """Return passages whose text is the same up to letter case and white space."""
+    """Return passages with the same text except for letter case and white space."""
     bare = pl.col("text").str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
     return (
         passages.select("passage_id", "text", bare=bare)
@@ -73,7 +73,7 @@ def duplicates(passages: pl.DataFrame) -> pl.DataFrame:
 
 
 def graded_apart(copies: pl.DataFrame, judgements: pl.DataFrame) -> pl.DataFrame:
-    """Return copies of one passage that were graded differently for one query."""
+    """Return copies of one passage with different grades for one query."""
     return (
         copies.join(judgements, on="passage_id")
         .sort("passage_id")
@@ -105,7 +105,7 @@ def disagreements(judgements: pl.DataFrame, others: pl.DataFrame) -> pl.DataFram
 def others_of(
     snapshot: Snapshot, collection_id: str, golden_set_id: str | None, judgements: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return the judgements that other golden sets of a collection have, with the columns of this one's."""
+    """Return the judgements of a collection's other golden sets, with the columns of this one's."""
     known = snapshot.golden_sets(collection_id, parts=True)["golden_set_id"]
     others = [snapshot.judgements(name) for name in known if name != golden_set_id]
     return pl.concat([judgements.clear(), *others])
@@ -120,9 +120,9 @@ def leave_one_out(
 ) -> pl.DataFrame:
     """Score every run without the judgements of passages that no other system ranks (leave one system out).
 
-    A passage is judged because some run found it. A run that helped to fill the pool is judged on all that it
-    finds, a new one is not; leaving out one at a time shows how much that is worth. Variants of one system
-    find what it finds, so that they are left out with it: systems has run_id and system.
+    A passage is judged because some run found it. A run that contributed to the pool is judged on all that it
+    finds, a new one isn't; leaving out one at a time shows the size of this advantage. Variants of a system
+    find the same, so that they are left out with it: systems has run_id and system.
     """
     unique = _unique(rankings, judgements, systems)
     grades = graded.grades[:, :, : measure.k].copy()
@@ -144,7 +144,7 @@ def leave_one_out(
 
 
 def _unique(rankings: pl.DataFrame, judgements: pl.DataFrame, systems: pl.DataFrame) -> pl.DataFrame:
-    """Return run_id, query_id, passage_id, grade and final rank (or null) of what its system alone brings."""
+    """Return run_id, query_id, passage_id, grade and final rank (or null) of what only its system finds."""
     alone = (
         rankings.join(systems, on="run_id")
         .group_by(PAIR)
@@ -164,17 +164,17 @@ def _places(names: pl.Series, known: tuple[str, ...]) -> np.ndarray[tuple[int], 
 
 @dataclass(frozen=True)
 class Compared:
-    """How a judge's orders go with the golden set's."""
+    """Agreement of a judge's orders with the golden set's."""
 
-    rows: pl.DataFrame  # query_id, passages (best first, as the judge has them), tau (null where not defined)
-    against: str  # what they are compared with, in words
-    tau: float | None  # mean over queries; None where it is not defined
+    rows: pl.DataFrame  # query_id, passages (the judge's order, best first), tau (null if not defined)
+    against: str  # the order they are compared with, in words
+    tau: float | None  # mean over queries; None if not defined
     low: float | None  # 95 % bootstrap interval over queries
     high: float | None
 
 
 def compare(snapshot: Snapshot, queue: Queue, items: Sequence[Item]) -> Compared:
-    """Compare the batches of a queue with the refined order of its golden set, else with its grades."""
+    """Compare a queue's batches with the refined order of its golden set, otherwise with its grades."""
     orders = snapshot.orders(queue.base) if queue.base else pl.DataFrame()
     if orders.is_empty():
         against = f"the grades of {queue.base}"
@@ -213,7 +213,7 @@ def compare(snapshot: Snapshot, queue: Queue, items: Sequence[Item]) -> Compared
 
 
 def sentence(compared: Compared) -> str:
-    """Say how a judge's orders go with the golden set's, in a sentence."""
+    """State the agreement of a judge's orders with the golden set's."""
     n = text.count(compared.rows["tau"].count(), "batch", "batches")
     if compared.tau is None:
         return f"No batch can be compared with {compared.against} yet."

@@ -1,1 +1,1 @@
-"""Page Latency: where the time goes."""
+"""Page Latency: where time is spent."""

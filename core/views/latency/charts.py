@@ -17,11 +17,11 @@ from core.views.theme import logarithmic
 
 Shape = Literal["ECDF", "box"]
 _PATTERNS = ("", "/", "\\", ".", "x", "-", "|", "+")
-_POINTS = 400  # Points of a step line at most: quantiles stand for longer samples
+_POINTS = 400  # Maximum points of a step line: longer samples are reduced to quantiles
 
 
 def stage_bars(stages: pl.DataFrame, names: Sequence[str]) -> go.Figure:
-    """Draw the medians of `path_stages` one after another, a bar per stack; the first stack is marked."""
+    """Draw the medians of `path_stages` end to end, a bar per stack; the first stack is marked."""
     known = [name for name in names if name in set(stages["name"])]
     parts = []
     for place, stage in enumerate(shown_stages(stages)):
@@ -35,12 +35,12 @@ def stage_bars(stages: pl.DataFrame, names: Sequence[str]) -> go.Figure:
 def distributions(
     samples: pl.DataFrame, colours: Mapping[str, str], shape: Shape, jitter_ms: float
 ) -> go.Figure:
-    """Draw every stage of some stacks, one panel each; log where the times span more than a decade.
+    """Draw every stage of some stacks, one panel each; logarithmic if the times span over a decade.
 
     Args:
-        samples: Of `core.views.latency.data.stage_samples`.
-        colours: Colour by name of the stack; the first is what the jitter band is drawn around.
-        shape: Share of the queries answered within x, or boxes (quartiles, whiskers 1.5 of their range).
+        samples: From `core.views.latency.data.stage_samples`.
+        colours: Colour by name of the stack; the jitter band is around the first.
+        shape: Share of the queries answered within x, or boxes (quartiles, whiskers 1.5 times their range).
         jitter_ms: Half of the width of the band around the median total of the first stack; ms.
     """
     there = [TOTAL, *(stage for stage in shown_stages(samples) if stage != TOTAL)]
@@ -61,7 +61,7 @@ def distributions(
 
 
 def _band(panels: theme.Panels, rows: pl.DataFrame, name: str, jitter_ms: float) -> None:
-    """Draw what cannot be told from a stack's median in the first panel, unless it is most of the panel."""
+    """Draw a stack's jitter band in the first panel, unless it covers most of the panel."""
     own, every = rows.filter(pl.col("name") == name)["ms"].to_numpy(), rows["ms"].to_numpy()
     if len(own) and 0 < jitter_ms < np.ptp(every) / 4:
         low, high = np.median(own) + np.array([-jitter_ms, jitter_ms])
@@ -88,7 +88,7 @@ def _trace(ms: np.ndarray, name: str, colour: str, shape: Shape) -> go.BaseTrace
 
 
 def by_depth(rows: pl.DataFrame) -> go.Figure:
-    """Draw reranker medians against K with their fitted lines; figures that leave their line are ringed."""
+    """Draw reranker medians against K with their fitted lines; points off their line are ringed."""
     groups = rows.partition_by("reranker", "embedder", maintain_order=True)
     labels = [
         f"{reranker} over {embedder}" if embedder else str(reranker)
@@ -125,11 +125,11 @@ def by_depth(rows: pl.DataFrame) -> go.Figure:
 
 
 def depth_lines(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per reranker and embedder: its line, where it breaks, and what it rests on.
+    """Return one row per reranker and embedder: its line, where it breaks, and its data.
 
     Returns:
         reranker, embedder, slope (ms per candidate), intercept (ms), stacks, depths, breaks_at, worst_ms
-        (largest distance from the line among figures that leave it), reason.
+        (largest distance from the line among points off it), reason.
     """
     return rows.group_by("reranker", "embedder", maintain_order=True).agg(
         pl.col("slope").first(),

@@ -26,10 +26,10 @@ STAGES = (*dict.fromkeys(QUERY_STAGES.values()), "generate", TOTAL)
 
 
 def percentile_table(snapshot: Snapshot, table: pl.DataFrame, latency: Latency) -> pl.DataFrame:
-    """Return p50, p95 and p99 of every stack in the scope of the sidebar.
+    """Return p50, p95 and p99 of every stack in the sidebar's scope.
 
     Args:
-        latency: Its scope, machine and model of generation; all percentiles are shown.
+        latency: Its scope, machine and generation model; all percentiles are shown.
 
     Returns:
         One row per stack, the fastest first: run_id, name, n, basis, and per percentile p50, p50_low,
@@ -56,11 +56,11 @@ def stage_samples(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> p
 
     Args:
         runs: run_id, name and spec of the stacks.
-        latency: The scope that the total is of.
+        latency: The scope of the total.
 
     Returns:
         run_id, name, stage, query_id, ms (median over its repeats), serial (see `sampled`), modelled (whether
-        a part of it is); the total as the sidebar asks for it.
+        a part of it is); the total follows the sidebar's settings.
     """
     timings = snapshot.timings(runs["run_id"].to_list())
     parts = timings.filter(pl.col("stage") != TOTAL)["stage"].unique().to_list()
@@ -74,10 +74,10 @@ def stage_samples(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> p
 
 
 def path_stages(stages: pl.DataFrame, latency: Latency) -> pl.DataFrame:
-    """Return the rows of `stage_table` that the total is made of."""
+    """Return the rows of `stage_table` that add up to the total."""
     inside = pl.col("stage") == "rerank"
     if latency.scope == "end-to-end":
-        inside = pl.col("stage") != FIRST_TOKEN  # which the stage generate begins with
+        inside = pl.col("stage") != FIRST_TOKEN  # included in the stage generate
     elif latency.scope == "path":
         inside = ~pl.col("stage").is_in(AFTER_RETRIEVAL)
     return stages.filter(inside & (pl.col("stage") != TOTAL) & pl.col("p50").is_not_null())
@@ -85,7 +85,7 @@ def path_stages(stages: pl.DataFrame, latency: Latency) -> pl.DataFrame:
 
 def _order() -> pl.Expr:
     places = {stage: place for place, stage in enumerate(STAGES)}
-    last = len(STAGES) - 1.5  # unknown stages stand before the total
+    last = len(STAGES) - 1.5  # unknown stages come before the total
     return pl.col("stage").replace_strict(places, default=last, return_dtype=pl.Float64)
 
 
@@ -94,7 +94,7 @@ def stage_table(snapshot: Snapshot, runs: pl.DataFrame, samples: pl.DataFrame) -
 
     Args:
         runs: run_id, name and origin of the stacks.
-        samples: Of `stage_samples`.
+        samples: From `stage_samples`.
 
     Returns:
         name, stage, n, p50, p95 and p99 with their bounds and reasons (ms), basis.
@@ -114,7 +114,7 @@ def stage_table(snapshot: Snapshot, runs: pl.DataFrame, samples: pl.DataFrame) -
 
 
 def _reported(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
-    """Return run_id, stage, n, p50, p95, p99, basis of figures that came without results per query."""
+    """Return run_id, stage, n, p50, p95, p99, basis of figures imported without results per query."""
     measures = [f"latency_{percentile}" for percentile in PERCENTILES]
     rows = snapshot.aggregates(runs["run_id"].to_list()).filter(pl.col("measure").is_in(measures))
     rows = rows.unique(["run_id", "stage", "measure"], keep="first", maintain_order=True)
@@ -132,9 +132,9 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def usual(rows: pl.DataFrame, table: pl.DataFrame, decision: Decision) -> list[str]:
-    """Give the stacks to begin with, by name: the chosen one and the runner-up where their latency is known.
+    """Return the stacks selected by default: the chosen one and the runner-up, if their latency is known.
 
-    Where the chosen one's is not, the best stack of known latency takes its place.
+    If the chosen stack's latency is unknown, use the best stack whose latency is known.
     """
     known = rows.filter(pl.col("p50").is_not_null())
     asked = [table["name"][row] for row in (decision.chosen, decision.runner_up) if row is not None]
@@ -148,14 +148,14 @@ def usual(rows: pl.DataFrame, table: pl.DataFrame, decision: Decision) -> list[s
 
 
 def shown_stages(samples: pl.DataFrame) -> Sequence[str]:
-    """Return the stages that have times, in their order, the total last."""
+    """Return the stages that have times, in order, the total last."""
     return samples.select("stage").unique().sort(_order(), "stage")["stage"].to_list()
 
 
 def timed_answers(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
     """Return every timed answer of a workspace with its tokens.
 
-    Of timings, or of the answers where a run has none.
+    They come from timings, or from the answers if a run has none.
 
     Returns:
         The columns of `core.stats.latency.answers`, and stage.
@@ -176,5 +176,5 @@ def timed_answers(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
 
 
 def fitted(timed: pl.DataFrame, stage: str = GENERATE) -> Fit:
-    """Return the speed that the timed answers of a stage show; one generator is assumed."""
+    """Return the speed fitted to the timed answers of a stage, assuming one generator."""
     return fit(timed.filter(pl.col("stage") == stage))

@@ -1,4 +1,4 @@
-"""Page Latency: what an approximate index loses of the exact one, by stack (CLQ paper, §5.3, Table 7)."""
+"""Page Latency: loss of an approximate index against the exact one, by stack (CLQ paper, §5.3, Table 7)."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ CUTOFFS = (10, 30)
 """At which a setting must keep flat's quality, beside the workspace's own cutoff (CLQ paper, §5.3)."""
 EFFORTS = ("efSearch", "ef_search", "nprobe", "probes", "num_candidates", "rescore", "oversample")
 """Options of indexes that say how much a search looks at."""
-_IN_MEMORY = ("efSearch", "nprobe")  # of kinds of which a run tells all options
-_OF_METHOD = {"hnsw": "ef_search", "ivfflat": "probes", "ivf_pq": "probes"}  # of databases
-_PLACES = ("url_env", "key_env", "build_mb")  # which change nothing that is found
+_IN_MEMORY = ("efSearch", "nprobe")  # for index kinds whose runs record all options
+_OF_METHOD = {"hnsw": "ef_search", "ivfflat": "probes", "ivf_pq": "probes"}  # for databases
+_PLACES = ("url_env", "key_env", "build_mb")  # which don't change the results
 NOTHING = "No stack here has a twin with a flat index to compare with."
 NEEDS = "`python -m core indexes tune --kinds hnsw-f32,ivf-flat` runs others beside a flat one."
 ABOUT = "Percent of the flat index's quality that may be lost at the worse end of the 95 % interval."
@@ -70,16 +70,16 @@ TUNED = (
 
 
 def family_of(spec: Mapping[str, Any]) -> str:
-    """Return what stacks that differ in their index alone have in common: not a K that nothing reads."""
+    """Return the part of a specification shared by stacks that differ only in their index."""
     return stack_key({name: value for name, value in spec.items() if name not in ("index", "index_params")})
 
 
 def effort_of(spec: Mapping[str, Any], told: Mapping[str, Any] | None = None) -> float | None:
-    """Return how much a search of the index looks at; None where it is left to the engine.
+    """Return the search effort of the index, or None if it is left to the engine.
 
     Args:
-        spec: Of the stack.
-        told: What the run said of its indexes, by kind: defaults that the stack leaves out.
+        spec: Specification of the stack.
+        told: The run's record of its indexes, by kind: defaults that the stack leaves out.
     """
     usual = (told or {}).get(str(spec.get("index")), {})
     own = _OF_METHOD.get(str(usual.get("method")), "")
@@ -89,7 +89,7 @@ def effort_of(spec: Mapping[str, Any], told: Mapping[str, Any] | None = None) ->
 
 
 def options_of(spec: Mapping[str, Any]) -> str:
-    """Write how an index is built and searched beside what a search looks at: efforts compare within it."""
+    """Describe an index's build and search options except the effort; efforts compare only within these."""
     given = spec.get("index_params") or {}
     rest = {name: value for name, value in given.items() if name not in (*EFFORTS, *_PLACES)}
     return ", ".join(f"{name} {rest[name]}" for name in sorted(rest))
@@ -98,10 +98,10 @@ def options_of(spec: Mapping[str, Any]) -> str:
 def percent(
     own: Floats, flat: Floats, seed: int, clusters: Labels | None = None
 ) -> tuple[float, float, float, int]:
-    """Return 100 · mean(own) / mean(flat) over queries that both have, with its paired interval and n.
+    """Return 100 · mean(own) / mean(flat) over queries with both, with its paired interval and n.
 
     Args:
-        clusters: [Q], equal within a group of queries: Student's t of their sums; None = each is by itself.
+        clusters: [Q], equal within a group of queries: Student's t of their sums; None = each is independent.
     """
     both = ~(np.isnan(own) | np.isnan(flat))
     n = int(both.sum())
@@ -123,7 +123,7 @@ def percent(
 
 
 def percent_of_own(view: View, run_ids: list[str]) -> dict[str, float | None]:
-    """Return %PROC of what each run kept at its own K, so that two indexes are held to pools of one depth."""
+    """Return %PROC of each run at its own K, so that two indexes are compared on pools of one depth."""
     ranked = view.table.filter(pl.col("run_id").is_in(run_ids) & pl.col("has_rankings"))["run_id"].to_list()
     measure, ceiling, golden = view.quality.measure, view.quality.ceiling, view.scope.golden_set_id
     if not ranked or measure is None or ceiling is None or golden is None:
@@ -139,13 +139,13 @@ def percent_of_own(view: View, run_ids: list[str]) -> dict[str, float | None]:
 class _At:
     """Quality at one cutoff, by run and query."""
 
-    name: str  # what its columns end with; empty for the cutoff of the workspace
+    name: str  # suffix of its columns; "" for the cutoff of the workspace
     values: Mapping[str, Floats]
     clusters: Labels | None
 
 
 def _beyond_own(view: View, run_ids: Sequence[str]) -> Iterator[_At]:
-    """Yield quality at each of `CUTOFFS`, of the runs that ranked that far, or of which another run did."""
+    """Yield quality at each of `CUTOFFS`, for runs that ranked that far themselves or in another run."""
     measure, golden = view.quality.measure, view.scope.golden_set_id
     table = view.table.filter(pl.col("run_id").is_in(list(run_ids)) & pl.col("has_rankings"))
     kept = furthest(view.snapshot, table["run_id"].to_list(), golden)
@@ -165,12 +165,12 @@ def _beyond_own(view: View, run_ids: Sequence[str]) -> Iterator[_At]:
 
 
 def _groups(clusters: Labels | None, values: Floats) -> int | None:
-    """Return of how many groups the queries with a value are."""
+    """Return the number of groups of the queries with a value."""
     return None if clusters is None else len(np.unique(clusters[~np.isnan(values)]))
 
 
 def _kept(cutoffs: Sequence[_At], own: str, flat: str, seed: int) -> dict[str, Any]:
-    """Return percent of flat, with its ends, at every cutoff to which flat ranked."""
+    """Return percent of flat, with its ends, at every cutoff within flat's depth."""
     found: dict[str, Any] = {}
     for at in cutoffs:
         if own in at.values and flat in at.values:
@@ -185,7 +185,7 @@ def _kept(cutoffs: Sequence[_At], own: str, flat: str, seed: int) -> dict[str, A
 
 @cached("Holding indexes against flat ones…", entries=16)
 def losses(view: View) -> pl.DataFrame:
-    """Compare every approximate index with the flat one of the same stack: `ROWS`."""
+    """Compare every approximate index with the flat index of the same stack: `ROWS`."""
     table, paired = view.table, view.paired
     if paired is None:
         return pl.DataFrame(schema=ROWS)
@@ -210,7 +210,7 @@ def losses(view: View) -> pl.DataFrame:
                 effort = effort_of(spec, json.loads(told.get(row["run_id"]) or "{}"))
                 figures = _kept(cutoffs, row["run_id"], exact["run_id"], view.seed)
                 sides = {"effort": effort, "quality": row["quality"], "flat": exact["quality"]}
-                if row["candidates"] == exact["candidates"]:  # shares of pools of two depths do not compare
+                if row["candidates"] == exact["candidates"]:  # pools of two depths aren't comparable
                     sides |= {"pct_proc": reached.get(row["run_id"], row["pct_proc"])}
                     sides |= {"flat_proc": reached.get(exact["run_id"], exact["pct_proc"])}
                 sides |= {"latency_ms": row["latency_ms"], "flat_ms": exact["latency_ms"]}
@@ -225,13 +225,13 @@ def passing(
     higher_is_better: bool = True,
     reasons: Mapping[str, str] = MappingProxyType({}),
 ) -> pl.DataFrame:
-    """Say which settings pass, and which of a family is taken: columns passes, beyond and taken.
+    """Mark settings that pass, and the one taken per family: columns passes, beyond and taken.
 
-    Efforts of different kinds, or built otherwise, do not compare: of each the least, of those the fastest.
-    Those of a kind that are built alike are tried from the largest down, and none below the first that fails
+    Efforts of different kinds or builds aren't comparable: the least of each is kept, then the fastest one.
+    Settings of one kind and build are tried from the largest down, and none below the first that fails
     passes: so that any of them passes wrongly no more often than one does (Westfall & Krishen 2001, fixed
-    sequence). Each must hold at every cutoff, which costs no level: all must, not any.
-    What breaks a limit of the workspace is not taken.
+    sequence). Each must hold at every cutoff, which needs no correction: all must, not any.
+    A setting that breaks a limit of the workspace isn't taken.
 
     Args:
         reasons: The limits that stacks break, by name; see `core.views.within.beyond`.
@@ -258,7 +258,7 @@ def passing(
 
 
 def taken_words(marked: pl.DataFrame, bearable: float, cutoff: int) -> Iterator[str]:
-    """Say per family which setting is taken, with what it keeps, or that none is."""
+    """Yield a sentence per family: the setting taken, with its percent of flat, or that none is."""
     for (family,), part in marked.group_by("family", maintain_order=True):
         taken = part.filter("taken")
         if taken.is_empty():
@@ -278,13 +278,13 @@ def taken_words(marked: pl.DataFrame, bearable: float, cutoff: int) -> Iterator[
 
 
 def everywhere(rows: pl.DataFrame, cutoff: int) -> str:
-    """Name the cutoffs at which the settings of some rows are held to flat: ``@10 and @30``."""
+    """Name the cutoffs at which some rows are compared with flat: ``@10 and @30``."""
     known = [k for k in CUTOFFS if k != cutoff and rows[f"percent_{k}"].count()]
     return " and ".join(f"@{k}" for k in sorted([cutoff, *known]))
 
 
 def elsewhere(row: Mapping[str, Any], cutoff: int) -> str:
-    """Write how much a setting keeps at each of `CUTOFFS` but the workspace's own."""
+    """Return a setting's percent of flat at each of `CUTOFFS` except the workspace's own."""
     others = [k for k in CUTOFFS if k != cutoff and row[f"percent_{k}"] is not None]
     return "".join(f", {row[f'percent_{k}']:.1f} %{ends(row, f'_{k}')} @{k}" for k in others)
 
@@ -293,7 +293,7 @@ def elsewhere(row: Mapping[str, Any], cutoff: int) -> str:
     "index loss", "How much quality does an approximate index lose, and which setting is safe?", approximate
 )
 def index_loss(view: View, ask: Ask) -> Blocks:
-    """Yield percent of flat by index and stack, and the cheapest setting whose loss is surely bearable."""
+    """Yield percent of flat by index and stack, and the cheapest setting whose loss is surely acceptable."""
     rows = losses(view)
     if rows.is_empty():
         yield Answer(NOTHING, NEEDS)
@@ -325,14 +325,14 @@ def index_loss(view: View, ask: Ask) -> Blocks:
 
 
 def asked(rows: pl.DataFrame) -> str:
-    """Say how many queries the stacks of some rows were asked."""
+    """State how many queries the stacks of some rows were asked."""
     counts: list[int] = rows["n"].to_list()
     few, most = min(counts), max(counts)
     return f"n = {few}" if few == most else f"n = {few} to {most}"
 
 
 def kinds(marked: pl.DataFrame) -> pl.DataFrame:
-    """Sum up by kind of index: mean percent of flat, stacks, how many pass."""
+    """Aggregate by kind of index: mean percent of flat, stacks, number that pass."""
     passing_ones = pl.col("passes").sum().alias("passing")
     grouped = marked.group_by("index").agg(pl.col("percent").mean(), pl.len().alias("stacks"), passing_ones)
     return grouped.sort("percent", "index", descending=[True, False])
@@ -381,7 +381,7 @@ def chart(marked: pl.DataFrame, bearable: float, cutoff: int) -> go.Figure:
 
 
 def ends(row: Mapping[str, Any], at: str = "") -> str:
-    """Write the interval, of a cutoff by the end of its columns."""
+    """Format the interval at a cutoff, given by the suffix of its columns."""
     low, high = row[f"low{at}"], row[f"high{at}"]
     return "" if low is None else f" [{low:.1f}, {high:.1f}]"
 

@@ -1,4 +1,4 @@
-"""Indexes: what each finds and how fast, measured or imported, and what a thousand queries cost."""
+"""Indexes: recall and speed of each, measured or imported, and the cost of a thousand queries."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _Reader = Callable[[Mapping[str, Any], JsonMap], Iterator[JsonMap]]
 
 
 def figures(snapshot: Snapshot) -> pl.DataFrame:
-    """Read what is known of indexes in the whole store.
+    """Read all known index measurements of the store.
 
     Returns:
         index, basis ("measured" or "imported"), where (collection), effort, k, clients, recall, recall_low,
@@ -102,7 +102,7 @@ def _imported(snapshot: Snapshot, names: Mapping[str, str]) -> Iterator[JsonMap]
 
 
 def _of_vectordbbench(_: Mapping[str, Any], manifest: JsonMap) -> Iterator[dict[str, Any]]:
-    """Yield the serial search, and a row per number of clients where they were measured."""
+    """Yield the serial search, and a row per number of clients if they were measured."""
     metrics = manifest.get("metrics", {})
     case = manifest.get("task", {}).get("case_config") or {}
     common = {
@@ -120,13 +120,13 @@ def _of_vectordbbench(_: Mapping[str, Any], manifest: JsonMap) -> Iterator[dict[
         }
         yield {**common, **tail_ms, "clients": clients, QPS: _positive(speed)}
     if not speeds and (most := _positive(metrics.get("qps"))):
-        yield {**common, QPS: most}  # the best of several numbers of clients
+        yield {**common, QPS: most}  # the best over several numbers of clients
 
 
 def _of_annbenchmarks(snapshot: Snapshot, run: Mapping[str, Any], manifest: JsonMap) -> Iterator[JsonMap]:
-    """Yield one client, as the tool asks.
+    """Yield a row for one client, as in the tool's benchmark.
 
-    Recall where the exact neighbours were imported beside the result.
+    It has recall if the exact neighbours were imported beside the result.
     """
     attributes = manifest.get("attributes", {})
     ms = snapshot.timings([run["run_id"]])["ms"].to_numpy()
@@ -142,7 +142,7 @@ def _of_annbenchmarks(snapshot: Snapshot, run: Mapping[str, Any], manifest: Json
 
 
 def _neighbours(snapshot: Snapshot, run: Mapping[str, Any]) -> dict[str, Any]:
-    """Return K, recall and n of a run whose collection has one golden set, of the exact neighbours."""
+    """Return K, recall and n of a run whose collection has one golden set, made of the exact neighbours."""
     ranked = snapshot.rankings([run["run_id"]]).select("query_id", "passage_id")
     k = max(ranked.group_by("query_id").len()["len"].to_list(), default=0)
     golden = snapshot.golden_sets(run["collection_id"])["golden_set_id"].to_list()
@@ -158,13 +158,13 @@ def _neighbours(snapshot: Snapshot, run: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _positive(value: object, factor: float = 1.0) -> float | None:
-    """Return a number above 0, else None: the tools write 0 for what did not run."""
+    """Return a number above 0, otherwise None: the tools write 0 if something did not run."""
     known = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
     return float(value) * factor if known and isinstance(value, int | float) else None
 
 
 def dollars(rows: pl.DataFrame, usd_per_hour: float | None, utilisation: float = 0.5) -> pl.DataFrame:
-    """Add usd_per_1k, what a thousand queries cost on a machine that is busy for a share of the hour.
+    """Add usd_per_1k, the cost of a thousand queries on a machine that is busy for a share of the hour.
 
     $ per 1,000 = 1000 · $ per hour / (3600 · queries per second · utilisation).
     """
@@ -173,12 +173,12 @@ def dollars(rows: pl.DataFrame, usd_per_hour: float | None, utilisation: float =
 
 
 def drawn(rows: pl.DataFrame, against: str, title: str) -> go.Figure:
-    """Draw recall against latency or queries per second, a line per index, as ann-benchmarks does.
+    """Draw recall against latency or queries per second, a line per index, like ann-benchmarks.
 
     Args:
-        rows: Of `figures`, of one K.
+        rows: From `figures`, for one K.
         against: The column on the y axis.
-        title: What it is called, with its unit.
+        title: Its name, with its unit.
     """
     fig = theme.figure(x="recall of the exact neighbours", y=title, height=420)
     known = rows.drop_nulls([RECALL, against])
@@ -211,7 +211,7 @@ def _label(row: Mapping[str, Any]) -> str:
 
 
 def benches(rows: pl.DataFrame) -> list[str]:
-    """Return where indexes were measured, the latest first: what was measured together compares."""
+    """Return where indexes were measured, latest first: measurements made together are comparable."""
     return sorted(rows.filter(basis=MEASURED)["where"].unique().to_list(), reverse=True)
 
 
@@ -230,8 +230,8 @@ SCALES = "Dotted and hollow: imported, measured elsewhere on other machines and 
 
 
 def answer(rows: pl.DataFrame, k: int, clients: int | None) -> str:
-    """Say which index is fastest among those that find nearly all, of one K and number of clients."""
-    here = rows.filter(basis=MEASURED)  # other machines and vectors do not compare
+    """Say which index is fastest among those that find nearly all, for one K and number of clients."""
+    here = rows.filter(basis=MEASURED)  # other machines and vectors aren't comparable
     good = (
         (here if here.height else rows)
         .filter(pl.col(RECALL) >= NEARLY_ALL)

@@ -1,4 +1,4 @@
-"""Page Latency: how long queries take, how sure that is, and which stage and K cost the time."""
+"""Page Latency: how long queries take, how certain that is, and which stage and K cost the time."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ known_indexes = cached("Reading the indexes…")(indexes.figures)
 
 
 def _any_index(snapshot: Snapshot, collection_id: str) -> bool:
-    """Tell whether any index of the store was measured by itself."""
+    """Return whether any index of the store was measured separately."""
     del collection_id
     return known_indexes(snapshot).height > 0
 
@@ -74,7 +74,7 @@ def stages_of(view: View, names: tuple[str, ...]) -> tuple[pl.DataFrame, pl.Data
 def head(
     view: View, ask: Ask, say: Callable[[Mapping[str, Any]], str]
 ) -> Generator[Block, None, tuple[str, ...]]:
-    """Yield what stands above the sections about stacks; return the stacks, none where none is timed."""
+    """Yield the head of the sections about stacks; return the stacks, empty if none is timed."""
     known = percentiles(view)
     if known["p50"].null_count() == known.height:
         yield unknown(known)
@@ -121,7 +121,7 @@ def where_the_time_goes(view: View, ask: Ask) -> Blocks:
 
 @section("reranker by K", "How much slower does each further candidate make the reranker?", seldom)
 def reranker_by_k(view: View, ask: Ask) -> Blocks:
-    """Yield how the reranker grows with the candidate depth."""
+    """Yield how the reranker's time grows with the candidate depth."""
     del ask  # every reranker is drawn
     rows = depths(view.snapshot, view.scope, jitter_ms=view.decision.jitter_ms)
     if rows.is_empty():
@@ -135,7 +135,7 @@ def reranker_by_k(view: View, ask: Ask) -> Blocks:
 
 @section("generator", "How long does the answer take after retrieval?", timed_reader)
 def generator(view: View, ask: Ask) -> Blocks:
-    """Yield the generator against its prompt, where it was timed or is modelled."""
+    """Yield the generator's time against its prompt, if it was timed or is modelled."""
     timed, model = timed_answers(view.snapshot, view.scope), view.latency.generation
     if timed.is_empty() and model is None:
         yield Answer(*NO_GENERATOR)
@@ -156,7 +156,7 @@ def generator(view: View, ask: Ask) -> Blocks:
 
 @section("indexes", "Which index is fast enough, and what does its speed cost in recall?", _any_index)
 def every_index(view: View, ask: Ask) -> Blocks:
-    """Show what every index finds and how fast."""
+    """Yield the recall and speed of every index."""
     known = known_indexes(view.snapshot)
     if known.is_empty():
         yield Answer(indexes.NONE)
@@ -211,13 +211,13 @@ def answer(row: Mapping[str, Any], stages: pl.DataFrame) -> str:
 
 
 def instead(rows: pl.DataFrame, name: str, chosen: str | None) -> str:
-    """Say why a stack is shown in place of the chosen one; empty where that is timed, or there is none."""
+    """Say why a stack replaces the chosen one; "" if that is timed, or there is none."""
     timed = rows.filter(pl.col("p50").is_not_null())["name"]
     return "" if chosen is None or chosen in timed else f"No latency is known of {chosen}: {name} is shown."
 
 
 def unknown(rows: pl.DataFrame) -> Answer:
-    """Say that no latency is known, and why."""
+    """Return the answer that no latency is known, and why."""
     reasons = rows["p50_note"].drop_nulls().value_counts(sort=True)
     why = f"{reasons['p50_note'][0].capitalize()}. " if reasons.height else ""
     none = "The only stack has no" if rows.height == 1 else f"None of {rows.height:,} stacks has a"
@@ -226,7 +226,7 @@ def unknown(rows: pl.DataFrame) -> Answer:
 
 
 def cards(row: Mapping[str, Any], latency: Latency) -> tuple[tuple[str, str, str], ...]:
-    """Return the three percentiles of a stack: label, number, what it rests on."""
+    """Return the three percentiles of a stack: label, number, its basis."""
     cards = []
     for percentile in PERCENTILES:
         value, note, low, high = (row[f"{percentile}{end}"] for end in ("", "_note", "_low", "_high"))
@@ -240,7 +240,7 @@ def cards(row: Mapping[str, Any], latency: Latency) -> tuple[tuple[str, str, str
 
 
 def per_candidate(lines: pl.DataFrame) -> tuple[str, str]:
-    """Say what a further candidate takes the reranker of most stacks; takes `charts.depth_lines`."""
+    """Say how much time a further candidate costs most stacks' reranker; takes `charts.depth_lines`."""
     known = lines.filter(pl.col("slope").is_not_null()).sort("stacks", descending=True, maintain_order=True)
     if known.is_empty():
         return "No reranker was timed at enough depths.", "What a further candidate takes is not known."
@@ -254,7 +254,7 @@ def per_candidate(lines: pl.DataFrame) -> tuple[str, str]:
 
 
 def caveats(rows: pl.DataFrame, depths: pl.DataFrame) -> dict[str, str]:
-    """List withheld tails and departures from the line by K, by the words of a chip."""
+    """Return withheld tails and departures from the line by K, keyed by the words of a chip."""
     known = rows.filter(pl.col("p50").is_not_null())
     silent = rows.height - known.height
     unknown = f"{text.count(silent, 'stack has', 'stacks have')} no known latency." if silent else ""
@@ -266,7 +266,7 @@ def caveats(rows: pl.DataFrame, depths: pl.DataFrame) -> dict[str, str]:
 
 
 def _withheld(known: pl.DataFrame) -> list[str]:
-    """Say how many stacks lack a p95 and a p99, and the most frequent reason; once where they agree."""
+    """Say how many stacks lack a p95 and a p99, and the most frequent reason; once if they agree."""
     reasons = {}
     for percentile in ("p95", "p99"):
         held = known.filter(pl.col(percentile).is_null())
@@ -280,7 +280,7 @@ def _withheld(known: pl.DataFrame) -> list[str]:
 
 
 def _breaks(depths: pl.DataFrame) -> list[str]:
-    """Return a sentence per reranker and embedder whose latency leaves its line for good."""
+    """Return a sentence per reranker and embedder whose latency leaves its line permanently."""
     groups = depths.filter(pl.col("breaks_at").is_not_null() & pl.col("departs")).group_by(
         "reranker", "embedder", "breaks_at", maintain_order=True
     )

@@ -1,1 +1,1 @@
-"""Page Library: what the store holds."""
+"""Page Library: the contents of the store."""

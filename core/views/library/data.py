@@ -1,6 +1,6 @@
-"""Data of page Library: what a store holds, what was deleted and what happened; the tables that papers print.
+"""Data of page Library: the contents of a store, deletions and history; the papers' printed tables.
 
-Deleting and restoring by tombstone: what can be, what goes along, and the deed in one transaction.
+Deleting and restoring by tombstone: what can be deleted, what goes with it, in one transaction.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ NAMES: dict[Kind, str] = {"run": "run", "golden_set": "golden set", "collection"
 
 
 def golden_sets(snapshot: Snapshot, *, removed: bool = False) -> pl.DataFrame:
-    """Return golden sets that are there, or the deleted ones."""
+    """Return the existing golden sets, or the deleted ones."""
     columns = ("golden_set_id", "name", "collection_id", "judge", "mapping", "queries", "judgements", "spans")
     return snapshot.golden_sets(removed=removed).select(*columns, "notes")
 
 
 def collections(snapshot: Snapshot, *, removed: bool = False) -> pl.DataFrame:
-    """Return collections that are there, or the deleted ones."""
+    """Return the existing collections, or the deleted ones."""
     whole = pl.coalesce("part_of", "collection_id")
     chunks = (
         snapshot.collections(parts=True, hidden=removed)
@@ -53,7 +53,7 @@ def collections(snapshot: Snapshot, *, removed: bool = False) -> pl.DataFrame:
 
 
 def gone(snapshot: Snapshot) -> dict[str, list[str]]:
-    """List deleted workspaces and golden sets that an older address may name, by its settings."""
+    """Return deleted workspaces and golden sets that an old URL may still name, keyed by URL setting."""
     sets = pl.concat([snapshot.golden_sets(removed=True), snapshot.golden_sets(hidden=True)])
     return {
         "ws": snapshot.collections(removed=True)["collection_id"].to_list(),
@@ -62,10 +62,10 @@ def gone(snapshot: Snapshot) -> dict[str, list[str]]:
 
 
 def goes_along(snapshot: Snapshot, kind: Kind, ids: Sequence[str], *, removed: bool = False) -> str:
-    """Say what disappears with things that are deleted, or comes back with those restored.
+    """Say what disappears with the things deleted, or comes back with those restored.
 
     Returns:
-        Counts such as ``3 runs, 1 golden set, 5 queries, 40 passages``; empty where nothing does.
+        Counts such as ``3 runs, 1 golden set, 5 queries, 40 passages``, or "" if nothing does.
     """
     if kind == "run":
         return ""
@@ -88,7 +88,7 @@ def delete(store: Store, ids: Sequence[str], kind: Kind = "run") -> str:
         What happened, in words.
 
     Raises:
-        InputError: If one is a part of another.
+        InputError: If one is part of another.
         StoreError: If the store cannot be written, or the collection of one is deleted.
         UnknownNameError: If one does not exist.
     """
@@ -97,7 +97,7 @@ def delete(store: Store, ids: Sequence[str], kind: Kind = "run") -> str:
 
 
 def restore(store: Store, ids: Sequence[str], kind: Kind = "run") -> str:
-    """Bring back what was deleted, in one transaction; returns and raises as `delete`."""
+    """Bring back deleted things, in one transaction; returns and raises like `delete`."""
     return _change(store, "restore", ids, kind)
 
 
@@ -111,7 +111,7 @@ def _change(store: Store, event: Literal["delete", "restore"], ids: Sequence[str
 
 
 def listed(ids: Sequence[str], kind: Kind) -> str:
-    """Return names for the list of revisions; of runs just those."""
+    """Return names for the list of revisions; only the names for runs."""
     what = "" if kind == "run" else f"{NAMES[kind]} "
     return text.shorten(what + ", ".join(ids), _NOTE)
 
@@ -153,12 +153,12 @@ _LISTS: Mapping[Kind, Callable[..., pl.DataFrame]] = {
 
 
 def rows_of(snapshot: Snapshot, kind: Kind, *, removed: bool = False) -> pl.DataFrame:
-    """List what there is of a kind, or was deleted."""
+    """Return the existing things of a kind, or the deleted ones."""
     return _LISTS[kind](snapshot, removed=removed)
 
 
 def chosen(rows: pl.DataFrame, collection: str, words: str) -> pl.DataFrame:
-    """Return the runs of a collection (or `ALL`) whose label or id holds some words, letter case aside."""
+    """Return the runs of a collection (or `ALL`) whose label or id contains some words, ignoring case."""
     if collection != ALL:
         rows = rows.filter(pl.col("collection_id") == collection)
     wanted = words.strip().lower()
@@ -169,7 +169,7 @@ def chosen(rows: pl.DataFrame, collection: str, words: str) -> pl.DataFrame:
 
 
 def answer(snapshot: Snapshot) -> tuple[str, str]:
-    """Say what the store holds; then where it is from, its revision, and what could be restored."""
+    """Return the store's contents; then its origin, its revision, and what could be restored."""
     held = snapshot.runs()
     by_origin = held.group_by("origin").len().sort("len", "origin", descending=[True, False])
     kinds = ", ".join(f"{count:,} {BASES.get(origin, origin)}" for origin, count in by_origin.iter_rows())
@@ -189,15 +189,15 @@ class Packed:
     """An export as one file."""
 
     content: bytes  # the zip
-    written: Written  # what it holds
+    written: Written  # its contents
 
 
 def packed(snapshot: Snapshot, name: str, collection_id: str | None = None) -> Packed:
-    """Export a store, or a part of it, as a zip.
+    """Export a store, or part of it, as a zip.
 
     Args:
         name: One of `core.exporters.FORMATS`.
-        collection_id: Only this collection; None for all.
+        collection_id: Only this collection; None = all.
 
     Raises:
         InputError: If the format cannot hold it.
@@ -211,13 +211,13 @@ def packed(snapshot: Snapshot, name: str, collection_id: str | None = None) -> P
 
 
 def packed_words(packed: Packed) -> str:
-    """Say what an export holds, and its size."""
+    """State the contents and size of an export."""
     counts = ", ".join(f"{number:,} {what}" for what, number in packed.written.counts.items())
     return f"{counts}; {text.format_bytes(len(packed.content))}."
 
 
 def formats() -> dict[str, str]:
-    """Return the formats that can be downloaded, by title."""
+    """Return the downloadable formats, by title."""
     return {form.title: name for name, form in FORMATS.items()}
 
 
@@ -263,7 +263,7 @@ def printed(file: str, table: str | None) -> pl.DataFrame:
         table: Its number in the paper; None = the whole file.
 
     Returns:
-        One row per printed number with the columns of the file that the table uses, numbers as numbers.
+        One row per printed number with the file's columns that the table uses, numbers as numbers.
     """
     rows = pl.read_csv(PUBLISHED / file, infer_schema_length=None, schema_overrides={"table": pl.String})
     if table is not None:

@@ -1,4 +1,4 @@
-"""Page Library: what the store holds, what was deleted, what happened, and the tables that papers print."""
+"""Page Library: the contents of the store, deletions, history, and the papers' printed tables."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ rows_of = cached()(data.rows_of)
 
 
 def draw(place: Place, ask: Ask) -> Blocks:
-    """Show what there is and was, behind a tab each."""
+    """Yield existing and deleted things, a tab each."""
     yield Answer(*data.answer(place.snapshot))
     if place.snapshot.revision == 0:
         yield Text("The store is empty: add results, or load the demo (make demo).", "info")
@@ -73,7 +73,7 @@ SECTIONS = (Section("", draw, "What does the store hold, and what happened to it
 
 
 def held(place: Place, ask: Ask) -> Blocks:
-    """Yield the things of a kind; of runs those of a collection, or with some words in their name."""
+    """Yield the things of a kind; runs filtered by collection, or by words in their name."""
     title = ask.one("Kind", TITLES, "kind", quiet=True)
     rows = rows_of(place.snapshot, TITLES[title])
     if title == "Runs" and not rows.is_empty():
@@ -87,7 +87,7 @@ def held(place: Place, ask: Ask) -> Blocks:
 
 
 def deleted(place: Place) -> Blocks:
-    """Yield what was deleted, and can be restored."""
+    """Yield deleted things that can be restored."""
     gone = {
         title: rows_of(place.snapshot, TITLES[title], removed=True)
         for title in ("Collections", "Golden sets", "Runs")
@@ -105,7 +105,7 @@ def deleted(place: Place) -> Blocks:
 
 
 def _ticked(control: str, place: Place, kind: Kind, rows: pl.DataFrame, name: str) -> Control:
-    """Return rows that the dashboard lets be ticked, to delete or to restore them."""
+    """Return rows with checkboxes in the dashboard, for deleting or restoring."""
     table = Table(rows, TABLES[kind].named(name))
     given = {"snapshot": place.snapshot, "kind": kind, "table": table}
     return Control(control, given, lambda: iter((table,)))
@@ -125,7 +125,7 @@ def history(place: Place) -> Blocks:
 
 
 def published(ask: Ask) -> Blocks:
-    """Yield one of the tables of the papers that the product ships."""
+    """Yield one of the papers' tables shipped with the product."""
     tables = data.printed_tables()
     about = "What papers print, number by number, for comparison; nothing of it was measured here."
     name = ask.listed("Table", tables["name"], "printed", about=about)

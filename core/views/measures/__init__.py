@@ -1,1 +1,1 @@
-"""Page Measures: every measure, and which foretells the answers."""
+"""Page Measures: every measure, and which predicts the answers."""

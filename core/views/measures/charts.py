@@ -36,7 +36,7 @@ def bars(table: pl.DataFrame, kind: Kind) -> go.Figure:
 
 
 def alpha_figure(curves: Sequence[Curve], kind: Kind) -> go.Figure:
-    """Draw the coefficients of F and T over alpha, the best of each marked."""
+    """Draw the coefficients of F and T over alpha, the best one of each marked."""
     traces: list[go.Scatter] = []
     for place, curve in enumerate(curves):
         best, colour = curve.best, theme.OKABE_ITO[place]
@@ -55,9 +55,9 @@ def alpha_figure(curves: Sequence[Curve], kind: Kind) -> go.Figure:
 
 
 def heatmap(table: pl.DataFrame, measure: str, reference: str) -> go.Figure:
-    """Draw a measure's coefficient minus that of another: run by K / Np.
+    """Draw a measure's coefficient minus another's: run by K / Np.
 
-    Blue = better than it, orange = worse.
+    Blue = better than the other, orange = worse.
     """
     ratios = table["ratio"].unique().sort().to_list()
     names = table["name"].unique().sort().to_list()

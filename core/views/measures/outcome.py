@@ -1,4 +1,4 @@
-"""Answers with grades, and which retrieval measure foretells them."""
+"""Answers with grades, and which retrieval measure predicts them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from core.store import Snapshot
 REFERENCE = "F"
 MEASURES = ("F", "F_e", "T", "T_u", "nDCG-found", "nDCG", "P", "R", "RR", "RA-nWG")
 """Measures that are correlated; the paper's own first (its nDCG takes its ideal from what was found)."""
-RELEVANT_FROM = 4  # Grade from which a passage is relevant; the measures' default
+RELEVANT_FROM = 4  # Minimum grade of a relevant passage; the measures' default
 
 
 @dataclass(frozen=True)
@@ -28,34 +28,34 @@ class Samples:
     """Graded answers of a workspace."""
 
     # run_id, name, query_id, tags, k, grade, relevant (Np), ratio (K / Np, one decimal), width ("narrow"
-    # where K < Np, else "wide"), and a column per measure (null = not applicable)
+    # if K < Np, otherwise "wide"), and a column per measure (null = not applicable)
     rows: pl.DataFrame
-    scale: str  # the scale of the grades; where several occur, the most frequent one, which alone is kept
-    left_out: Mapping[str, int]  # reason → how many answers
-    found: Evidence  # the grades behind it, to score other parameters
+    scale: str  # the scale of the grades; if several occur, only the most frequent one is kept
+    left_out: Mapping[str, int]  # reason → number of answers
+    found: Evidence  # the grades behind it, for scoring other parameters
     # Position of each row in `found`: int64 [n, 3] run, query, K − 1
     places: np.ndarray[tuple[int, int], np.dtype[np.int64]]
 
     def values(self, measure: Measure) -> Floats:
-        """Return a measure at each answer's own K: float64 [n], NaN where not applicable."""
+        """Return a measure at each answer's own K: float64 [n], NaN if not applicable."""
         scored = self.found.score([measure])[measure]
         run, query, k = self.places.T
         values: Floats = scored[run, query, k]
         return values
 
     def curve(self, name: str, alphas: Sequence[float]) -> Floats:
-        """Return a measure with a parameter alpha at every value of it: float64 [alphas, n]."""
+        """Return a measure at every value of its parameter alpha: float64 [alphas, n]."""
         return np.array([self.values(Measure(name, None, (("alpha", alpha),))) for alpha in alphas])
 
 
 def samples(snapshot: Snapshot, scope: Scope) -> Samples | None:
-    """Read the graded answers of a workspace and score what they were written from.
+    """Read the graded answers of a workspace and score the passages they were written from.
 
     Args:
         scope: The workspace; needs a golden set.
 
     Returns:
-        The samples; None when no run with rankings has graded answers to judged queries.
+        The samples, or None if no run with rankings has graded answers to judged queries.
     """
     runs = runs_in(snapshot, scope).filter("has_rankings")
     if scope.golden_set_id is None or runs.is_empty():
@@ -124,8 +124,8 @@ def _rows(
 ALL = "all answers"
 ALPHAS = tuple(round(step / 20, 2) for step in range(21))
 CURVES = ("F", "T")
-SEGMENT_SIZE = 300  # Samples that a segment of K / Np must have (Schwartz et al., §3.1)
-LEVELS = 7  # Distinct grades that are shown one by one; more are put into five ranges
+SEGMENT_SIZE = 300  # Minimum samples in a segment of K / Np (Schwartz et al., §3.1)
+LEVELS = 7  # Maximum distinct grades shown one by one; more are put into five ranges
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class Curve:
 
 
 def segments(rows: pl.DataFrame) -> dict[str, pl.Expr]:
-    """Return the segments on offer by name: all, narrow (K < Np), wide, and one for every tag."""
+    """Return the segments offered, by name: all, narrow (K < Np), wide, and one per tag."""
     tags = rows["tags"].explode(empty_as_null=True).drop_nulls().unique().sort()
     return {
         ALL: pl.lit(True),
@@ -151,8 +151,8 @@ def correlations(samples: Samples, kind: Kind, keep: pl.Expr, tuned: Sequence[Cu
     """Return the coefficient of every measure with the answer's grade.
 
     Args:
-        tuned: Measures whose alpha was chosen; each is a row beside the one with alpha = 0.5, by its
-            coefficient on queries that the choice did not see.
+        tuned: Measures with a tuned alpha; each is a row beside the one with alpha = 0.5, with its
+            coefficient on queries not used for tuning.
 
     Returns:
         measure, value, low, high (95 %, over queries), n (answers), queries, note; the best first.
@@ -209,7 +209,7 @@ def curves(samples: Samples, kind: Kind, keep: pl.Expr) -> list[Curve]:
 
 
 def ranked_samples(samples: Samples, keep: pl.Expr) -> pl.DataFrame:
-    """Count what was ranked, by run, candidates and relevant passages (recall_t_measure, Table 1).
+    """Count ranked queries by run, candidates and relevant passages (recall_t_measure, Table 1).
 
     Returns:
         name, candidates (passages that the run ranked for the query, Nc), relevant (Np), k_from and k_to (of
@@ -248,13 +248,13 @@ def graded_samples(samples: Samples, keep: pl.Expr) -> pl.DataFrame:
 def differences(
     samples: Samples, kind: Kind, keep: pl.Expr, measures: tuple[str, str], least: int
 ) -> pl.DataFrame:
-    """Return a measure's coefficient minus that of another, by run and K / Np.
+    """Return a measure's coefficient minus another's, by run and K / Np.
 
     Args:
         measures: Two of `MEASURES`: the measure and its reference.
 
     Returns:
-        name, ratio, n, value, reference, difference (null where one of the two is not defined), sorted.
+        name, ratio, n, value, reference, difference (null if one of the two is not defined), sorted.
     """
     known = pl.all_horizontal(pl.col("ratio", *set(measures)).is_not_null())
     gaps = []
@@ -274,13 +274,13 @@ def differences(
 
 
 def curve_table(curves: Sequence[Curve]) -> pl.DataFrame:
-    """Return the curves as a table: alpha and a column per measure, null where it is not defined."""
+    """Return the curves as a table: alpha and a column per measure, null if not defined."""
     columns = {"alpha": ALPHAS} | {curve.name: curve.best.values for curve in curves}
     return pl.DataFrame(columns).fill_nan(None)
 
 
 def distribution(samples: Samples, keep: pl.Expr, least: int) -> pl.DataFrame:
-    """Return how the grades of the answers are spread, by run and K / Np (Schwartz et al., Figures 2 to 4).
+    """Return the distribution of the answers' grades, by run and K / Np (Schwartz et al., Figures 2 to 4).
 
     Returns:
         name, ratio, grade (a level in words), place (of the level, lowest first), n and share of the answers
@@ -303,7 +303,7 @@ def distribution(samples: Samples, keep: pl.Expr, least: int) -> pl.DataFrame:
 
 
 def _levels(grades: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[np.ndarray, list[str]]:
-    """Return the level of every grade, and the levels in words: its values, or five ranges of many."""
+    """Return the level of every grade, and the levels in words: its values, or five ranges if many."""
     values = np.unique(grades)
     if len(values) <= LEVELS:
         return np.searchsorted(values, grades), [f"{value:g}" for value in values]

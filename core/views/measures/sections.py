@@ -1,4 +1,4 @@
-"""Page Measures: what a measure means, how to work it out by hand, and which one predicts good answers."""
+"""Page Measures: what a measure means, how to compute it by hand, and which one predicts good answers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ read_samples = cached("Scoring what the answers were written from…", entries=8
 @cached("Correlating…")
 def correlated(data: Snapshot, scope: Scope, kind: Kind, segment: str) -> tuple[pl.DataFrame, list[Curve]]:
     """Return coefficients and alpha curves of a segment."""
-    samples = cast(Samples, read_samples(data, scope))  # the section ends where there are none
+    samples = cast(Samples, read_samples(data, scope))  # the section ends if there are none
     kept = outcome.segments(samples.rows)[segment]
     curves = outcome.curves(samples, kind, kept)
     return outcome.correlations(samples, kind, kept, curves), curves
@@ -49,9 +49,9 @@ def correlated(data: Snapshot, scope: Scope, kind: Kind, segment: str) -> tuple[
 
 @bare_section("all measures", "What does each measure mean?")
 def all_measures(view: View | None, ask: Ask) -> Blocks:
-    """Yield a measure, chosen or typed, with cutoff and parameters: at first the workspace's.
+    """Yield the explanation of one measure, chosen or typed: by default the workspace's.
 
-    And all of them.
+    The list of all measures follows.
     """
     own, offered = view.quality.measure if view else None, words.choices()
     usual = own.name if own else offered[0]
@@ -81,7 +81,7 @@ def all_measures(view: View | None, ask: Ask) -> Blocks:
 
 @section("predicting answers", "Which measure of retrieval predicts good answers?", answers_of_rankings)
 def predicting_answers(view: View, ask: Ask) -> Blocks:
-    """Yield which retrieval measure predicts how good the generated answer is."""
+    """Yield which retrieval measure best predicts the quality of the generated answer."""
     samples = read_samples(view.snapshot, view.scope)
     if samples is None:
         yield Answer(*words.NO_ANSWERS)
@@ -117,9 +117,9 @@ def _over_alpha(curves: Sequence[Curve], kind: Kind) -> Blocks:
 
 
 def _by_ratio(samples: Samples, kind: Kind, kept: pl.Expr, ask: Ask) -> Blocks:
-    """Yield where a measure predicts the grade better than another does, and the grades.
+    """Yield where one measure predicts the grade better than another, and the grades.
 
-    By run and K / Np.
+    Both are by run and K / Np.
     """
     yield Text("Two measures, by run and K / Np", "heading")
     measure = ask.listed("Measure", MEASURES, "against", usual="T")

@@ -1,4 +1,4 @@
-"""Words of the Measures page: every measure explained from the registry, and the answers."""
+"""Words of the Measures page: explanations of all measures from the registry, and the answers."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _NEEDS = {
 
 
 def measure_table() -> pl.DataFrame:
-    """Return all measures, one row each; PROC[X] and %PROC[X] stand with X.
+    """Return all measures, one row each; PROC[X] and %PROC[X] are in the row of X.
 
     Returns:
         measure, says, formula, parameters, range, better, ceiling (the name of its PROC), needs,
-        not_applicable, elsewhere (where other tools define it otherwise), defined_in; all of them text, empty
-        where there is nothing to say.
+        not_applicable, elsewhere (if other tools define it differently), defined_in; all of them text, empty
+        if there is nothing to say.
     """
     plain = [info for info in REGISTRY.values() if "[" not in info.name]
     return pl.DataFrame(
@@ -53,12 +53,12 @@ def measure_table() -> pl.DataFrame:
 
 
 def better(info: MeasureInfo) -> str:
-    """Say which direction is good: "higher" or "lower"."""
+    """Return which direction is good: "higher" or "lower"."""
     return "higher" if info.higher_is_better else "lower"
 
 
 def needs(info: MeasureInfo) -> str:
-    """Say what a measure needs besides rankings and judgements."""
+    """Return what a measure needs besides rankings and judgements."""
     return ", ".join(_NEEDS[need] for need in sorted(info.needs))
 
 
@@ -77,7 +77,7 @@ def explained(measure: Measure) -> pl.DataFrame:
     """Return one measure with its worked example: item, text.
 
     Args:
-        measure: With or without a cutoff; its parameters are used in the example.
+        measure: With or without a cutoff; the example uses its parameters.
     """
     info, example = measure.info, worked(measure)
     rows = [
@@ -105,7 +105,7 @@ def explained(measure: Measure) -> pl.DataFrame:
 
 
 def result(measure: Measure) -> str:
-    """Return the last step of the worked example with what it comes to, or why there is no value."""
+    """Return the last step of the worked example with its result, or why there is no value."""
     example = worked(measure)
     if example.value is None:
         return f"Not applicable: {example.reason}"
@@ -136,7 +136,7 @@ def example(cutoff: int) -> str:
 
 
 def headline(measure: Measure) -> tuple[str, str, str]:
-    """Say what a measure says, what more there is to it, and where it comes from, as sentences."""
+    """Return a measure's meaning, further details, and its origin, as sentences."""
     info = measure.info
     says, more = (*re.split("[;:] ", info.text.rstrip("."), maxsplit=1), "")[:2]
     needed = f" Needs {needs(info)}." if info.needs else ""
@@ -153,13 +153,13 @@ def too_few(least: int) -> str:
 
 
 def answer(samples: Samples, table: pl.DataFrame, kind: Kind, segment: str) -> tuple[str, dict[str, str]]:
-    """Return which measure foretells the grade best, with its interval, and what weakens that.
+    """Return which measure predicts the grade best, with its interval, and its caveats.
 
     Args:
-        table: Of `outcome.correlations`.
+        table: From `outcome.correlations`.
 
     Returns:
-        A sentence, and further ones by the words of their chip.
+        A sentence, and further ones keyed by the words of their chip.
     """
     left = "; ".join(f"{text.count(count, 'answer')}: {reason}" for reason, count in samples.left_out.items())
     more = {"left out": left, "scale of grades": f"Grades are on the scale {samples.scale}."}
@@ -167,7 +167,7 @@ def answer(samples: Samples, table: pl.DataFrame, kind: Kind, segment: str) -> t
     if best["value"] is None:
         graded = text.count(samples.rows.height, "answer grade")
         return f"No measure has a defined correlation with the {graded}.", more
-    # A runner-up whose interval holds the best value cannot be told from it.
+    # A runner-up whose interval contains the best value isn't distinguishable from it.
     close = table.filter(
         (pl.col("measure") != best["measure"]) & (pl.col("high").fill_null(-1.0) >= best["value"])
     )["measure"]
@@ -185,7 +185,7 @@ def answer(samples: Samples, table: pl.DataFrame, kind: Kind, segment: str) -> t
 
 
 def in_words(curve: Curve) -> str:
-    """Return the best alpha of a curve, its optimistic figure and the cross-validated one."""
+    """Return the best alpha of a curve, its optimistic value and the cross-validated one."""
     best = curve.best
     if best.best is None or best.in_sample is None:
         return f"{curve.name}: not defined."

@@ -1,7 +1,7 @@
 """Worked examples: one query on which every measure can be computed by hand, step by step.
 
-The numbers in the steps come from the same functions that score runs; a test works the last step out again
-and compares it with what the engine says.
+The numbers in the steps come from the same functions that score runs; a test recomputes the last step
+and compares it with the engine's value.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ PASSAGES: tuple[tuple[str, int, str], ...] = (
     ("u", 0, "U"),
 )
 """The example's passages: name, grade (0 = nobody judged it) and source; all but u are the golden set."""
-RANKING = "buafcd"  # What the run ranks, first rank first; its candidate pool is the same passages
-NOISY = "ufdbga"  # What it ranks for the query perturbed, in whatever way
+RANKING = "buafcd"  # The run's ranking, first rank first; its candidate pool has the same passages
+NOISY = "ufdbga"  # The ranking for the perturbed query, whatever the perturbation
 ANSWERS = (0.0, 0.0, 0.25, 0.5, 0.75, 1.0)  # Correctness of the answer from the first 1, 2, … passages
 NUGGETS: dict[str, tuple[int, ...]] = {"a": (1, 2), "b": (1,), "c": (2, 3), "d": (4,), "f": (), "u": ()}
 """Which of the example's nuggets each ranked passage supports; of five, 1 to 3 are vital."""
@@ -42,12 +42,12 @@ JUDGED = [name for name, grade, _ in PASSAGES if grade]
 
 
 def counts_of(names: Sequence[str]) -> np.ndarray:
-    """Return how many of some passages have grade 1..5."""
+    """Return the number of passages with each grade 1..5."""
     return np.bincount([GRADES[name] for name in names], minlength=6)[1:]
 
 
 class Ranked:
-    """An ordering of the example's passages, and what its Top(K) holds."""
+    """An ordering of the example's passages, and the contents of its Top(K)."""
 
     def __init__(self, measure: Measure, ranking: str) -> None:
         self.measure, self.ranking = measure, ranking
@@ -58,7 +58,7 @@ class Ranked:
         self.grades = [GRADES[name] for name in self.top]
 
     def param(self, name: str) -> str:
-        """Return a parameter as it is written."""
+        """Return a formatted parameter."""
         return show(self.values[name])
 
     @property
@@ -83,16 +83,16 @@ class Ranked:
         return sum(grade >= self.rel for grade in GRADES.values())
 
     def weight(self, name: str) -> float:
-        """Return weight of a passage."""
+        """Return the weight of a passage."""
         by_grade = weights(counts_of(JUDGED), Weighting.from_values(self.values))
         return float(by_grade[GRADES[name] - 1]) if GRADES[name] else 0.0
 
     def gain(self, grade: int) -> int:
-        """Return gain of a grade for nDCG."""
+        """Return the gain of a grade for nDCG."""
         return 2**grade - 1 if self.values.get("gain") == "exp" else grade
 
     def top_in_words(self) -> str:
-        """List what stands in Top(K)."""
+        """List the contents of Top(K)."""
         shown = (f"{name} ({GRADES[name] or 'unjudged'})" for name in self.top)
         return f"Top({self.k}), with grades: {', '.join(shown)}."
 
@@ -101,14 +101,14 @@ class Ranked:
         return f"Best order of the candidate pool. {self.top_in_words()}"
 
     def golden_in_words(self) -> str:
-        """List what is judged."""
+        """List the judged passages."""
         counts = counts_of(JUDGED)
         shown = (f"n{grade} = {counts[grade - 1]}" for grade in range(5, 0, -1))
         return f"Golden set: {', '.join(shown)}."
 
 
 def best_first(ranked: Ranked) -> Ranked:
-    """Return the best order of the candidate pool for the measure: what adds most first."""
+    """Return the best order of the candidate pool for the measure: the largest contribution first."""
     pool = ranked.ranking
     if ranked.name.endswith("RA-nWG"):
         order = sorted(pool, key=lambda name: -ranked.weight(name))
@@ -125,7 +125,7 @@ def _sum(terms: Sequence[str]) -> str:
 
 
 def _discounted(ranked: Ranked, names: Sequence[str], beta: float) -> list[tuple[float, str]]:
-    """Return what each passage is worth in this order, as a number and as a term."""
+    """Return the contribution of each passage in this order, as a number and as a term."""
     seen: set[str] = set()
     terms = []
     for name in names:
@@ -137,7 +137,7 @@ def _discounted(ranked: Ranked, names: Sequence[str], beta: float) -> list[tuple
 
 
 def _weighted(ranked: Ranked) -> str:
-    """Give weights found over the best ones; where beta is a parameter, what repeats a source counts less."""
+    """Return weights found over the best ones; with a parameter beta, repeated sources count less."""
     beta = float(ranked.values.get("beta", 1.0))
     got = _discounted(ranked, ranked.top, beta)
     order = sorted(JUDGED, key=lambda name: -ranked.weight(name))
@@ -216,7 +216,7 @@ def _precision(ranked: Ranked) -> str:
 
 
 def _fading(ranked: Ranked, names: Sequence[str]) -> list[tuple[int, str]]:
-    """Return rank and worth of each relevant passage; each one of its source takes a share off the next."""
+    """Return rank and contribution of each relevant passage, reduced by earlier ones of its source."""
     left, seen, terms = show(1 - float(ranked.values["alpha"])), dict[str, int](), []
     for rank, name in enumerate(names, 1):
         if GRADES[name] >= ranked.rel:
@@ -226,7 +226,7 @@ def _fading(ranked: Ranked, names: Sequence[str]) -> list[tuple[int, str]]:
 
 
 def _spread(ranked: Ranked, names: Sequence[str]) -> str:
-    """Order passages so that each source shows its first relevant one before any shows its second."""
+    """Return the passages with each source's first relevant one before any source's second."""
     rounds: dict[str, int] = {}
     for name in names:
         before = [each for each in rounds if SOURCES[each] == SOURCES[name] and GRADES[each] >= ranked.rel]
@@ -313,7 +313,7 @@ _EXPRESSIONS: dict[str, Callable[[Ranked], str]] = {
 
 
 def expression(ranked: Ranked) -> str:
-    """Return the measure that is ranked for (of PROC[X] it is X), with numbers only."""
+    """Return the measure that is ranked for (X for PROC[X]), with numbers only."""
     return _EXPRESSIONS[ranked.name](ranked)
 
 
@@ -322,21 +322,21 @@ class Worked:
     """One measure on the example."""
 
     measure: Measure  # with its cutoff
-    steps: tuple[str, ...]  # what the numbers stand for, in words
-    expression: str  # the last step, with numbers only; empty where the measure does not apply
-    value: float | None  # what it comes to; None where the measure does not apply
-    reason: str | None  # why it does not apply
+    steps: tuple[str, ...]  # the meaning of the numbers, in words
+    expression: str  # the last step, with numbers only; "" if the measure doesn't apply
+    value: float | None  # its result; None if the measure doesn't apply
+    reason: str | None  # why it doesn't apply
 
 
 def cutoff_of(measure: Measure) -> int:
-    """Give the cutoff at which a measure shows most: 5 where all good counts or the pool lacks something."""
+    """Return the cutoff that shows a measure best: 5 if all good ones count or the pool lacks something."""
     return 5 if "Hit" in measure.name or measure.inner else 4
 
 
 def example() -> pl.DataFrame:
     """Return the example as a table: rank (null = not ranked), passage, grade (null = unjudged), source.
 
-    By rank.
+    Rows are sorted by rank.
     """
     ranks = {name: rank for rank, name in enumerate(RANKING, 1)}
     rows = [(ranks.get(name), name, grade or None, source) for name, grade, source in PASSAGES]
@@ -348,7 +348,7 @@ def worked(measure: Measure) -> Worked:
     """Work a measure out on the example.
 
     Args:
-        measure: Any of the registry, with or without a cutoff (then `cutoff_of`), at most `DEEPEST`.
+        measure: Any measure of the registry, with or without a cutoff (then `cutoff_of`), at most `DEEPEST`.
     """
     measure = measure.at(min(measure.k or cutoff_of(measure), DEEPEST))
     value = _value(measure)
@@ -380,7 +380,7 @@ def bits(numbers: Iterable[int]) -> int:
 
 
 def _value(measure: Measure) -> float | None:
-    """Return the engine's value of a measure for the example; None where it has none."""
+    """Return the engine's value of a measure for the example, or None if it has none."""
     grades = np.array([[GRADES[name] for name in RANKING]], dtype=np.int8)
     codes = {source: code for code, source in enumerate(sorted(set(SOURCES.values())))}
 
@@ -407,7 +407,7 @@ def _value(measure: Measure) -> float | None:
 
 
 def _notes(ranked: Ranked) -> list[str]:
-    """Return numbers that the last step takes for granted."""
+    """Return the numbers that the last step takes as given."""
     name = ranked.name
     if name.endswith("RA-nWG"):
         return [_weights_in_words(ranked)] + (

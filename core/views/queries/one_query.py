@@ -1,6 +1,6 @@
-"""One query: what each stack ranks, what that earns, what its pool would allow and what the pool lacks.
+"""One query: each stack's ranking, what it scores, what its pool would allow and what the pool lacks.
 
-One query of a stack as people may type it: what each perturbation makes of its ranking.
+Also one query of a stack with typing noise: the effect of each perturbation on its ranking.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from core.stats.correlation import agreement
 from core.store import Snapshot
 from core.views import text
 
-ROWS = 20  # Ranks shown at least; down to K where that is deeper
-LONGEST = 1_200  # Characters of a passage that are shown at once; the rest is unfolded
+ROWS = 20  # Minimum ranks shown; down to K if that is deeper
+LONGEST = 1_200  # Characters of a passage shown at once; the rest is folded
 RELEVANT = 4
 
 
@@ -36,45 +36,45 @@ class Side:
     """
 
     name: str  # the stack
-    # The measure of the workspace at its cutoff; None where it is not applicable or not known
+    # The measure of the workspace at its cutoff; None if not applicable or unknown
     score: float | None
     best: float | None  # its PROC: the same for the best ordering of the candidate pool
     gain: float  # G_obs, the weights collected by the Top-K
     reachable: float  # the weights that the best ordering of the pool collects
     ranked: int  # length of the ranking
-    # Whether the stack was asked the query: it ranks it, has candidates for it or took time for it
+    # Whether the stack was asked the query: it has a ranking, candidates or a time for it
     asked: bool
     # rank, grade (null = unjudged), weight (within the Top-K), points (score of the ranking), before (its
-    # rank in the other stack), change (against it; null where that searched differently cut passages), and
-    # where a reranker said why it rated passages so, reason
+    # rank in the other stack), change (against it; null if that searched differently cut passages), and
+    # if a reranker gave reasons for its ratings, reason
     ranking: pl.DataFrame
-    # The best ordering of the pool at K as far as it earns anything: place, grade, weight, now (its rank in
-    # the ranking, null = left out)
+    # The best ordering of the pool at K down to the last non-zero weight: place, grade, weight, now (its rank
+    # in the ranking, null = left out)
     oracle: pl.DataFrame
     missed: pl.DataFrame  # relevant passages (grade 4 or 5) that the pool lacks: grade, weight
-    judged: Judged  # what is judged of the passages that the stack searched
+    judged: Judged  # the judgements on the passages that the stack searched
 
 
 @dataclass(frozen=True)
 class Judged:
     """The judged passages of the query."""
 
-    golden_set_id: str | None  # whose judgements; a part where the stack's passages were cut by a chunker
+    golden_set_id: str | None  # whose judgements; a part if the stack's passages were cut by a chunker
     passages: pl.DataFrame  # passage_id, grade, weight
-    grades: pl.DataFrame  # grade, passages (judged with it), weight; best grade first
-    ideal: float  # G_ideal at K; 0 when nothing that is judged earns anything
+    grades: pl.DataFrame  # grade, passages (number judged with it), weight; best grade first
+    ideal: float  # G_ideal at K; 0 if no judged passage has a weight
 
 
 @dataclass(frozen=True)
 class OneQuery:
     """The query with one or two sides."""
 
-    weigher: Measure  # RA-nWG at the cutoff, with the parameters of the workspace where it is its measure
+    weigher: Measure  # RA-nWG at the cutoff, with the parameters of the workspace if it is its measure
     sides: tuple[Side, ...]  # one per stack
 
     @property
     def judged(self) -> tuple[Judged, ...]:
-        """The judgements, once where all sides share them."""
+        """The judgements, once if all sides share them."""
         return tuple({side.judged.golden_set_id: side.judged for side in self.sides}.values())
 
 
@@ -87,7 +87,7 @@ def one_query(
         runs: One or two runs with rankings: run_id to name.
 
     Returns:
-        The query; what a run could choose from is the pool that its ceiling is of.
+        The query; a run's candidates are the pool that its ceiling is computed from.
 
     Raises:
         UnknownNameError: If the collection, the golden set or a run does not exist.
@@ -129,7 +129,7 @@ def _judged(snapshot: Snapshot, golden_set_id: str | None, query_id: str, weighe
 
 
 def _pool(snapshot: Snapshot, run_id: str, golden_set_id: str | None, query_id: str) -> pl.DataFrame:
-    """Return the candidates for a query that a run could choose from."""
+    """Return a run's candidates for a query."""
     if golden_set_id is not None:
         (run_id,) = evidence(snapshot, [run_id], golden_set_id, [Measure("PROC[RA-nWG]")]).pool_runs
     ranked = snapshot.rankings([run_id], query_id=query_id)
@@ -166,7 +166,7 @@ def _side(
 def _scores(
     snapshot: Snapshot, run_id: str, golden_set_id: str | None, query_id: str, quality: Quality
 ) -> tuple[float | None, float | None]:
-    """Compute measure and ceiling for this query; None where it is not applicable or nothing is judged."""
+    """Compute measure and ceiling for this query; None if it is not applicable or nothing is judged."""
     wanted = quality.measure, quality.ceiling
     if golden_set_id is None or quality.measure is None:
         return None, None
@@ -183,7 +183,7 @@ def _scores(
 
 
 def _ranking(final: pl.DataFrame, others: pl.DataFrame, k: int, *, judged: bool) -> pl.DataFrame:
-    """Return the ranking as it is read; a weight counts down to K only."""
+    """Return the ranking in display form; weights count down to K only."""
     up = pl.col("before").cast(pl.Int64) - pl.col("rank")
     change = (
         pl.when(up.is_null()).then(pl.lit("new"))
@@ -220,7 +220,7 @@ def _oracle(final: pl.DataFrame, pool: pl.DataFrame, k: int) -> pl.DataFrame:
 
 
 def _with_reasons(snapshot: Snapshot, run_id: str, query_id: str, side: Side) -> Side:
-    """Return the side with the reasons of a reranker's ratings, where there are any."""
+    """Return the side with the reasons for a reranker's ratings, if there are any."""
     rows = snapshot.ratings([run_id], query_id=query_id).drop_nulls("reason")
     if rows.is_empty():
         return side
@@ -229,7 +229,7 @@ def _with_reasons(snapshot: Snapshot, run_id: str, query_id: str, side: Side) ->
 
 
 def _with_texts(snapshot: Snapshot, collection_id: str, side: Side) -> Side:
-    """Return the side with passage, source and text in its tables; what is not stored has no text."""
+    """Return the side with passage, source and text in its tables; passages not stored have no text."""
     wanted = pl.concat([table["passage_id"] for table in (side.ranking, side.oracle, side.missed)])
     passages = snapshot.passages(collection_id, wanted.unique().to_list())
     title = pl.col("title").replace("", None).alias("passage")
@@ -244,7 +244,7 @@ def _with_texts(snapshot: Snapshot, collection_id: str, side: Side) -> Side:
 
 
 def shown_text(passage: str) -> tuple[str, str]:
-    """Return a passage as far as it is shown at once, to the end of a line or a word, and the rest."""
+    """Return the part of a passage shown at once, up to the end of a line or a word, and the rest."""
     if len(passage) <= LONGEST:
         return passage, ""
     ends = [passage.rfind(blank, LONGEST // 2, LONGEST) for blank in ("\n", " ")]
@@ -262,12 +262,12 @@ TYPED = pl.Schema(
 
 
 def typed(snapshot: Snapshot, scope: Scope, quality: Quality, run_id: str, query_id: str) -> pl.DataFrame:
-    """Read how the siblings of a run that were asked a query perturbed rank it.
+    """Read how a run's siblings with perturbed queries rank a query.
 
     Returns:
-        `TYPED`, what hurts most first: run, perturbation, what was typed (null where only the run knows),
-        the score, its difference to that of the query as it is, and the share of the Top-K that stays; empty
-        where there are no such runs. Null where a run was not asked it or the measure does not apply.
+        `TYPED`, the most harmful first: run, perturbation, the typed query (null if only the run knows it),
+        the score, its difference from the original query's, and the share of the Top-K kept; empty
+        if there are no such runs. Null if a run was not asked it or the measure doesn't apply.
     """
     siblings = _siblings(snapshot, scope.collection_id, run_id)
     if not siblings or scope.golden_set_id is None or quality.measure is None:
@@ -305,7 +305,7 @@ def typed(snapshot: Snapshot, scope: Scope, quality: Quality, run_id: str, query
 def _siblings(
     snapshot: Snapshot, collection_id: str, run_id: str
 ) -> dict[str, tuple[str, Mapping[str, Any]]]:
-    """Return by run how it perturbs the queries of this run's stack; of several the newest."""
+    """Return, by run, how it perturbs the queries of this run's stack; the newest if there are several."""
     runs = snapshot.runs(collection_id).filter("has_rankings")
     own = kin(runs.filter(run_id=run_id)).get(run_id)
     if own is None or own.perturb != CLEAN:
@@ -334,10 +334,10 @@ def answer(rows: pl.DataFrame, quality: Quality) -> str:
 
 
 def mark(row: Mapping[str, Any], k: int, *, clean: bool) -> str:
-    """Say what became of a passage between the query as it is and perturbed; empty where nothing did.
+    """Describe how a passage's rank differs between the original and the perturbed query, or return "".
 
     Args:
-        clean: Whether it stands in the ranking of the query as it is.
+        clean: Whether it is in the ranking of the original query.
     """
     there = row["before"]
     if there == row["rank"]:

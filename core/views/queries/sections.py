@@ -1,4 +1,4 @@
-"""Page Queries: where a stack is weak, query by query, and what it ranks for one of them."""
+"""Page Queries: where a stack is weak, query by query, and its ranking for one of them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from core.views.queries.one_query import ROWS, OneQuery, Side
 
 Row = Mapping[str, Any]
 
-LISTED = 100  # Queries that a list offers; a click or an address chooses any
+LISTED = 100  # Queries offered in a list; a click or a URL chooses any
 
 TAGS = "Tags of one name add up (package=numpy or package=polars); those of two names must both fit."
 
@@ -77,7 +77,7 @@ DEPTHS = ("first 3", "Top-K", "all")
 
 @cached("Scoring every query…", entries=8)
 def reporting(view: View) -> list[str]:
-    """Find the stacks that report single queries and have no rankings."""
+    """Return the stacks that report single queries and have no rankings."""
     bare = view.table.filter(~pl.col("has_rankings"))["run_id"].to_list()
     scores = query_scores(view.snapshot, bare, view.quality.by_query) if bare else None
     return list(scores.run_ids) if scores else []
@@ -97,7 +97,7 @@ def typed_of(view: View, run_id: str, query_id: str) -> pl.DataFrame:
 
 @cached()
 def answer(view: View, names: tuple[str, ...], shown: int, total: int, _rows: pl.DataFrame) -> words.Answer:
-    """Say what some queries show; `shown` stands for the rows."""
+    """Summarise some queries; `shown` stands in for the rows in the cache key."""
     del shown
     pools = dict(view.table.select("name", "proc_pool").iter_rows())
     return words.answer(
@@ -113,7 +113,7 @@ def answer(view: View, names: tuple[str, ...], shown: int, total: int, _rows: pl
 @cached()
 def slices(view: View, run_id: str, shown: int, _rows: pl.DataFrame) -> pl.DataFrame:
     """Average a stack on the queries of each tag: it is compared with nothing, so with 0."""
-    del run_id, shown  # stand for the rows
+    del run_id, shown  # stand in for the rows
     alike = groups(view.snapshot, view.scope)
     rows = by_tag(_rows.with_columns(other=pl.lit(0.0), delta="score"), Setup(), alike)
     ends = [ends_of(_rows, tag, alike) for tag in rows["tag"]]
@@ -122,7 +122,7 @@ def slices(view: View, run_id: str, shown: int, _rows: pl.DataFrame) -> pl.DataF
 
 
 def ends_of(rows: pl.DataFrame, tag: str, alike: Groups) -> tuple[float, float]:
-    """Return the interval of a stack's mean on the queries with a tag, as page Confidence has it."""
+    """Return the interval of a stack's mean on the queries with a tag, computed as on page Confidence."""
     part = rows.filter(pl.col("score").is_not_null(), pl.col("tags").list.contains(tag)).sort("query_id")
     labels = alike.labels(part["query_id"].to_list())
     low, high = mean_interval(part["score"].to_numpy(), "shares", clusters=labels)
@@ -132,7 +132,7 @@ def ends_of(rows: pl.DataFrame, tag: str, alike: Groups) -> tuple[float, float]:
 @section(question="On which queries is a stack weak?")
 def where_it_is_weak(view: View, ask: Ask) -> Blocks:
     """Yield the queries of a stack, alone or against a second one, and the rankings of one query."""
-    there = reporting(view)  # their passages are not known
+    there = reporting(view)  # their passages are unknown
     ranked = view.table.filter(pl.col("has_rankings") | pl.col("run_id").is_in(there))
     if ranked.is_empty():
         yield Lack("rankings", lacking(view.scope.collection_id, "rankings"))
@@ -140,7 +140,7 @@ def where_it_is_weak(view: View, ask: Ask) -> Blocks:
     run_id = ask.stack(view.table, view.decision, "Stack")
     names = dict(view.table.select("run_id", "name").iter_rows())
     if run_id is None and view.table["quality"].is_null().all():
-        run_id = next(iter(ranked["run_id"]), None)  # no rule can choose: any can be browsed
+        run_id = next(iter(ranked["run_id"]), None)  # no stack can be chosen, but any can be browsed
     if run_id is None or run_id not in ranked["run_id"]:
         within = ranked.filter(
             pl.col("run_id").is_in(view.decision.run_ids.filter(pl.Series(view.decision.feasible)).implode())
@@ -193,7 +193,7 @@ def every_query(
         less = words.bars(charts.BARS) if drawn.drawn.height < rows.height else ""
         yield Chart(drawn.figure, "queries", sentence, less, Click(drawn.drawn, {"q": "query_id"}))
     of, k = view.quality.by_query.name, view.quality.k
-    known = not rows["judged"].is_null().all()  # of a stack that was scored elsewhere no passages are
+    known = not rows["judged"].is_null().all()  # unknown for a stack that was scored elsewhere
     row = rows["query_id"].head(LISTED).index_of(query_id)
     table = Table(
         rows,
@@ -215,7 +215,7 @@ def every_query(
 
 
 def _listed(of: str, k: int, *, known: bool, against: bool) -> cols.Rows:
-    """Declare the table of queries, with a second stack, and with passages where they are known."""
+    """Return the table of queries, with a second stack, and with passages if they are known."""
     delta = cols.signed("delta", "difference", "Score minus the score of the second stack.")
     best = cols.score("best", "best reachable", "PROC: the best ordering of the pool that the card names.")
     return cols.Rows(
@@ -235,7 +235,7 @@ def _listed(of: str, k: int, *, known: bool, against: bool) -> cols.Rows:
 
 
 def question(row: Row, judged: tuple[int, ...] = ()) -> Blocks:
-    """Yield the question, and what is known of it."""
+    """Yield the question, and the facts about it."""
     yield Text(row["text"] or words.NO_QUESTION, "heading")
     yield Text(words.about(row, judged), "caption")
 
@@ -268,7 +268,7 @@ def one(view: View, ask: Ask, query: OneQuery, row: Row) -> Blocks:
 
 
 def side_by_side(sides: list[Blocks]) -> Blocks:
-    """Yield one side as it is, two beside one another."""
+    """Yield one side alone, or two side by side."""
     first, *others = sides
     if others:
         yield SideBySide(first, others[0])
@@ -285,7 +285,7 @@ def listed(name: str, said: str, shown: Passages) -> Blocks:
 
 
 def of_each(query: OneQuery, table: str, depth: int) -> Blocks:
-    """Yield the passages of a table of every side."""
+    """Yield the passages of a table for every side."""
     return side_by_side(
         [listed(side.name, "", passages(getattr(side, table).head(depth), against=False))
          for side in query.sides]
@@ -293,7 +293,7 @@ def of_each(query: OneQuery, table: str, depth: int) -> Blocks:
 
 
 def missing(query: OneQuery, depth: int) -> Blocks:
-    """Yield the relevant passages that the pools lack."""
+    """Yield the relevant passages missing from the pools."""
     yield Text(words.MISSED, "caption")
     yield from of_each(query, "missed", depth)
 
@@ -301,7 +301,7 @@ def missing(query: OneQuery, depth: int) -> Blocks:
 def passages(
     rows: pl.DataFrame, *, against: bool, judged: bool = True, mark: Callable[[Row], str] | None = None
 ) -> Passages:
-    """Return passages in full, or folded with what became of each."""
+    """Return passages in full, or folded with the change of each."""
     read = [
         Passage(
             row["passage"],
@@ -328,14 +328,14 @@ def tables(query: OneQuery) -> Blocks:
 
 
 def weights(view: View, query: OneQuery) -> Blocks:
-    """Yield how the judged passages weigh, and what the rankings collect of that."""
+    """Yield the weights of the judged passages, and the share that the rankings collect."""
     shown = cols.Rows(
         "grades",
         "grade",
         cols.count("passages", help="Judged passages of this grade in the golden set."),
         cols.score("weight", help=query.weigher.info.formula),
     )
-    for number, judged in enumerate(query.judged, start=1):  # several: the stacks cut the documents otherwise
+    for number, judged in enumerate(query.judged, start=1):  # several if stacks cut documents differently
         yield Table(judged.grades, shown.named(f"grades_{number}"))
     for side in query.sides:
         yield Text(words.gains(side, view.quality.k))
@@ -343,7 +343,7 @@ def weights(view: View, query: OneQuery) -> Blocks:
 
 
 def as_typed(view: View, ask: Ask, rows: pl.DataFrame, run_id: str, query_id: str) -> Blocks:
-    """Yield what perturbations of the query do, and one ranking beside that of the query as it is."""
+    """Yield the effect of perturbing the query, and one ranking beside the original query's."""
     yield Text("As people type it", "heading")
     yield Text(one_query.answer(rows, view.quality.by_query), "caption")
     name = ask.one("Perturbed by", rows["perturb"], "typed")

@@ -1,4 +1,4 @@
-"""Words of the queries page."""
+"""Words of the Queries page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from core.views import text
 from core.views.queries.one_query import Side
 
 Card = tuple[str, str, str]
-MOST = 4  # Cards in a row
+MOST = 4  # Cards per row
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Answer:
     """The head of the page."""
 
     sentence: str  # where the stack is weak, or where it wins and loses, in numbers
-    details: str = ""  # what to do where there is nothing to say
+    details: str = ""  # what to do if there is nothing to say
     cards: tuple[Card, ...] = ()  # label, number and note: means with interval and n, and what is left out
 
 
@@ -45,7 +45,7 @@ def answer(
 
     Args:
         total: Queries without a filter.
-        pool: The convention of the candidate pool of a stack alone; None = not stated.
+        pool: The convention of the candidate pool, for a stack alone; None = not stated.
     """
     if rows.is_empty():
         return Answer(f"None of {text.count(total, 'query')} matches.", "Clear the tag or the search.")
@@ -100,7 +100,7 @@ def _cards(
     pool: str | None,
     alike: Groups,
 ) -> tuple[Card, ...]:
-    # Every judged query, by id, has the same interval as in the stack table, however these rows are ordered.
+    # Every judged query, by id, has the same interval as in the stack table, however these rows are sorted.
     counted = rows.filter("counts").sort("query_id")
     judged, labels = counted.select("score").to_numpy().T, alike.labels(counted["query_id"].to_list())
     low, high = mean_interval(judged, "shares", clusters=labels)
@@ -121,7 +121,7 @@ def _cards(
 
 
 def reachable(rows: pl.DataFrame, pool: str | None) -> Card | None:
-    """Say what the best order of the candidate pool reaches; None where that is unknown.
+    """Return the score of the best order of the candidate pool, or None if unknown.
 
     Args:
         rows: Of one stack alone.
@@ -135,13 +135,13 @@ def reachable(rows: pl.DataFrame, pool: str | None) -> Card | None:
 
 
 def about(row: Mapping[str, Any], judged: Sequence[int]) -> str:
-    """Say below a question: its id, what is judged for it, its tags, why it has no score."""
+    """Return the text below a question: its id, judgements and tags, why it has no score."""
     passages = " and ".join(text.count(number, "judged passage") for number in judged)
     return " · ".join(filter(None, (row["query_id"], passages, *row["tags"], row["note"])))
 
 
 def card(row: Mapping[str, Any], *, against: bool) -> str:
-    """Say on a passage's card where else it ranks, what it earns, where it comes from."""
+    """Return the text of a passage's card: its other ranks, its weight, its source."""
     parts = []
     if against and row.get("change"):
         there = "not ranked there" if row["before"] is None else f"#{row['before']} there"
@@ -166,7 +166,7 @@ def ranked(side: Side, quality: Quality) -> str:
 
 
 def best(side: Side, quality: Quality) -> str:
-    """Say what the best order of a stack's pool is, and reaches."""
+    """Describe the best order of a stack's pool, and its score."""
     if side.oracle.is_empty():
         return "Nothing in the pool earns anything."
     return f"{quality.name} {text.score(side.best)}: of the first {quality.k}, those that earn anything"
@@ -187,7 +187,7 @@ def bars(most: int) -> str:
 
 
 def gains(side: Side, k: int) -> str:
-    """Say what a stack's ranking collects of what there is, and what the best order of its pool would."""
+    """Say how much weight a stack's ranking collects, and how much the best order of its pool would."""
     ideal = side.judged.ideal
     own, best = (
         f"{gain:.3f}" + (f" ({gain / ideal:.3f})" if ideal else "") for gain in (side.gain, side.reachable)
@@ -206,7 +206,7 @@ MISSED = "Grade 4 or 5, yet not among the candidates: only retrieval can bring t
 
 
 def nothing(name: str | None, ranked: str) -> tuple[str, str]:
-    """Say why there are no queries to show, and what to do; without a name the limits leave no stack."""
+    """Say why there are no queries to show, and what to do; without a name the limits exclude all stacks."""
     if name is None:
         return "Your limits leave no stack.", "Choose one by name, or relax a limit."
     return (

@@ -1,1 +1,1 @@
-"""Page Readers: what the passages are worth to the answer."""
+"""Page Readers: the value of the passages to the answer."""

@@ -29,11 +29,11 @@ _LOOKS: Mapping[str, tuple[str, str]] = {
 X_AXES = {"k": "passages sent, k", "tokens": "tokens sent, mean", "usd_per_1k": "$ of the reader"}
 """Axes that the score can be drawn against, by column."""
 _DECADE = 10
-_LAST = 2000  # Place in the legend of what belongs to every curve
+_LAST = 2000  # Legend position of the keys common to every curve
 
 
 def points(value: float | None, high: float | None = None) -> str:
-    """Write points as ``57.2``; an interval as `` [55.0, 59.4]``, empty where it is not known."""
+    """Format points as ``57.2``, or an interval as `` [55.0, 59.4]``, "" if it is unknown."""
     if value is None or not known(value):
         return ""
     if high is not None:
@@ -45,16 +45,16 @@ def by_depth(
     table: pl.DataFrame, depths: pl.DataFrame, colours: Mapping[str, str], *, panel: str, line: str, x: str,
     y: str = "score, points", said: CostUnit = PER_1K,
 ) -> go.Figure:  # fmt: skip
-    """Draw the score of every reader on every stack, its closed book dotted and its k* ringed.
+    """Draw the score of every reader on every stack, with the closed book dotted and k* ringed.
 
     Args:
-        table: Of `core.analysis.readers.curve_table`.
-        depths: Of `core.analysis.readers.depth_table`.
+        table: From `core.analysis.readers.curve_table`.
+        depths: From `core.analysis.readers.depth_table`.
         colours: Colour by the names in column `line`.
-        panel: Column that has a panel per name: "name" (stacks) or "label" (readers).
+        panel: Column with a panel per name: "name" (stacks) or "label" (readers).
         x: One of `X_AXES`.
-        y: Title of the other axis.
-        said: How the page says costs.
+        y: Title of the y axis.
+        said: The page's cost unit.
     """
     title, scale = (f"{X_AXES[x]} / {said.per}", said.factor) if x == "usd_per_1k" else (X_AXES[x], 1)
     top = table.filter(pl.col("mode") == "top_k", pl.col("k") > 0, pl.col(x).is_not_null())
@@ -94,7 +94,7 @@ def _curve(panels: theme.Panels, place: int, rows: pl.DataFrame, name: str, **li
 
 
 def _marks(panels: theme.Panels, place: int, rows: pl.DataFrame, depths: pl.DataFrame, colour: str) -> None:
-    """Draw the closed book and k* of one curve; grey keys in the legend stand for those of all."""
+    """Draw the closed book and k* of one curve; grey keys in the legend represent all curves' marks."""
     for depth in depths.iter_rows(named=True):
         ends = [rows["x"].min(), rows["x"].max()]
         if depth["closed_book"] is not None and ends[0] != ends[1]:
@@ -123,7 +123,7 @@ def _finished(panels: theme.Panels, rows: pl.DataFrame, x: str, y: str = "score,
 
 
 def by_passages(figure: go.Figure, sent: pl.Series) -> go.Figure:
-    """Mark the evaluated depths on the x axis, logarithmic where they span a decade."""
+    """Mark the evaluated depths on the x axis, which is logarithmic if they span a decade."""
     ks = sent.drop_nulls().unique().sort().to_list()
     wide = bool(ks) and ks[0] > 0 and ks[-1] >= _DECADE * ks[0]
     marks = {"tickvals": ks, "ticktext": [str(k) for k in ks]} if ks else {}
@@ -131,10 +131,10 @@ def by_passages(figure: go.Figure, sent: pl.Series) -> go.Figure:
 
 
 def by_part(table: pl.DataFrame, parts: Sequence[str]) -> go.Figure:
-    """Draw one reader's score by what was sent, a panel per part of the questions.
+    """Draw one reader's score by the passages sent, a panel per part of the questions.
 
     Args:
-        table: Of `core.analysis.readers.slice_table`, one reader's.
+        table: From `core.analysis.readers.slice_table`, for one reader.
         parts: The panels, in order.
     """
     curves = table.filter(pl.col("k") > 0).with_columns(x=pl.col("k"))
@@ -152,11 +152,11 @@ def by_part(table: pl.DataFrame, parts: Sequence[str]) -> go.Figure:
 
 
 def matrix(depths: pl.DataFrame, figure: str) -> go.Figure:
-    """Draw a figure of every reader (columns) on every stack (rows).
+    """Draw a figure for every reader (columns) on every stack (rows).
 
     Args:
-        depths: Of `core.analysis.readers.depth_table`.
-        figure: The column that is drawn.
+        depths: From `core.analysis.readers.depth_table`.
+        figure: The column to draw.
     """
     names = depths["name"].unique().sort().to_list()
     labels = depths["label"].unique().sort().to_list()

@@ -1,4 +1,4 @@
-"""What judges say of answers, set right by the answers that people graded too."""
+"""Judges' scores of answers, corrected with the answers that people graded too."""
 
 from __future__ import annotations
 
@@ -26,37 +26,37 @@ from core.views.readers.generators import COMPUTED, label
 
 Floats = NDArray[np.float64]
 PANEL = "panel"
-STEP = 10  # Further grades that the table of what to grade next is about
+STEP = 10  # Number of further grades assumed in the table of what to grade next
 _WORDS_A_MINUTE, _LETTERS_A_WORD, _DECIDING_S = 238, 6, 5.0
 """How fast people read (Brysbaert 2019, J. Memory and Language 109), and how long a grade takes beside."""
 
 
 class Judge(NamedTuple):
-    """Who scores answers, and by what."""
+    """The scorer of answers: who, and by which measure."""
 
     scorer: str
-    name: str  # of a model or a person; `COMPUTED`; `PANEL`: all models that judge by this scorer
+    name: str  # a model's or a person's; `COMPUTED`; `PANEL`: all models that judge by this scorer
 
     @property
     def label(self) -> str:
-        """Name it as people read it."""
+        """Return its human-readable label."""
         return f"{self.scorer}, {COMPUTED}" if self.name == COMPUTED else f"{self.scorer} by {self.name}"
 
 
 @dataclass(frozen=True)
 class Graded:
-    """Scores of single answers, of people and of judges, on one set of questions."""
+    """Scores of single answers by people and by judges, on one set of questions."""
 
     points: pl.DataFrame  # POINT, name (of the stack), label (of the reader): a row per point, in order
     queries: tuple[str, ...]
-    scores: Mapping[Judge, Floats]  # [points, queries], 0..1; NaN = not scored; of several passes the mean
-    people: tuple[Judge, ...]  # who graded by hand
-    seconds: Floats  # [points], that reading an answer and grading it takes, about
-    clusters: Labels | None = None  # [queries], of the questions; None = each is its own
+    scores: Mapping[Judge, Floats]  # [points, queries], 0..1; NaN = not scored; the mean of several passes
+    people: tuple[Judge, ...]  # people who graded by hand
+    seconds: Floats  # [points], approximate time to read and grade an answer
+    clusters: Labels | None = None  # [queries], groups of the questions; None = each is independent
 
     @cached_property
     def judges(self) -> tuple[Judge, ...]:
-        """All others: those who judge what people graded first, then the computed ones."""
+        """All others: judges of answers that people graded first, then the computed ones."""
         asked, wrote = {one.scorer for one in self.people}, set(self.points["reader"])
         others = [one for one in self.scores if one not in self.people]
         order = {
@@ -69,20 +69,20 @@ class Graded:
         return (*ranked, *(Judge(scorer, PANEL) for scorer in sorted(alike)))
 
     def count(self, judge: Judge) -> int:
-        """Return how many answers somebody scored."""
+        """Return the number of answers that a judge scored."""
         return int(np.count_nonzero(~np.isnan(self.scores[judge])))
 
     def by_people(self) -> Floats:
-        """Return the mean of what people gave [points, queries], of the scorer by which most are graded."""
+        """Return the mean of people's scores [points, queries], by the scorer with most grades."""
         first = max(self.people, key=self.count).scorer
         return mean_of([self.scores[one] for one in self.people if one.scorer == first])
 
     def panel_of(self, scorer: str) -> list[Judge]:
-        """List the models that judge by a scorer."""
+        """Return the models that judge by a scorer."""
         return [one for one in self.judges if one.scorer == scorer and one.name not in (COMPUTED, PANEL)]
 
     def of(self, judge: Judge, least: float) -> Floats:
-        """Return the scores of a judge, of a panel how likely an answer is good [points, queries]."""
+        """Return the scores of a judge, or a panel's probability that an answer is good [points, queries]."""
         if judge.name != PANEL:
             return self.scores[judge]
         weighed = panel(self, judge.scorer, least)
@@ -92,7 +92,7 @@ class Graded:
 
 
 def mean_of(some: Sequence[Floats]) -> Floats:
-    """Average what is known, place by place."""
+    """Average the known values, element by element."""
     stacked = np.stack(some)
     known = ~np.isnan(stacked)
     return np.asarray(
@@ -104,7 +104,7 @@ def mean_of(some: Sequence[Floats]) -> Floats:
 
 
 def graded(snapshot: Snapshot, scope: Scope) -> Graded | None:
-    """Read the scores of single answers of a workspace; None where nobody graded any by hand."""
+    """Read the scores of single answers of a workspace; None if nobody graded any by hand."""
     runs = runs_in(snapshot, scope)
     having = snapshot.sizes("answer_scores")["id"].to_list()
     ids = runs.filter(pl.col("run_id").is_in(having))["run_id"].to_list()
@@ -116,12 +116,12 @@ def graded(snapshot: Snapshot, scope: Scope) -> Graded | None:
 
 
 def of_scores(single: pl.DataFrame, names: pl.DataFrame, answers: pl.DataFrame) -> Graded:
-    """Lay scores of single answers out.
+    """Arrange scores of single answers in arrays.
 
     Args:
         single: Rows of "answer_scores" that have a query.
         names: run_id and name of the stacks.
-        answers: Rows of "answers", for how long they are.
+        answers: Rows of "answers", for their lengths.
     """
     rows = single.with_columns(
         share(), pl.col("mode").fill_null(TOP_K), pl.col("judge").fill_null(COMPUTED),
@@ -154,17 +154,17 @@ def _seconds(points: pl.DataFrame, answers: pl.DataFrame) -> Floats:
 
 
 def corrected_table(of: Graded, judge: Judge, least: float) -> pl.DataFrame:
-    """Correct a judge's mean of every point by what people graded.
+    """Correct a judge's mean at every point with people's grades.
 
     Args:
-        least: The score 0..1 from which on an answer is good, for what is told of yes and no.
+        least: The minimum score 0..1 of a good answer, for the yes/no figures.
 
     Returns:
         POINT, name, label; judged_score, alone and corrected with its ends low and high (points 0..100; null
-        below `FEW` grades), graded, queries, effective, moved; judge_bias (the judge's score less people's,
+        below `FEW` grades), graded, queries, effective, moved; judge_bias (the judge's score minus people's,
         over the graded answers) with its ends; agree, sensitivity, specificity (shares, by `least`);
-        by_errors with its ends (Rogan and Gladen, by how the judge errs on all other stacks); width,
-        width_then (after `STEP` more grades), minutes (that those take), narrower (points of width a minute).
+        by_errors with its ends (Rogan and Gladen, from the judge's errors on all other stacks); width,
+        width_then (after `STEP` more grades), minutes (to make those), narrower (points of width per minute).
         The best first.
     """
     people, judged = of.by_people(), of.of(judge, least)
@@ -245,15 +245,15 @@ def _errors(people: Floats, judged: Floats, least: float) -> Errors:
 
 
 def differences(of: Graded, judge: Judge, least: float, table: pl.DataFrame, baseline: int) -> pl.DataFrame:
-    """Correct the difference of every point to one of them.
+    """Correct the difference between every point and one of them.
 
     Args:
-        table: Of `corrected_table`.
-        baseline: Row of it that is subtracted.
+        table: From `corrected_table`.
+        baseline: Its row to subtract.
 
     Returns:
         name, label; difference with its ends, judged_difference, alone_difference with its ends (points),
-        graded (of the one that has fewer), both (questions of which people graded both answers), effective
+        graded (of the one with fewer), both (questions with both answers graded by people), effective
         and moved, in the order of the table; null below `FEW` grades.
     """
     people, judged = of.by_people(), of.of(judge, least)
@@ -294,14 +294,14 @@ def _difference(told: Corrected) -> dict[str, float | int]:
 
 
 def favours(table: pl.DataFrame) -> tuple[str, str, float, float, float] | None:
-    """Find the two stacks between which a judge's bias differs most.
+    """Find the two stacks whose judge biases differ most.
 
     Args:
-        table: Of `corrected_table`.
+        table: From `corrected_table`.
 
     Returns:
-        Who is favoured, who is not, by how many points, with the ends of an interval that holds for the
-        choice of the two (Bonferroni over all pairs); None below two points with grades enough.
+        The favoured stack, the other one, by how many points, with the ends of an interval valid for the
+        choice of the two (Bonferroni over all pairs); None below two points with enough grades.
     """
     rows = table.filter(
         pl.col("graded") >= FEW, pl.col("judge_bias_low").is_not_null(), pl.col("judge_bias").is_not_null()
@@ -311,7 +311,7 @@ def favours(table: pl.DataFrame) -> tuple[str, str, float, float, float] | None:
     ordered = rows.sort("judge_bias")
     least, most = ordered.row(0, named=True), ordered.row(-1, named=True)
     pairs = rows.height * (rows.height - 1) / 2
-    # A normal reach that holds over all pairs, beside the 1.96 of one interval
+    # Normal quantile that holds over all pairs, relative to the 1.96 of one interval
     wide = float(np.sqrt(2 * np.log(40 * pairs))) / 1.96 if pairs > 1 else 1.0
     spread = (
         float(np.hypot(*((one["judge_bias_high"] - one["judge_bias_low"]) / 2 for one in (least, most))))
@@ -333,16 +333,16 @@ def _votes(of: Graded, scorer: str, least: float) -> NDArray[np.int64]:
 
 
 def panel(of: Graded, scorer: str, least: float) -> Panel:
-    """Weigh the models that judge by a scorer, by whether answers are good."""
+    """Weight the models that judge by a scorer, by whether answers are good."""
     return dawid_skene(_votes(of, scorer, least), 2)
 
 
 def panel_table(of: Graded, scorer: str, least: float) -> pl.DataFrame:
-    """Hold every judge of a panel, the panel and the majority against what people graded.
+    """Compare every judge of a panel, the panel and the majority with people's grades.
 
     Returns:
-        judge, answers, told (its weight; null of the panel and the majority), agree, sensitivity,
-        specificity (shares, against people) and graded (answers that both scored).
+        judge, answers, told (its weight; null for the panel and the majority), agree, sensitivity,
+        specificity (shares, against people) and graded (answers scored by both).
     """
     votes, weighed = _votes(of, scorer, least), panel(of, scorer, least)
     judges = of.panel_of(scorer)
@@ -374,5 +374,5 @@ def panel_table(of: Graded, scorer: str, least: float) -> pl.DataFrame:
 
 
 def made_up(judge: Judge) -> bool:
-    """Tell whether a judge makes its scores up."""
+    """Return whether a judge's scores are fake."""
     return judge.name == TRIAL

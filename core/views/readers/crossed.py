@@ -1,4 +1,4 @@
-"""Beside the difference of two stacks: what it is per point of recall, and whether a prompt adds to it."""
+"""Companions of a difference of two stacks: gain per point of recall, and interaction with a prompt."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ CROSS = cols.Rows(
 
 @cached("Scoring recall…", entries=8)
 def recall_by_k(view: View, of: str, base: str, deepest: int) -> pl.DataFrame:
-    """Return recall of two runs at every K: run_id, query_id, k, value; nothing without judged rankings."""
+    """Return recall of two runs at every K: run_id, query_id, k, value; empty without judged rankings."""
     kinds = {"run_id": pl.String, "query_id": pl.String, "k": pl.Int32, "value": pl.Float64}
     ranked = view.snapshot.runs().filter("has_rankings")["run_id"]
     if view.scope.golden_set_id is None or not {of, base} <= set(ranked):
@@ -84,7 +84,7 @@ def recall_by_k(view: View, of: str, base: str, deepest: int) -> pl.DataFrame:
 
 
 def beside(view: View, answered: data.Answered, scorer: str, of: str, base: str) -> Blocks:
-    """Yield the reader's gain per point of recall, and two stacks × two prompts; of runs, where known."""
+    """Yield the reader's gain per point of recall, and two stacks × two prompts; for runs, if known."""
     labels = data.label_of(answered.scores.filter(scorer=scorer))
     deepest = int(answered.scores["k"].max() or 1)  # type: ignore[arg-type]
     alike, recall = answered.groups.labels, recall_by_k(view, of, base, deepest)
@@ -102,7 +102,7 @@ def beside(view: View, answered: data.Answered, scorer: str, of: str, base: str)
 
 
 def of_recall(row: Mapping[str, Any]) -> str:
-    """Say what a reader makes of the recall that a stack gains."""
+    """Say how much a reader gains from a stack's gain in recall."""
     gained = (
         f"{text.signed(row['reader_gain'], points)} points from {text.signed(row['recall_gain'], points)}"
     )

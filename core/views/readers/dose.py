@@ -1,4 +1,4 @@
-"""Page Readers: what one more harmful passage takes from an answer, and what it costs."""
+"""Page Readers: how much one more harmful passage takes from an answer, and what it costs."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _NO_DOSE = "none of these contexts differ in harmful passages"
 
 @cached("Rebuilding what readers were sent…", entries=16)
 def contexts(view: View, scorer: str) -> pl.DataFrame:
-    """Return scored answers with what their contexts held.
+    """Return scored answers with the contents of their contexts.
 
     Returns:
         run_id, name, reader, label, group, query_id, mode, k, value (points), right (0 or 100) and the counts
@@ -90,7 +90,7 @@ def contexts(view: View, scorer: str) -> pl.DataFrame:
 
 
 def _held(view: View, run_id: str, golden: str, asked: pl.DataFrame) -> pl.DataFrame:
-    """Return what the contexts of one run's answers held, by query_id, mode and k."""
+    """Return the contents of one run's answer contexts, by query_id, mode and k."""
     ranked = view.snapshot.rankings([run_id], stage="final")
     pool = view.snapshot.rankings([run_id], stage="pool")
     grades = view.snapshot.judgements(view.snapshot.judging([run_id], golden)[run_id])
@@ -105,11 +105,11 @@ def _held(view: View, run_id: str, golden: str, asked: pl.DataFrame) -> pl.DataF
 
 @cached("Estimating what a harmful passage does…", entries=16)
 def losses(view: View, scorer: str) -> pl.DataFrame:
-    """Return what one more harmful passage takes, by reader, place and grade.
+    """Return the loss from one more harmful passage, by reader, place and grade.
 
     Returns:
         label, of (which passages), value, low, high (points, negative = lost), right, right_low, right_high
-        (share of answers that are correct, points), queries, answers; in all first.
+        (share of answers that are correct, points), queries, answers; the row over all passages first.
     """
     rows, alike = contexts(view, scorer), groups(view.snapshot, view.scope).labels
     made: list[dict[str, Any]] = []
@@ -173,13 +173,13 @@ def dose_of_distractors(view: View, ask: Ask) -> Blocks:
 
 
 def _limit(row: Mapping[str, Any], tolerance: float, k: int) -> dict[str, str]:
-    """Return the harm cap that takes no more than is bearable, as a share of the first k."""
+    """Return the harm cap that keeps the loss tolerable, as a share of the first k."""
     cap = bearable(-row["low"], tolerance)
     return {} if cap is None or cap >= k else {HARM.limit: f"{cap / k:g}"}
 
 
 def answer(row: Mapping[str, Any], scorer: str) -> str:
-    """Say what one more harmful passage does."""
+    """Describe the effect of one more harmful passage."""
     low, high = row["low"], row["high"]
     ends = f"{points(low, high)} ({text.sample(row['queries'])})"
     if low <= 0 <= high:
@@ -190,7 +190,7 @@ def answer(row: Mapping[str, Any], scorer: str) -> str:
 
 
 def prices(view: View, row: Mapping[str, Any], rows: pl.DataFrame) -> dict[str, Any] | None:
-    """Return what a correct answer costs, and costs more with one harmful passage more; None = unknown."""
+    """Return the cost of a correct answer, and its increase with one more harmful passage; None = unknown."""
     asked = rows.filter(pl.col("mode") == TOP_K)
     if asked.is_empty() or row["right"] is None:
         return None
@@ -200,7 +200,7 @@ def prices(view: View, row: Mapping[str, Any], rows: pl.DataFrame) -> dict[str, 
         return None
     best = own.sort("usd_per_1k_correct", "k").row(0, named=True)
     whole, correct = best["usd_per_1k_correct"], best["correct"]
-    ends = ("right", "right_high", "right_low")  # the more is lost, the dearer
+    ends = ("right", "right_high", "right_low")  # the larger the loss, the higher the price
     more, least, most = (None if row[end] is None else price(whole, correct, -row[end] / 100) for end in ends)
     told = {"more": more, "least": least, "most": most, "whole": whole, "k": best["k"], "made_up": made_up}
     return None if more is None else told
@@ -216,7 +216,7 @@ def _with_answers(view: View, asked: pl.DataFrame) -> pl.DataFrame:
 
 
 def _retrieval_alone(view: View, asked: pl.DataFrame) -> pl.DataFrame:
-    """Return the same where answers are made up, which takes nothing: what is left is retrieval."""
+    """Return the same if answers are fake, which costs nothing: the retrieval cost remains."""
     right = asked.group_by("run_id", "k").agg(correct=pl.col("right").mean() / 100)
     billed = right.join(view.table.select("run_id", "cost"), on="run_id")
     known = billed.filter(pl.col("correct") > 0).drop_nulls("cost")
@@ -226,7 +226,7 @@ def _retrieval_alone(view: View, asked: pl.DataFrame) -> pl.DataFrame:
 def cards(
     row: Mapping[str, Any], tolerance: float, priced: Mapping[str, Any] | None, said: CostUnit = PER_1K
 ) -> list[tuple[str, str, str]]:
-    """Return loss, cap and price; `said`: how the page says costs."""
+    """Return loss, cap and price; `said`: the page's cost unit."""
     cap = bearable(-row["low"], tolerance)
     capped = "no cap" if cap is None else text.count(cap, "passage")
     worst = "no loss within the interval" if cap is None else f"at most {points(-row['low'])} points each"
@@ -243,7 +243,7 @@ def cards(
 
 
 def _priced(priced: Mapping[str, Any] | None, said: CostUnit) -> tuple[str, str]:
-    """Write what one more costs, and of how much; takes `prices`, in dollars per 1,000 correct answers."""
+    """Format the extra cost, and its base; takes `prices`, in dollars per 1,000 correct answers."""
     if priced is None:
         return "unknown", "what answers cost is not known"
     named = ("more", "least", "most", "whole")
@@ -272,7 +272,7 @@ def chart(rows: pl.DataFrame) -> go.Figure:
     figure = theme.figure(
         [trace], x="harmful passages sent", y="points against none", height=340, legend=False
     )
-    return figure.update_xaxes(dtick=1)  # passages are whole
+    return figure.update_xaxes(dtick=1)  # passages are integers
 
 
 _ANSWERS = cols.count("answers")

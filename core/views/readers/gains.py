@@ -1,4 +1,4 @@
-"""Section Gains of Readers: what passages add to the closed book, and a stack to another (RAGGED §4, §7)."""
+"""Section Gains of Readers: the gain of passages over the closed book, and of stacks (RAGGED §4, §7)."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ FACTS = cols.Rows(
 
 
 def gain_table(table: pl.DataFrame, depths: pl.DataFrame, over_k: pl.DataFrame) -> pl.DataFrame:
-    """Say of every curve at which k it beats the closed book, and by how much; see `GAINS`.
+    """Return for every curve at which k it beats the closed book, and by how much; see `GAINS`.
 
     Args:
-        table: Of `core.analysis.readers.curve_table`.
-        depths: Of `core.analysis.readers.depth_table`.
-        over_k: Of `core.readers.curves.gains_over_k`.
+        table: From `core.analysis.readers.curve_table`.
+        depths: From `core.analysis.readers.depth_table`.
+        over_k: From `core.readers.curves.gains_over_k`.
     """
     top = table.filter(pl.col("mode") == TOP_K, pl.col("k") > 0, pl.col("gain").is_not_null()).sort("k")
     by_curve = top.group_by(CURVE, maintain_order=True).agg("k", above="gain", low="gain_low")
@@ -100,11 +100,11 @@ def gain_table(table: pl.DataFrame, depths: pl.DataFrame, over_k: pl.DataFrame) 
 def difference_table(
     table: pl.DataFrame, answered: data.Answered, scorer: str, of: str, base: str
 ) -> pl.DataFrame:
-    """Subtract a stack's scores from another's, a row per reader, the largest first; see `LESS`.
+    """Subtract a stack's scores from another's, a row per reader, the largest difference first; see `LESS`.
 
     Args:
-        table: Of `core.analysis.readers.curve_table`, for the readers' labels.
-        answered: By both.
+        table: From `core.analysis.readers.curve_table`, for the readers' labels.
+        answered: Answers of both stacks.
         of: A run_id, like `base`, which is subtracted.
     """
     labels = table.filter(pl.col("run_id") == of).select(*CURVE[1:], "label").unique()
@@ -114,7 +114,7 @@ def difference_table(
 
 
 def by_k(table: pl.DataFrame) -> tuple[pl.DataFrame, cols.Columns]:
-    """Lay scores out, a row per reader and stack and a column per k (RAGGED, Table 6)."""
+    """Pivot scores: a row per reader and stack and a column per k (RAGGED, Table 6)."""
     top = table.filter(pl.col("mode") == TOP_K, pl.col("k") > 0).sort("k")
     wide = top.pivot("k", index=["label", "name"], values="value", maintain_order=True).sort("label", "name")
     ks = [name for name in wide.columns if name not in ("label", "name")]
@@ -123,7 +123,7 @@ def by_k(table: pl.DataFrame) -> tuple[pl.DataFrame, cols.Columns]:
 
 
 def facts(snapshot: Snapshot, scope: Scope, scores: pl.DataFrame) -> pl.DataFrame:
-    """Count what was searched and asked (RAGGED, Tables 2 and 3); null where it is not stored."""
+    """Count the searched passages and the questions (RAGGED, Tables 2 and 3); null if not stored."""
     about = snapshot.collections(parts=True).filter(collection_id=scope.collection_id)
     kept = snapshot.existing("passages", [scope.collection_id], "source")
     documents = len([name for name in kept if name]) or None
@@ -151,7 +151,7 @@ def over_k(view: View, scorer: str, voice: str) -> pl.DataFrame:
     answers_by_depth,
 )
 def what_retrieval_adds(view: View, ask: Ask) -> Blocks:
-    """Show where passages beat the closed book, and what one stack adds to another, reader by reader."""
+    """Yield where passages beat the closed book, and what one stack adds to another, reader by reader."""
     reading = yield from read(view, ask)
     if reading is None:
         return
@@ -174,7 +174,7 @@ def what_retrieval_adds(view: View, ask: Ask) -> Blocks:
 
 
 def _drawn(reading: Curves, table: pl.DataFrame) -> Any:  # noqa: ANN401 - a figure of Plotly
-    """Draw the gain by k, as the scores by k are drawn."""
+    """Draw the gain by k, in the form of the scores by k."""
     known = pl.col("gain").is_not_null()
     rows = reading.rows.filter(known).with_columns(value="gain", low="gain_low", high="gain_high")
     level = table.filter(known).with_columns(closed_book=pl.lit(0.0))
@@ -183,7 +183,7 @@ def _drawn(reading: Curves, table: pl.DataFrame) -> Any:  # noqa: ANN401 - a fig
 
 
 def _between_stacks(view: View, ask: Ask, reading: Curves) -> Blocks:
-    """Ask for two stacks and show their difference, reader by reader."""
+    """Ask for two stacks and yield their difference, reader by reader."""
     names = reading.depths["name"].unique(maintain_order=True).to_list()
     if len(names) < 2:
         return
@@ -203,7 +203,7 @@ def _between_stacks(view: View, ask: Ask, reading: Curves) -> Blocks:
 
 
 def answer(table: pl.DataFrame, scorer: str) -> tuple[str, str]:
-    """Say how often passages help at all, and whom they help most; takes `gain_table`."""
+    """Say how often passages help, and which reader they help most; takes `gain_table`."""
     rows = table.drop_nulls("better_than_closed_book")
     counts = {name: rows.filter(better_than_closed_book=name).height for name in (ALWAYS, NEVER)}
     some = rows.height - sum(counts.values())
@@ -223,7 +223,7 @@ def answer(table: pl.DataFrame, scorer: str) -> tuple[str, str]:
 
 
 def of_stacks(rows: pl.DataFrame, of: str, base: str) -> str:
-    """Say which reader gains most and least from the one stack over the other; takes `difference_table`."""
+    """Say which reader gains most and least from one stack over the other; takes `difference_table`."""
     most, least = rows.row(0, named=True), rows.row(-1, named=True)
     said = f"{of} over {base} is worth {_signed(most, 'mean')} points to {most['label']}"
     beside = f" and {_signed(least, 'mean')} to {least['label']}" if rows.height > 1 else ""

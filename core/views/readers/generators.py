@@ -18,22 +18,22 @@ from core.store import Snapshot
 from core.tables import schema
 from core.views import text
 
-BY_HAND = ", by people"  # Ends the criterion of people's grades where judges score by it too
-COMPUTED = "computed"  # Stands for the judge of a score that is computed
+BY_HAND = ", by people"  # Suffix of the criterion of people's grades if judges score by it too
+COMPUTED = "computed"  # The judge of a computed score
 _WHO = ("name", "reader", "prompt", "temperature", "k", "mode")
 _ASIDE = pl.col("mode").fill_null(TOP_K) != TOP_K
 """Rows that no ranking sent: they have gold passages alone, or none, and compete with nothing."""
 
 
 def criteria(snapshot: Snapshot, scope: Scope) -> dict[str, tuple[str, ...]]:
-    """List what answers of a workspace are scored by, with the judges of each; what judges scored first."""
+    """Return the criteria of a workspace's answers with the judges of each; judges' criteria come first."""
     judges = _scores(snapshot, scope).group_by("scorer").agg(pl.col("judge").unique().sort())
     by_scorer = {name: tuple(some) for name, some in judges.sort("scorer").iter_rows()}
     return dict(sorted(by_scorer.items(), key=lambda pair: (COMPUTED in pair[1], pair[0])))
 
 
 def usual(known: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the criteria that judges scored, people's beside them aside; all where none did."""
+    """Return the criteria that judges scored, without people's duplicates; all if no judge scored."""
     judged = [name for name, judges in known.items() if COMPUTED not in judges]
     return [name for name in judged if not name.endswith(BY_HAND)] or list(known)
 
@@ -44,7 +44,7 @@ def _scores(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
     answered = pl.col("mode").is_null() | (pl.col("mode") != CLOSED_BOOK)
     rows = rows.filter(answered, share().is_not_null()).with_columns(pl.col("judge").fill_null(COMPUTED))
     by_people = pl.col("source").eq_missing(pl.lit(BY_PEOPLE))
-    mixed = by_people & by_people.not_().any().over("scorer")  # a judge's scores are no part of theirs
+    mixed = by_people & by_people.not_().any().over("scorer")  # a judge's scores aren't part of theirs
     apart = pl.when(mixed).then(pl.col("scorer") + BY_HAND).otherwise("scorer")
     return rows.with_columns(apart.alias("scorer"))
 
@@ -90,7 +90,7 @@ def _by_question(scores: pl.DataFrame) -> pl.DataFrame:
 
 
 def label(rows: pl.DataFrame) -> pl.Expr:
-    """Name what answered: the reader, and all else that differs among the rows."""
+    """Return labels of the generators: the reader, and everything else that differs among the rows."""
     shown = {
         "reader": pl.col("reader").fill_null("reader unknown"),
         "prompt": pl.col("prompt"),
@@ -108,10 +108,10 @@ def label(rows: pl.DataFrame) -> pl.Expr:
 
 
 def baselines(snapshot: Snapshot, scope: Scope, rows: pl.DataFrame) -> list[str]:
-    """List the generators by label, first the baseline that the source of a run names in its manifest.
+    """Return the generators by label, starting with the baseline named in the manifest of a run's source.
 
     Args:
-        rows: Of `cells`.
+        rows: From `cells`.
     """
     runs = runs_in(snapshot, scope).select("name", "manifest").iter_rows()
     named = [
@@ -132,17 +132,17 @@ def mean_of(criterion: str) -> str:
 
 
 def generator_table(rows: pl.DataFrame, gaps: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Lay the cells out, a row per generator, what rankings sent before the rest and the best total first.
+    """Pivot the cells: a row per generator, generators with rankings first, then by the best total.
 
     Args:
-        rows: Of `cells`.
-        gaps: Of `differences`; None = no baseline.
+        rows: From `cells`.
+        gaps: From `differences`; None = no baseline.
 
     Returns:
         label, a column `mean_of` per criterion (the mean of its judges, over the questions that all of them
         scored), total (their sum, null if any is), difference with low, high and n, n (cases of the criterion
-        that has fewest), name, reader, prompt, temperature, k, mode, and a column ``criterion, judge``
-        of each with its interval in words.
+        with fewest), name, reader, prompt, temperature, k, mode, and a column ``criterion, judge``
+        for each with its interval in words.
     """
     wanted = [mean_of(name) for name in rows["criterion"].unique().sort()]
     mean = rows.group_by("label", pl.col("criterion").map_elements(mean_of, pl.String)).agg(
@@ -170,20 +170,20 @@ def generator_table(rows: pl.DataFrame, gaps: pl.DataFrame | None = None) -> pl.
 
 
 def differences(snapshot: Snapshot, scope: Scope, rows: pl.DataFrame, baseline: str) -> pl.DataFrame:
-    """Subtract a baseline from every generator, paired by question where single answers are known.
+    """Subtract a baseline from every generator, paired by question if single answers are known.
 
     Args:
-        rows: Of `cells`.
+        rows: From `cells`.
 
     Returns:
         label, difference (points), difference_low and difference_high (95 %, over the questions that
-        both answered and every judge scored; null where only means are known) and difference_n, their count.
+        both answered and every judge scored; null if only means are known) and difference_n, their count.
     """
     chosen = rows["criterion"].unique().to_list()
     by_question = _by_question(_scores(snapshot, scope).filter(pl.col("scorer").is_in(chosen)))
     mean = by_question.group_by(*POINT, "query_id", "criterion").agg(pl.col("value").mean())
     named = mean.join(rows.select(*POINT, "label").unique(), on=POINT, nulls_equal=True)
-    whole = named.filter(pl.len().over("label", "query_id") == len(chosen))  # that all criteria score
+    whole = named.filter(pl.len().over("label", "query_id") == len(chosen))  # scored by all criteria
     single = whole.group_by("label", "query_id").agg(total=pl.col("value").sum()).sort("query_id")
     own = single.filter(label=baseline).select("query_id", own="total")
     totals = generator_table(rows).select("label", "total")

@@ -1,4 +1,4 @@
-"""Dollars per correct answer by passages sent: what is retrieved, what is made of it, and what both cost."""
+"""Dollars per correct answer by passages sent: retrieval quality, answer quality, and the cost of both."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ONE = ("run_id", "k")
 
 
 def joint_table(snapshot: Snapshot, scope: Scope, quality: Quality, book: PriceBook) -> pl.DataFrame:
-    """Compute what a correct answer costs on every stack, by how many passages are sent.
+    """Compute the cost of a correct answer on every stack, by the number of passages sent.
 
     Args:
         scope: Its answering says whose answers count, and from which score one is correct.
@@ -36,7 +36,7 @@ def joint_table(snapshot: Snapshot, scope: Scope, quality: Quality, book: PriceB
 
     Returns:
         run_id, name, reader, scorer, k, retrieval, score (both 0..1), correct (share) with correct_low and
-        correct_high, n, usd_per_1k (of queries with their answers), missing (what of it is not known), and
+        correct_high, n, usd_per_1k (queries with their answers), missing (the unknown parts), and
         usd_per_1k_correct with its ends from the interval of the share; sorted by name and k.
     """
     runs = runs_in(snapshot, scope)
@@ -73,14 +73,14 @@ def joint_table(snapshot: Snapshot, scope: Scope, quality: Quality, book: PriceB
 
 
 def retrieval_of(quality: Quality) -> Quality:
-    """Return the measure of retrieval: that of the limits, unless that is one of answers."""
+    """Return the measure of retrieval: the limits' measure, unless it measures answers."""
     measure = quality.measure
     answers = measure is not None and "answers" in measure.info.needs
     return Quality("RA-nWG", quality.k) if answers else quality
 
 
 def _retrieval(snapshot: Snapshot, scope: Scope, quality: Quality, ks: list[int]) -> pl.DataFrame:
-    """Give the mean of a measure of retrieval at every k: run_id, k, retrieval; without rankings no rows."""
+    """Return the mean of a retrieval measure at every k: run_id, k, retrieval; empty without rankings."""
     ranked = runs_in(snapshot, scope).filter("has_rankings")["run_id"].to_list()
     measure, golden = retrieval_of(quality).measure, scope.golden_set_id
     nothing = pl.DataFrame(schema={"run_id": pl.String, "k": pl.Int32, "retrieval": pl.Float64})
@@ -101,11 +101,11 @@ def best_rows(table: pl.DataFrame, target: float | None = None) -> pl.DataFrame:
     """Return the k at which a correct answer costs least, a row per stack, the cheapest first.
 
     Args:
-        table: Of `joint_table`.
-        target: The share of correct answers, or the score, that k_target asks for; None = none.
+        table: From `joint_table`.
+        target: The share of correct answers, or the score, that k_target must reach; None = none.
 
     Returns:
-        The row of that k (of the largest share where no cost is known), with k_target: the smallest k whose
+        The row of that k (of the largest share if no cost is known), with k_target: the smallest k whose
         score reaches the target.
     """
     if table.is_empty():
@@ -120,7 +120,7 @@ def best_rows(table: pl.DataFrame, target: float | None = None) -> pl.DataFrame:
 
 
 def answer(rows: pl.DataFrame, said: CostUnit = PER_1K) -> tuple[str, str]:
-    """Say what to send, then by whom; takes `best_rows`, and how the page says costs."""
+    """Say how many passages to send, then to which reader; takes `best_rows`, and the page's cost unit."""
     best = rows.row(0, named=True)
     who = best["reader"] or "a reader unnamed"
     if best["usd_per_1k_correct"] is None:
@@ -144,7 +144,7 @@ def _counted(said: CostUnit) -> str:
 def cards(
     best: Mapping[str, Any], target: float, said: CostUnit = PER_1K
 ) -> tuple[tuple[str, str, str], ...]:
-    """Return the numbers of the cheapest stack at its k; `said`: how the page says costs."""
+    """Return the numbers of the cheapest stack at its k; `said`: the page's cost unit."""
     low, high = (text.percent(best[f"correct_{end}"]) for end in ("low", "high"))
     share = "" if best["correct_low"] is None else f"{low} to {high} · "
     costs = said.apart(*(best[name] for name in ("usd_low", "usd_per_1k_correct", "usd_high", "usd_per_1k")))
@@ -167,10 +167,10 @@ def cards(
 def joint_chart(
     table: pl.DataFrame, colours: Mapping[str, str], quality: Quality, said: CostUnit = PER_1K
 ) -> go.Figure:
-    """Draw what is retrieved, what is correct and what a correct answer costs, by passages sent.
+    """Draw the retrieval score, the share correct and the cost of a correct answer, by passages sent.
 
     Args:
-        said: How the page says costs.
+        said: The page's cost unit.
     """
     dollars = ("usd_per_1k_correct", "usd_low", "usd_high")
     table = table.with_columns(pl.col(name) * said.factor for name in dollars)
@@ -210,7 +210,7 @@ def _line(rows: pl.DataFrame, field: str, name: str, colour: str) -> theme.Spec:
 
 
 def counted(rows: pl.DataFrame, least: float) -> str:
-    """Say whose answers count and what is correct; takes `best_rows`."""
+    """Say whose answers count and what correct means; takes `best_rows`."""
     readers = ", ".join(sorted({str(name or "unnamed") for name in rows["reader"]}))
     scorers = ", ".join(sorted(set(rows["scorer"])))
     return (

@@ -1,4 +1,4 @@
-"""Section Judges of Readers: how far a judge of answers can be believed, and what people make of it."""
+"""Section Judges of Readers: how far a judge of answers can be trusted, and its correction by people."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def table_of(view: View, judge: Judge, least: float) -> pl.DataFrame:
 
 @section("judges", "How far can the judge of the answers be believed?", graded_answers)
 def judges(view: View, ask: Ask) -> Blocks:
-    """Show what people's grades make of a judge's scores."""
+    """Yield a judge's scores corrected by people's grades."""
     of = graded(view)
     if of is None or not of.judges:
         yield Answer(NO_GRADES if of is None else NO_JUDGE)
@@ -138,7 +138,7 @@ def judges(view: View, ask: Ask) -> Blocks:
 
 
 def compared(of: Graded, judge: Judge, least: float, table: pl.DataFrame, ask: Ask) -> Blocks:
-    """Show the differences to one stack."""
+    """Yield the differences from one stack."""
     names = [_named(row) for row in table.iter_rows(named=True)]
     able = [name for name, known in zip(names, table["corrected"].is_not_null(), strict=True) if known]
     base = ask.listed("Compared with", able, "over")
@@ -148,7 +148,7 @@ def compared(of: Graded, judge: Judge, least: float, table: pl.DataFrame, ask: A
 
 
 def next_grades(table: pl.DataFrame) -> Blocks:
-    """Say which stack's answers to grade next."""
+    """Yield which stack's answers to grade next."""
     few = table.filter(pl.col("graded") < FEW)
     rows = pl.concat(
         [few, table.filter(pl.col("graded") >= FEW).sort("narrower", descending=True, nulls_last=True)]
@@ -169,7 +169,7 @@ def _named(row: Mapping[str, Any]) -> str:
 
 
 def answer(table: pl.DataFrame, judge: Judge) -> str:
-    """Say who is best once the judge is corrected, and what that moved."""
+    """Say which stack is best once the judge is corrected, and what that changed."""
     known = table.filter(pl.col("corrected").is_not_null())
     if known.is_empty():
         most = text.count(max(table["graded"], default=0), "answer")
@@ -204,7 +204,7 @@ def cards(row: Mapping[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def of_gap(rows: pl.DataFrame, base: str) -> str:
-    """Say of how many stacks the difference is sure, and of how many the judge alone says otherwise."""
+    """Say how many stacks differ significantly, and for how many the judge alone says otherwise."""
     told = rows.drop_nulls(["difference_low", "difference_high"])
     if told.is_empty():
         return f"No other stack has {FEW} grades to compare with {base}."
@@ -215,7 +215,7 @@ def of_gap(rows: pl.DataFrame, base: str) -> str:
 
 
 def of_panel(rows: pl.DataFrame) -> str:
-    """Say whether the weighed panel is nearer to people than the majority."""
+    """Say whether the weighted panel is nearer to people than the majority."""
     panel, majority = (row["agree"] for row in rows.tail(2).iter_rows(named=True))
     if panel is None or majority is None:
         return "Weights from agreement alone (Dawid–Skene); people graded none of these answers."
@@ -227,7 +227,7 @@ def of_panel(rows: pl.DataFrame) -> str:
 
 
 def caveats(view: View, of: Graded, judge: Judge, table: pl.DataFrame) -> dict[str, str]:
-    """Say what the correction rests on, where the judge is no stranger, and whom it favours."""
+    """Return the assumptions of the correction, conflicts of interest of the judge, and whom it favours."""
     found = {"how to read": HOW, **dict(circular(view, of, judge))}
     apart = corrected.favours(table)
     if apart is not None and apart[3] > 0:
@@ -249,7 +249,7 @@ def caveats(view: View, of: Graded, judge: Judge, table: pl.DataFrame) -> dict[s
 
 
 def circular(view: View, of: Graded, judge: Judge) -> Iterator[tuple[str, str]]:
-    """Tell where a judge judges what it made itself: answers, order of passages, their grades, questions."""
+    """Yield cases of a judge judging its own work: answers, order of passages, their grades, questions."""
     if judge.name == COMPUTED:
         return
     names = {one.name for one in of.panel_of(judge.scorer)} if judge.name == PANEL else {judge.name}
@@ -277,7 +277,7 @@ def circular(view: View, of: Graded, judge: Judge) -> Iterator[tuple[str, str]]:
 
 
 def _askers(sets: pl.DataFrame) -> Iterator[str]:
-    """Name the models that wrote questions, as the manifests of golden sets say."""
+    """Yield the models that wrote questions, from the manifests of golden sets."""
     for manifest in sets["manifest"]:
         about = json.loads(manifest or "{}")
         asked = about.get("questions")

@@ -1,4 +1,4 @@
-"""Curves that sections of Readers ask for: a score, whose it is, and by which rules it is read."""
+"""Curves that sections of Readers ask for: a score, its judge, and the rules for reading it."""
 
 from __future__ import annotations
 
@@ -42,23 +42,23 @@ def found_in(view: View) -> Answered:
 
 @cached("Scoring the answers…", entries=16)
 def curves(view: View, scorer: str, voice: str) -> pl.DataFrame:
-    """Return the curves of a scorer, by one of `core.analysis.readers.voices`, with what was sent."""
+    """Return the curves of a scorer, by one of `core.analysis.readers.voices`, with the tokens sent."""
     answers = data.of_voice(found_in(view), scorer, voice)
     return data.with_sent(data.curve_table(answers, scorer), view.snapshot, answers, view.book)
 
 
 class Curves(NamedTuple):
-    """The curves of a scorer as they were asked for."""
+    """The curves of a scorer, as requested."""
 
     scorer: str
-    voice: str  # whose scores, of `data.voices`
+    voice: str  # whose scores, one of `data.voices`
     rules: Rules
-    rows: pl.DataFrame  # of `curves`
-    depths: pl.DataFrame  # of `data.depth_table`
+    rows: pl.DataFrame  # from `curves`
+    depths: pl.DataFrame  # from `data.depth_table`
 
 
 def read(view: View, ask: Ask, *, ruled: bool = True) -> Generator[Block, None, Curves | None]:
-    """Ask for a score, and by which rules its curves are read; where there is none, yield what is lacking."""
+    """Ask for a score, and the rules for reading its curves; if there is none, yield what is missing."""
     answered = found_in(view)
     if not answered.scorers:
         yield from nothing(view)
@@ -81,18 +81,18 @@ def read(view: View, ask: Ask, *, ruled: bool = True) -> Generator[Block, None, 
 
 
 def made_up(readers: Iterable[str | None]) -> dict[str, str]:
-    """Return a chip that says so where some answers are those of the reader for trying things out."""
+    """Return a chip that says so if some answers come from the fake reader."""
     said = f"The reader {TRIAL} repeats a sentence: its answers count in no decision."
     return {"made up": said} if TRIAL in set(readers) else {}
 
 
 def honestly(sentence: str, details: str, readers: Iterable[str | None]) -> tuple[str, str]:
-    """Return a heading and what stands below it; where all answers are made up, the heading says that."""
+    """Return a heading and the text below it; if all answers are fake, the heading says so."""
     return (MADE_UP, f"{sentence} {details}".strip()) if set(readers) == {TRIAL} else (sentence, details)
 
 
 def ask_rules(ask: Ask) -> Rules:
-    """Ask what k*, RSS, RSC and the shape are read by."""
+    """Ask for the rules behind k*, RSS, RSC and the shape."""
     delta, gain, flat = Rules()
     with ask.aside("Rules"):
         near = ask.number("Neighbours of k* within ±", "near", float(delta), 1.0, 100.0)
@@ -102,7 +102,7 @@ def ask_rules(ask: Ask) -> Rules:
 
 
 def nothing(view: View, why: str = NO_SCORES) -> Blocks:
-    """Say that no answer is scored, and lead to what fills the section; the published curves first."""
+    """Yield that no answer is scored, and links to what fills the section; the published curves first."""
     yield Answer(why)
     yield Text(TO_SCORE, "guide")
     if view.scope.collection_id != RAGGED and RAGGED in view.snapshot.collections()["collection_id"]:
@@ -112,6 +112,6 @@ def nothing(view: View, why: str = NO_SCORES) -> Blocks:
 
 
 def no_curve(why: str) -> Blocks:
-    """Say why there is nothing by k, and lead to the section that takes answers of any number of passages."""
+    """Yield why there is nothing by k, and a link to the section for answers of any number of passages."""
     yield Answer(why)
     yield Way("readers", "Generators side by side", "generators")

@@ -1,4 +1,4 @@
-"""Section Refusing of Readers: questions that the texts cannot answer, a class of their own."""
+"""Section Refusing of Readers: unanswerable questions, as a separate class."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ READERS = cols.Rows(
 
 @cached("Separating the scores…", entries=8)
 def stacks(view: View, most: float) -> pl.DataFrame:
-    """Tell how each stack's scores separate questions with an answer, the best first; see `STACKS`."""
+    """Return how well each stack's scores detect answerable questions, the best first; see `STACKS`."""
     known = classes(view.snapshot, view.scope)
     runs = runs_in(view.snapshot, view.scope).filter("has_rankings")
     ids = runs["run_id"].to_list()
@@ -130,9 +130,9 @@ def _ends(refused: Floats, labels: Labels | None) -> tuple[float, float]:
 
 
 def _harmful(view: View, ranked: pl.DataFrame) -> dict[str, float]:
-    """Return the share of Top(K) that is judged 1 or 2, over the questions without an answer, by run.
+    """Return the share of Top(K) judged 1 or 2, over the questions without an answer, by run.
 
-    None where nothing of any of them is judged.
+    A run is left out if none of its passages for them are judged.
     """
     if view.scope.golden_set_id is None:
         return {}
@@ -153,7 +153,7 @@ def _harmful(view: View, ranked: pl.DataFrame) -> dict[str, float]:
 
 @cached("Reading who refuses…", entries=8)
 def readers(view: View) -> pl.DataFrame:
-    """Tell how often readers refuse by what they were given; see `READERS`."""
+    """Return how often readers refuse, by what they were given; see `READERS`."""
     runs = runs_in(view.snapshot, view.scope)
     having = view.snapshot.sizes("answers")["id"].to_list()
     ids = runs.filter(pl.col("run_id").is_in(having))["run_id"].to_list()
@@ -206,7 +206,7 @@ def _gold_found(view: View, ids: list[str]) -> pl.DataFrame:
 
 @section("refusing", "When should it say that there is no answer?", unanswerable)
 def refusing(view: View, ask: Ask) -> Blocks:
-    """Show questions without an answer: what scores tell of them, and who refuses them."""
+    """Yield unanswerable questions: how well scores detect them, and which readers refuse them."""
     known = classes(view.snapshot, view.scope)
     without = known.filter(~pl.col("answerable"))
     if without.is_empty():
@@ -228,7 +228,7 @@ def refusing(view: View, ask: Ask) -> Blocks:
 
 
 def answer(table: pl.DataFrame, most: float) -> tuple[str, str]:
-    """Say whose scores tell best, and what refusing by them costs where that share may be refused wrongly."""
+    """Say whose scores detect best, and what refusing by them costs at the tolerated wrong refusals."""
     best = table.row(0, named=True) if table.height else None
     if best is None or best["auc"] is None:
         return f"Too few questions with scores: {separation.FEW} of either kind are needed.", ""
@@ -250,7 +250,7 @@ def answer(table: pl.DataFrame, most: float) -> tuple[str, str]:
 
 
 def of_readers(rows: pl.DataFrame) -> str:
-    """Say how often readers refuse where they should, and where they should not."""
+    """Say how often readers refuse when they should, and when they should not."""
     parts = []
     for should, words in ((SHOULD, "that should be"), (SHOULD_NOT, "that should be answered")):
         own = rows.filter(should=should)

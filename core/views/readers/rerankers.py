@@ -1,4 +1,4 @@
-"""Effects of rerankers on answers: precision against similarity, speed against both (REBEL, Figure 1).
+"""Effects of rerankers on answers: precision against similarity, and speed against both (REBEL, Figure 1).
 
 Quality = similarity of the answer (judge, 0 to 5) × precision of the passages sent (binary judge); speed =
 characters of the answer per second of retrieving, reranking and generating.
@@ -37,7 +37,7 @@ _KEY = ("run_id", "reader", "prompt", "temperature", "mode", "k")
 
 
 def method_of(spec: Mapping[str, Any]) -> str:
-    """Name what a stack does beyond retrieving, by its specification; a reranker counts before rewriting."""
+    """Name a stack's technique beyond retrieving, from its specification; a reranker precedes rewriting."""
     reranker, rewrite = (str(spec.get(name) or "none").partition(":")[0] for name in ("reranker", "rewrite"))
     if reranker != "none":
         return _RERANKERS.get(reranker, METHODS[1])
@@ -45,12 +45,12 @@ def method_of(spec: Mapping[str, Any]) -> str:
 
 
 def rebel_table(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
-    """Return every stack, reader and k of which both are judged.
+    """Return every stack, reader and k with both judged.
 
     Returns:
         run_id, name, method, reader, prompt, temperature, k, similarity (0..5) and precision (0..1), each
         with low and high, quality (their product), passes (the quality of each), speed (characters a second,
-        null where time or text is not known) and queries; the best first.
+        null if time or text is unknown) and queries; the best first.
     """
     runs = runs_in(snapshot, scope)
     ids = runs["run_id"].to_list()
@@ -117,7 +117,7 @@ def fitted(rows: pl.DataFrame) -> dict[str, tuple[float, float]]:
 
 
 def answer(rows: pl.DataFrame) -> tuple[str, str]:
-    """Say which method answers best, then by what parts."""
+    """Say which method answers best, then which parts contribute."""
     best = rows.row(0, named=True)
     speed = "" if best["speed"] is None else f", at {best['speed']:.0f} characters a second"
     method = _SAID.get(best["method"], best["method"].capitalize())
@@ -129,7 +129,7 @@ def answer(rows: pl.DataFrame) -> tuple[str, str]:
 
 
 def rebel_chart(rows: pl.DataFrame) -> go.Figure:
-    """Draw precision against similarity, and speed against their product, a box where there were passes."""
+    """Draw precision against similarity, and speed against their product, with boxes if there were passes."""
     fast = rows.filter(pl.col("speed").is_not_null())
     titles = ["similarity (0–5) by precision", *(["quality by characters per second"] if fast.height else [])]
     panels = theme.Panels(titles, across=2, height=340)

@@ -1,4 +1,4 @@
-"""Scores of readers as one table: every point with the figures of its curve; those that RAGGED prints."""
+"""Scores of readers as one table: every point with the figures of its curve; also those printed by RAGGED."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def scored(
     """Score the readers of a workspace at every k.
 
     Args:
-        scorer: Whose scores; None = the usual one that the workspace has.
+        scorer: Whose scores; None = the workspace's usual scorer.
         need: Whether a slice's questions have "any" gold passage in Top(k), or "all" of theirs.
 
     Returns:
-        A row per point: whose it is, score, low and high (points), n, queries, the figures of its curve, with
+        A row per point: its reader, score, low and high (points), n, queries, the figures of its curve, with
         the reading of rsc, closed_book_gain, the scores with and without gold in Top(k), each with low, high
-        and n, truncated, tokens, usd_per_1k; null where it is not known. Nothing where no answer is scored.
+        and n, truncated, tokens, usd_per_1k; null if unknown. Empty if no answer is scored.
 
     Raises:
         InputError: If nobody scored by that scorer.
@@ -67,7 +67,7 @@ _FIGURES = (
 
 
 def with_depths(curve_points: pl.DataFrame) -> pl.DataFrame:
-    """Add the figures of its curve to every point of it, and to its closed book."""
+    """Add the figures of its curve to every point, and to its closed book."""
     modes = pl.DataFrame({"mode": [TOP_K, CLOSED_BOOK]})
     figures = depths(curve_points).select(*CURVE, *_FIGURES, rsc_reading=pl.lit(READING))
     on = [*CURVE, "mode"]
@@ -94,12 +94,12 @@ def _sliced(snapshot: Snapshot, scope: Scope, answers: Answered, scorer: str, ne
 
 
 def published() -> pl.DataFrame:
-    """Say of RAGGED's readers what its tables print, and what follows from the scores behind them.
+    """Return for RAGGED's readers the figures printed in its tables, and those derived from its scores.
 
     Returns:
         A row per data set, retriever, reader and scorer: k_star, closed_book_gain (points, at k*), gain_mean
         (of all k), better_than_closed_book, over_bm25 and over_bm25_mean, recall_at_k_star (percent of gold
-        paragraphs) and the figures of the curve; null where a figure is not printed and does not follow.
+        paragraphs) and the figures of the curve; null if a figure is neither printed nor derivable.
     """
     tables = pl.read_csv(PUBLISHED / "ragged_tables.csv", infer_schema=False)
     recall = (
@@ -139,7 +139,7 @@ def _printed(tables: pl.DataFrame) -> pl.DataFrame:
 
 
 def _computed() -> pl.DataFrame:
-    """Compute what follows from the scores by k that were published with the tool, by exact match."""
+    """Compute the figures that follow from the scores by k published with the tool, by exact match."""
     scores = published_readers().frames["answer_scores"].lazy().collect()
     own = scores.filter(pl.col("run_id").str.starts_with(f"{RAGGED}-"))
     curves = with_depths(points(own, "exact_match"))

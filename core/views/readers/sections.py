@@ -1,4 +1,4 @@
-"""Page Readers: what the passages are worth to the answer, by reader and by passages sent."""
+"""Page Readers: the value of the passages to the answer, by reader and by passages sent."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ PARTS = (
 )
 NO_PARTS = "Which passages are gold is not known here: that takes rankings and judgements."
 PUBLISHED = "The paper's tables 1, 4, 5, 7, 8 and 9, and what follows from its scores"
-_MOST = 6  # Curves of a panel where none were picked: as many as have a colour
+_MOST = 6  # Maximum curves in a panel if none were picked: as many as there are colours
 _BY = {"stack": ("name", "label"), "reader": ("label", "name")}
 """Dimension with a panel of its own: its column, and that of the curves in it."""
 _FIGURES = {"best score": "best", "k*": "k_star", "stability (RSS)": "rss", "scaling (RSC)": "rsc"}
@@ -68,14 +68,14 @@ joint_table = cached("Pricing the answers…", entries=16)(joint.joint_table)
 
 @cached("Scoring both parts…", entries=16)
 def parts_of(view: View, scorer: str, voice: str, run_id: str, need: Need) -> pl.DataFrame:
-    """Score a stack's answers apart by whether gold passages are in Top(k)."""
+    """Score a stack's answers separately by whether gold passages are in Top(k)."""
     answered = data.of_voice(found_in(view), scorer, voice)
     return data.slice_table(view.snapshot, view.scope, answered, scorer=scorer, run_id=run_id, need=need)
 
 
 @cached(entries=16)
 def criteria(view: View) -> dict[str, tuple[str, ...]]:
-    """List what the answers are scored by, with the judges of each."""
+    """Return the criteria that score the answers, with the judges of each."""
     return generators.criteria(view.snapshot, view.scope)
 
 
@@ -95,7 +95,7 @@ def compared(view: View, chosen: tuple[str, ...], baseline: str) -> pl.DataFrame
 
 @cached("Reading what judges scored…", entries=16)
 def reranked(view: View) -> pl.DataFrame:
-    """Return every stack, reader and k of which similarity and precision are judged."""
+    """Return every stack, reader and k with similarity and precision judged."""
     return rerankers.rebel_table(view.snapshot, view.scope)
 
 
@@ -153,7 +153,7 @@ def by_depth(view: View, ask: Ask) -> Blocks:
     answers_by_depth,
 )
 def with_and_without_gold(view: View, ask: Ask) -> Blocks:
-    """Show what gold passages are worth to a reader on a stack, and what it does without any."""
+    """Yield the value of gold passages to a reader on a stack, and its scores without any."""
     reading = yield from read(view, ask, ruled=False)
     if reading is None:
         return
@@ -200,7 +200,7 @@ def joint_k(view: View, ask: Ask) -> Blocks:
     sentence, by = joint.answer(rows, said)
     yield Answer(sentence, by, caveats={"what counts": joint.counted(rows, least)})
     yield Cards(joint.cards(rows.row(0, named=True), target, said))
-    # The first few stacks whose answers are not the same
+    # The first few stacks with distinct answers
     unlike = rows.unique(("k", "correct", "score", "retrieval"), keep="first", maintain_order=True)
     there = view.table.filter(pl.col("name").is_in(rows["name"].to_list()))
     usual = unlike["name"].head(3).to_list()
@@ -225,7 +225,7 @@ def side_by_side(view: View, ask: Ask) -> Blocks:
     table = compared(view, chosen, baseline)
     said = honestly(*generators.answer(table, chosen, baseline), table["reader"])
     yield Answer(*said, caveats={"how to read": GENERATORS, **made_up(table["reader"])})
-    itself = pl.when(pl.col("label") != baseline).then(pl.col("difference"))  # no "+0.0" to itself
+    itself = pl.when(pl.col("label") != baseline).then(pl.col("difference"))  # not "+0.0" for itself
     shown = table.with_columns(pl.col("mode").replace(data.SENT), difference=itself)
     means = [cols.points(generators.mean_of(name), name.replace("_", " "), CRITERION) for name in chosen]
     judges = [
@@ -247,7 +247,7 @@ def side_by_side(view: View, ask: Ask) -> Blocks:
     scored_by(rerankers.SIMILARITY, rerankers.PRECISION),
 )
 def what_rerankers_do(view: View, ask: Ask) -> Blocks:
-    """Show what rerankers do to answers, and how fast."""
+    """Yield the effect of rerankers on answers, and their speed."""
     table = reranked(view)
     if table.is_empty():
         yield Answer(NO_REBEL)
@@ -278,7 +278,7 @@ SECTIONS = (
     what_rerankers_do,
 )
 CRITERION = "Mean of its judges, over the cases that all of them scored."
-PROMPT = cols.text("prompt")  # the name of it, not its tokens
+PROMPT = cols.text("prompt")  # its name, not its tokens
 PART = cols.Rows("parts", "part", *POINT)
 DEPTHS = cols.Rows(
     "depths",
@@ -334,17 +334,17 @@ RERANKED = cols.Rows(
 
 
 def gain(row: Mapping[str, Any]) -> str:
-    """Write what passages add to the closed book."""
+    """Format the gain of passages over the closed book."""
     return NOT_APPLICABLE if row["gain"] is None else text.signed(row["gain"], points)
 
 
 def interval(row: Mapping[str, Any], low: str = "low", high: str = "high") -> str:
-    """Write the interval of a figure, where it has one."""
+    """Format the interval of a figure, if it has one."""
     return "" if row[low] is None or row[high] is None else points(row[low], row[high]).strip()
 
 
 def answer(depths: pl.DataFrame, scorer: str) -> str:
-    """Say which reader answers best, from how many passages of what."""
+    """Say which reader answers best, and from how many passages of which stack."""
     best = depths.row(0, named=True)
     passages = text.count(best["k_star"], "passage")
     return f"{best['label']} answers best from {passages} of {best['name']}: {scorer} {points(best['best'])}."
@@ -367,14 +367,14 @@ def cards(row: Mapping[str, Any], delta: float, epsilon: float) -> list[tuple[st
 
 
 def sides(row: Mapping[str, Any]) -> str:
-    """Write RSS apart: with fewer passages than k*, and with more; "" where one side alone is known."""
+    """Format RSS on either side of k*: with fewer passages, and with more; "" if only one side is known."""
     shares = {words: row[f"rss_{words}"] for words in ("fewer", "more")}
     said = ", ".join(f"{words} {share:.3f}" for words, share in shares.items() if share is not None)
     return f"{said};" if None not in shares.values() else ""
 
 
 def caveats(depths: pl.DataFrame, delta: float, epsilon: float, plateau: float) -> dict[str, str]:
-    """Say what the figures are read by, what was cut, and what to run."""
+    """Return the rules behind the figures, what was cut, and what to run."""
     wanted = [
         f"{row['label']} on {row['name']}: k = {row['wanted']}"
         for row in depths.iter_rows(named=True)
@@ -400,7 +400,7 @@ def caveats(depths: pl.DataFrame, delta: float, epsilon: float, plateau: float) 
 
 
 def selection(rows: pl.DataFrame) -> str:
-    """Say that every k has other questions: their number differs, or every k has a closed book of its own."""
+    """Say that every k has other questions: their number differs, or every k has a separate closed book."""
     apart = rows.filter(pl.col("mode") == "none", pl.col("k") > 0).height > 0
     top = rows.filter(pl.col("mode") == "top_k", pl.col("k") > 0)
     counts = top.group_by("run_id", "label").agg(pl.col("queries").n_unique())["queries"]
@@ -410,7 +410,7 @@ def selection(rows: pl.DataFrame) -> str:
 
 
 def judged(scores: pl.DataFrame) -> str:
-    """Say whose judgements a score is the mean of, and whether all of them judged every curve."""
+    """Say whose judgements a score averages, and whether all of them judged every curve."""
     judges = scores["judge"].drop_nulls().unique().sort().to_list()
     if len(judges) < 2:
         return ""
@@ -422,13 +422,13 @@ def judged(scores: pl.DataFrame) -> str:
 
 
 def by_hand(voices: Sequence[str], voice: str) -> str:
-    """Say where people's grades stand that a judge's scores are not mixed with."""
+    """Say where people's grades are, which a judge's scores don't include."""
     beside = data.PEOPLE in voices and voice != data.PEOPLE
     return beside * "Grades of people are no part of these scores: choose them under Scored by."
 
 
 def of_matrix(depths: pl.DataFrame, scorer: str) -> tuple[str, str]:
-    """Say what the choice of the reader and of the stack is worth."""
+    """Say how much the choice of the reader and of the stack matters."""
     best = depths.row(0, named=True)
     spread = {
         axis: depths.filter(pl.col(other) == best[other])["best"].to_list()
@@ -448,11 +448,11 @@ def of_matrix(depths: pl.DataFrame, scorer: str) -> tuple[str, str]:
 
 
 def of_parts(rows: pl.DataFrame) -> tuple[str, str]:
-    """Say what gold passages are worth to a reader, and what it does without any.
+    """State the value of gold passages to a reader, and its score without any.
 
     Args:
         rows: One reader's rows of `core.analysis.readers.slice_table`. Questions with gold in Top(k) grow
-            with k, so a best k is said only where all k are over as many; else both parts are said at the
+            with k, so a best k is named only if all k cover as many; otherwise both parts are at the
             largest k that both have.
     """
     halves = ((WITH, "with gold"), (WITHOUT, "without")) if WITH in set(rows["part"]) else ((EVERY, ""),)

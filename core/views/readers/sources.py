@@ -1,4 +1,4 @@
-"""Section Sources of Readers: which passages answers rest on, by similarity and by what they cite."""
+"""Section Sources of Readers: which passages answers are based on, by similarity and by their citations."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from core.views.readers.reading import honestly, made_up
 if TYPE_CHECKING:  # the engines take a second to load
     from core.providers.embed.base import Embedder
 
-EMBEDDER = "wordllama"  # static vectors that come with the product, so looking costs nothing
+EMBEDDER = "wordllama"  # static vectors shipped with the product, so looking costs nothing
 NO_ANSWERS = "No answer here has its text and its passages."
 TO_HAVE = (
     "Have a reader answer from stored runs; the prompt “grounded” makes it cite, and a golden set says which "
@@ -46,7 +46,7 @@ HOW = (
     "gold ones sent that are. Refusals and answers to cut passages are left out, and of precision and recall "
     "questions without a gold passage."
 )
-MOST = 300  # Sentences that are shown
+MOST = 300  # Maximum sentences shown
 _FIGURES: Mapping[str, tuple[str, str]] = {
     "precision": ("precision", "Of the passages that sentences are most similar to, the share that is gold."),
     "recall": ("recall", "Of the gold passages sent, the share that some sentence is most similar to."),
@@ -92,11 +92,11 @@ def _embedder() -> Embedder:
 
 
 def sent_to(snapshot: Snapshot, scope: Scope, run_id: str) -> pl.DataFrame:
-    """Return the passages of a run's rankings in their order.
+    """Return the passages of a run's rankings, in order.
 
     Returns:
-        query_id, rank, passage_id, text and gold (whether its grade is 4 or 5; null where the question has no
-        gold passage), of passages with a text.
+        query_id, rank, passage_id, text and gold (whether its grade is 4 or 5; null if the question has no
+        gold passage), for passages with a text.
     """
     from core.pipeline.evaluate.job import texts_of  # noqa: PLC0415 - with the engines, a second
 
@@ -116,11 +116,11 @@ def sent_to(snapshot: Snapshot, scope: Scope, run_id: str) -> pl.DataFrame:
 
 
 def answers_of(snapshot: Snapshot, scope: Scope, run_id: str) -> pl.DataFrame:
-    """Return the answers of a run from Top(k) with what each was written from.
+    """Return the answers of a run from Top(k) with the passages they were written from.
 
     Returns:
-        `CURVE`, query_id, k, text, refused; passages, texts and gold (lists, in the order sent), of answers
-        whose passages are whole and known.
+        `CURVE`, query_id, k, text, refused; passages, texts and gold (lists, in the order sent), for answers
+        whose passages are complete and known.
     """
     said = snapshot.answers([run_id]).filter(
         (pl.col("mode").fill_null(TOP_K) == TOP_K) & (pl.col("k") >= 1) & pl.col("text").is_not_null()
@@ -144,18 +144,18 @@ def answers_of(snapshot: Snapshot, scope: Scope, run_id: str) -> pl.DataFrame:
 
 
 def attributed(answers: pl.DataFrame) -> pl.DataFrame:
-    """Return the sentences of answers that do not refuse, with `answer` as their place in the table."""
+    """Return the sentences of answers that don't refuse, with `answer` as their row in the table."""
     rows = answers.with_columns(text=pl.when(pl.col("refused")).then(pl.lit("")).otherwise(pl.col("text")))
     return attribute(rows["text"].to_list(), rows["texts"].to_list(), _embed)
 
 
 def source_table(answers: pl.DataFrame, sentences: pl.DataFrame, alike: Alike = singly) -> pl.DataFrame:
-    """Score what answers rest on and what they cite, a row per reader and k; see `COLUMNS_OF` and `MORE`.
+    """Score the sources and citations of answers, a row per reader and k; see `COLUMNS_OF` and `MORE`.
 
     Args:
-        answers: Of `answers_of`.
-        sentences: Of `attributed`.
-        alike: What numbers the questions by their groups, which intervals take as one.
+        answers: From `answers_of`.
+        sentences: From `attributed`.
+        alike: Group numbers of the questions; intervals treat a group as one unit.
     """
     figures = pl.DataFrame([_figures(*row) for row in _by_answer(answers, sentences)], schema=_KINDS)
     rows = pl.concat([answers.select(*CURVE, "query_id", "k", "refused"), figures], how="horizontal")
@@ -185,7 +185,7 @@ def _by_answer(answers: pl.DataFrame, sentences: pl.DataFrame) -> list[tuple[Any
 def _figures(
     gold: Sequence[bool | None], cited: Sequence[Sequence[int]] | None, sources: Sequence[int | None] | None
 ) -> dict[str, Any]:
-    """Score one answer; what is not known of it is None."""
+    """Score one answer; an unknown figure is None."""
     if cited is None or sources is None:
         return dict.fromkeys(_KINDS)
     numbers = {number for some in cited for number in some}
@@ -244,7 +244,7 @@ def sentence_table(answers: pl.DataFrame, sentences: pl.DataFrame) -> pl.DataFra
 
 @cached("Comparing sentences with passages…", entries=4)
 def found(view: View, run_id: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return a run's table of sources and its sentences; empty where no answer can be traced."""
+    """Return a run's table of sources and its sentences; empty if no answer can be traced."""
     answers = answers_of(view.snapshot, view.scope, run_id)
     if answers.is_empty():
         return pl.DataFrame(), pl.DataFrame()
@@ -257,7 +257,7 @@ def found(view: View, run_id: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     "sources", "Which passages do the answers rest on, and do their citations say so?", answers_of_rankings
 )
 def sources(view: View, ask: Ask) -> Blocks:
-    """Show what answers rest on by similarity, beside what they cite."""
+    """Yield the sources of answers by similarity, beside their citations."""
     runs = runs_in(view.snapshot, view.scope).filter("has_rankings").sort("name")
     having = set(view.snapshot.sizes("answers")["id"])
     ids = {name: run_id for run_id, name in runs.select("run_id", "name").iter_rows() if run_id in having}
@@ -277,7 +277,7 @@ def sources(view: View, ask: Ask) -> Blocks:
 
 
 def answer(table: pl.DataFrame, name: str) -> tuple[str, str]:
-    """Say how much rests on gold passages, and whether citations agree; of the reader that cites most."""
+    """Say how much comes from gold passages, and whether citations agree, for the reader that cites most."""
     row = table.sort("cites", "k", descending=True, nulls_last=True).row(0, named=True)
     who = f"{row['label']} on {name}, k = {row['k']}, {text.sample(row['n'])} answers."
     said = "Which passages are gold is not known."

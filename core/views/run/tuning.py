@@ -1,4 +1,4 @@
-"""A sweep of indexes around a stack: which settings are tried, and the specification that tries them."""
+"""A sweep of indexes around a stack: which settings to try, and the specification that tries them."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ _INDEX = ("index", "index_params")
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """A stack around which indexes are tried."""
+    """A stack with alternative indexes to try."""
 
     spec: JsonMap  # with a flat index
-    run_id: str  # a run of it, or of a stack that differs in its index alone
+    run_id: str  # a run of it, or of a stack that differs only in its index
     chunking: str | None
-    manifest: JsonMap  # of that run
+    manifest: JsonMap  # the manifest of that run
 
     @property
     def depth(self) -> int:
-        """How many passages its index is asked for."""
+        """The number of passages requested from its index."""
         return int(self.spec.get("fusion", {}).get("depth") or self.spec.get("candidates") or 1)
 
 
 def around(view: View, named: str | None = None) -> Around:
-    """Return a stack of the workspace with vectors: the named one, else the best on clean queries.
+    """Return a stack of the workspace with vectors: the named one, otherwise the best on clean queries.
 
     Raises:
         UnknownNameError: If there is no such run.
@@ -67,7 +67,7 @@ def around(view: View, named: str | None = None) -> Around:
 
 
 def passages(base: Around, view: View) -> int:
-    """Return how many passages an index of a stack holds."""
+    """Return the number of passages in an index of a stack."""
     name = part_id(view.scope.collection_id, base.chunking) if base.chunking else view.scope.collection_id
     known = view.snapshot.collections().filter(collection_id=name)["passages"]
     return int(known[0]) if len(known) else 0
@@ -80,13 +80,13 @@ def settings(
 
     Args:
         kinds: Kinds of index with their options.
-        efforts: What a search looks at; none = doubling steps, for lists from 1 to all, for graphs from
-            the depth that is asked for, below which a graph looks at that many anyway.
-        indexed: How many passages.
+        efforts: Search efforts; none = doubling steps, for lists from 1 to all, for graphs from
+            the requested depth, below which a graph visits that many anyway.
+        indexed: Number of passages.
 
     Raises:
         UnknownNameError: If there is no such kind or option.
-        InputError: If it cannot be built of so many passages.
+        InputError: If it cannot be built with that many passages.
     """
     specs: list[JsonMap] = [base.spec]
     for name, params in kinds:
@@ -100,7 +100,7 @@ def settings(
 def _given(
     base: Around, name: str, params: JsonMap, efforts: Sequence[int], indexed: int
 ) -> Iterator[JsonMap]:
-    """Yield the options of a kind at every effort, and compared again that many times."""
+    """Yield the options of a kind at every effort, with as many passages compared exactly again."""
     options = index_options(name, params, dim=base.spec.get("dim"), passages=indexed)
     knob, again = effort_of(name, options), refining_of(name, options)
     steps: Sequence[int | None] = [None]
@@ -130,12 +130,12 @@ def missing(stacks: Sequence[Stack], view: View) -> list[Stack]:
 
 
 def specification(base: Around, stacks: Sequence[Stack], view: View) -> dict[str, Any]:
-    """Return the specification of a sweep that runs the stacks on what the base was run on.
+    """Return the specification of a sweep that runs the stacks on the base's data.
 
-    The files that it read are read again; where they are gone, the texts in the store are searched.
+    The base's source files are read again; if they are gone, the texts in the store are searched.
 
     Raises:
-        InputError: If these cannot be cut into the chunks that it searched.
+        InputError: If these cannot be cut into the chunks that the base searched.
     """
     said: Mapping[str, Any] = base.manifest.get("sweep") or {}
     read, scope = said.get("collection") or {}, view.scope

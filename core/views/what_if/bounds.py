@@ -1,4 +1,4 @@
-"""Limits that a way of answering must meet: all queries at one depth, or each at that of a rule."""
+"""Limits on a way of answering: all queries at one depth, or each at the depth chosen by a rule."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from core.analysis.workspace.view import View
 from core.decide.axes import COST, LATENCY, QUALITY, Axis
 from core.views.what_if import sent
 
-_OWN = (LATENCY.key, COST.key, QUALITY.key)  # axes of which a way has numbers of its own
+_OWN = (LATENCY.key, COST.key, QUALITY.key)  # axes on which a way has its own numbers
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Limits of a workspace on ways between some options; without any, every way meets them."""
+    """Limits of a workspace on ways between some options; without limits, every way meets them."""
 
-    sla_ms: float | None = None  # on the latency of this percentile
+    sla_ms: float | None = None  # limit on the latency of this percentile
     percentile: Percentile = "p50"
     budget: float | None = None
     floor: float | None = None
     higher_is_better: bool = True
-    beside: tuple[str, ...] = ()  # by option the other limits that it breaks, in words; empty where none
+    beside: tuple[str, ...] = ()  # per option the other limits that it breaks, in words; "" if none
 
     @classmethod
     def of(cls, view: View, options: Sequence[Option]) -> Bounds:
-        """Read them from a workspace; a floor holds for its own measure only."""
+        """Read the bounds from a workspace; a floor applies to its own measure only."""
         limits, decision = view.constraints, view.decision
         rows = {run_id: row for row, run_id in enumerate(view.table["run_id"])}
         others = [(place, axis) for place, axis in enumerate(decision.axes) if axis.key not in _OWN]
@@ -46,11 +46,11 @@ class Bounds:
         )  # fmt: skip
 
     def broken(self, way: Mapping[str, Any], used: Sequence[int] = ()) -> str | None:
-        """Say which limits a way breaks as far as its numbers are known; None for none.
+        """Return the limits that a way breaks, as far as its numbers are known, or None.
 
         Args:
             way: p50, p95, cost and quality; null = unknown.
-            used: The options that it answers by.
+            used: The options that it uses.
         """
         value, floor = way["quality"], self.floor
         worse = floor is not None and (value < floor if self.higher_is_better else value > floor)

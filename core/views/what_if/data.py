@@ -1,6 +1,6 @@
-"""Data of page What if, read of a workspace and kept where somebody draws often.
+"""Data of page What if, read from a workspace and cached if drawn often.
 
-A function of a view goes by what its stack table is made of: what else it depends on is given beside it.
+A view's functions are cached by the sources of its stack table: other dependencies are separate arguments.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from core.views.what_if.scenarios import Choice
 
 @cached()
 def named(view: View) -> Mapping[str, str]:
-    """Return the stacks that the paper names, by scenario."""
+    """Return the stacks named by the paper, by scenario."""
     return scenarios.named(view.snapshot, view.scope.collection_id)
 
 
 @cached("Scoring the chosen stacks…")
 def matrix(view: View, choices: tuple[Choice, ...]) -> pl.DataFrame:
-    """Return the stacks that scenarios choose, measure by measure; see `scenarios.matrix`."""
+    """Return the stacks chosen by scenarios, measure by measure; see `scenarios.matrix`."""
     where = (view.snapshot, view.table, view.scope)
     return scenarios.matrix(*where, choices, view.book, quality=view.quality, latency=view.latency)
 
@@ -47,13 +47,13 @@ def rewriting(view: View) -> list[Family]:
 
 @cached("Looking whose answers there are…", entries=16)
 def answering(view: View) -> list[Family]:
-    """Return the readers whose answers tell how many passages a query needs."""
+    """Return the readers whose answers show how many passages a query needs."""
     return sent.families(view)
 
 
 @cached("Looking which depths can be replayed…", entries=64)
 def with_replays(view: View, family: Family) -> Family:
-    """Return a family with the smaller depths that its deepest run can stand for."""
+    """Return a family with the smaller depths that its deepest run can replay."""
     return families.with_replays(view.snapshot, view.table, family)
 
 
@@ -65,7 +65,7 @@ def signals(view: View, option: Option) -> list[Signal]:
 
 @cached("Reading what can be told of a query…", entries=32)
 def groups(view: View, option: Option) -> tuple[features.Group, ...]:
-    """Return the signs of every query that a router can go by."""
+    """Return the features of every query that a router can use."""
     return features.groups(view, option, signals(view, option))
 
 
@@ -73,11 +73,11 @@ def groups(view: View, option: Option) -> tuple[features.Group, ...]:
 def routable(view: View, options: tuple[Option, ...], way: routing.Way) -> Routable | None:
     """Return quality, latency and cost of every query at every depth.
 
-    None where no query has a score at all.
+    None if no query has a score.
     """
     if options[0].sent is not None:
         return sent.gather(view, options)
-    if way.rewrites:  # runs of perturbed queries are not on offer, so that the view's table lacks them
+    if way.rewrites:  # runs of perturbed queries aren't offered, so the view's table lacks them
         scope = replace(view.scope, run_ids=tuple(option.run_id for option in options))
         table = stack_table(view.snapshot, scope, view.quality, view.latency, view.book)
         view = replace(view, given=table)

@@ -1,4 +1,4 @@
-"""Signs that a router goes by, query by query: of the query, and of what the first stack found for it."""
+"""Features for a router, query by query: of the query, and of the first stack's results for it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FOUND = {
 """Signs read from scores, by the prefix of their names."""
 DROPPED = ("dense_top_margin", "dense_top1", "top_margin", "top1")
 """Signals whose drop is a sign: the margin D of the first against the second passage, and its score."""
-MOST_TAGS = 12  # values of a kind of tag; more are names of single queries
+MOST_TAGS = 12  # values of a kind of tag; more would identify single queries
 ABOUT = (
     "What the router may look at. Words, letters and capitals of the query; its tags; shape of the scores "
     "that the first stack finds; drop of its margin and best score when the query is asked perturbed (CLQ "
@@ -35,22 +35,22 @@ ABOUT = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """Some signs that come together."""
+    """Features that become available together."""
 
     name: str
-    known: Known  # when they are known
-    names: tuple[str, ...]  # [F], as the exported file calls them
+    known: Known  # when they become known
+    names: tuple[str, ...]  # [F], as in the exported file
     values: Mapping[str, tuple[float, ...]]  # query_id → [F]; NaN = unknown
-    note: str = ""  # what they need where the router runs
+    note: str = ""  # what they require at the router's runtime
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Signs:
-    """The signs of some queries."""
+    """The features of some queries."""
 
     names: tuple[str, ...]  # [F]
     values: Floats  # [Q, F]; NaN = unknown
-    known: Known  # when the last of them is known
+    known: Known  # when the last of them becomes known
     notes: tuple[str, ...]
 
     @property
@@ -60,10 +60,10 @@ class Signs:
 
 
 def groups(view: View, first: Option, signals: Sequence[Signal]) -> tuple[Group, ...]:
-    """Return what is known of the queries of a workspace before they leave the first stack.
+    """Return the features of a workspace's queries that are known before they leave the first stack.
 
     Args:
-        signals: Of the first option, as from `families.available`.
+        signals: Signals of the first option, from `families.available`.
     """
     queries = view.snapshot.queries(view.scope.collection_id)
     texts = {query_id: text or "" for query_id, text in queries.select("query_id", "text").iter_rows()}
@@ -74,7 +74,7 @@ def groups(view: View, first: Option, signals: Sequence[Signal]) -> tuple[Group,
 
 
 def together(chosen: Sequence[Group], query_ids: Sequence[str]) -> Signs:
-    """Put the signs of some groups side by side."""
+    """Concatenate the features of some groups."""
     names = tuple(name for group in chosen for name in group.names)
     rows = [
         [value for group in chosen for value in group.values.get(query_id, (np.nan,) * len(group.names))]
@@ -87,7 +87,7 @@ def together(chosen: Sequence[Group], query_ids: Sequence[str]) -> Signs:
 
 
 def _written(texts: Mapping[str, str]) -> Group | None:
-    """Count words, letters, and the share of words after the first that begin large."""
+    """Count words, letters, and the share of capitalised words after the first."""
     values = {}
     for query_id, text in texts.items():
         words = text.split()
@@ -99,7 +99,7 @@ def _written(texts: Mapping[str, str]) -> Group | None:
 
 
 def _tagged(signals: Sequence[Signal], tags: Mapping[str, frozenset[str]]) -> Group | None:
-    """Tell of every value of every kind of tag whether the query has it."""
+    """Return, for every value of every kind of tag, whether the query has it."""
     kinds = {
         signal.key.removeprefix(TAG): sorted(set(signal.tags.values())) for signal in signals if signal.tags
     }
@@ -110,7 +110,7 @@ def _tagged(signals: Sequence[Signal], tags: Mapping[str, frozenset[str]]) -> Gr
 
 
 def _scored(signals: Sequence[Signal]) -> list[Group]:
-    """Group the signals by the list of scores that they are read from."""
+    """Group the signals by the list of scores that they are derived from."""
     found = []
     for prefix, name in FOUND.items():
         mine = [signal for signal in signals if signal.values and _prefix(signal.key) == prefix]
@@ -133,7 +133,7 @@ def _group(name: str, known: Known, by_sign: Mapping[str, Mapping[str, float]], 
 def _dropped(
     snapshot: Snapshot, first: Option, collection_id: str, signals: Sequence[Signal]
 ) -> Group | None:
-    """Subtract signals of the same stack asked perturbed; None without such runs."""
+    """Subtract signals of the same stack on perturbed queries; None without such runs."""
     runs = snapshot.runs(collection_id).filter("has_rankings")
     every = kin(runs)
     own = every.get(first.run_id)
@@ -165,7 +165,7 @@ def _dropped(
 
 
 def _encoded(texts: Mapping[str, str]) -> Group | None:
-    """Embed the queries; None where the encoder is not installed."""
+    """Embed the queries; None if the encoder is not installed."""
     from core.providers.base import Purpose  # noqa: PLC0415 - takes long to load
     from core.providers.embed import make_embedder  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""Sections of What if on the stack that runs today: whether to replace it, and what each step would buy."""
+"""Sections of What if on the currently deployed stack: whether to replace it, and the gain of each step."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MOVES = cols.Rows(
 
 
 def _terms(ask: Ask) -> tuple[Terms, Corpus]:
-    """Ask what a move is judged by."""
+    """Ask for the terms that a move is judged by."""
     queries = ask.number("Queries a month", "qpm", None, 0.0)
     with ask.aside("What a move costs"):
         passages = ask.number("Passages", "corp", None, 1.0, unsaid="those of the collection")
@@ -64,14 +64,14 @@ def _terms(ask: Ask) -> tuple[Terms, Corpus]:
 
 
 def _running(view: View, ask: Ask) -> str | None:
-    """Ask which stack runs today; its run_id."""
+    """Ask which stack is deployed today; return its run_id."""
     name = ask.listed("Runs today", [UNMARKED, *view.table["name"]], "now")
     return None if name == UNMARKED else run_of(view.table, name)
 
 
 @section("stay or switch", "Is a move from the stack that runs today worth it?", seldom)
 def stay_or_switch(view: View, ask: Ask) -> Blocks:
-    """Answer whether the stack that runs is kept, and what a move to the best other costs."""
+    """Yield whether to keep the deployed stack, and what a move to the best alternative costs."""
     now = _running(view, ask)
     terms, corpus = _terms(ask)
     if now is None:
@@ -132,7 +132,7 @@ def _line(item: Item) -> dict[str, object]:
 
 
 def _months(move: Switch) -> go.Figure | None:
-    """Draw what either way has cost by each month; None where an amount is not known."""
+    """Draw the cumulative cost of either way by month; None if an amount is unknown."""
     once, saved, queries = move.move.once_usd, move.move.saves_usd, move.terms.queries_per_month
     if once is None or saved is None or queries is None:
         return None
@@ -149,7 +149,7 @@ def _months(move: Switch) -> go.Figure | None:
 
 @section("steps", "What does each step away from the running stack buy?", seldom)
 def steps(view: View, ask: Ask) -> Blocks:
-    """Show what a setting, a new index and embedding again would bring, stack by stack."""
+    """Yield the gain of a setting, a new index and re-embedding, stack by stack."""
     now = _running(view, ask)
     terms, corpus = _terms(ask)
     if now is None:
@@ -162,7 +162,7 @@ def steps(view: View, ask: Ask) -> Blocks:
 
 
 def _best_steps(rows: pl.DataFrame) -> str:
-    """Say what the best of each step brings."""
+    """State the gain of the best of each step."""
     known = rows.drop_nulls(["step", "difference"]).sort("difference", descending=True)
     found = dict(known.unique("step", keep="first", maintain_order=True).select("step", "difference").rows())
     best = [f"{STEP_WORDS[step]} {signed(found[step])}" for step in STEPS if step in found]

@@ -1,4 +1,4 @@
-"""What is routed between: depths or rewrites of one stack, passages sent to its reader, or any stacks."""
+"""Routing options: depths or rewrites of one stack, passages sent to its reader, or any stacks."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ MOST_OPTIONS = 3
 
 
 def ask_options(view: View, ask: Ask, *, of_my_choice: bool = False) -> tuple[Family | None, list[Option]]:
-    """Ask for a stack and its depths, rewrites or passages, or for any stacks; no family for these.
+    """Ask for a stack and its depths, rewrites or passages, or for any stacks, which have no family.
 
     Args:
-        of_my_choice: Whether any stacks are the usual answer; else a stack is whose depths differ.
+        of_my_choice: Whether any stacks are the default; otherwise it is a stack with several depths.
     """
     within = view.table.filter(pl.Series(view.decision.feasible))
     every = (*families(view.table), *data.rewriting(view), *data.answering(view))
@@ -50,9 +50,9 @@ def ask_options(view: View, ask: Ask, *, of_my_choice: bool = False) -> tuple[Fa
 
 
 def _within(family: Family, within: pl.DataFrame) -> tuple[Option, ...]:
-    """Return the options of a family that its limits leave: measured ones, and replays no deeper than these.
+    """Return a family's options within the limits: measured ones, and replays no deeper than these.
 
-    Rewrites and passages sent are no stacks of the table, which tells nothing of their limits.
+    Rewrites and passages sent aren't stacks of the table, which doesn't cover their limits.
     """
     if family.rewrites or family.answers:
         return family.options
@@ -69,13 +69,13 @@ def _within(family: Family, within: pl.DataFrame) -> tuple[Option, ...]:
 
 
 def usual_options(options: Sequence[Option], *, rewrites: bool = False) -> list[Option]:
-    """Return the paper's K = 50 and 100 where they are there, else the shallowest and the deepest."""
+    """Return the paper's K = 50 and 100 if available, otherwise the shallowest and the deepest."""
     paper = [option for option in options if option.depth in (50, 100) and not rewrites]
     return paper if len(paper) == 2 else [options[0], options[-1]]
 
 
 def way_of(family: Family | None, known: Known) -> routing.Way:
-    """Return how a query gets from the first option to a further one, if what sends it is known then."""
+    """Return how a query gets from the first option to a further one, if its signal is known then."""
     rewrites = family is not None and family.rewrites
     return routing.Way(
         known, family is not None and not rewrites, family is None or not family.refused, rewrites

@@ -1,4 +1,4 @@
-"""Quality, latency and cost of every query at every depth that a routing can choose."""
+"""Quality, latency and cost of every query at every depth available to routing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Times:
     """Latency per query of the options: measured, or modelled from the deepest run that was timed.
 
     Attributes:
-        modelled: How smaller depths were modelled, in words; None where none was.
+        modelled: How smaller depths were modelled, in words; None if none was.
     """
 
     def __init__(self, view: View, options: Sequence[Option]) -> None:
@@ -54,11 +54,11 @@ class Times:
         self.modelled: str | None = None
 
     def reranked(self, option: Option) -> bool:
-        """Tell whether the option has a reranker."""
+        """Return whether the option has a reranker."""
         return (self._runs[option.run_id]["reranker"] or "none") != "none"
 
     def of(self, option: Option) -> tuple[pl.DataFrame, str | None]:
-        """Return query_id and ms of an option, and how they are known; no rows where they are not."""
+        """Return query_id and ms of an option, and how they are known; no rows if unknown."""
         if option.deep is None and option.run_id in self._timed:
             imported = self._runs[option.run_id]["origin"] == "import"
             basis = Basis.IMPORTED if imported else Basis.MEASURED
@@ -76,7 +76,7 @@ class Times:
         return scaled, str(Basis.MODELLED)
 
     def spent(self, option: Option, stage: str, *, embeds_anew: bool) -> pl.DataFrame:
-        """Return what a query has taken at an option by the end of a stage, as far as it counts."""
+        """Return the time a query has taken at an option by the end of a stage, as far as it counts."""
         whole, basis = self.of(option)
         if stage == TOTAL:
             if embeds_anew:
@@ -90,7 +90,7 @@ class Times:
         return self._stage(option.run_id, RERANK)
 
     def _donor_of(self, option: Option) -> tuple[str, int]:
-        """Return the run that an option is modelled from, and its K; empty and 0 where there is none."""
+        """Return the run that an option is modelled from, and its K; "" and 0 if there is none."""
         donor = (option.run_id if option.deep is not None else self._donor) or ""
         return donor, self._depth.get(donor, 0)
 
@@ -102,23 +102,23 @@ class Times:
         return self._rows.filter(run_id=run_id, stage=stage).select("query_id", "ms")
 
     def _line(self, donor: str) -> tuple[float, float] | None:
-        """Return slope and intercept of the donor's reranker, where its depths were fitted."""
+        """Return slope and intercept of the donor's reranker, if its depths were fitted."""
         fitted = self._lines().filter(run_id=donor).drop_nulls("slope")
         return next(fitted.select("slope", "intercept").iter_rows(), None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Routable:
-    """Everything that a routing between some options is judged by."""
+    """All data for judging a routing between some options."""
 
     options: tuple[Option, ...]  # the depths, the shallowest first
     query_ids: tuple[str, ...]  # the queries that every option scores
     left_out: int  # judged queries that some option cannot score
     depths: Depths  # their quality, latency and cost
-    latency_basis: tuple[str | None, ...]  # per option, how its latency is known; None = it is not
-    cost_basis: tuple[str | None, ...]  # the same of its cost
+    latency_basis: tuple[str | None, ...]  # per option, how its latency is known; None = unknown
+    cost_basis: tuple[str | None, ...]  # the same for its cost
     notes: tuple[str, ...]  # what a reader must know, in sentences
-    clusters: Labels | None = None  # per query, equal within a group; None = each is by itself
+    clusters: Labels | None = None  # per query, equal within a group; None = each is independent
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,18 +130,18 @@ class Way:
     # whether the reranker's scores of the first passages hold for a deeper pool, so that only the further
     # passages are sent
     pointwise: bool = True
-    rewrites: bool = False  # whether a deeper option asks the query rewritten, so that nothing is shared
+    rewrites: bool = False  # whether a deeper option rewrites the query, so that nothing is shared
 
 
 def gather(view: View, options: Sequence[Option], *, way: Way | None = None) -> Routable | None:
-    """Read what a routing between some options needs.
+    """Read the data for routing between some options.
 
     Args:
         options: Two or more, the shallowest first.
-        way: How a query gets from the shallowest option to a deeper one; decides what it has spent by then.
+        way: How a query gets from the shallowest option to a deeper one; decides its time and cost by then.
 
     Returns:
-        The values; None where no query is scored at every option.
+        The values, or None if no query is scored at every option.
     """
     judged = _quality(view, options)
     if judged is None:
@@ -182,7 +182,7 @@ def gather(view: View, options: Sequence[Option], *, way: Way | None = None) -> 
 
 
 def _quality(view: View, options: Sequence[Option]) -> tuple[tuple[str, ...], Floats] | None:
-    """Return the judged queries, and the measure of each at every option [D, Q]; NaN where not applicable."""
+    """Return the judged queries, and the measure of each at every option [D, Q]; NaN if not applicable."""
     measure, golden = view.quality.measure, view.scope.golden_set_id
     if measure is None or golden is None:
         return None
@@ -194,7 +194,7 @@ def _quality(view: View, options: Sequence[Option]) -> tuple[tuple[str, ...], Fl
         row = graded.run_ids.index(option.run_id)
         if option.deep is None:
             rows.append(scored[row])
-        elif not measure.info.needs <= {"pool"}:  # what it needs is only known of the ranking as it was
+        elif not measure.info.needs <= {"pool"}:  # its needs are only known for the original ranking
             rows.append(np.full(scored.shape[1], np.nan))
         else:
             grades = _replayed_grades(view.snapshot, graded, row, option)
@@ -222,7 +222,7 @@ def _column(rows: pl.DataFrame, ids: Sequence[str]) -> Floats:
 
 
 def _cost(view: View, option: Option) -> tuple[float, str | None]:
-    """Return $ per 1,000 queries of an option and how it is known; NaN and None where it is not."""
+    """Return $ per 1,000 queries of an option and how it is known; NaN and None if unknown."""
     run = view.table.row(by_predicate=pl.col("run_id") == option.run_id, named=True)
     if option.deep is None or option.depth is None:
         cost, basis = run["cost"], run["cost_basis"]
@@ -236,20 +236,20 @@ def _cost(view: View, option: Option) -> tuple[float, str | None]:
 
 
 def _spent(way: Way, *, reranked: bool) -> str | None:
-    """Return stage of the shallowest option that a query sent deeper goes through for its signal, if any."""
+    """Return the shallowest option's stage that a query sent deeper runs for its signal, if any."""
     if way.known == "before" or (way.known == "pool" and way.one_family and reranked):
         return None
     return RERANK if way.one_family and way.known == "rerank" else TOTAL
 
 
 def _paid_again(view: View, option: Option, way: Way, whole: float) -> float:
-    """Return what a query sent deeper pays again of the shallowest option's cost; $ per 1,000 queries."""
+    """Return the shallowest option's cost that a query sent deeper pays again; $ per 1,000 queries."""
     if not (way.one_family and way.known == "rerank"):
         return whole
     usage = view.snapshot.usage([option.run_id]).filter(pl.col("stage") == RERANK)
     if option.deep is not None and option.depth is not None:
         usage = replayed_usage(usage, option.depth, option.deep)
-    if way.pointwise:  # what is billed by passage is billed once, what is billed by call twice
+    if way.pointwise:  # per-passage charges are billed once, per-call charges twice
         usage = usage.filter(~pl.col("unit").is_in(BY_CANDIDATE))
     costs = cost_per_1k(usage, view.book)
     return 0.0 if costs.is_empty() else float(costs["usd_per_1k"].fill_null(np.nan).sum())

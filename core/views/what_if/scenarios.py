@@ -1,6 +1,6 @@
 """Scenarios side by side, and the leaderboards of quality per second (CLQ paper §3.3, §5.4, §5.5).
 
-A scenario is a name, what is best, and limits, in a line of text that a link carries:
+A scenario is a name, an objective, and limits, in a line of text that fits in a link:
 ``Ours: quality, sla_ms 500, budget 2.5per1k; Cheap: cost, min_quality 0.7, K 100`` are two.
 """
 
@@ -34,13 +34,13 @@ from core.views.link import RULES
 MEASURES = (Quality("N-Recall4+", 10), Quality("RA-nWG", 10), Quality("RA-nWG", 30))  # The paper's columns
 ORDER = ("Baseline", "Cost saver", "Quality push", "Efficient small-dim", "High-K check")
 """The paper's scenarios, as published runs name them."""
-PARTS = tuple(Quality(name, k) for name, k in COMPONENTS)  # What the leaderboards average
-YOURS = "Your limits"  # The scenario of the limits that hold on every page
-BEST_ALONE = "highest quality, whatever it costs"  # Of the scenario in whose stead nothing cheaper is taken
-SAVED = 0.85  # Share of the best quality that the cost saver of a workspace keeps; the paper's keeps 0.86
+PARTS = tuple(Quality(name, k) for name, k in COMPONENTS)  # The measures that the leaderboards average
+YOURS = "Your limits"  # The scenario of the limits applied on every page
+BEST_ALONE = "highest quality, whatever it costs"  # Objective if nothing cheaper is substituted
+SAVED = 0.85  # Share of the best quality that a workspace's cost saver keeps; the paper's keeps 0.86
 
 
-MOST = 12  # Scenarios that one text may hold
+MOST = 12  # Maximum scenarios in one text
 _RESERVED = ":;,"
 _KEYS: Mapping[str, str] = {**{name: name for name in LIMITS}, "dim": "dim", "K": "depth"}
 _RULES = {rule: words for words, rule in RULES.items()}
@@ -48,26 +48,26 @@ _RULES = {rule: words for words, rule in RULES.items()}
 
 @dataclass(frozen=True, slots=True)
 class Scenario(ExtraLimits):
-    """Limits and preference of one scenario; None = not asked for."""
+    """Limits and preference of one scenario; None = no limit."""
 
-    name: str  # what people call it
-    rule: Rule = "quality"  # what is best among the stacks that are left
+    name: str  # its user-visible name
+    rule: Rule = "quality"  # the objective among the remaining stacks
     sla_ms: float | None = None  # highest latency; ms
     budget: float | None = None  # highest cost; $ per 1,000 queries
-    min_quality: float | None = None  # worst quality; 0..1
-    dim: float | None = None  # most dimensions of the embedding
-    depth: float | None = None  # fewest candidates K
-    # width of the jitter band, where it is not the sidebar's; ms. Not part of the text
+    min_quality: float | None = None  # minimum quality; 0..1
+    dim: float | None = None  # maximum dimensions of the embedding
+    depth: float | None = None  # minimum candidates K
+    # width of the jitter band, if it isn't the sidebar's; ms. Not part of the text
     jitter_ms: float | None = None
-    # the indifference zone, where it is not the workspace's; 0 = nothing cheaper stands in. Likewise
+    # the indifference zone, if it isn't the workspace's; 0 = nothing cheaper is substituted. Not in the text
     delta: float | None = None
 
     def words(self, *, higher_is_better: bool = True, said: CostUnit = PER_1K) -> str:
-        """Say what it asks for, as people read it.
+        """Return its objective and limits in words.
 
         Args:
             higher_is_better: The direction of the quality.
-            said: How the page says costs.
+            said: The page's cost unit.
         """
         side = "least" if higher_is_better else "most"
         limits: tuple[tuple[float | None, str, Callable[[float], object]], ...] = (
@@ -83,10 +83,10 @@ class Scenario(ExtraLimits):
 
 
 def parse(line: str) -> list[Scenario]:
-    """Read scenarios from their text.
+    """Parse scenarios from their text.
 
     Raises:
-        InputError: If a part cannot be read; the message names it.
+        InputError: If a part cannot be parsed; the message names it.
         UnknownNameError: If a rule or limit does not exist.
     """
     scenarios: list[Scenario] = []
@@ -136,7 +136,7 @@ def _number(name: str, key: str, value: str) -> float:
 
 
 def written(scenarios: Sequence[Scenario], said: CostUnit = PER_1K) -> str:
-    """Return the text that `parse` reads; `said`: how the page says costs."""
+    """Return the text that `parse` reads; `said`: the page's cost unit."""
     parts = []
     for scenario in scenarios:
         asked = [(key, getattr(scenario, field)) for key, field in _KEYS.items()]
@@ -150,10 +150,10 @@ def written(scenarios: Sequence[Scenario], said: CostUnit = PER_1K) -> str:
 
 
 def with_one(line: str, scenario: Scenario, said: CostUnit = PER_1K) -> str:
-    """Return a text of scenarios with one more, or with the one of the same name replaced.
+    """Return a text of scenarios with one added, or with the one of the same name replaced.
 
     Raises:
-        InputError: If its name is empty, or holds a character with a meaning in the text.
+        InputError: If its name is empty, or contains a character with a meaning in the text.
     """
     name = " ".join(scenario.name.split())
     if not name or any(char in _RESERVED for char in name):
@@ -167,14 +167,14 @@ def with_one(line: str, scenario: Scenario, said: CostUnit = PER_1K) -> str:
 class Choice:
     """Outcome of one scenario."""
 
-    name: str  # of the scenario
-    asked: str  # what it asks for, in words
-    run_id: str | None  # what it chooses; None = nothing is left
-    kind: str  # "published" (a stack that the paper names), "derived" (the product's own), "yours" or "own"
+    name: str  # the scenario's name
+    asked: str  # its objective and limits, in words
+    run_id: str | None  # the stack it chooses; None = no stack is left
+    kind: str  # "published" (a stack named by the paper), "derived" (the product's own), "yours" or "own"
 
 
 def derived(table: pl.DataFrame, *, higher_is_better: bool = True) -> list[Scenario]:
-    """Return the paper's five scenarios in the terms of another workspace (CLQ paper §5.5)."""
+    """Return the paper's five scenarios adapted to another workspace (CLQ paper §5.5)."""
     best = table["quality"].max() if higher_is_better else table["quality"].min()
     dims, depths = table["dim"].unique(), table["candidates"].unique()
     scenarios = [Scenario("Baseline")]
@@ -192,7 +192,7 @@ def derived(table: pl.DataFrame, *, higher_is_better: bool = True) -> list[Scena
 def choose(
     table: pl.DataFrame, scenario: Scenario, limits: Constraints, paired: Paired | None = None
 ) -> str | None:
-    """Return run_id of the stack that a scenario selects; None where no stack is left."""
+    """Return run_id of the stack that a scenario selects, or None if no stack is left."""
     rows = table
     if scenario.dim is not None:
         rows = rows.filter(pl.col("dim") <= scenario.dim)
@@ -223,14 +223,14 @@ def choices(
     """Apply every scenario of the page.
 
     Args:
-        published: Scenarios that runs of the collection are the example of (`named`).
-        limits: Those that hold on every page.
-        paired: Quality per query, where it is known.
-        chosen: run_id of the stack that is shipped within the limits that hold, where that is decided.
+        published: Scenarios exemplified by runs of the collection (`named`).
+        limits: The limits applied on every page.
+        paired: Quality per query, if known.
+        chosen: run_id of the stack shipped within the current limits, if decided.
 
     Returns:
-        The published ones, else the derived ones, of which two that both ask for the highest quality and
-        choose one stack are one; the limits that hold; the user's own, which take the place of those of the
+        The published ones, otherwise the derived ones, where two that both ask for the highest quality and
+        choose one stack are merged; the current limits; the user's own, which replace those of the
         same name.
     """
     up = limits.higher_is_better
@@ -256,15 +256,15 @@ def choices(
 
 
 def _different(choices: Sequence[Choice]) -> list[Choice]:
-    """Leave the scenario out that asks for the best alone where the first one chooses its stack too."""
+    """Drop the scenario that asks only for the best if the first one chooses its stack too."""
     first = choices[0].run_id
     return [each for each in choices if each.asked != BEST_ALONE or each.run_id != first]
 
 
 def named(snapshot: Snapshot, collection_id: str) -> dict[str, str]:
-    """Return scenarios that runs of a collection are the example of.
+    """Return scenarios exemplified by runs of a collection.
 
-    Name → run_id, the paper's in its order.
+    They are name → run_id, in the paper's order.
     """
     run_of: dict[str, str] = {}
     for run_id, manifest in snapshot.runs(collection_id).select("run_id", "manifest").iter_rows():
@@ -285,15 +285,15 @@ def matrix(
     quality: Quality,
     latency: Latency,
 ) -> pl.DataFrame:
-    """Return the scenarios with their stacks' numbers, each with interval and n where they are known.
+    """Return the scenarios with their stacks' numbers, each with interval and n if known.
 
     Args:
         choices: From `choices`.
-        quality: The measure of the limits; shown first if it is none of the paper's columns.
+        quality: The measure of the limits; shown first if it isn't one of the paper's columns.
 
     Returns:
-        One row per scenario: scenario, asked, kind, run_id, name (null where nothing is left), embedder, dim,
-        reranker, candidates, cost with note, latency_ms (of the limits) with interval, rerank_ms (the paper's
+        One row per scenario: scenario, asked, kind, run_id, name (null if no stack is left), embedder, dim,
+        reranker, candidates, cost with note, latency_ms (the limits') with interval, rerank_ms (the paper's
         column: the reranker's median) and, per measure, its value under its name and in words with interval
         and n under its name and " in words".
     """
@@ -335,7 +335,7 @@ def matrix(
 
 
 def measures(quality: Quality) -> tuple[Quality, ...]:
-    """Return the columns of quality: the paper's, and that of the limits before them where it is another."""
+    """Return the columns of quality: the paper's, preceded by the limits' if it is another one."""
     return MEASURES if quality in MEASURES else (quality, *MEASURES)
 
 
@@ -343,12 +343,12 @@ def leaderboard(snapshot: Snapshot, scope: Scope, *, end_to_end: bool = False) -
     """Return stacks by average quality per second of median latency.
 
     Args:
-        end_to_end: Divide by the whole retrieval path rather than by the reranker alone.
+        end_to_end: Divide by the whole retrieval path instead of the reranker alone.
 
     Returns:
-        One row per run, the best first and those of unknown efficiency last: rank (null where unknown),
+        One row per run, the best first and unknown efficiency last: rank (null if unknown),
         run_id, name, efficiency (quality per second), average (0..1), average_basis ("four measures", or
-        "as reported" where the source gives only their mean), latency_ms, latency_note, reason (why the
+        "as reported" if the source gives only their mean), latency_ms, latency_note, reason (why the
         efficiency is unknown).
     """
     rows = figures(snapshot, scope, PARTS)
@@ -374,7 +374,7 @@ def leaderboard(snapshot: Snapshot, scope: Scope, *, end_to_end: bool = False) -
 
 
 def _reported(manifest: str) -> float | None:
-    """Return the average that a source printed without all of its four parts."""
+    """Return the average printed by a source that lacks some of its four parts."""
     printed = json.loads(manifest).get("printed")
     value = printed.get("avg_quality") if isinstance(printed, dict) else None
     return float(value) if isinstance(value, (int, float)) else None

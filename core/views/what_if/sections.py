@@ -28,7 +28,7 @@ from core.views.what_if.targets import panels, read_targets, target_rows, thinni
 from core.views.what_if.words import WORTH
 from core.views.within import with_limits
 
-OWN = "scen"  # The setting with one's own scenarios
+OWN = "scen"  # The setting with custom scenarios
 ABOUT_SCENARIOS = (
     "NAME: rule (quality, cost or latency), then sla_ms, budget, min_quality, "
     f"{', '.join(axis.limit for axis in BESIDE)}, dim (at most) "
@@ -54,7 +54,7 @@ ABOUT_THRESHOLDS = (
 
 @section("scenarios", "Which stack would other priorities choose?")
 def scenarios(view: View, ask: Ask) -> Blocks:
-    """Show what scenarios of the paper, of the product and of one's own choose."""
+    """Yield the choices of the paper's, the product's and custom scenarios."""
     line = ask.text(
         "Your own scenarios; the link carries them",
         OWN,
@@ -102,7 +102,7 @@ def _boards(view: View) -> Blocks:
 
 @section("latency targets", "Which stack does each latency target allow?")
 def latency_targets(view: View, ask: Ask) -> Blocks:
-    """Show what each of several latency targets leaves and selects."""
+    """Yield what each of several latency targets leaves and selects."""
     targets = read_targets("", view.table)
     line = ask.text(
         "Targets (ms)",
@@ -127,7 +127,7 @@ def latency_targets(view: View, ask: Ask) -> Blocks:
 
 @section("routing", "Is it worth sending only the hard queries to the slower stack?")
 def route(view: View, ask: Ask) -> Blocks:
-    """Yield whether a K chosen query by query beats one K for all, and at what price."""
+    """Yield whether a per-query K beats one K for all, and at what price."""
     if not view.table["has_rankings"].any():
         yield Answer(f"No stack here has rankings to route {view.quality.name} by.", simulator.NEEDS)
         return
@@ -176,7 +176,7 @@ def route(view: View, ask: Ask) -> Blocks:
 def own_thresholds(
     routable: Routable, signal: Signal, learnt: tuple[float, ...], ask: Ask
 ) -> tuple[float, ...]:
-    """Ask for one's own threshold, or two, in the signal's unit; none where the learnt ones are used."""
+    """Ask for one or two custom thresholds, in the signal's unit; none if the learnt ones are used."""
     by = ask.one("Threshold", (LEARNT, MY_OWN), "thrby", about=ABOUT_THRESHOLDS)
     known = sorted(signal.values[name] for name in routable.query_ids if name in signal.values)
     if by != MY_OWN or not known:
@@ -190,7 +190,7 @@ def own_thresholds(
 
 
 def marked_off(low: float, high: float) -> tuple[float, float, float]:
-    """Return ends and step of a slider, of few digits: what an address brings back lies within the ends."""
+    """Return ends and step of a slider, rounded to few digits: a value from a URL lies within the ends."""
     digits = 2 - math.floor(math.log10(high - low)) if high > low else 4
     step = 10.0**-digits
     return round(math.floor(low / step) * step, digits), round(math.ceil(high / step) * step, digits), step

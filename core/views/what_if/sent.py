@@ -1,4 +1,4 @@
-"""How many passages to send to a reader, query by query: answers from each number, judged by their score."""
+"""Number of passages to send to a reader, query by query: answers from each number, judged by their score."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def families(view: View) -> list[Family]:
 
 
 def quality(option: Option, usual: Quality) -> Quality:
-    """Return what an option is judged by: the score of the answers, or the measure of the workspace."""
+    """Return the measure that judges an option: the score of the answers, or the workspace's measure."""
     if option.sent is None:
         return usual
     reader, scorer = as_word(option.sent.reader or ANY), as_word(option.sent.scorer)
@@ -55,7 +55,7 @@ def quality(option: Option, usual: Quality) -> Quality:
 
 
 def gather(view: View, options: Sequence[Option]) -> Routable | None:
-    """Read scores and costs of the answers from every number of passages; None where no query has all."""
+    """Read scores and costs of the answers from every number of passages; None if no query has all."""
     known = answered(view.snapshot, view.scope, view.book)
     sent = [option.sent for option in options if option.sent is not None]
     rows = _scores(known, sent[0].scorer)
@@ -83,7 +83,7 @@ def gather(view: View, options: Sequence[Option]) -> Routable | None:
 
 
 def _scorer(known: Answered, answering: Answering) -> str | None:
-    """Return the scorer that the workspace asks for, or else its usual one."""
+    """Return the scorer set in the workspace, or else its usual one."""
     wanted = as_name(answering.scorer)
     if answering.scorer not in (ANY, ""):
         return wanted if wanted in known.scorers else None
@@ -96,7 +96,7 @@ def _scores(known: Answered, scorer: str) -> pl.DataFrame:
 
 
 def _at(rows: pl.DataFrame, option: Option) -> pl.DataFrame:
-    """Return the rows of an option, of a table with the columns of a point."""
+    """Return an option's rows of a table with the columns of a point."""
     sent = option.sent
     assert sent is not None  # noqa: S101 - options of one family are alike
     return rows.filter(
@@ -107,6 +107,6 @@ def _at(rows: pl.DataFrame, option: Option) -> pl.DataFrame:
 
 
 def _cost(known: Answered, option: Option) -> float:
-    """Return $ per 1,000 answers of the reader; NaN where it is not known."""
+    """Return $ per 1,000 answers of the reader, or NaN if unknown."""
     row = _at(known.spent.filter(pl.col("mode") == TOP_K), option)["usd_per_1k"]
     return np.nan if row.is_empty() or row[0] is None else float(row[0])

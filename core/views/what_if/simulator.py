@@ -1,6 +1,6 @@
 """The routing simulator: a depth per query by a signal, beside one depth for all, chance and the oracle.
 
-Its chart: quality against latency or cost, over the workspace's stacks.
+Its chart shows quality against latency or cost, over the workspace's stacks.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ NO_SIGNAL = (
     "the scores of its rankings, or a tag of the queries such as type=narrow."
 )
 
-FREE = Bounds()  # No limits
+FREE = Bounds()  # Without limits
 
 _NUMBERS = ("deeper", "quality", "p50", "p95", "mean_ms", "cost")
 
@@ -84,15 +84,15 @@ class Simulation:
     # chance at the same rate) and over (over the best single depth), each with _low and _high
     rows: pl.DataFrame
     sentence: str  # the answer
-    details: Mapping[str, str]  # what it is compared with, the rule to use, and the limits of the figures
+    details: Mapping[str, str]  # the comparison, the rule to use, and the limits of the figures
     # kind, deeper, quality, p50, p95, mean_ms, cost along all rates, "random" and "threshold"
     path: pl.DataFrame
-    # what the rule learnt from all queries, in the signal's own unit; empty for a tag
+    # the rule learnt from all queries, in the signal's own unit; empty for a tag
     thresholds: tuple[float, ...]
 
 
 def nothing(routable: Routable | None) -> str | None:
-    """Say why there is nothing to simulate, in words; None where there is."""
+    """Return why there is nothing to simulate, in words, or None if there is."""
     if routable is None:
         return "No query has a score at every one of these depths."
     if len(routable.query_ids) < MIN_QUERIES:
@@ -111,14 +111,14 @@ def simulate(
     jitter_ms: float = JITTER_MS,
     bounds: Bounds = FREE,
 ) -> Simulation:
-    """Route the queries and say what that gives; folds and resampling have a fixed seed.
+    """Route the queries and return the outcome; folds and resampling have a fixed seed.
 
     Args:
         routable: Quality, latency and cost of every query at every depth; see `nothing`.
-        most: Share of the queries that may leave the shallowest depth, 0..1.
-        own: Thresholds to try besides, in the signal's unit, one per deeper depth; None = none.
-        jitter_ms: Difference of latencies up to which they are the same; ms.
-        bounds: The limits that a way must meet.
+        most: Maximum share of the queries that may leave the shallowest depth, 0..1.
+        own: Further thresholds to try, in the signal's unit, one per deeper depth; None = none.
+        jitter_ms: Latency difference up to which two latencies are equal; ms.
+        bounds: The limits on a way.
 
     Returns:
         The figures and the answer.
@@ -165,7 +165,7 @@ def ways(routable: Routable, tried: dict[str, Floats]) -> Ways:
 
 
 def judged(routable: Routable, every: Ways, kinds: Sequence[str], bounds: Bounds) -> pl.DataFrame:
-    """Return every way with the limits that it breaks, and what those of some kinds gain."""
+    """Return every way with the limits that it breaks, and the gains of ways of some kinds."""
     rows = as_rows(routable, every, bounds)
     within = rows.filter(kind="always")["beyond"].is_null().to_numpy()
     gained = gains(routable, {NAMES[kind]: every[NAMES[kind]][0] for kind in kinds}, within)
@@ -173,10 +173,10 @@ def judged(routable: Routable, every: Ways, kinds: Sequence[str], bounds: Bounds
 
 
 def gains(routable: Routable, routed: dict[str, Outcome], within: NDArray[np.bool_]) -> pl.DataFrame:
-    """Estimate what each routed way gains over chance at its own rate, and over the best single depth.
+    """Estimate each routed way's gain over chance at its own rate, and over the best single depth.
 
     Args:
-        within: [D], which depths for all meet the limits; where none does, all count.
+        within: [D], which depths for all meet the limits; if none does, all count.
     """
     depths = routable.depths
     merit = np.where(within | ~within.any(), depths.merit.mean(axis=1), -np.inf)
@@ -272,7 +272,7 @@ _LINES: Mapping[str, tuple[str, str, str]] = {
 
 
 def drawable(rows: pl.DataFrame) -> list[str]:
-    """Return the axes that every way of one depth for all is known on; keys of `AXES`."""
+    """Return the keys of `AXES` with known values for every way of one depth for all."""
     single = rows.filter(pl.col("kind") == "always")
     return [axis for axis in AXES if single[axis].null_count() == 0]
 
@@ -289,13 +289,13 @@ def chart(
     """Draw the ways of answering the queries.
 
     Args:
-        rows: As in `Simulation`.
-        stacks: The stack table, dimmed behind; its latency is shown where `axis` is its percentile.
-        axis: A key of `AXES` that `drawable` names.
-        said: How the page says costs.
+        rows: In the form of `Simulation.rows`.
+        stacks: The stack table, dimmed behind; its latency is shown if `axis` is its percentile.
+        axis: A key of `AXES` returned by `drawable`.
+        said: The page's cost unit.
 
     Returns:
-        The chart; it opens on the ways, the other stacks may lie outside until it is zoomed out.
+        The chart; it opens on the ways, and other stacks may lie outside until it is zoomed out.
     """
     rows, path, stacks = (
         part.with_columns(cost=said.factor * pl.col("cost")) for part in (rows, path, stacks)
@@ -315,7 +315,7 @@ def chart(
 
 
 def _stacks(stacks: pl.DataFrame, axis: str) -> list[theme.Spec]:
-    """Return the workspace's stacks, where they are known on this axis."""
+    """Return the workspace's stacks, if they are known on this axis."""
     column = "cost" if axis == "cost" else "latency_ms"
     known = stacks.drop_nulls([column, "quality"])
     if axis == "mean_ms":

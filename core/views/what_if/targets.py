@@ -1,4 +1,4 @@
-"""The frontier of cost and quality at each of several latency targets, as small charts (CLQ paper §5.4)."""
+"""The frontier of cost and quality at several latency targets, as small charts (CLQ paper §5.4)."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from core.views import text, theme
 
 USUAL_MS = (350.0, 500.0, 750.0, 1000.0)  # The paper's first targets and two wider ones
 MOST = 8
-_MARKS = 1500  # Marks of one small chart; with more, several charts take long to draw
+_MARKS = 1500  # Marks in one small chart; with more, several charts are slow to draw
 
 
 def read_targets(line: str, table: pl.DataFrame) -> list[float]:
-    """Return the latency targets of a line such as ``350, 500``.
+    """Return the latency targets in a line such as ``350, 500``.
 
     Args:
-        line: Numbers in ms between commas; empty = `USUAL_MS`, or, where three quarters of the stacks are
+        line: Numbers in ms separated by commas; empty = `USUAL_MS`, or, if three quarters of the stacks are
             faster than the first of them, what a quarter, a half, three quarters and all of the stacks meet.
 
     Returns:
-        Rising, each once.
+        In ascending order, without duplicates.
 
     Raises:
-        InputError: If something is no latency, or there are too many.
+        InputError: If an entry isn't a latency, or there are too many.
     """
     parts = [part.strip() for part in line.replace(";", ",").split(",") if part.strip()]
     if not parts:
@@ -57,11 +57,11 @@ def _usual(table: pl.DataFrame) -> list[float]:
 
 
 def target_rows(table: pl.DataFrame, conditions: Sequence[Conditioned]) -> pl.DataFrame:
-    """Return one row per target: what is left, what is chosen, its numbers.
+    """Return one row per target: the remaining stacks, the chosen one, its numbers.
 
     Returns:
         sla_ms, feasible, frontier (number of stacks), chosen and runner_up (names), quality with interval and
-        n, latency_ms, cost; null where nothing is left.
+        n, latency_ms, cost; null if no stack is left.
     """
     about = []
     for target in conditions:
@@ -79,10 +79,10 @@ def target_rows(table: pl.DataFrame, conditions: Sequence[Conditioned]) -> pl.Da
 
 
 def panels(table: pl.DataFrame, conditions: Sequence[Conditioned], quality: Quality) -> go.Figure | None:
-    """Draw cost and quality of what each target leaves, its frontier as steps, the chosen stack ringed.
+    """Draw cost and quality of the stacks within each target, the frontier as steps, the chosen one ringed.
 
     Returns:
-        A panel per target, two in a row, all on the same axes and with one legend; None where no stack has
+        A panel per target, two in a row, all on the same axes and with one legend; None if no stack has
         both a cost and a quality.
     """
     known = table.with_row_index("row").drop_nulls(["cost", "quality"])
@@ -124,7 +124,7 @@ def panels(table: pl.DataFrame, conditions: Sequence[Conditioned], quality: Qual
 
 
 def thinning(table: pl.DataFrame) -> int:
-    """Return of how many stacks a panel draws one; 1 = all."""
+    """Return n so that a panel draws one in n stacks; 1 = all."""
     return -(-table.height // _MARKS) or 1
 
 

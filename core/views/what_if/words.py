@@ -1,4 +1,4 @@
-"""Words of page What if: of scenarios, targets, steps in K, and routing."""
+"""Words of page What if: for scenarios, targets, steps in K, and routing."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ WORTH = "Worth it"
 """How the answer of routing begins where it pays."""
 BEYOND = "Beyond your limits"
 """How it begins where it breaks a limit."""
-_SHORT = 12  # Letters of a depth that the answer names; a stack's name is too long for it
+_SHORT = 12  # Maximum letters of a depth named in the answer; a stack's name is too long for it
 _NOBODY = 0.005  # A rule that sends fewer than this share of the queries deeper is said to send none
 
 
 def sentence(routable: Routable, rows: pl.DataFrame, quality: Quality) -> str:
-    """Return the answer: what routing gives instead of one depth for all, and whether it is worth it."""
+    """Return the answer: what routing gains over one depth for all, and whether it is worth it."""
     labels = [option.label for option in routable.options]
     n = text.count(len(routable.query_ids), "query")
     if routable.depths.same:
@@ -43,7 +43,7 @@ def sentence(routable: Routable, rows: pl.DataFrame, quality: Quality) -> str:
 
 
 def cards(rows: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
-    """Return quality as routed, over the best depth for all, over chance, and as the oracle has it."""
+    """Return quality as routed, over the best depth for all, over chance, and with the oracle."""
     routed, top, best = _row(rows, "routed"), best_single(rows, quality), _row(rows, "oracle")
     interval = text.interval(routed["low"], routed["high"]).strip()
     return [
@@ -64,7 +64,7 @@ def cards(rows: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
 def best_single(rows: pl.DataFrame, quality: Quality) -> dict[str, Any]:
     """Return the depth for all with the best quality within the limits, ties to the shallower.
 
-    Where none is within the limits, the best of all.
+    If none is within the limits, it is the best of all.
     """
     return (
         rows.filter(pl.col("kind") == "always")
@@ -81,7 +81,7 @@ def _row(rows: pl.DataFrame, kind: str) -> dict[str, Any]:
 
 
 def _verdict(routed: Mapping[str, Any], top: Mapping[str, Any]) -> tuple[str, str]:
-    """Judge routing worth it: the signal beats chance, and quality is gained, or kept at a lower cost."""
+    """Judge whether routing is worth it: better than chance, with a gain, or equal at a lower cost."""
     if routed["gain_low"] is None or routed["gain_low"] <= 0:
         worse = (routed["gain_high"] or 0) < 0
         return (
@@ -103,7 +103,7 @@ def _span(routed: Mapping[str, Any], stem: str, over: str) -> tuple[str, str]:
 
 
 def _saved(routed: Mapping[str, Any], top: Mapping[str, Any]) -> str:
-    """Say what routing saves over a depth for all; empty where it saves nothing that is known."""
+    """Say what routing saves over a depth for all, or return "" if nothing is known to be saved."""
     for name, what in (("cost", "cost"), ("mean_ms", "mean latency")):
         if routed[name] is not None and top[name] and routed[name] < 0.98 * top[name]:
             return f"{100 * (1 - routed[name] / top[name]):.0f} % of the {what}"
@@ -117,7 +117,7 @@ def details(
     learnt: Any,  # noqa: ANN401 - thresholds or tags
     jitter_ms: float,
 ) -> dict[str, str]:
-    """Say the rule to use with its optimistic figure, and the limits of what is shown, by words of a chip."""
+    """Return the rule to use with its optimistic figure, and the figures' limits, keyed by chip words."""
     optimistic = _row(rows, "optimistic")
     waits = rows.filter(pl.col("kind") == "always")["p50"].drop_nulls()
     close = len(waits) == len(routable.options) and np.ptp(waits.to_numpy()) < jitter_ms
@@ -162,10 +162,10 @@ def own_unit(learnt: Sequence[float], signal: Signal) -> tuple[float, ...]:
 
 
 def answer(rows: pl.DataFrame, quality: Quality) -> tuple[str, str]:
-    """Say what the scenarios choose together: how many stacks, and the spread of their numbers.
+    """Summarise the scenarios' choices: the number of stacks, and the spread of their numbers.
 
     Returns:
-        The sentence to head the page with, and what no scenario can have.
+        The sentence to head the page, and what no scenario can have.
     """
     chosen = rows.filter(pl.col("name").is_not_null())
     if chosen.is_empty():
@@ -191,7 +191,7 @@ def answer(rows: pl.DataFrame, quality: Quality) -> tuple[str, str]:
 
 
 def legend(rows: pl.DataFrame) -> str:
-    """Say where the scenarios come from, in a sentence."""
+    """Say where the scenarios come from."""
     kinds = set(rows["kind"])
     words = []
     if "published" in kinds:
@@ -209,7 +209,7 @@ def legend(rows: pl.DataFrame) -> str:
 
 
 def target_words(rows: pl.DataFrame, quality: Quality, gap: Callable[[str, str], str]) -> tuple[str, str]:
-    """Say what a looser target buys, and whether the two stacks differ by more than chance (`gap`)."""
+    """Say what a looser target gains, and whether the two stacks differ by more than chance (`gap`)."""
     left = rows.filter(pl.col("chosen").is_not_null())
     if left.is_empty():
         return "No stack meets any of these targets.", ""

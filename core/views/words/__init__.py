@@ -1,1 +1,1 @@
-"""Sentences that several pages say: of the choice, of what to do first, of what judging could turn."""
+"""Sentences shared by several pages: on the choice, on what to do first, on what judging could change."""

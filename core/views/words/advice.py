@@ -1,4 +1,4 @@
-"""What to do before the choice is shipped: judge more, ask more questions, time again, or nothing."""
+"""What to do before shipping the choice: judge more, ask more questions, time again, or nothing."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ MEETS = 0.9
 
 @dataclass(frozen=True)
 class Step:
-    """What stands against shipping the choice, or nothing."""
+    """The objection to shipping the choice, if any."""
 
-    do: str = ""  # in a few words: "Judge 333 passages first"; empty where nothing need be done first
+    do: str = ""  # in a few words: "Judge 333 passages first"; "" if nothing need be done first
     why: str = ""  # the end of its sentence
 
 
 def advice(view: View) -> str:
-    """Say what to do first; empty where nothing is chosen, or nobody knows how sure that is."""
+    """Say what to do first, or return "" if nothing is chosen or its confidence is unknown."""
     first = first_step(view)
     if first.do:
         return f"{first.do}{first.why}."
@@ -41,7 +41,7 @@ def advice(view: View) -> str:
 
 
 def first_step(view: View) -> Step:
-    """Return what to do before the choice is shipped, the most telling one."""
+    """Return the most important step before shipping the choice."""
     decision, sure = view.decision, view.sure
     if decision.chosen is None:
         return Step()
@@ -70,7 +70,7 @@ def _ask(view: View) -> Step | None:
 
 
 def _instead(view: View) -> Step | None:
-    """Return the stack that the rule chooses, where it is surely better than the one that a person took."""
+    """Return the rule's stack if it is significantly better than the one that a person took."""
     decision, paired = view.decision, view.paired
     if decision.instead_of is None or decision.chosen is None or paired is None:
         return None
@@ -90,19 +90,19 @@ def _name(view: View, row: int) -> str:
 
 
 def asking_pays(view: View) -> bool:
-    """Tell whether as many questions again are likely to show a better stack than the chosen one."""
+    """Return whether doubling the questions is likely to show a better stack than the chosen one."""
     found = view.sure.p_better_found
     return found is not None and found >= PAYS
 
 
 def again(view: View) -> int:
-    """Return how many questions are as many as the chosen stack was scored on."""
+    """Return the number of questions to add to double those that the chosen stack was scored on."""
     assert view.decision.chosen is not None  # asked for where one is  # noqa: S101
     return int(view.table["n"][view.decision.chosen] or 0)
 
 
 def _late(view: View) -> bool:
-    """Tell whether the latency leaves it in doubt that the chosen stack meets the limits."""
+    """Return whether the latency leaves in doubt that the chosen stack meets the limits."""
     share, sla, chosen = view.sure.p_feasible, view.constraints.sla_ms, view.decision.chosen
     if share is None or share >= MEETS or sla is None or chosen is None:
         return False

@@ -1,4 +1,4 @@
-"""What several pages say of a bill."""
+"""Sentences on a bill, shared by several pages."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from core.views import text
 
 
 def spent(bill: pl.DataFrame) -> str:
-    """Say which stage takes most of a cost, and that a machine's idle time is not in it.
+    """Say which stage takes most of a cost, and that a machine's idle time is excluded.
 
     Args:
-        bill: As `core.analysis.stack_cost.recorded`; empty where nothing is on record.
+        bill: From `core.analysis.stack_cost.recorded`; empty if nothing is on record.
     """
-    by_stage: dict[str, float] = {}  # a bill has few rows: adding them up takes less than asking Polars to
+    by_stage: dict[str, float] = {}  # a bill has few rows: summing them here is faster than in Polars
     for stage, usd in bill.select("stage", "usd_per_1k").drop_nulls().iter_rows() if bill.height else ():
         by_stage[stage] = by_stage.get(stage, 0.0) + usd
     whole = sum(by_stage.values())

@@ -1,4 +1,4 @@
-"""What several pages say of a choice: its limits, its measure, its cost, and what became of each stack."""
+"""Sentences on a choice, shared by several pages: its limits, measure and cost, and each stack's status."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from core.views import text
 
 
 def limits(constraints: Constraints, latency: Latency) -> str:
-    """Return the constraints in words: ``within 500 ms (p50) and $2.50 / 1k``; empty without any."""
+    """Return the constraints in words: ``within 500 ms (p50) and $2.50 / 1k``; "" without any."""
     inside = []
     if constraints.sla_ms is not None:
         inside.append(f"{text.ms(constraints.sla_ms)} ({latency.percentile})")
@@ -34,17 +34,17 @@ def limits(constraints: Constraints, latency: Latency) -> str:
 
 
 def all_unknown(table: pl.DataFrame) -> bool:
-    """Tell whether no stack has a quality."""
+    """Return whether no stack has a quality."""
     return table["quality"].null_count() == table.height
 
 
 def quality_notes(table: pl.DataFrame) -> pl.Series:
-    """Return why stacks have no quality, of those that have none."""
+    """Return why stacks without a quality have none."""
     return table.get_column("quality_note", default=pl.Series(dtype=pl.String)).drop_nulls()
 
 
 def undecided(table: pl.DataFrame) -> str:
-    """Say why evidence is what keeps a workspace from a decision; empty where it is not."""
+    """Say why a workspace lacks the evidence for a decision, or return "" if it doesn't."""
     if not all_unknown(table):
         return ""
     notes = quality_notes(table)
@@ -53,9 +53,9 @@ def undecided(table: pl.DataFrame) -> str:
 
 
 def meaning(quality: Quality, *, at_any: bool = False) -> str:
-    """Say what the measure counts: ``share of the best possible evidence in ten passages``.
+    """Describe what the measure counts: ``share of the best possible evidence in ten passages``.
 
-    Empty of one that is not computed here. At any cutoff, it is in K passages.
+    The description is "" for a measure not computed here. At any cutoff, it is in K passages.
     """
     measure = quality.measure
     if measure is None:
@@ -66,7 +66,7 @@ def meaning(quality: Quality, *, at_any: bool = False) -> str:
 
 
 def axis(quality: Quality, *, at_any: bool = False) -> str:
-    """Name the axis of a quality, at its cutoff or at any, which says what the measure counts."""
+    """Return the title of a quality axis, at its cutoff or at any, including what the measure counts."""
     name, counted = quality.bare if at_any else quality.name, meaning(quality, at_any=at_any)
     return f"{name}: {counted}" if counted else name
 
@@ -76,7 +76,7 @@ COSTED: Mapping[str, str] = {"answered query": "answered queries", "correct answ
 
 
 def costed(table: pl.DataFrame) -> str:
-    """Name what the costs of a stack table are counted in: ``queries``."""
+    """Return the unit that the costs of a stack table are per: ``queries``."""
     per = table["cost_per"].first() if "cost_per" in table.columns and table.height else None
     return COSTED.get(str(per), "queries")
 
@@ -86,6 +86,6 @@ ALL_AXES = "cost, latency and quality"
 
 
 def listed(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return rows of `marked`, merged, with outcome (status, or why out)."""
+    """Return rows of `marked`, merged, with outcome (status, or why excluded)."""
     status = pl.col("status").cast(pl.String).replace("frontier", f"frontier of {ALL_AXES}")
     return rows.with_columns(outcome=pl.coalesce("reason", status))

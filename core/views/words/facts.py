@@ -1,4 +1,4 @@
-"""A decision as data: what was chosen, from what, by which rule, how surely, and what could overturn it."""
+"""A decision as data: the choice, the candidates, the rule, the confidence, and what could overturn it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from core.views.words.near import near_rows, promising_rows, promising_words, sc
 FEW_QUERIES = 30
 """Below this a difference between stacks of the usual size cannot be shown; said as a warning."""
 
-PROTOCOL_QUERIES = 50  # What the CLQ paper's own protocol takes (§3.1)
+PROTOCOL_QUERIES = 50  # The minimum of the CLQ paper's own protocol (§3.1)
 
 SURE = 0.9
 """Share of the resamples in which the chosen stack must meet the limits for nothing to be said."""
@@ -80,14 +80,14 @@ NUMBERS = (
 class Finding:
     """One statement about the numbers of the chosen stack."""
 
-    good: bool  # whether it speaks for trusting them
-    sentence: str  # what was found, with its number
+    good: bool  # whether it supports trusting them
+    sentence: str  # the finding, with its number
 
 
 def soundness(
     row: dict[str, Any], rival: dict[str, Any] | None, quality: Quality, paired: Paired | None = None
 ) -> list[Finding]:
-    """Give how far a row of the stack table can be trusted: n, interval, latency, holes, unjudged queries."""
+    """Return how far a row of the stack table can be trusted: n, interval, latency, holes, unjudged."""
     n, low, high = row["n"], row["quality_low"], row["quality_high"]
     many = n is not None and n >= PROTOCOL_QUERIES
     counted = "" if n is None else f"The mean is over {text.count(n, 'query', 'queries')}"
@@ -125,9 +125,9 @@ def _no_interval(row: dict[str, Any]) -> str:
 
 
 def nearest_rival(table: pl.DataFrame, decision: Decision, paired: Paired | None) -> dict[str, Any] | None:
-    """Return the feasible stack that the chosen one is least surely ahead of; None where nobody can tell.
+    """Return the feasible stack that the choice leads least significantly, or None if that is unknown.
 
-    Stacks of the very same results as its are none: which of them ships is decided by cost and time. Of
+    Stacks with identical results don't count: cost and time decide between them. Of
     rivals with equal results it is the cheapest, then the fastest.
     """
     if decision.chosen is None or paired is None:
@@ -151,7 +151,7 @@ def nearest_rival(table: pl.DataFrame, decision: Decision, paired: Paired | None
 def _lead(
     row: dict[str, Any], rival: dict[str, Any] | None, quality: Quality, paired: Paired | None
 ) -> list[Finding]:
-    """Say by how much a stack is ahead of its nearest rival, query by query; empty where nobody knows."""
+    """Say by how much a stack leads its nearest rival, query by query; empty if unknown."""
     if paired is None or rival is None:
         return []
     first, other = paired.places(pl.Series([row["run_id"], rival["run_id"]], dtype=pl.String)).tolist()
@@ -168,10 +168,10 @@ def _lead(
 
 
 def caveats(table: pl.DataFrame, decision: Decision, asked: View) -> dict[str, str]:
-    """List the evidence to know before shipping the choice; the table may have the chances.
+    """Return the evidence to know before shipping the choice; the table may include the probabilities.
 
     Returns:
-        A sentence by what it is about, in two or three words.
+        Sentences, keyed by their subject in two or three words.
     """
     alone = one_known(asked.snapshot, asked.scope.golden_set_id)
     chips = worth_judging(asked)
@@ -193,13 +193,13 @@ def caveats(table: pl.DataFrame, decision: Decision, asked: View) -> dict[str, s
 
 
 def if_judged(asked: View) -> float | None:
-    """Return the PGS were unjudged passages graded like judged ones; None where none is, or it is unknown."""
+    """Return the PGS if unjudged passages were graded like judged ones; None if there are none or unknown."""
     told = waiting(asked)
     return None if told is None or told.worth.rows.is_empty() else told.filled
 
 
 def worth_judging(asked: View) -> dict[str, str | None]:
-    """Say what judging more passages could make of the confidence; nothing where it could do nothing."""
+    """Return the effect that judging more could have on the confidence; empty if it could have none."""
     told = waiting(asked)
     if told is None or not told.matters:
         return {}
@@ -209,7 +209,7 @@ def worth_judging(asked: View) -> dict[str, str | None]:
 
 
 def unanswerable(asked: View) -> dict[str, str]:
-    """Say how many judged questions have no answer in the texts, and whether the measure counts them."""
+    """Return how many judged questions have no answer in the texts, and whether the measure counts them."""
     if asked.scope.golden_set_id is None:
         return {}
     count = len(without_answer(asked.snapshot, asked.scope))
@@ -229,7 +229,7 @@ def unanswerable(asked: View) -> dict[str, str]:
 
 
 def _beside(table: pl.DataFrame, asked: View) -> str:
-    """Say that people graded answers whose scores decide uncorrected."""
+    """Say that people graded answers, but that the scores used for the decision are uncorrected."""
     measure = asked.quality.measure
     count = unused(asked.snapshot, table["run_id"].to_list(), measure)
     if not count or measure is None:
@@ -266,7 +266,7 @@ def _about_chosen(row: dict[str, Any], sla: float | None) -> dict[str, str]:
 
 
 def warnings(table: pl.DataFrame, decision: Decision, asked: View) -> list[str]:
-    """Return the sentences of `caveats`, and of what is promising."""
+    """Return the sentences of `caveats`, and on promising stacks."""
     promising = promising_words(promising_rows(table, decision), decision)
     chips = caveats(table, decision, asked)
     sentences = [words for label, words in chips.items() if label != AVERAGES]
@@ -278,7 +278,7 @@ def record(table: pl.DataFrame, asked: View, *, chances: pl.DataFrame | None = N
 
     Args:
         table: The stack table that was decided on.
-        chances: Of `core.views.confidence.hold.shares` on the same rows, where they are wanted.
+        chances: From `core.views.confidence.hold.shares` for the same rows, if wanted.
 
     Returns:
         asked, chosen and runner_up (each a stack or null; the chosen one with its pgs and expected_quality),
@@ -327,7 +327,7 @@ def record(table: pl.DataFrame, asked: View, *, chances: pl.DataFrame | None = N
 
 
 def _sure(chosen: dict[str, object] | None, sure: Assessment) -> dict[str, object] | None:
-    """Return the chosen stack with how sure the choice is, on how many queries or groups of them."""
+    """Return the chosen stack with the confidence in it, and the number of queries or groups behind that."""
     if chosen is None:
         return None
     return {
@@ -369,7 +369,7 @@ def _step(table: pl.DataFrame, step: Price) -> dict[str, object]:
 
 
 def _taken(table: pl.DataFrame, decision: Decision) -> dict[str, object] | None:
-    """Return the stack that a person took, and in whose place; None where the rule chose."""
+    """Return the stack that a person took, and the one it replaced; None if the rule chose."""
     if decision.chosen is None or decision.instead_of is None:
         return None
     merit = decision.quality.merit(decision.quality.read(table))
@@ -416,5 +416,5 @@ def _turn(table: pl.DataFrame, turn: Turn) -> dict[str, object]:
 
 
 def _digits(value: float | None) -> float | None:
-    """Return six significant digits: where a choice turns is searched, not solved for."""
+    """Return six significant digits: the turning point of a choice is searched for, not solved exactly."""
     return None if value is None else float(f"{value:.6g}")

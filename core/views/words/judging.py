@@ -1,4 +1,4 @@
-"""Passages to judge next: the unjudged ones of stacks that may be chosen, and what judging them did."""
+"""Passages to judge next: the unjudged ones of stacks that may be chosen, and the effect of judging them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from core.analysis.workspace.scope import Quality, Scope
 from core.store import Snapshot
 from core.views import text
 
-_OF_JUDGE = 10  # Words of a judge's description at most, which a sentence has room for
+_OF_JUDGE = 10  # Maximum words of a judge's description, for which a sentence has room
 
 
 def next_words(unjudged: Next, quality: Quality, target: float = TARGET) -> str:
-    """Tell whether more judging is worth it, and what the first passages would bring."""
+    """Say whether more judging is worth it, and what the first passages would bring."""
     rows, filled = unjudged.worth.rows, unjudged.filled
     if unjudged.stack is None:
         said = "No stack ships."
@@ -41,7 +41,7 @@ def next_words(unjudged: Next, quality: Quality, target: float = TARGET) -> str:
 
 
 def graded(golden: Mapping[str, Any]) -> str:
-    """Say what a golden set rests on: ``150 questions; graded by Ann.``."""
+    """Describe the origin of a golden set: ``150 questions; graded by Ann.``."""
     asked, words = (
         text.count(golden["queries"], "question"),
         (golden["judge"] or "").partition(";")[0].rstrip(".").split(),
@@ -54,7 +54,7 @@ def graded(golden: Mapping[str, Any]) -> str:
 
 @cached(entries=64)
 def provenance(snapshot: Snapshot, scope: Scope) -> str:
-    """Say what the qualities of a workspace rest on; empty where they are as reported."""
+    """Describe the origin of a workspace's qualities; "" if they are as reported."""
     if scope.golden_set_id is None:
         return ""
     sets = snapshot.golden_sets(scope.collection_id)

@@ -1,4 +1,4 @@
-"""How long the slow searches of a stack take beside its typical ones."""
+"""Duration of a stack's slow searches beside its typical ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from core.views import text
 def slow(view: View, run_id: str) -> dict[str, Any] | None:
     """Return the p95 of a run in milliseconds beside its p50: ms, low, high, n and note (why it is unknown).
 
-    None where the latency asked for is another than p50.
+    None if the requested latency isn't the p50.
     """
     if view.latency.percentile != "p50":
         return None
@@ -29,7 +29,7 @@ def slow(view: View, run_id: str) -> dict[str, Any] | None:
 
 
 def slow_words(late: Mapping[str, Any] | None) -> str:
-    """Write a p95 with its interval: ``p95 17.7 ms [16.1 ms, 24.0 ms]``; empty where it is not known."""
+    """Format a p95 with its interval: ``p95 17.7 ms [16.1 ms, 24.0 ms]``; "" if it is unknown."""
     if late is None or late["ms"] is None:
         return ""
     ends = [late[end] for end in ("low", "high") if late[end] is not None]
@@ -38,13 +38,13 @@ def slow_words(late: Mapping[str, Any] | None) -> str:
 
 
 def late_chip(late: Mapping[str, Any] | None, sla_ms: float | None) -> dict[str, str]:
-    """Return `may_break` by its chip: p95 beyond the SLA or near it; empty where it is within."""
+    """Return `may_break` keyed by its chip: p95 beyond the SLA or near it; empty if it is within."""
     said = may_break(late, sla_ms)
     return {f"p95 {'beyond' if 'is beyond' in said else 'near'} the SLA": said} if said else {}
 
 
 def may_break(late: Mapping[str, Any] | None, sla_ms: float | None) -> str:
-    """Say that slow searches may take longer than an SLA on the p50; empty where they do not."""
+    """Say that slow searches may exceed an SLA on the p50, or return "" if they don't."""
     if late is None or sla_ms is None or late["ms"] is None:
         return ""
     most = max(late["ms"], *(late[end] for end in ("low", "high") if late[end] is not None), 0.0)

@@ -1,4 +1,4 @@
-"""Near misses of a limit, stacks that lack a number, and what holes could overturn."""
+"""Near misses of a limit, stacks that lack a number, and what unjudged passages could overturn."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from core.views.blocks import Table
 
 Data = Mapping[str, Any]
 HEADING = "Near misses, and the next better stacks"
-NEAR = 0.1  # Share of a limit within which what breaks it is a near miss (metrics.md §9)
-_MANY = 10  # From this many limits beyond one, their number is said in place of a percentage
+NEAR = 0.1  # Share of a limit within which a violation is a near miss (metrics.md §9)
+_MANY = 10  # A violation this many times the limit is stated as a multiple instead of a percentage
 _NEAR = cols.Rows("near_misses", "stack kind quality gain_of latency_ms cost out_by let_in_by")
 _LACKING = cols.Rows(
     "promising", "stack quality gain_of", cols.text("missing", "lacks"), cols.text("measure", "so"), "why"
@@ -41,15 +41,15 @@ def near_rows(
     *,
     paired: Paired | None = None,
 ) -> list[dict[str, object]]:
-    """Return the near misses of a decision as plain data; where nothing is chosen, the closest first.
+    """Return the near misses of a decision as plain data; if nothing is chosen, the closest first.
 
     Args:
-        table: What was decided on; see `core.decide.near.near_misses`.
+        table: The table decided on; see `core.decide.near.near_misses`.
 
     Returns:
         For each stack, run_id, limit (of `core.decide.axes.LIMITS`), value, over, unit, gain (of quality over
-        the chosen stack; null where none is chosen), gain_low and gain_high (the 95 % interval of that by
-        query, null where only averages are known), set_to (the limit with which it ships), then (what ships
+        the chosen stack; null if none is chosen), gain_low and gain_high (the 95 % interval of that by
+        query, null if only averages are known), set_to (the limit with which it ships), then (what ships
         then: it), edge (whether it is at the edge of the SLA), near (whether it is within a tenth of the
         limit, or at the edge), quality, latency_ms and cost with least and missing.
     """
@@ -75,7 +75,7 @@ def near_rows(
 def _gain_ends(
     table: pl.DataFrame, decision: Decision, paired: Paired | None, miss: NearMiss
 ) -> dict[str, float | None]:
-    """Return the interval of what a stack gains over the chosen one."""
+    """Return the interval of a stack's gain over the chosen one."""
     low = high = None
     if paired is not None and decision.chosen is not None:
         other, chosen = paired.places(table["run_id"])[[miss.row, decision.chosen]].tolist()
@@ -87,7 +87,7 @@ def _gain_ends(
 
 
 def least_first(rows: Sequence[Data], delta: float) -> list[Data]:
-    """Return rows of `near_rows` for people: what gains at least δ first, by how far its limit must move."""
+    """Return rows of `near_rows` for display: gains of at least δ first, by how far the limit must move."""
 
     def far(row: Data) -> tuple[bool, float]:
         over = row["over"] if _axis(row).higher_is_better else -row["over"]
@@ -103,7 +103,7 @@ def _limit(miss: NearMiss) -> float:
 
 
 def kind(row: Data) -> str:
-    """Name the kind of a row of `near_rows`: near, or only the next better stack, where it surely is that."""
+    """Return the kind of a row of `near_rows`: near, or only the next better stack if it surely is one."""
     if row["near"]:
         return "near miss"
     if row["gain"] is None:
@@ -113,7 +113,7 @@ def kind(row: Data) -> str:
 
 
 def sentence(row: Data, quality: str) -> str:
-    """Say what a near miss gives and by how little it is out; takes a row of `near_rows`."""
+    """Say what a near miss gains and by how little it is excluded; takes a row of `near_rows`."""
     gained = gain_words(row)
     gain = gained and f" ({gained})"
     numbers = f"{quality} {text.score(row['quality'])}{gain}; {text.ms(row['latency_ms'])}"
@@ -121,7 +121,7 @@ def sentence(row: Data, quality: str) -> str:
 
 
 def gain_words(row: Data) -> str:
-    """Say what a stack gains over the chosen one: ``+0.200 [+0.100, +0.300]``; empty without a chosen one."""
+    """Format a stack's gain over the chosen one: ``+0.200 [+0.100, +0.300]``; "" without a chosen one."""
     if row["gain"] is None:
         return ""
     low, high = row.get("gain_low"), row.get("gain_high")
@@ -151,14 +151,14 @@ def _beyond(share: float) -> str:
 
 
 def way_in(row: Data) -> str:
-    """Return the limit that lets a near miss in: ``SLA 510 ms``."""
+    """Return the limit that would admit a near miss: ``SLA 510 ms``."""
     axis = _axis(row)
     number = f"{axis.factor * row['set_to']:,.10g}"
     return f"{axis.limit_word} {axis.pattern.format(number)}"
 
 
 def near_table(misses: Sequence[Data]) -> Table:
-    """Lay out rows of `near_rows`."""
+    """Return rows of `near_rows` as a table."""
     said = [
         {
             **miss,
@@ -180,16 +180,16 @@ def near_table(misses: Sequence[Data]) -> Table:
 
 
 def lacking_table(lacking: pl.DataFrame) -> Table:
-    """Lay out rows of `promising_rows`."""
+    """Return rows of `promising_rows` as a table."""
     return Table(lacking.with_columns(gain_of="gain"), _LACKING)
 
 
 def own_scope(snapshot: Snapshot, table: pl.DataFrame, latency: Latency) -> str:
-    """Say why published stacks had better be compared by their reranker's latency; empty where they had not.
+    """Say why published stacks are better compared by their reranker's latency; "" if they aren't.
 
     Returns:
-        A sentence where the latency of the whole path, which is asked for, is unknown of some published
-        stacks, while that of the reranker was reported.
+        A sentence if the latency of the whole path, which is asked for, is unknown for some published
+        stacks, while their reranker's latency was reported.
     """
     published = table.filter(pl.col("origin") == Origin.PUBLISHED.value)
     unknown = published.filter(pl.col("latency_ms").is_null()).height
@@ -209,10 +209,10 @@ _NOTES = {"latency": "latency_note", "cost": "cost_note"}
 
 
 def promising_rows(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
-    """Return the stacks that break no limit but are not shipped, since a number that is required is unknown.
+    """Return the stacks that break no limit but aren't shipped, since a required number is unknown.
 
     Returns:
-        The best quality first: run_id, stack, quality, gain (over the chosen stack's, positive where better;
+        The best quality first: run_id, stack, quality, gain (over the chosen stack's, positive if better;
         null without one), unknown (words of the axes), missing ("not timed", …), measure (what to do) and why
         (what is on record about it, or null).
     """
@@ -245,7 +245,7 @@ def promising_rows(table: pl.DataFrame, decision: Decision) -> pl.DataFrame:
 
 
 def promising_words(rows: pl.DataFrame, decision: Decision) -> str:
-    """Say how many there are, and the best of them, in a sentence; empty without any."""
+    """State in a sentence how many there are, and the best of them; "" if there are none."""
     if rows.is_empty():
         return ""
     first = rows.row(0, named=True)
@@ -262,7 +262,7 @@ OVERTURNED = "Judging more passages could overturn the choice"
 
 
 def overturned(table: pl.DataFrame, decision: Decision, quality: Quality) -> str | None:
-    """Say when holes could overturn a decision."""
+    """Say when unjudged passages could overturn a decision."""
     if decision.chosen is None:
         return None
     rivals, reach = _rivals(table, decision, "hole")
@@ -278,10 +278,10 @@ def overturned(table: pl.DataFrame, decision: Decision, quality: Quality) -> str
 
 
 def _rivals(table: pl.DataFrame, decision: Decision, of: str) -> tuple[pl.DataFrame, str]:
-    """Return feasible stacks whose best bound is better than the chosen one's worst, and the column of it.
+    """Return feasible stacks whose best bound beats the chosen one's worst, and the column of that bound.
 
     Args:
-        of: What the bounds are of: columns of this name with ``_low`` and ``_high``.
+        of: The bounded quantity: columns of this name with ``_low`` and ``_high``.
     """
     up, ends = decision.quality.higher_is_better, (f"{of}_low", f"{of}_high")
     worst, reach = ends if up else reversed(ends)
@@ -299,7 +299,7 @@ def _rivals(table: pl.DataFrame, decision: Decision, of: str) -> tuple[pl.DataFr
 
 
 def scores_missing(table: pl.DataFrame, decision: Decision, quality: Quality) -> str:
-    """Say what the chosen stack lacks of the queries, and which other could be better by what is missing."""
+    """Say how many queries the chosen stack lacks, and which stack could be better because of them."""
     if decision.chosen is None or "lacks" not in table.columns:
         return ""
     own = bound(table.row(decision.chosen, named=True), quality)

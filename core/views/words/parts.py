@@ -21,14 +21,14 @@ _BEHIND: Mapping[str, tuple[str, str]] = {
     r"\bK = \d": ("K", "the candidates: how many passages are fetched for a question"),
 }
 """Term and meaning by what names say, before and behind the models."""
-_NAMED = 3  # Models of a kind that are named together
+_NAMED = 3  # Maximum models of a kind named together
 
 
 def explained(stacks: Iterable[tuple[str, Spec]]) -> dict[str, str]:
-    """Explain what stands in the names of stacks, each with its specification; models of a kind at once.
+    """Explain the parts of stacks' names, each with its specification; models of one kind together.
 
     Returns:
-        What a term means, the terms as names have them.
+        The meaning of each term → the terms as they are in names.
     """
     kept = list(stacks)
     named = " | ".join(name for name, _ in kept)
@@ -59,7 +59,7 @@ def _together(models: Iterable[str], means: str) -> Iterator[tuple[str, str]]:
 
 
 def _short(name: str, model: object) -> str:
-    """Return the longest part of a model's name that stands in the name of a stack; empty without any."""
+    """Return the longest part of a model's name that occurs in a stack's name, or "" if none does."""
     parts = re.findall(r"[^-/ ]+", str(model or ""))
     spans = [(start, end) for start in range(len(parts)) for end in range(start + 1, len(parts) + 1)]
     for start, end in sorted(spans, key=lambda span: span[0] - span[1]):

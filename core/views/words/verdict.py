@@ -1,6 +1,6 @@
-"""Whether the chosen stack is to be shipped, or only the best so far; every surface reads it here.
+"""Whether the chosen stack should be shipped, or is only the best so far; shared by all surfaces.
 
-Only a choice that nothing stands against is shipped. What stands against one is said in the same sentence.
+A choice is shipped only if nothing speaks against it; any objection is stated in the same sentence.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LIKELY = 0.5
 
 
 def verdict(view: View) -> str:
-    """Return what the decision is: `SHIP`, `SO_FAR`, `TAKEN` (against what is surely better) or `NONE`."""
+    """Return the verdict: `SHIP`, `SO_FAR`, `TAKEN` (against a significantly better one) or `NONE`."""
     if view.decision.chosen is None:
         return NONE
     if not doubt(view):
@@ -26,10 +26,10 @@ def verdict(view: View) -> str:
 
 
 def doubt(view: View) -> str:
-    """Say in a few words what stands against shipping the choice; empty where nothing does.
+    """State in a few words the objection to shipping the choice, or return "" if there is none.
 
-    What to do first, where anything; else a confidence below `LIKELY`; else what is unknown of latency, cost
-    and confidence.
+    It is the thing to do first, if any; otherwise a confidence below `LIKELY`; otherwise an unknown latency,
+    cost or confidence.
     """
     decision, sure = view.decision, view.sure
     if decision.chosen is None:

@@ -3,7 +3,7 @@
 A question is a folder ``q01`` with one folder per stage: s1_rewrites, s2_candidates/{dense, sparse},
 s3_merge, s4_scores, s5_pruned, s6_ranked. The lists of s2 and s3 are three stacks, the grades of s4 a golden
 set on the rubric 1 to 5. The order of s6 comes from those grades: it isn't a stack, but kept with the merged
-run; s5 only checks it. How deep the lists were searched, which is the pool, is what the manifest of s2 says.
+run; s5 only checks it. The depth of the lists, which defines the pool, comes from the manifest of s2.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def _runs(
 
 
 def _fusion(folder: layout.Folder) -> Json:
-    """Return how the lists were fused, as far as the manifests say: with their depth where both have one."""
+    """Return how the lists were fused, according to the manifests, with their depth if both have one."""
     manifest = folder.manifests.get("s3_merge")
     constant = number(manifest, "rrf_c", "s3_merge") if isinstance(manifest, dict) else None
     deep = {folder.depth("dense"), folder.depth("sparse")}
@@ -198,7 +198,7 @@ def _fusion(folder: layout.Folder) -> Json:
 
 
 def _pools(folder: layout.Folder) -> dict[str, str | None]:
-    """Return the convention of every list's pool, from how deep it was searched."""
+    """Return the convention of every list's pool, from its search depth."""
     dense, sparse = folder.depth("dense"), folder.depth("sparse")
     depths = str(dense) if dense == sparse else f"{dense}+{sparse}"
     return {
@@ -254,9 +254,9 @@ def _grades(folder: layout.Folder, options: Options) -> Import:
 
 
 def _unkept(folder: layout.Folder, refined: dict[str, list[object]]) -> tuple[LeftOut, ...]:
-    """Return lines of s5, and those of s6 that are not kept.
+    """Return lines of s5, and the lines of s6 that are not kept.
 
-    Too many, or no merged run is there to keep them.
+    They are too many, or there is no merged run to keep them.
     """
     pruned = layout.stage_rows(folder.of("pruned"), {"doc_id": pl.String()}).height
     total = layout.stage_rows(folder.of("ranked"), {"doc_id": pl.String()}).height

@@ -1,4 +1,4 @@
-"""Where the files of a rag-gs run folder lie, and what its manifests say."""
+"""The file layout of a rag-gs run folder, and the contents of its manifests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MARKS = {"dense": "rank_dense", "sparse": "rank_sparse"}
 _DEPTH = re.compile(r"\.top(\d{1,6})\w*\.jsonl")
 _MANIFEST, _DONE, _QUESTIONS = "manifest.json", "_SUCCESS", "questions_manifest.json"
 _MOST_MANIFESTS = 30
-_DEPTHS = {"dense": "dense_k", "sparse": "sparse_k"}  # List → what the manifest of its stage calls its depth
+_DEPTHS = {"dense": "dense_k", "sparse": "sparse_k"}  # List → key of its depth in the manifest of its stage
 
 LISTS = {
     "dense": ("rank_dense", "score_cos"),
@@ -42,7 +42,7 @@ _SHOWN = 20
 
 @dataclass(frozen=True)
 class Stage:
-    """A file of a stage: its kind ("dense", "merge"…; "" = none that is known) and its question."""
+    """A file of a stage: its kind ("dense", "merge"…; "" = unknown) and its question."""
 
     kind: str
     query_id: str
@@ -56,29 +56,29 @@ class Folder:
 
     stages: list[Stage] = field(default_factory=list)  # files of stages that are taken or checked
     shorter: list[Stage] = field(default_factory=list)  # lists for which another one is as deep as requested
-    other: list[Member] = field(default_factory=list)  # files of no stage
+    other: list[Member] = field(default_factory=list)  # files without a stage
     texts: dict[str, str] = field(default_factory=dict)  # question → its text, in order
-    rewritten: set[str] = field(default_factory=set)  # questions that were searched with another text
+    rewritten: set[str] = field(default_factory=set)  # questions searched with a rewritten text
     embedder: Json = field(default_factory=dict)  # axes of the embedder, as named in the rewrites
-    manifests: dict[str, object] = field(default_factory=dict)  # stage → what its first manifest says
-    # list ("dense", "sparse") and question → how deep it was searched, as its manifest says
+    manifests: dict[str, object] = field(default_factory=dict)  # stage → content of its first manifest
+    # list ("dense", "sparse") and question → its depth, from its manifest
     depths: dict[tuple[str, str], int] = field(default_factory=dict)
     questions: list[Member] = field(default_factory=list)  # lists of questions
-    marks: list[Member] = field(default_factory=list)  # marks that a stage finished
+    marks: list[Member] = field(default_factory=list)  # markers of finished stages
     kept: list[Member] = field(default_factory=list)  # the first manifest of every stage
     later: list[Member] = field(default_factory=list)  # the other manifests
-    # stages of questions without a mark that they finished, where others have one
+    # stages of questions without a marker of completion, while others have one
     unfinished: list[str] = field(default_factory=list)
 
     @property
     def queries(self) -> set[str]:
-        """Ids of all questions that have a file."""
+        """Ids of all questions with a file."""
         return {stage.query_id for stage in self.stages}
 
     def depth(self, kind: str) -> int | None:
-        """Return how deep a list was searched for every question: as manifests say, else names of files.
+        """Return a list's depth for every question, from manifests, otherwise file names.
 
-        Or null.
+        It is None if unknown.
         """
         depths = {self.depths.get((kind, stage.query_id)) or _named_depth(stage) for stage in self.of(kind)}
         return depths.pop() or None if len(depths) == 1 else None
@@ -204,7 +204,7 @@ def _text(folder: Folder, query: str, item: object, where: str) -> None:
 
 
 def stage_rows(stages: Sequence[Stage], schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    """Return fields of the lines of files of a stage, with `line`, `query_id` and `file`.
+    """Return the fields of the lines in a stage's files, with `line`, `query_id` and `file`.
 
     Each names its passage.
     """
@@ -219,7 +219,7 @@ def stage_rows(stages: Sequence[Stage], schema: Mapping[str, pl.DataType]) -> pl
 
 
 def ranked_list(folder: Folder, kind: str) -> pl.DataFrame:
-    """List each question's ranking: query_id, rank, passage_id, score; the file's ranks decide the order."""
+    """Return each question's ranking: query_id, rank, passage_id, score, in the order of the file's ranks."""
     rank, score = LISTS[kind]
     schema = {"doc_id": pl.String(), rank: pl.Int64(), score: pl.Float64()}
     rows = stage_rows(folder.of(kind), schema)
@@ -235,7 +235,7 @@ def ranked_list(folder: Folder, kind: str) -> pl.DataFrame:
 
 
 def refined_order(folder: Folder) -> dict[str, list[object]]:
-    """Return question → [passage, final rank, final score, exposures, information] of s6, in its order."""
+    """Return question → [passage, final rank, final score, exposures, information] of s6, in order."""
     ranked = stage_rows(folder.of("ranked"), _RANKED)
     _check_refined(folder, ranked)
     placed = ranked.sort("query_id", "final_rank", maintain_order=True, nulls_last=True).head(_MOST_RANKED)
@@ -250,7 +250,7 @@ def refined_order(folder: Folder) -> dict[str, list[object]]:
 
 
 def _check_refined(folder: Folder, refined: pl.DataFrame) -> None:
-    """Refuse passages of s6 that s5 of the same question does not have: they are another run's."""
+    """Refuse passages of s6 missing from s5 of the same question: they belong to another run."""
     pruned = stage_rows(folder.of("pruned"), {"doc_id": pl.String()})
     known = pl.col("query_id").is_in([stage.query_id for stage in folder.of("pruned")])
     strange = refined.filter(known).join(pruned, on=["query_id", "doc_id"], how="anti", maintain_order="left")

@@ -1,10 +1,10 @@
-"""RAGGED: what retrievers returned, what readers answered, and which passages are relevant.
+"""RAGGED: retrievers' rankings, readers' answers, and relevant passages.
 
 A retriever file holds {id, input, output[0].provenance[{page_id, start_par_id, text, score}]}, a reader a
-folder per mode and k with {id, answer, gold_answers, answer_evaluation{…}}; gold passages stand in KILT's
+folder per mode and k with {id, answer, gold_answers, answer_evaluation{…}}; gold passages come in KILT's
 form, compiled, or as results by passage. A passage is a paragraph of a page: ``page_id:start_par_id``.
-``combined_metrics.json`` is not taken: its mean of rougel is wrong; means are taken anew from the values of
-each question. Files of several data sets, which share no question, are collections of their own.
+``combined_metrics.json`` is not taken: its mean of rougel is wrong; means are recomputed from the values of
+each question. Files of several data sets, which share no question, are separate collections.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ class _Dataset:
 
     @property
     def ordered(self) -> list[_File]:
-        """Retrievers, then gold passages, then readers."""
+        """Files in order: retrievers, then gold passages, then readers."""
         return [*self.of(Retriever), *self.of(Gold), *self.of(Reader)]
 
     @property
     def name(self) -> str:
-        """Return its name: that of the first of its files."""
+        """Return the name of its first file."""
         first = self.ordered[0]
         return first.name.rsplit("/", 1)[-1] if isinstance(first, Reader) else first.member.stem
 
@@ -102,7 +102,7 @@ class Ragged(Format):
         return tuple(member for member in probe.members if kind(member))
 
     def read(self, archives: Sequence[Archive], options: Options) -> Import:
-        """Read everything; a reader that read one of the retrievers is one run with it."""
+        """Read everything; a reader of one of the retrievers forms one run with it."""
         files = [(kind(member), member, archive) for archive in archives for member in archive.members]
         reading, unused = readers(
             [(member, archive) for what, member, archive in files if what in ("reader", "raw")]
@@ -127,7 +127,7 @@ class Ragged(Format):
 
 
 def _together(files: Sequence[_File]) -> list[_Dataset]:
-    """Join those that share a question."""
+    """Join files that share a question."""
     datasets: list[_Dataset] = []
     for file in files:
         ids = set(file.asked["id"])
@@ -142,7 +142,7 @@ def _together(files: Sequence[_File]) -> list[_Dataset]:
 def _own(options: Options, datasets: Sequence[_Dataset]) -> list[Options]:
     """Return the options of every data set.
 
-    Of several the collection and the golden set are called after it too.
+    If there are several, the names of collection and golden set include the data set's.
     """
     if len(datasets) == 1:
         return [options]

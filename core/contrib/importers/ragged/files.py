@@ -1,7 +1,7 @@
-"""The kinds of RAGGED's files, told by their shape, what a retriever's lists hold, and what is relevant.
+"""The kinds of RAGGED's files, recognised by their shape, with their rankings and relevant passages.
 
-Relevant (1) is a passage of KILT provenance or of compiled gold files; one that an evaluation of a retriever
-found not to be among them is not (0).
+Relevant (1) is a passage of KILT provenance or of compiled gold files; not relevant (0) is a passage that an
+evaluation of a retriever found not to be among them.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ _KILT: Mapping[str, pl.DataType] = {
 }
 _RESULT = pl.Struct({"page_par_id": pl.String(), "page_par_id_match": pl.Boolean()})
 _PAIR = pl.Schema({"query_id": pl.String(), "passage_id": pl.String(), "grade": pl.Int64()})
-RIGHT = pl.Schema({"query_id": pl.String(), "answer": pl.String()})  # What right answers say
+RIGHT = pl.Schema({"query_id": pl.String(), "answer": pl.String()})  # Correct answers
 
 
 def _is_kilt(shape: _Shape) -> bool:
-    """Tell pages that answers stand on; a retriever's have a text or a score."""
+    """Return whether this is KILT data: provenance pages, without a retriever's text or score."""
     pages = shape.keys() & {f"{_PLACE}.page_id", f"{_PLACE}.wikipedia_id"}
     retrieved = shape.keys() & {f"{_PLACE}.text", f"{_PLACE}.score"}
     return shape.keys() >= {"id", "output[].answer"} and bool(pages) and not retrieved
@@ -112,7 +112,7 @@ PARTS: Mapping[str, Mapping[str, str] | str] = {
 
 @per_member
 def kind(member: Member) -> str:
-    """Name the kind of a file of RAGGED; empty if it is none."""
+    """Return the kind of a RAGGED file, or "" if it isn't one."""
     if member.file in ("combined_metrics.json", "combined_metrics.csv"):
         return "combined"
     shape = outline(member)
@@ -120,16 +120,16 @@ def kind(member: Member) -> str:
 
 
 def once(rows: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Return the rows as they are: each with an id (column `id`), each question once."""
+    """Return the rows unchanged after checking that each has an id (column `id`), each question once."""
     refuse(rows.filter(pl.col("id").fill_null("") == ""), "The line has no id.", name, "id")
     refuse(again(rows, "id"), "The question {id} stands twice.", name, "id")
     return rows
 
 
 def retrieved(member: Member) -> pl.DataFrame:
-    """Return id, input, line, `later`, and page_id, start_par_id, text, score of each place.
+    """Return one row per retrieved passage: id, input, line, `later`, page_id, start_par_id, text, score.
 
-    The place is null where a list is empty; `later` counts those of a question's lists after its first.
+    Passage columns are null for an empty list; `later` counts passages in a question's further lists.
     """
     rows = once(read_lines(member, _RETRIEVED), member.name)
     first = pl.col("output").list.first().struct.field("provenance")
@@ -160,7 +160,7 @@ def lists(rows: pl.DataFrame, member: Member) -> pl.DataFrame:
 
 
 def lacking(rows: pl.DataFrame, member: Member) -> tuple[LeftOut, ...]:
-    """Count what the lists of a retriever lack or repeat."""
+    """Count missing and repeated entries in the lists of a retriever."""
     there = rows.filter(pl.col("page_id").fill_null("") != "")
     repeats = there.height - there.select(pl.struct("id", "page_id", "start_par_id").n_unique()).item()
     later = int(rows.unique("id")["later"].sum())
@@ -176,17 +176,17 @@ def lacking(rows: pl.DataFrame, member: Member) -> tuple[LeftOut, ...]:
 
 @dataclass(frozen=True)
 class Gold:
-    """Relevant passages as a file says them."""
+    """Relevant passages according to a file."""
 
     member: Member  # the file
-    asked: pl.DataFrame  # its questions: id, input (null where it has no texts)
+    asked: pl.DataFrame  # its questions: id, input (null if it has no texts)
     pairs: pl.DataFrame  # query_id, passage_id, grade (1 = among the gold passages, 0 = not), each pair once
     right: pl.DataFrame  # columns of `RIGHT`
-    left: tuple[LeftOut, ...]  # what of it is not taken
+    left: tuple[LeftOut, ...]  # the parts that are not taken
 
 
 def kilt(member: Member) -> Gold:
-    """Return provenance of every answer of a data set in KILT's form."""
+    """Return the provenance of every answer of a data set in KILT's form."""
     rows = once(read_lines(member, _KILT), member.name)
     outputs = rows.select("id", "output").explode("output", empty_as_null=True).unnest("output")
     places = outputs.select("id", "provenance").explode("provenance", empty_as_null=True)
@@ -208,7 +208,7 @@ def kilt(member: Member) -> Gold:
 
 
 def compilation(member: Member) -> Gold:
-    """Give a compiled gold file: {id, input, output{answer_set, title_set, page_id_set, page_par_id_set}}."""
+    """Read a compiled gold file: {id, input, output{answer_set, title_set, page_id_set, page_par_id_set}}."""
     asked, pairs, right = [], [], []
     pages = 0
     for where, entry in objects(member):
@@ -227,7 +227,7 @@ def compilation(member: Member) -> Gold:
 
 
 def evaluation(member: Member) -> Gold:
-    """Return results by passage: whether each that a retriever found is among the gold passages."""
+    """Return results by passage: whether each retrieved one is among the gold passages."""
     key = next(name for name in _EVALUATED if f"{name}[].page_id_match" in outline(member))
     rows = once(read_lines(member, {"id": pl.String(), key: pl.List(_RESULT)}), member.name)
     results = rows.select("id", pl.col(key).alias("result")).explode("result", empty_as_null=True)
@@ -250,7 +250,7 @@ def _gold(
 
 
 def _paragraph(column: str) -> pl.Expr:
-    """Return ``1000_4``, as the tool joins page and paragraph, as the id of the passage."""
+    """Convert ``1000_4``, page and paragraph as joined by the tool, to the id of the passage."""
     return pl.col(column).str.replace(r"_([^_]*)$", ":$1")
 
 
@@ -261,7 +261,7 @@ def _pairs(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def judgements(files: Sequence[Gold], options: Options) -> Import:
-    """Return one golden set of all files: relevant where any says so."""
+    """Return one golden set of all files: relevant if any says so."""
     left = tuple(entry for file in files for entry in file.left)
     pairs = [file.pairs for file in files if file.pairs.height]
     if not pairs:

@@ -1,6 +1,6 @@
-"""Runs of RAGGED's files: a retriever with the answers of every reader that read its passages.
+"""Runs of RAGGED's files: a retriever with the answers of every reader of its passages.
 
-What readers of RAGGED answered: from the first k passages, from gold passages, or without any.
+Readers answer from the first k passages, from gold passages, or without any.
 
 A reader's folder holds a folder per mode and in it ``top_<k>`` for every k; ``gold`` and ``no_context`` have
 no depth and belong to every retriever whose passages the same reader read.
@@ -46,21 +46,21 @@ class Said:
     member: Member  # the file
     rows: pl.DataFrame  # id, input, text of the answer, line
     values: pl.DataFrame  # columns of `VALUE`: measures of each answer
-    right: pl.DataFrame  # query_id, answer: what is right
-    left: tuple[LeftOut, ...]  # what of it is not taken
+    right: pl.DataFrame  # query_id, answer: the correct answers
+    left: tuple[LeftOut, ...]  # the parts that are not taken
 
 
 @dataclass(frozen=True)
 class Reader:
-    """Answers that belong together."""
+    """Answers of one reader in one mode."""
 
     name: str  # path of the folder without mode and depth
     mode: str  # a value of `MODES`
-    files: Mapping[int | None, Said]  # k → the answers; k is None where it is not told
+    files: Mapping[int | None, Said]  # k → the answers; k is None if unknown
 
     @property
     def asked(self) -> pl.DataFrame:
-        """id, input of all its questions."""
+        """The id and input of all its questions."""
         return pl.concat([file.rows.select("id", "input") for file in self.files.values()])
 
 
@@ -100,9 +100,9 @@ def readers(files: Sequence[tuple[Member, Archive]]) -> tuple[list[Reader], dict
 
 
 def _spot(member: Member, archive: Archive) -> _Spot | None:
-    """Return where a file lies, by its nearest folder of a depth, or of a mode without one.
+    """Return a file's place, by its nearest folder of a depth, or of a mode without one.
 
-    None without both.
+    It is None without both.
     """
     folders = [] if archive.name == member.relative else [archive.name, *member.relative.split("/")[:-1]]
     above = list(member.path.absolute().parts[:-1]) if member.path else folders or [archive.parent]
@@ -146,7 +146,7 @@ def _read_answers(member: Member) -> Said:
 
 
 def _measured(given: Json, where: str) -> dict[str, float | None]:
-    """Return measures of an answer: numbers, and flags as 1 and 0; null is one that is missing."""
+    """Return measures of an answer: numbers, and flags as 1 and 0; a missing one is null."""
     flags = {name: float(value) for name, value in given.items() if isinstance(value, bool)}
     plain = {
         name: number(given, name, where)
@@ -187,7 +187,7 @@ _ORACLES = (
 
 @dataclass(frozen=True)
 class Retriever:
-    """A retriever's lists: its path, its file, and its rows as `retrieved` gives them."""
+    """A retriever's lists: its path, its file, and its rows from `retrieved`."""
 
     name: str
     member: Member
@@ -195,12 +195,12 @@ class Retriever:
 
     @property
     def asked(self) -> pl.DataFrame:
-        """id, input of its questions."""
+        """The id and input of its questions."""
         return self.rows.select("id", "input")
 
 
 def runs(retrievers: Sequence[Retriever], reading: Sequence[Reader], options: Options) -> list[Import]:
-    """Return a run per retriever with the answers of its readers; per reader and mode where none was read."""
+    """Return a run per retriever with its readers' answers; per reader and mode if none was read."""
     read = [(reader, _read_by(reader, retrievers, reading)) for reader in reading]
     alone = [reader for reader, theirs in read if not theirs]
     own = []
@@ -221,9 +221,9 @@ def runs(retrievers: Sequence[Retriever], reading: Sequence[Reader], options: Op
 
 
 def _read_by(reader: Reader, retrievers: Sequence[Retriever], reading: Sequence[Reader]) -> list[Retriever]:
-    """Return the retriever whose output a reader read: the only one, or the only one that its path names.
+    """Return the retrievers whose output a reader read: the only one, or the only one named in its path.
 
-    Where the path names none, gold passages and no passages are of all that the same reader read.
+    If the path names none, gold and no-context answers belong to all retrievers of the same reader.
     """
     if len(retrievers) == 1:
         return list(retrievers)
@@ -248,21 +248,21 @@ def _parts(path: str) -> set[str]:
 
 
 def _folders(reader: Reader) -> list[str]:
-    """Return the folders of a reader after the one that the tool keeps all readers in."""
+    """Return the folders of a reader below the one in which the tool keeps all readers."""
     folders = reader.name.split("/")
     root = next((at for at, folder in enumerate(folders, 1) if folder in _ROOTS), 0)
     return folders[root:] or folders
 
 
 def _base(reader: Reader, retrievers: Sequence[Retriever]) -> tuple[str, ...]:
-    """Give the folders of a reader that no retriever has: its name, and the data set's where that is told."""
+    """Return the folders of a reader that no retriever has: its name, and the data set's if known."""
     known = set().union(*(_parts(retriever.name) for retriever in retrievers))
     folders = _folders(reader)
     return tuple(folder for folder in folders if folder.lower() not in known) or (folders[-1],)
 
 
 def _named(reading: Sequence[Reader], retrievers: Sequence[Retriever]) -> list[tuple[Reader, str]]:
-    """Name the readers of one retriever, by the first of their own folders where that is enough."""
+    """Name the readers of one retriever, by the first of their own folders if that is unique."""
     bases = [_base(reader, retrievers) for reader in reading]
     short = Counter((base[0], reader.mode) for base, reader in zip(bases, reading, strict=True))
     whole = any(times > 1 for times in short.values())
@@ -273,7 +273,7 @@ def _named(reading: Sequence[Reader], retrievers: Sequence[Retriever]) -> list[t
 def _searched(
     retriever: Retriever, reading: Sequence[tuple[Reader, str]], label: str, options: Options
 ) -> Import:
-    """Return the run of a retriever; what was answered from it is no part of its identity."""
+    """Return the run of a retriever; the answers aren't part of its identity."""
     sparse = "bm25" in retriever.name.lower()
     kind = {"mode": "sparse", "sparse": "bm25"} if sparse else {"retriever": shown(retriever.member.stem)}
     decided = {"retriever": shown(retriever.name), "ks": []}
@@ -285,7 +285,7 @@ def _searched(
 
 
 def _alone(reader: Reader, label: str, options: Options) -> Import:
-    """Return the run of a reader of which it is not known what it read, or of one of its other modes."""
+    """Return the run of a reader whose retriever is unknown, or of one of its other modes."""
     oracle = reader.mode != TOP_K
     decided = {"retriever": None, "ks": list(reader.files), **({"passages": reader.mode} if oracle else {})}
     run = _run([said.member for said in reader.files.values()], label, decided, {}, options)
