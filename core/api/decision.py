@@ -93,7 +93,7 @@ class Decision(Shown):
 
     @property
     def near_misses(self) -> pl.DataFrame:
-        """What is out by little: stack, limit, over, set_to (what lets it in), then (what ships), numbers."""
+        """Near misses: stack, limit, over, set_to (admits it), then (what ships then), numbers."""
         from core.views.words.near import near_rows  # noqa: PLC0415
 
         view, verdict = self.view, self.verdict
@@ -127,7 +127,7 @@ class Decision(Shown):
 
     @property
     def table(self) -> pl.DataFrame:
-        """All stacks with status, numbers, probabilities and reasons; `.to_pandas()` for pandas."""
+        """All stacks with status, numbers, probabilities and exclusion reason; `.to_pandas()` for pandas."""
         from core.analysis.status import status_rows  # noqa: PLC0415
 
         return status_rows(self.verdict.sure_table, self.verdict.decision)

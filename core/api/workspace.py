@@ -151,7 +151,7 @@ class Workspace(Shown):
             min_quality: Minimum quality.
             max_harm: Highest Harm at the measure's cutoff.
             measure: Quality with its cutoff; None = RA-nWG@10, or what is available instead.
-            choices: The rarer ones; floor and harm are understood as min_quality and max_harm until the next
+            choices: The less common ones; floor and harm mean min_quality and max_harm until the next
                 release.
 
         Raises:

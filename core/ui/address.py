@@ -1,9 +1,9 @@
-"""The address, which is written here alone: once a run of the script, whole, with what its widgets then hold.
+"""The URL, written only here: once per script run, whole, with the values that its widgets then hold.
 
-Streamlit would write to it key by key: the browser as its user moves a widget, the server for each that code
-has set or that is gone. So a step back led to what never was, as one workspace under the limits of another,
-and a click on a page lost what that page has no widget for. Here widgets still begin with what the address
-says, but no browser knows of that; and every link names the settings that each page reads.
+Streamlit would write it key by key: the browser as its user moves a widget, the server for each key that code
+has set or that has gone. A step back then led to states that never existed, such as a workspace with other
+limits than its own, and a click on a page lost settings without a widget there. Here widgets still start from
+the URL, but the browser doesn't know that; and every link includes the settings that each page reads.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from streamlit.runtime.state.query_params import QueryParams
 from core.ui.state import CARRIED, SETTINGS, same
 from core.views.link import written
 
-_HELD = "_held"  # Slot of the session: the settings that widgets of the last run held, with their ids
-_ASKED = "_asked_of_page"  # Slot of the session: the settings that code asked the next page for
-_OWED = "_owed"  # Attribute of a run: whether it was kept from its browser what the address is
+_HELD = "_held"  # Session slot: the settings held by the last run's widgets, with their ids
+_ASKED = "_asked_of_page"  # Session slot: the settings that code set for the next page
+_OWED = "_owed"  # Attribute of a run: whether its browser has not been sent the URL yet
 
 
 def begin(*, arrived: bool) -> None:
-    """Take the address over for this run of the script.
+    """Adopt the URL for this script run.
 
     Args:
-        arrived: Whether the run before drew another page, whose widgets say nothing of this one.
+        arrived: Whether the previous run drew another page, whose widgets don't apply to this one.
     """
     context = get_script_run_ctx(suppress_warning=True)
     if context is None:
@@ -40,7 +40,7 @@ def begin(*, arrived: bool) -> None:
     held: Mapping[str, str] = st.session_state.get(_HELD, {})
     with context.session_state.query_params() as address:
         _let_go(address)
-        # What was moved, or set by a callback, is not there yet; a step back goes by the address.
+        # Settings moved by the user or set by a callback aren't in it yet; a step back uses the URL.
         asked = st.session_state.pop(_ASKED, frozenset())
         moved = frozenset() if context.is_history_navigation else held.keys() - asked
         said = [key for key in moved if (not arrived or key in CARRIED) and key in st.session_state]
@@ -52,7 +52,7 @@ def begin(*, arrived: bool) -> None:
 
 
 def _send(context: ScriptRunContext, message: ForwardMsg) -> None:
-    """Send a message to the browser, but for what would let it, or have it, write its address itself."""
+    """Send a message to the browser, without anything that lets the browser write its URL itself."""
     if message.HasField("page_info_changed"):
         setattr(context, _OWED, True)
         return
@@ -67,13 +67,13 @@ def _send(context: ScriptRunContext, message: ForwardMsg) -> None:
 
 
 def _bound(address: QueryParams) -> dict[str, str]:
-    """Return the settings that widgets of this run hold, with the id of each widget."""
+    """Return the settings bound to widgets of this run, with the id of each widget."""
     bound = address._bindings_by_param
     return {key: bound[key].widget_id for key in SETTINGS if key in bound}
 
 
 def _let_go(address: QueryParams) -> dict[str, str]:
-    """Bind no widget to the address any more, which lets code write to all of it; return what was bound."""
+    """Unbind all widgets from the URL, so that code can write all of it; return the previous bindings."""
     bound = _bound(address)
     for widget_id in bound.values():
         address.unbind_widget(widget_id)
@@ -81,7 +81,7 @@ def _let_go(address: QueryParams) -> dict[str, str]:
 
 
 def follow() -> None:
-    """Let the address of this run say what the widgets hold that are drawn by now."""
+    """Update the URL of this run to the values of the widgets drawn so far."""
     context = get_script_run_ctx(suppress_warning=True)
     if context is None:
         return
@@ -91,7 +91,7 @@ def follow() -> None:
 
 
 def _say(context: ScriptRunContext, address: QueryParams, key: str, widget_id: str) -> bool:
-    """Let the address say what a widget holds, nothing where that is its default; return if it said else."""
+    """Write a widget's value to the URL, or nothing if it is the default; return whether it changed."""
     widget = context.session_state._state.get_widget_metadata(widget_id)
     if widget is None:
         return False
@@ -106,7 +106,7 @@ def _said(value: Any) -> list[str]:
 
 
 def _put(address: QueryParams, key: str, texts: Sequence[str]) -> bool:
-    """Write a setting, as it was written before where that means the same; return whether it said else."""
+    """Write a setting, in its previous spelling if that is equivalent; return whether it changed."""
     before = address.get_initial_value(key) or []
     said = [*before] if same(before, texts) else [*texts]
     if said == address.get_all(key):
@@ -119,7 +119,7 @@ def _put(address: QueryParams, key: str, texts: Sequence[str]) -> bool:
 
 
 def put(settings: Mapping[str, object]) -> None:
-    """Have the address of this run say something else, before widgets begin with it; None takes a key out."""
+    """Change the URL of this run before widgets start from it; None removes a key."""
     context = get_script_run_ctx(suppress_warning=True)
     if context is None:
         return
@@ -130,22 +130,22 @@ def put(settings: Mapping[str, object]) -> None:
 
 
 def stepped() -> bool:
-    """Tell whether this run follows a step back or forward in the browser."""
+    """Return whether this run follows a step back or forward in the browser."""
     context = get_script_run_ctx(suppress_warning=True)
     return context is not None and context.is_history_navigation
 
 
 def carried() -> dict[str, list[str]]:
-    """Return what every link takes along: the settings of this run's address that each page reads."""
+    """Return the settings included in every link: those in this run's URL that each page reads."""
     held = set(st.query_params)
     return {key: st.query_params.get_all(key) for key in CARRIED if key in held}
 
 
 def write(*, whole: bool) -> None:
-    """Send the browser its address, as one step of its history, where this run has changed it.
+    """Send the browser its URL, as one history entry, if this run has changed it.
 
     Args:
-        whole: Whether settings and page were drawn to their end, so that what is not there now is gone.
+        whole: Whether settings and page were drawn to the end, so that missing ones are gone.
     """
     context = get_script_run_ctx(suppress_warning=True)
     if context is None:
@@ -165,7 +165,7 @@ def write(*, whole: bool) -> None:
 
 
 def leave(asked: Mapping[str, str | Iterable[str]]) -> dict[str, str | Iterable[str]]:
-    """End the run for another page, with what its address shall say beside what every link takes along."""
+    """End the run for another page, with settings for its URL in addition to those in every link."""
     follow()
     settings = {**carried(), **asked}
     context = get_script_run_ctx(suppress_warning=True)

@@ -1,4 +1,4 @@
-"""Asks the visitor what a section asks; consecutive questions stand in one row."""
+"""Asks the visitor a section's questions; consecutive ones share a row."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ T = TypeVar("T")
 
 
 class Visitor:
-    """Answers `core.views.ask.Ask` by widgets that are bound to the address."""
+    """Answers `core.views.ask.Ask` with widgets bound to the URL."""
 
     def __init__(self) -> None:
         self._row: DeltaGenerator | None = None
 
     def next_row(self) -> None:
-        """Begin another row with the next question."""
+        """Start a new row with the next question."""
         self._row = None
 
     def one(
@@ -67,7 +67,7 @@ class Visitor:
             return pick_listed(label, offered, key, usual=usual, help=about or None, **_wide(width))
 
     def typed(self, label: str, options: Sequence[str], key: str, *, usual: str, about: str = "") -> str:
-        """Ask for one of a list, or for what is written instead."""
+        """Ask for one of a list, or for free text instead."""
         with self._place():
             asked: str = st.selectbox(
                 label,
@@ -80,7 +80,7 @@ class Visitor:
         return asked
 
     def text(self, label: str, key: str, *, unsaid: str = "", about: str = "") -> str:
-        """Ask for a line of text, which is kept from page to page."""
+        """Ask for a line of text, kept from page to page."""
         carry_over(key)
         with self._place():
             line: str = st.text_input(label, **linked(key), placeholder=unsaid, help=about or None)
@@ -105,7 +105,7 @@ class Visitor:
     ) -> tuple[float, ...]:  # fmt: skip
         """Ask for one number of a range, or for two."""
         kept = st.session_state.get(key)
-        if kept is not None:  # it may be of another range
+        if kept is not None:  # it may have another range
             ends = kept if isinstance(kept, tuple | list) else [kept]
             if not all(low <= float(end) <= high for end in ends):
                 del st.session_state[key]
@@ -122,7 +122,7 @@ class Visitor:
         """Ask for several of a list."""
         offered, kept = list(options), key in st.session_state
         still_offered_all(key, offered)
-        if kept and not words:  # what is gone was of another list
+        if kept and not words:  # missing ones belonged to another list
             st.session_state[key] = st.session_state[key] or list(usual)
         with self._place():
             picked = st.multiselect(
@@ -133,7 +133,7 @@ class Visitor:
 
     @contextmanager
     def aside(self, title: str) -> Iterator[None]:
-        """Ask in a popover, which stands in the row."""
+        """Ask in a popover within the row."""
         row = self._place()
         with row:
             self._row = st.popover(title, icon=":material/tune:")

@@ -1,4 +1,4 @@
-"""What other pages will need is worked out behind the one that is shown, while nobody waits for a page."""
+"""Precomputes data for other pages in the background, while nobody waits for a page."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from core.views.pages import PAGES
 
 DEAR = ("confidence", "diagnostics", "curves", "what_if", "golden", "latency", "compare", "queries")
 """Pages whose first drawing in a process takes much of its processor, the dearest first."""
-_MOST_VALUES = 100_000  # stacks × queries, from which on a visitor who does not ask would pay too much
-_REST_S, _BETWEEN_S = 1.0, 0.1  # without a visitor, before the first step and before each other
+_MOST_VALUES = 100_000  # stacks × queries, above which a visitor who doesn't ask would pay too much
+_REST_S, _BETWEEN_S = 1.0, 0.1  # idle seconds before the first step and before each other
 _REMEMBERED = 64
 Steps = Callable[[View], Iterator[object]]
 
 
 class Behind:
-    """Works out ahead, in one thread and once for all who ask the same, what is dear at first.
+    """Precomputes, in one thread and once for all who ask the same, results that are slow at first.
 
-    It stops between two steps as long as pages are drawn. What it has worked out stands where a page that
-    asks for it looks, bounded there; one who asks meanwhile waits for it instead of doing it again.
+    It pauses between two steps while pages are drawn. Its results are in the cache where a page that
+    needs them looks, bounded there; a request in the meantime waits for them instead of computing them again.
 
     Args:
-        rest: Waits until no page was drawn for so many seconds.
-        steps: Works out what is needed of a view, step by step.
+        rest: Waits until no page was drawn for this many seconds.
+        steps: Computes a view's data, step by step.
     """
 
     def __init__(self, rest: Callable[[float], object], steps: Steps) -> None:
@@ -40,12 +40,12 @@ class Behind:
         self._begun = self._works = False
 
     def begin(self) -> Thread | None:
-        """Work from now on; what was shown before goes first."""
+        """Start working; the most recently shown view goes first."""
         self._begun = True
         return self._start()
 
     def shown(self, view: View, key: Hashable) -> Thread | None:
-        """Note that a page of a view was shown, by all that the view is made of; the newest goes first."""
+        """Note that a page of a view was shown, keyed by the view's inputs; the newest goes first."""
         with self._lock:
             if key in self._known:
                 return None
@@ -78,19 +78,19 @@ class Behind:
 
 
 def steps(view: View) -> Iterator[object]:
-    """Draw what the dear pages show of a view for nobody, block by block."""
+    """Draw a view's slow pages for nobody, block by block."""
     queries = view.table["n"].max()
     if not isinstance(queries, int) or view.table.height * queries > _MOST_VALUES:
         return
     has = holds(view.snapshot)[view.scope.collection_id]
     for page in map(PAGES.__getitem__, DEAR):
         if page.needs is None or page.needs in has:
-            with suppress(ClqError):  # which the page says when it is opened
+            with suppress(ClqError):  # the page reports it when opened
                 yield from _through(page.drawn()[0].draw(view, Given({})))
 
 
 def _through(blocks: Iterable[Block]) -> Iterator[Block]:
-    """Go through blocks, and those inside them that a page draws at once."""
+    """Yield blocks, and the nested ones that a page draws at once."""
     for block in blocks:
         yield block
         match block:

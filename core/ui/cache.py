@@ -1,7 +1,7 @@
 """Cached reads. What is cached is immutable and keyed by the store's revision, so nothing goes stale.
 
-`cache_resource` hands out the object itself, `cache_data` a copy made by pickling; frames are never changed
-in place, so sharing them is safe and a slider move does not pay for a copy of 10,000 rows.
+`cache_resource` returns the object itself, `cache_data` a pickled copy; frames are never modified
+in place, so sharing them is safe and a slider move doesn't pay for a copy of 10,000 rows.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ R = TypeVar("R")
 
 
 def cached(words: str | bool = False, *, entries: int = 32) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Keep what a pure function returns, by its arguments, but for those whose names begin with "_".
+    """Cache a pure function's results by its arguments, except those whose names begin with "_".
 
     Args:
-        words: What the page says while it runs; nothing by default.
+        words: The page's message while it runs; none by default.
 
     Returns:
-        A decorator. A snapshot counts by its store and revision, a price book by its digest, a view by what
-        its stack table is made of (`table_key`): a function of a view must not look at limits or decision.
-        Two who ask at once wait for the same.
+        A decorator. A snapshot is keyed by its store and revision, a price book by its digest, a view by the
+        sources of its stack table (`table_key`): a function of a view must not use limits or decision.
+        Concurrent callers wait for the same result.
     """
 
     def keeping(compute: Callable[P, R]) -> Callable[P, R]:
         simple: _Results[R] = _Results(entries, words)
 
         def kept(known: str, others: tuple[object, ...], _compute: Callable[[], R]) -> R:
-            del known, others  # the key
+            del known, others  # part of the cache key
             with _saying(words):
                 return _compute()
 
@@ -68,7 +68,7 @@ def cached(words: str | bool = False, *, entries: int = 32) -> Callable[[Callabl
         def asked(*args: P.args, **kwargs: P.kwargs) -> R:
             given = {**dict(zip(names, args, strict=False)), **kwargs}
             counted = [(name, value) for name, value in given.items() if not name.startswith("_")]
-            # Streamlit's own way through an argument costs as much as many a result.
+            # Streamlit's own argument hashing costs as much as many a result.
             known = [f"{name}={_SAID[type(value)](value)}" for name, value in counted if type(value) in _SAID]
             others = tuple(value for _, value in counted if type(value) not in _SAID)
             make = partial(compute, *args, **kwargs)
@@ -80,7 +80,7 @@ def cached(words: str | bool = False, *, entries: int = 32) -> Callable[[Callabl
 
 
 class _Results(Generic[R]):
-    """What a function returned last, by what its arguments say; two who ask at once wait for the same."""
+    """A function's latest results, by its arguments; concurrent callers wait for the same one."""
 
     every: ClassVar[WeakSet[_Results[Any]]] = WeakSet()
 
@@ -92,10 +92,10 @@ class _Results(Generic[R]):
         self.every.add(self)
 
     def of(self, asked: str, make: Callable[[], R]) -> R:
-        """Return what was returned for the same, else make it."""
+        """Return the cached result for the same arguments, or compute it."""
         with self._lock:
             if asked in self._kept:
-                self._kept[asked] = self._kept.pop(asked)  # used last
+                self._kept[asked] = self._kept.pop(asked)  # most recently used
                 return self._kept[asked]
             mine = self._made.setdefault(asked, Lock())
         with mine:
@@ -114,19 +114,19 @@ class _Results(Generic[R]):
             return result
 
     def forget(self) -> None:
-        """Forget what was returned."""
+        """Forget the cached results."""
         with self._lock:
             self._kept.clear()
 
 
 def _saying(words: str | bool) -> AbstractContextManager[None]:
-    """Tell whoever waits what is done, where somebody does."""
+    """Show a message while the caller waits, if there is a page."""
     waits = words and get_script_run_ctx(suppress_warning=True) is not None
     return st.spinner(str(words)) if waits else nullcontext()
 
 
 def forget() -> None:
-    """Forget all results, as where a test counts who asks."""
+    """Forget all results, for example when a test counts calls."""
     for results in _Results.every:
         results.forget()
 
@@ -149,7 +149,7 @@ cache_by(lambda words, entries: cached(words, entries=entries))
 
 @st.cache_resource(show_spinner=False)
 def store() -> Store:
-    """Return the store that this server shows."""
+    """Return this server's store."""
     return Store.open()
 
 
@@ -159,15 +159,15 @@ def snapshot(revision: int | None) -> Snapshot:
 
 
 def table_key(view: View) -> tuple[object, ...]:
-    """Key what follows from the stack table of a workspace, for caching, by what the table is made from."""
+    """Return a cache key of a workspace's stack table, from its sources."""
     book = (view.book.name, view.book.digest)
     return (str(view.snapshot.path), view.snapshot.revision, view.scope, view.quality, view.latency, *book)
 
 
 class _Views:
-    """Views that were asked for last, each with what was worked out of it, within so many bytes.
+    """The latest views, each with its derived results, within a byte limit.
 
-    A view that was asked otherwise in anything is another one.
+    Views that differ in any input are separate.
     """
 
     def __init__(self, most: int = _MOST_BYTES) -> None:
@@ -176,7 +176,7 @@ class _Views:
         self._lock = Lock()
 
     def of(self, view: View) -> View:
-        """Return the view that was asked for before, else this one."""
+        """Return the earlier equal view, or else this one."""
         key, size = _asked(view), _LEAST_BYTES + _TIMES * view.table.estimated_size()
         with self._lock:
             held = self._held.pop(key, (view, int(size)))
@@ -187,7 +187,7 @@ class _Views:
 
 
 def _asked(view: View) -> tuple[object, ...]:
-    """Return all that a view is asked, and the catalogue that it is read from."""
+    """Return all inputs of a view, and its catalogue."""
     told, catalogue = view.compared, view.snapshot.catalogue.path
     chosen = (view.noise, view.rule, view.take, view.weak, view.seed, repr(view.constraints))
     apart = tuple(told.apart.iter_rows())
@@ -213,19 +213,19 @@ def _views() -> _Views:
 
 
 def shared(view: View) -> View:
-    """Return a view as somebody else has asked for it, so that nothing of it is worked out twice."""
+    """Return the shared copy of a view, so that nothing about it is computed twice."""
     return _views().of(view)
 
 
 def books() -> dict[str, PriceBook]:
-    """Give shipped price books and the user's own, by name, the list prices first; read anew when edited."""
+    """Return shipped price books and the user's own, by name, list prices first; reread when edited."""
     folder = own_folder(store().path)
     return _books(folder, tuple((file.name, file.stat().st_mtime_ns) for file in own_files(folder)))
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
 def _books(folder: Path, files: tuple[tuple[str, int], ...]) -> dict[str, PriceBook]:
-    del files  # part of the key
+    del files  # part of the cache key
     books = load_books(PRICES, own=folder)
     return {name: books[name] for name in sorted(books, key=lambda name: (name != DEFAULT_BOOK, name))}
 
@@ -247,7 +247,7 @@ def _timed_on(
     latency: Latency,
     book: PriceBook,
 ) -> pl.DataFrame:
-    del snapshot, scope, quality, book  # stand for the table, which is not hashed itself
+    del snapshot, scope, quality, book  # stand in for the table, which isn't hashed itself
     return at_machine(_table, str(latency.machine))
 
 

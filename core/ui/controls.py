@@ -1,4 +1,4 @@
-"""The forms and buttons that the dashboard alone has, which a section names by a `Control`."""
+"""The forms and buttons that only the dashboard has; a section refers to them with a `Control`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from core.views.what_if.scenarios import Scenario, with_one
 
 
 def judge_next(scope: Scope, rows: pl.DataFrame) -> None:
-    """Draw the button that hands passages over to page Golden sets."""
+    """Draw the button that passes passages on to page Golden sets."""
     if access.forbidden() or not st.button(f"Judge these {rows.height} next", icon=":material/rule:"):
         return
     queue = propose(book(), scope.collection_id, rows, scope.golden_set_id or "")
@@ -41,15 +41,15 @@ _FIELDS = (
     *((axis.limit, axis.asks, 1.0) for axis in BESIDE),
 )
 """Limits that the form asks of a scenario: field, label and largest value."""
-_ABREAST = 5  # Fields in a row
+_ABREAST = 5  # Fields per row
 
 
 def new_scenario(key: str, beside: Sequence[Axis], said: CostUnit) -> None:
-    """Draw the form that adds a scenario to the line of text of a setting.
+    """Draw the form that adds a scenario to a setting's line of text.
 
     Args:
-        beside: The axes beside the quality on which anything is known.
-        said: How the page says costs.
+        beside: The axes other than quality with known values.
+        said: The page's cost unit.
     """
     left_out = {axis.limit for axis in BESIDE if axis not in beside}
     fields = [field for field in _FIELDS if field[0] not in left_out]
@@ -80,7 +80,7 @@ def new_scenario(key: str, beside: Sequence[Axis], said: CostUnit) -> None:
 
 
 def _add(key: str, fields: Sequence[tuple[str, str, float]], said: CostUnit) -> None:
-    """Add what the form holds to the line of text (a callback)."""
+    """Add the form's scenario to the line of text (a callback)."""
     state = st.session_state
     given: dict[str, Any] = {field: state.get(f"_scen_{field}") for field, _, _ in fields}
     if given["budget"] is not None:

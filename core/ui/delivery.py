@@ -1,4 +1,4 @@
-"""Brings what scripts have sent to the event loop, which sends it to browsers: many at once, not singly."""
+"""Delivers messages from scripts to the event loop, which sends them to browsers: in batches, not singly."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Call = Callable[[], None]
 
 
 class Delivery:
-    """What scripts want called on the event loop, in their order.
+    """Calls that scripts schedule on the event loop, in order.
 
-    Streamlit wakes the loop for each of a hundred messages of a run, and loop and script then wait for each
+    Streamlit wakes the loop for each of a run's hundred messages, and loop and script then wait for each
     other a hundred times.
     """
 
@@ -24,7 +24,7 @@ class Delivery:
         self._waiting: list[Call] = []
 
     def put(self, loop: asyncio.AbstractEventLoop, call: Call) -> None:
-        """Have a function called soon; from any thread. What comes after the loop's end is dropped."""
+        """Schedule a function; from any thread. Calls after the loop's end are dropped."""
         with self._lock:
             self._waiting.append(call)
             if len(self._waiting) > 1:
@@ -43,11 +43,11 @@ class Delivery:
 
 
 def deliver_together() -> None:
-    """Have all sessions of this process deliver together."""
+    """Make all sessions of this process deliver in batches."""
     delivery = Delivery()
 
     def put(session: AppSession, call: Call) -> None:
         delivery.put(session._event_loop, call)
 
-    if hasattr(AppSession, "_call_soon_on_event_loop"):  # not so in another release of Streamlit
+    if hasattr(AppSession, "_call_soon_on_event_loop"):  # may be missing in another release of Streamlit
         AppSession._call_soon_on_event_loop = put  # type: ignore[assignment, method-assign]

@@ -50,12 +50,12 @@ def draw_page(
     runs: bool = True,
     free: Mapping[str, Callable[[], None]] = MappingProxyType({}),
 ) -> None:
-    """Draw the page that this script run shows: the section that is open, in full.
+    """Draw the page of this script run: its open section, in full.
 
     Args:
-        by_hand: What draws the page's own sections, or a form below the blocks of a section, by its name.
+        by_hand: Functions that draw the page's own sections, or a form below a section's blocks, by name.
         runs: Whether the page needs runs.
-        free: What draws the sections that need nothing of a workspace, by name.
+        free: Functions that draw the sections that need no workspace, by name.
     """
     if _GO in st.session_state:
         name, asked = st.session_state.pop(_GO)
@@ -63,7 +63,7 @@ def draw_page(
     page = current_page()
     sections = {section.name: section for section in page.drawn()}
     if not free and not any(section.bare for section in sections.values()):
-        current_view(runs=runs)  # before anything is drawn that needs one
+        current_view(runs=runs)  # before drawing anything that needs one
     chosen = pick_section(page) if len(page.sections) > 1 else next(iter(sections))
     if chosen in free:
         free[chosen]()
@@ -76,17 +76,17 @@ def draw_page(
 
 
 def draw_section(section: Section, place: Place | None) -> None:
-    """Draw a section of the page that this script run shows."""
+    """Draw a section of this script run's page."""
     numbers, visitor = st.empty(), Visitor()
     current_frame().question = section.question
     draw(section.draw(place, visitor), visitor, numbers)
 
 
 def draw(blocks: Iterable[Block], visitor: Visitor, numbers: DeltaGenerator) -> None:
-    """Draw blocks one below the other where the page stands.
+    """Draw blocks one below the other at the current place on the page.
 
     Args:
-        numbers: Where cards stand: below the answer, whatever is asked before them.
+        numbers: Container of the cards: below the answer, whatever is asked before them.
     """
     ways = None
     for block in blocks:
@@ -103,10 +103,10 @@ def draw(blocks: Iterable[Block], visitor: Visitor, numbers: DeltaGenerator) -> 
 
 
 def _places(block: Block) -> Sequence[tuple[DeltaGenerator, Iterable[Block]]]:
-    """Return where the blocks inside a block stand."""
+    """Return the containers of the blocks inside a block."""
     match block:
         case Fold(title, inside, late):
-            # With a key it stays open when something comes or goes above it.
+            # A key keeps it open when something appears or disappears above it.
             fold = st.expander(plain(title), key=f"fold_{title}", on_change="rerun" if late else "ignore")
             return [(fold, () if late and not fold.open else inside)]
         case Tabs(folds):
@@ -149,7 +149,7 @@ def _comparison(block: Comparison) -> None:
                 label, number, note = (plain(words) for words in card)
                 if len(cards) == 2:
                     column.metric(label, number)
-                else:  # a metric cuts what does not fit
+                else:  # a metric truncates what doesn't fit
                     column.markdown(f"{label}  \n**{number}**")
                 column.caption(note)
             for card in apart:
@@ -158,7 +158,7 @@ def _comparison(block: Comparison) -> None:
                 st.caption(note)
 
 
-_ROW = 35  # Pixels of a row of a table; fewer rows than its height has room for leave no empty ones
+_ROW = 35  # Pixels per table row; fewer rows than fit leave no empty ones
 
 
 def _table(block: Table) -> None:
@@ -176,11 +176,11 @@ def _table(block: Table) -> None:
     )  # fmt: skip
 
 
-_GO = "_go"  # Slot of the session: the page that a click opens, and what stands in its address
+_GO = "_go"  # Session slot: the page that a click opens, and its URL settings
 
 
 def _chosen(click: Click | None, key: str) -> Callable[[], None] | None:
-    """Return what a click on a mark or a row does."""
+    """Return the action of a click on a mark or a row."""
     if click is None:
         return None
 
@@ -199,7 +199,7 @@ def _chosen(click: Click | None, key: str) -> Callable[[], None] | None:
 
 
 def _passages(block: Passages) -> None:
-    """Draw passages one below the other: as far as is read at once, or folded."""
+    """Draw passages one below the other: the part shown at once, or folded."""
     for passage in block.passages:
         with st.container(border=True, gap="small"):
             line = st.container(horizontal=True, gap="small", vertical_alignment="center")

@@ -1,6 +1,6 @@
-"""Charts as the browser draws them: with the library that this server hands out, the ones in sight first.
+"""Charts as drawn by the browser: with the library served here, the visible ones first.
 
-Streamlit's own way loads three times as much and draws each chart three or four times over. Where the browser
+Streamlit's own method loads three times as much and draws each chart three or four times. If the browser
 cannot load the library, the page is told and draws charts that way.
 """
 
@@ -19,9 +19,9 @@ from core.ui.access import CARTESIAN, PLOTLY
 from core.views.theme import chart_config
 
 _LIVE = Path(__file__).with_name("live")
-_FAILED = "_library_failed"  # Slot of the session
-_FURTHER = ("parcoords",)  # Traces that the small library lacks
-_HIGH = 450  # Pixels of a chart that says none
+_FAILED = "_library_failed"  # Session slot
+_FURTHER = ("parcoords",)  # Traces missing from the small library
+_HIGH = 450  # Pixels of a chart without a height
 
 
 def script(name: str) -> str:
@@ -33,7 +33,7 @@ _component = st.components.v2.component(
     "clq_figure",
     html='<div class="clq-figure"><div class="clq-plot"></div></div>',
     js=script("figure.js"),
-    isolate_styles=False,  # Plotly's own style sheet does not reach into a shadow root
+    isolate_styles=False,  # Plotly's own style sheet doesn't reach into a shadow root
 )
 
 
@@ -41,9 +41,9 @@ def draw(figure: go.Figure, name: str, alt: str, chosen: Callable[[], None] | No
     """Draw a chart.
 
     Args:
-        name: File name without ending, and key.
-        alt: What a screen reader says.
-        chosen: Called when a mark is clicked; `core.ui.pick.selected_row` says which.
+        name: File name without extension, and key.
+        alt: Text for screen readers.
+        chosen: Called when a mark is clicked; `core.ui.pick.selected_row` returns which.
     """
     key, config = f"chart_{name}", chart_config(name)
     if failed():
@@ -51,10 +51,10 @@ def draw(figure: go.Figure, name: str, alt: str, chosen: Callable[[], None] | No
         st.plotly_chart(figure, key=key, config=config, width="stretch", alt=alt, **clicked)
         return
     specification = figure.to_dict()
-    specification["layout"].pop("template", None)  # colours are put in where it is drawn
+    specification["layout"].pop("template", None)  # colours are set when it is drawn
     height = figure.layout.height or _HIGH
     data = {
-        # As a table: text Streamlit would read and write again to know it by.
+        # As a table: Streamlit would parse and rewrite text to identify it.
         "chart": pa.table({"json": [to_json_plotly(specification)]}),
         "config": config,
         "library": PLOTLY if any(each.type in _FURTHER for each in figure.data) else CARTESIAN,
@@ -66,10 +66,10 @@ def draw(figure: go.Figure, name: str, alt: str, chosen: Callable[[], None] | No
 
 
 def failed() -> bool:
-    """Tell whether this session's browser could not load the library."""
+    """Return whether this session's browser failed to load the library."""
     return bool(st.session_state.get(_FAILED))
 
 
 def fail() -> None:
-    """Do without it for the rest of the session (a callback)."""
+    """Do without the library for the rest of the session (a callback)."""
     st.session_state[_FAILED] = True

@@ -1,4 +1,4 @@
-"""The search of the sidebar: Ctrl-K or / opens it, the browser looks through what it was sent."""
+"""The search of the sidebar: Ctrl-K or / opens it, and the browser searches its local copy."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _component = st.components.v2.component(
 
 
 def search(place: Place | None, has: Collection[Has]) -> None:
-    """Draw the search, and open what was chosen in it.
+    """Draw the search, and open the chosen result.
 
     Args:
-        has: What the workspace can fill pages with.
+        has: The data that the workspace has for pages.
     """
     table = place.table if isinstance(place, View) else _NOWHERE
 
@@ -40,7 +40,7 @@ def search(place: Place | None, has: Collection[Has]) -> None:
         state: Any = st.session_state.get(_KEY)
         at = state.get("chosen") if state else None
         found = found_in(table)
-        if isinstance(at, int) and 0 <= at < len(found):  # anybody can send anything
+        if isinstance(at, int) and 0 <= at < len(found):  # clients can send anything
             st.session_state[_CHOSEN] = found[at]
 
     _component(key=_KEY, data=sent(table, _below(place, has)), on_chosen_change=chosen)
@@ -49,7 +49,7 @@ def search(place: Place | None, has: Collection[Has]) -> None:
 
 
 def _below(place: Place | None, has: Collection[Has]) -> frozenset[str]:
-    """Return the pages and sections that the workspace has nothing for."""
+    """Return the pages and sections that the workspace has no data for."""
     pages = frozenset(page.name for page in PAGES.values() if page.needs and page.needs not in has)
     return pages if place is None else pages | silent(place.snapshot, place.scope.collection_id)
 

@@ -1,4 +1,4 @@
-"""What a process that draws pages leaves to be collected: when, and what is never looked at."""
+"""Garbage collection in a process that draws pages: when it runs, and which objects it skips."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _SELDOM = (50_000, 20, 1_000)
 
 
 class Garbage:
-    """Collects what pages leave behind while none is drawn, and walks nothing that lives with the process.
+    """Collects garbage between page renders, skipping objects that live for the whole process.
 
-    Streamlit would collect all generations after every run of a script (`runner.postScriptGC`); with the
-    libraries of charts and tables loaded, that was half of a server's processor. What imports and first
-    drawings have made lives as long as the process anyway; half of the libraries' objects are made by the
+    Streamlit would collect all generations after every script run (`runner.postScriptGC`); with the
+    charting and table libraries loaded, that took half of a server's CPU. Objects made by imports and first
+    drawings live as long as the process anyway; half of the libraries' objects are created by the
     first chart, not by the import.
 
     Args:
-        turn: What a collection holds meanwhile, so that no page is drawn.
-        every: Pages drawn between two collections.
+        turn: Lock held during a collection so that no page renders.
+        every: Number of pages drawn between two collections.
     """
 
     def __init__(self, turn: Callable[[], AbstractContextManager[None]], every: int = _EVERY) -> None:
@@ -33,16 +33,16 @@ class Garbage:
         self._settled = False
 
     def settle(self) -> None:
-        """Move all that is there out of the collector's sight, now that everything is imported."""
+        """Freeze all existing objects, now that everything is imported."""
         if not self._settled:
             gc.set_threshold(*_SELDOM)
-            atexit.register(gc.unfreeze)  # else libraries that count their objects at exit report leaks
+            atexit.register(gc.unfreeze)  # otherwise libraries that count their objects at exit report leaks
             self._settled = True
         gc.collect()
         gc.freeze()
 
     def drawn(self, page: str) -> Thread | None:
-        """Note that a page was drawn: what the first drawing has made stays, what many leave behind goes."""
+        """Note that a page was drawn: freeze objects of the first drawing, collect the leftovers of many."""
         first = page not in self._known
         self._known.add(page)
         self._drawn += 1

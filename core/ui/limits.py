@@ -1,7 +1,7 @@
-"""The limits that a decision is made under: one strip of sliders and fields on every page that decides.
+"""The limits of a decision: one strip of sliders and fields on every page that decides.
 
-The address holds them, in number fields that are hidden as long as the strip works in the browser; where it
-does not, those fields appear. The strip moves them, and whatever moves them (a link, a step back in the
+The URL holds them, in number fields that are hidden while the strip works in the browser; if it
+doesn't, those fields appear. The strip moves them, and anything that moves them (a link, a step back in the
 browser, a button) moves the strip.
 """
 
@@ -26,7 +26,7 @@ from core.views.text import plain
 
 _FIELDS = "limits"  # Key of the container of the fields, which the frame's style sheet hides
 _KEY, _ANSWERED, _KEPT = "limits_strip", "_limits_answered", "_limits_kept"
-_QUALITY = "_quality_limited"  # Slot of the session: whether higher is better, and the limit then
+_QUALITY = "_quality_limited"  # Session slot: whether higher is better, and the limit at that time
 _HERE = Path(__file__).parent / "live"
 TELLING: Mapping[str, Mapping[str, float | str]] = {
     "docs-search": {"sla_ms": 10.0},
@@ -46,7 +46,7 @@ _component = st.components.v2.component(
 
 
 def constraints(table: pl.DataFrame, quality: Quality, latency: Latency) -> dict[str, Any]:
-    """Draw the strip, and the fields that hold the limits; return them by the question's names."""
+    """Draw the strip, and the fields of the limits; return them by the question's names."""
     _lift_turned(quality)
     offered = offered_limits(table, quality, latency)
     with st.container(key=_FIELDS, horizontal=True):
@@ -57,7 +57,7 @@ def constraints(table: pl.DataFrame, quality: Quality, latency: Latency) -> dict
 
 
 def _lift_turned(quality: Quality) -> None:
-    """Lift a floor of the quality where another measure would make a cap of it, and the other way round."""
+    """Remove a quality limit if a new measure's direction would turn a floor into a cap, or the reverse."""
     now = quality.higher_is_better, number(st.query_params.get(QUALITY.limit, ""))
     before = st.session_state.get(_QUALITY, now)
     if now[0] != before[0] and now[1] == before[1] is not None:
@@ -68,7 +68,7 @@ def _lift_turned(quality: Quality) -> None:
 
 
 def standing(table: pl.DataFrame, quality: Quality, latency: Latency) -> dict[str, Any]:
-    """Return the limits as they were set on other pages; takes what `constraints` does, and draws nothing."""
+    """Return the limits set on other pages; takes the arguments of `constraints`, and draws nothing."""
     return _named(current(offered_limits(table, quality, latency)))
 
 
@@ -78,7 +78,7 @@ def _named(values: Mapping[str, float | None]) -> dict[str, Any]:
 
 
 def _field(limit: Limit) -> float | None:
-    """Return the field of a limit; empty where there is none."""
+    """Draw a limit's field and return its value, or None."""
     about = {"placeholder": NO_LIMIT, "help": plain(limit.help), **linked(limit.key)}
     if limit.money:
         return limit.taken(st.text_input(limit.label, None, validate=(READABLE, HOW), **about))
@@ -105,26 +105,26 @@ def alike(table: pl.DataFrame, quality: Quality) -> dict[str, Any]:
 
 
 def adopt() -> None:
-    """Take limits, and what was taken by hand, from the address, on a page that has no fields for them."""
+    """Adopt limits, and the stack taken by hand, from the URL, on a page without fields for them."""
     st.session_state.update({**_in_address(), TAKE: st.query_params.get(TAKE, "")})
 
 
 def offered_limits(table: pl.DataFrame, quality: Quality, latency: Latency) -> list[Limit]:
-    """Return the limits that make sense for a workspace, and those that the address sets."""
+    """Return the limits applicable to a workspace, and those set in the URL."""
     asked = tuple(key for key, value in _in_address().items() if value is not None)
     return limits(table, quality, latency, asked)
 
 
 def _in_address() -> dict[str, float | str | None]:
-    """Return the limits as fields hold them: numbers, and dollars with their unit."""
+    """Return the limits in the form of their fields: numbers, and dollars with their unit."""
     said = {key: st.query_params.get(key, "") for key in LIMITS}
     return {key: (text or None) if SETTINGS[key].money else number(text) for key, text in said.items()}
 
 
 def turn(old: str | None, new: str | None) -> None:
-    """Lift the limits of the workspace that is left; one that was looked at before gets its own back.
+    """Remove the old workspace's limits; a workspace visited before gets its own back.
 
-    One of the demo's that was not has those under which its stacks differ.
+    A demo workspace not visited before gets limits under which its stacks differ.
     """
     kept = st.session_state.setdefault(_KEPT, {})
     if old is not None:
@@ -141,7 +141,7 @@ def _strip(offered: Sequence[Limit]) -> None:
 
     def released() -> None:
         sent = (st.session_state.get(_KEY) or {}).get("released")
-        if isinstance(sent, dict) and isinstance(sent.get("values"), dict):  # anybody can send anything
+        if isinstance(sent, dict) and isinstance(sent.get("values"), dict):  # clients can send anything
             take(offered, sent["values"])
             number = sent.get("number")
             st.session_state[_ANSWERED] = number if isinstance(number, int) else 0
@@ -165,12 +165,12 @@ def _strip(offered: Sequence[Limit]) -> None:
 
 
 def current(offered: Sequence[Limit]) -> dict[str, float | None]:
-    """Return where the limits of this script run stand."""
+    """Return the limits of this script run."""
     return {limit.key: limit.taken(st.session_state.get(limit.key)) for limit in offered}
 
 
 def take(offered: Sequence[Limit], values: Mapping[str, object]) -> None:
-    """Set limits that came from elsewhere: numbers that they can be, or None for no limit (a callback)."""
+    """Set limits from elsewhere: valid numbers, or None for no limit (a callback)."""
     for limit in offered:
         if limit.key not in values:
             continue

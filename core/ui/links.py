@@ -1,4 +1,4 @@
-"""Ways to other pages, by what Streamlit was given for each: most have no script of their own."""
+"""Links to other pages, from the Streamlit page objects: most have no separate script."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import streamlit as st
 from core.ui import address
 from core.views.pages import PAGES, SECTION
 
-SCRIPTS = "_scripts"  # Slot of the session: what Streamlit shows, by the name of the page
+SCRIPTS = "_scripts"  # Session slot: Streamlit's page objects, by page name
 
 
 def go(name: str, /, **asked: str | Iterable[str]) -> NoReturn:
@@ -28,7 +28,7 @@ def link(
     """Draw a link to a page or a section of it, by default under its own name and with its own icon.
 
     Args:
-        carried: What every link takes along, where that is at hand.
+        carried: The settings included in every link, if already known.
     """
     page, script = PAGES[name], st.session_state[SCRIPTS][name]
     carried = address.carried() if carried is None else carried

@@ -1,4 +1,4 @@
-"""The way between the pages: which one the address names, old addresses, and the list in the sidebar."""
+"""Navigation between pages: the page named in the URL, old addresses, and the list in the sidebar."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from core.views.pages import GROUPS, MOVED, PAGES, SECTION, Page, now_at
 
 
 def way(page: Page, label: str, section: str = "", **settings: object) -> None:
-    """Draw a way to a section of a page, with settings; a link, where nothing has to be set before."""
+    """Draw a link to a section of a page with settings; a plain one if nothing must be set first."""
     update, here = st.session_state.update, page is current_page()
     if not here and not settings:
         link(page.name, label, section=section)
         return
-    if here and section:  # no other script begins, which could set the choice before it is drawn
+    if here and section:  # in the same script, which could not set the choice before it is drawn
         settings[SECTION] = section
     if st.button(label, icon=page.icon, type="tertiary", on_click=update, kwargs=settings) and not here:
         go(page.name, **({SECTION: section} if section else {}))
 
 
 def pick_section(page: Page) -> str:
-    """Draw the choice between the sections of a page; what few need stands behind "More"."""
+    """Draw the choice of a page's section; rarely used ones are behind "More"."""
     state, place = st.session_state, find_place()
-    if state.get(SECTION, page.sections[0]) not in page.sections:  # one of another page
+    if state.get(SECTION, page.sections[0]) not in page.sections:  # a section of another page
         del state[SECTION]
     collection = "" if place is None else place.scope.collection_id
     behind = page.behind(None if place is None else place.snapshot, collection)
@@ -57,14 +57,14 @@ _MORE = "more_sections"
 
 
 def _open_further() -> None:
-    """Open the section that was picked behind "More" (a callback)."""
+    """Open the section picked behind "More" (a callback)."""
     st.session_state[SECTION] = st.session_state[_MORE]
 
 
-_ROOT = "root"  # What the first page is called inside; Streamlit serves it at the root of the address alone
+_ROOT = "root"  # Internal name of the first page, which Streamlit serves only at the root
 
 
-_OLD = "_old_scripts"  # Slot of the session, as SCRIPTS: made once, for each looks for its file
+_OLD = "_old_scripts"  # Session slot, like SCRIPTS: created once, as each one looks for its file
 
 
 _OWN = {path.stem: path for path in (ROOT / "pages").glob("*.py")}
@@ -72,13 +72,13 @@ _OWN = {path.stem: path for path in (ROOT / "pages").glob("*.py")}
 
 
 def open_page(sections: Callable[[], None]) -> tuple[Page, Any]:
-    """Tell Streamlit the pages; an address of the last release goes on to where its page is now.
+    """Register the pages with Streamlit; an address of the last release redirects to its current page.
 
     Args:
-        sections: What draws a page that has no script of its own in pages/.
+        sections: Draws a page without a script in pages/.
 
     Returns:
-        The page, and what draws it once: of this run alone, for the run before it may not have ended yet.
+        The page, and a function that draws it once: only in this run, as the one before may not have ended.
     """
     if SCRIPTS not in st.session_state:
         st.session_state[SCRIPTS], st.session_state[_OLD] = _scripts(sections)
@@ -94,7 +94,7 @@ def open_page(sections: Callable[[], None]) -> tuple[Page, Any]:
 
 
 def _scripts(sections: Callable[[], None]) -> tuple[dict[str, Any], list[Any]]:
-    """Return what Streamlit shows of each page, and of each address of the last release."""
+    """Return Streamlit's page object of each page, and of each address of the last release."""
     first = next(iter(PAGES))
     scripts = {
         page.name: st.Page(
@@ -109,11 +109,11 @@ def _scripts(sections: Callable[[], None]) -> tuple[dict[str, Any], list[Any]]:
 
 
 def _moved() -> None:
-    """Stand for a page that has another address now; nothing runs it."""
+    """Stand in for a page that has a new address; it never runs."""
 
 
 def links(has: Collection[Has]) -> None:
-    """Draw the pages by their groups; those that the workspace cannot fill are dimmed, with the reason."""
+    """Draw the pages by group; those that the workspace cannot fill are dimmed, with the reason."""
     carried = address.carried()
     for group, pages in GROUPS.items():
         st.caption(group)

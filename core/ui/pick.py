@@ -1,4 +1,4 @@
-"""Choosing stacks: by a list, or by a click on a chart; both end in the same setting of the address."""
+"""Choosing stacks: from a list, or by a click on a chart; both set the same URL setting."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 _LISTED = 300
-_MOST = 1e9  # Beyond it no number of a declared choice makes sense
+_MOST = 1e9  # No declared choice is meaningful above this number
 KEPT = "_kept_"
 """With a setting's name behind it: where a choice is kept while pages without its widget are shown."""
 
@@ -39,16 +39,16 @@ def pick_stack(
     instead: str = "",
     **more: Any,
 ) -> str | None:
-    """Return a list of stacks, by name.
+    """Draw a list of stacks, by name.
 
     Args:
-        key: Setting of the address that holds the choice.
-        default: The first entry, which stands for no choice of one's own.
-        instead: A further entry, which stands for no stack.
+        key: URL setting of the choice.
+        default: The first entry, for making no choice.
+        instead: A further entry, for no stack.
 
     Returns:
-        run_id of the stack; the chosen one of the decision where nothing was picked and `default` is
-        `BY_RULE`, else None.
+        run_id of the stack; the decision's chosen one if nothing was picked and `default` is
+        `BY_RULE`, otherwise None.
     """
     carry_over(key)
     further = [instead] if instead else []
@@ -61,11 +61,11 @@ def pick_stack(
 
 
 def pick_choice(choice: Choice, usual: T, options: Sequence[T] = (), *, off: bool = False) -> T:
-    """Draw the field of a declared choice, empty while what is usual holds, which stands there in grey.
+    """Draw the field of a declared choice, empty while the default applies, which it shows in grey.
 
     Args:
-        options: What it is one of; a number where there are none.
-        off: Whether it means nothing, as what it needs is not there.
+        options: Its options; without any it is a number.
+        off: Whether it has no effect, as something it needs is missing.
     """
     about = {**linked(choice.key), "help": choice.about or None, "disabled": off}
     if options:
@@ -92,10 +92,10 @@ def pick_one(
     setting: bool = False,
     **more: Any,
 ) -> T:
-    """Draw a choice of one of a few, the first unless `usual` says which; it stands in the address.
+    """Draw a choice of one of a few, by default the first or `usual`; it is kept in the URL.
 
-    A choice that is not offered any more becomes the first: Streamlit would show that while the address kept
-    what is gone.
+    A choice no longer offered becomes the first: Streamlit would show that while the URL kept
+    the old one.
 
     Args:
         setting: Whether it counts among the settings that differ from their default.
@@ -116,7 +116,7 @@ def pick_listed(
     setting: bool = False,
     **more: Any,
 ) -> T:
-    """Draw a list, one of it chosen; otherwise as `pick_one`."""
+    """Draw a list with one entry chosen; otherwise like `pick_one`."""
     offered, default, about = _asked(options, key, usual, setting=setting)
     draw = st.selectbox if place is None else place.selectbox
     chosen: T = draw(label, offered, index=offered.index(default), **about, **more)
@@ -126,7 +126,7 @@ def pick_listed(
 def _asked(
     options: Iterable[T], key: str, usual: T | None, *, setting: bool
 ) -> tuple[list[T], T, dict[str, Any]]:
-    """Return what is offered, which of it is usual, and how the address keeps the choice."""
+    """Return the options, the default, and how the URL keeps the choice."""
     offered = list(options)
     default = offered[0] if usual is None else usual
     still_offered(key, offered)
@@ -148,8 +148,8 @@ def pick_asked(
     """Draw a choice of `Question`, by its name, among the settings.
 
     Args:
-        few: Whether the options are few enough to stand side by side.
-        about: Its help here, where it says more than what the choice says of itself.
+        few: Whether the options are few enough to be side by side.
+        about: Its help text here, if it differs from the choice's own.
     """
     choice, draw = ASKED[name].choice, pick_one if few else pick_listed
     return draw(
@@ -177,14 +177,14 @@ def type_asked(name: str, usual: float | None, **more: Any) -> float | None:
 
 
 def carry_over(key: str) -> None:
-    """Keep a choice from page to page: the address drops settings of widgets that a page does not have."""
+    """Keep a choice from page to page: the URL drops settings whose widgets a page lacks."""
     kept = st.session_state.get(KEPT + key)
     if kept and just_arrived() and key not in st.query_params:
         st.session_state[key] = kept
 
 
 def still_offered(key: str, options: Sequence[object]) -> None:
-    """Let a choice that a list no longer offers become its first, in the address too; before it is drawn."""
+    """Reset a choice no longer in a list to its first, also in the URL; before it is drawn."""
     _renewed(key, options)
     if options and (held := st.session_state.get(key, options[0])) not in options:
         now = as_offered(held, options)
@@ -192,7 +192,7 @@ def still_offered(key: str, options: Sequence[object]) -> None:
 
 
 def still_offered_all(key: str, options: Container[str]) -> None:
-    """Drop choices that a list of several no longer offers, before it is drawn."""
+    """Drop choices no longer in a list of several, before it is drawn."""
     _renewed(key, options)
     if key in st.session_state:
         held = [as_offered(name, options) for name in st.session_state[key]]
@@ -200,7 +200,7 @@ def still_offered_all(key: str, options: Container[str]) -> None:
 
 
 def _renewed(key: str, options: Container[object]) -> None:
-    """Let the address that a widget will begin with name stacks as its list does."""
+    """Rewrite stack names in the URL to the list's names, before a widget starts from it."""
     said = [] if key in st.session_state else st.query_params.get_all(key)
     now = [as_offered(name, options) for name in said]
     if now != said:
@@ -208,7 +208,7 @@ def _renewed(key: str, options: Container[object]) -> None:
 
 
 def listed(table: pl.DataFrame, key: str, quality: Axis = QUALITY) -> list[str]:
-    """Return the stacks that a list offers: all, or the best few hundred and whatever is chosen already."""
+    """Return the stacks offered in a list: all, or the best few hundred and those already chosen."""
     if table.height <= _LISTED:
         return table["name"].to_list()
     names = _best(table, quality)
@@ -227,10 +227,10 @@ def _best(table: pl.DataFrame, quality: Axis) -> list[str]:
 def pick_from_chart(
     table: pl.DataFrame, chart_key: str, key: str = "stack", column: str = "name"
 ) -> Callable[[], None]:
-    """Choose, on a click on a mark, the row that is the first custom datum of the mark.
+    """Choose, on a click on a mark, the row in the mark's first custom datum.
 
     Args:
-        key: Setting of the address that takes the choice.
+        key: URL setting of the choice.
     """
 
     def picked() -> None:
@@ -242,10 +242,10 @@ def pick_from_chart(
 
 
 def selected_row(key: str) -> int | None:
-    """Find the row ticked in a table, or whose mark was clicked in a chart: its first custom datum."""
+    """Return the row ticked in a table, or of a chart's clicked mark: its first custom datum."""
     state = st.session_state[key]
     if "selection" not in state:
-        picked = state.get("picked")  # anybody can send anything
+        picked = state.get("picked")  # clients can send anything
         return picked if isinstance(picked, int) and picked >= 0 else None
     selection = state["selection"]
     if rows := selection.get("rows"):
@@ -268,16 +268,16 @@ def pick_stacks(
     label: str = BESIDE,
     unsaid: str = RUNNER_UP,
 ) -> list[str]:
-    """Return a choice of several stacks, by name.
+    """Draw a choice of several stacks, by name.
 
-    Under `BESIDE` the first of the usual ones is always among them.
+    Under `BESIDE` the first of the usual ones is always included.
 
     Args:
-        key: Setting of the address that holds the choice.
-        usual: The stacks where nothing was picked; () = the chosen one and the runner-up, or the first of the
-            table where nothing is feasible; None = none, and the choice is kept from page to page.
+        key: URL setting of the choice.
+        usual: The stacks if nothing was picked; () = the chosen one and the runner-up, or the first of the
+            table if nothing is feasible; None = none, and the choice is kept from page to page.
         most: How many may be picked.
-        unsaid: What the usual ones are called.
+        unsaid: Label of the usual ones.
     """
     offered = listed(table, key, decision.quality)
     if usual is None:

@@ -1,4 +1,4 @@
-"""Changed prices: the address carries them, every page counts with them, one click takes them back."""
+"""Changed prices: the URL carries them, every page uses them, one click takes them back."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from core.ui.view import just_arrived
 from core.views.cost.words import BUYS, buying, changed, rechosen
 from core.views.text import count, label, plain
 
-KEY = "price"  # Setting of the address: a text per changed price, as `PriceBook.read_changes` reads it
+KEY = "price"  # URL setting: a text per changed price, in the form `PriceBook.read_changes` parses
 _SET = "_price_set"
 _FIELD, _MORE, _SEEN, _TRIED = "_price_field_", "_price_more", "_price_seen", "_price_tried"
 _LARGEST = 1e9
 
 
 def changes(book: PriceBook) -> list[str]:
-    """Return the changed prices of the chosen book; what of the address is no price of it is left out."""
+    """Return the changed prices of the chosen book, without URL values that aren't prices of it."""
     texts = st.session_state.pop(_SET, st.query_params.get_all(KEY))
     kept = [text for text in texts if not book.read_changes([text])[1]]
     st.session_state[KEY] = kept
@@ -32,12 +32,12 @@ def changes(book: PriceBook) -> list[str]:
 
 
 def use(texts: Iterable[str] = ()) -> None:
-    """Count with these changed prices from now on; without any with those of the book (a callback)."""
+    """Use these changed prices from now on; if there are none, the book's (a callback)."""
     st.session_state[_SET] = list(texts)
 
 
 def chip(view: View) -> None:
-    """Say how many prices of what is used here were changed, which, and offer the way back."""
+    """Say how many prices in use were changed, and which, and offer the way back."""
     book = view.book
     keys = {price.key for price in book.changed}
     mine = keys & used_keys(view) if keys else keys
@@ -57,16 +57,16 @@ def chip(view: View) -> None:
 
 @cache.cached(entries=64)
 def used_keys(view: View) -> frozenset[Key]:
-    """Return what the stacks of the workspace use, by item and unit."""
+    """Return the items and units that the workspace's stacks use."""
     return used_by(view.snapshot, view.table)
 
 
 def ask(own: PriceBook, now: PriceBook, used: Iterable[Price]) -> PriceBook:
-    """Ask for the prices of what the stack uses; the book with those on screen, kept until put back.
+    """Ask for the prices that the stack uses; return the book with those on screen, kept until reset.
 
     Args:
-        now: The book that every page counts with.
-        used: Prices of the book that the bill rests on.
+        now: The book used on every page.
+        used: The book's prices behind the bill.
     """
     if (seen := (own.name, now.changes)) != st.session_state.get(_SEEN):
         _forget_tried()
@@ -99,21 +99,21 @@ def ask(own: PriceBook, now: PriceBook, used: Iterable[Price]) -> PriceBook:
 
 
 def say_choice(view: View, tried: PriceBook) -> None:
-    """Say whether the prices on screen would change the choice; nothing where they are in force."""
+    """Say whether the prices on screen would change the choice; nothing if they are in force."""
     if tried.changes != view.book.changes:
         st.markdown(plain(rechosen(*(_choice(view, book) for book in (view.book, tried)))))
 
 
 @cache.cached(entries=64)
 def _choice(view: View, book: PriceBook) -> str | None:
-    """Return the name of the stack that the limits choose with these prices."""
+    """Return the name of the stack chosen under these prices."""
     table = repriced(view.snapshot, view.table, book, (view.scope, view.quality.k))
     chosen = decide(table, view.constraints, paired=view.paired).chosen
     return None if chosen is None else str(table["name"][chosen])
 
 
 def _price(book: Price, begin: Price) -> float:
-    """Return one price: a field, and a click for half and for twice of it."""
+    """Ask for one price: a field, and buttons for half and double."""
     key = f"{_FIELD}{book.item}:{book.unit}"
     st.session_state.setdefault(key, begin.price)
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
@@ -138,12 +138,12 @@ def _back() -> None:
 
 
 def _forget_tried() -> None:
-    """Forget what was tried, on screen and while other pages are."""
+    """Forget the trial prices, on screen and on other pages."""
     _forget_fields()
     st.session_state.pop(_TRIED, None)
 
 
 def _forget_fields() -> None:
-    """Let the price fields begin with the prices that were tried, else with those in force."""
+    """Start the price fields with the trial prices, or else with those in force."""
     for key in [key for key in st.session_state if str(key).startswith(_FIELD)]:
         del st.session_state[key]

@@ -1,4 +1,4 @@
-"""Where files go: the workspace, how far their ids are its own, and what becomes of those that are not."""
+"""The destination of files: the workspace, how far their ids match it, and what to do with the others."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ _LINES = 6
 
 @dataclass
 class Decided:
-    """A visitor's decisions about one set of files: ids that the workspace does not have, and numbers."""
+    """A visitor's decisions about one set of files: on ids unknown to the workspace, and on numbers."""
 
-    files: str  # what identifies them
+    files: str  # key of the files
     names: tuple[str, ...] = ()  # their names
-    # File → what is taken off its ids; nothing = it makes a workspace of its own
+    # File → prefix or suffix removed from its ids; "" = it becomes a separate workspace
     strips: dict[str, Mapping[str, str]] = field(default_factory=dict)
-    take: bool = False  # whether everything is taken as it is
-    by: By = "ids"  # what passages of rankings may be known by
-    own_ids: OwnIds = "keep"  # what becomes of passages with the id of their query
-    # File → column → how its numbers are read, where they say two things
+    take: bool = False  # whether everything is taken unchanged
+    by: By = "ids"  # how passages of rankings may be identified
+    own_ids: OwnIds = "keep"  # what to do with passages that have the id of their query
+    # File → column → how to read its numbers, if they are ambiguous
     numbers: dict[str, dict[str, Reading]] = field(default_factory=dict)
 
 
 def decided_about(items: Sequence[Any]) -> Decided:
-    """Return what was decided about these files; nothing yet where they are others than before."""
+    """Return the decisions about these files, or empty ones if the files have changed."""
     files = " ".join(str(getattr(item, "file_id", item)) for item in items)
     decided: Decided | None = st.session_state.get(_SLOT)
     if decided is None or decided.files != files:
@@ -54,7 +54,7 @@ def decided_about(items: Sequence[Any]) -> Decided:
 
 
 def options(decided: Decided) -> Options:
-    """Return what the user decides about all files; everything may stay open."""
+    """Return the user's options for all files; any may stay open."""
     snapshot = cache.snapshot(None)
     known = frozenset(snapshot.collections()["collection_id"])
     titles = {known_format.name: known_format.title for known_format in FORMATS}
@@ -93,7 +93,7 @@ def options(decided: Decided) -> Options:
 
 
 def as_decided(chosen: Options, decided: Decided) -> Options:
-    """Return the options with how numbers are read, and what becomes of own ids."""
+    """Return the options with the chosen number format and treatment of own ids."""
     chosen = replace(chosen, own_ids=decided.own_ids)
     tables = {
         name: replace(chosen.table_as(name), numbers=numbers) for name, numbers in decided.numbers.items()
@@ -102,7 +102,7 @@ def as_decided(chosen: Options, decided: Decided) -> Options:
 
 
 def numbers(problem: OpenNumbersError, decided: Decided) -> None:
-    """Ask of each column that can be read in two ways how it is read, with its first cells as either."""
+    """Ask how to read each column with ambiguous numbers, showing its first cells either way."""
     st.markdown(f":material/help: {plain(words.open_numbers(problem))}")
     own = decided.numbers.setdefault(problem.name, {})
     for place, column in enumerate(problem.columns):
@@ -121,7 +121,7 @@ def rows(problem: OpenRowError, names: Sequence[str]) -> None:
     """
     st.markdown(f":material/help: {plain(words.on_page(problem.found))}")
     if problem.name in names:
-        key = f"row{names.index(problem.name)}"  # of the block's own choice
+        key = f"row{names.index(problem.name)}"  # the key of the block's own choice
         with st.container(horizontal=True):
             for row in problem.ways:
                 label = f"Each row is {words.ROWS[row]}"
@@ -129,7 +129,7 @@ def rows(problem: OpenRowError, names: Sequence[str]) -> None:
 
 
 def numbers_read(decided: Decided) -> None:
-    """Draw how numbers are read as the visitor said, and the button that asks again."""
+    """Draw the chosen number format, and the button that asks again."""
     said = [f"{column}: {SAID[way]}" for read in decided.numbers.values() for column, way in read.items()]
     if said:
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -139,13 +139,13 @@ def numbers_read(decided: Decided) -> None:
 
 
 def open_workspace(chosen: Options) -> str | None:
-    """Return the workspace of the sidebar, where it is for the ids to say whether the files belong to it."""
+    """Return the sidebar's workspace if the ids should decide whether the files belong to it."""
     workspace = st.session_state.get("ws")
     return workspace if chosen.collection_id is None and workspace in chosen.known_collections else None
 
 
 def goes_into(plan: Plan, chosen: Options, decided: Decided) -> None:
-    """Draw the workspace, chosen or named anew, and how many queries and passages exist there."""
+    """Draw the workspace, chosen or newly named, and how many queries and passages exist there."""
     named = st.session_state.get(_NAMED, {}).get(decided.files)
     if plan.made is not None and chosen.collection_id is None:
         named = imports.collection_of(plan.made) if imports.came(plan.made) == 1 else ""
@@ -165,7 +165,7 @@ def goes_into(plan: Plan, chosen: Options, decided: Decided) -> None:
 
 
 def matches(plan: Plan, decided: Decided, workspace: str | None) -> None:
-    """Draw how far the ids exist where the files go, or in which other workspace they do."""
+    """Draw how many ids exist in the destination, or in which other workspace they do."""
     strange = {match for group in plan.strange for match in group.matches}
     listed = [match for match in plan.matches if match not in strange and (match.foreign or not match.own)]
     lines = words.matched(listed)
@@ -180,7 +180,7 @@ def matches(plan: Plan, decided: Decided, workspace: str | None) -> None:
             st.markdown(f":material/link: {line}", width="content")
             label = plain(f"Put it into {fitting}")
             st.button(label, on_click=_into, args=(decided, fitting), key="put_into")
-    elif plan.apart:  # a new workspace beside the open one, whose ids are others
+    elif plan.apart:  # a new workspace beside the open one, which has other ids
         with st.container(horizontal=True, vertical_alignment="center"):
             _chip(plan.apart)
             if workspace and any(match.strip for match in plan.apart):
@@ -188,7 +188,7 @@ def matches(plan: Plan, decided: Decided, workspace: str | None) -> None:
 
 
 def placed(plan: Plan, decided: Decided) -> None:
-    """Draw passages that the workspace has under other names, and the button that takes them so."""
+    """Draw passages known to the workspace under other names, and the button that maps them."""
     for place, found in enumerate(plan.placeable):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f":material/link: {plain(str(found))}", width="content")
@@ -202,7 +202,7 @@ def placed(plan: Plan, decided: Decided) -> None:
 
 
 def own_ids(plan: Plan, decided: Decided) -> None:
-    """Draw how many queries retrieve themselves, and the button that leaves those passages out."""
+    """Draw how many queries retrieve themselves, and the button that excludes those passages."""
     if plan.own:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f":material/help: {plain(plan.own)}.", width="content")
@@ -218,7 +218,7 @@ def _by(decided: Decided, found: Placeable) -> None:
 
 
 def strangers(plan: Plan, decided: Decided) -> None:
-    """Draw files whose ids the workspace does not have: both kinds of id, and a button for each way on."""
+    """Draw files whose ids are unknown to the workspace: both kinds of id, and a button per option."""
     for place, group in enumerate(() if decided.take else plan.strange):
         into = group.matches[0].collection_id
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -249,7 +249,7 @@ def strangers(plan: Plan, decided: Decided) -> None:
 
 
 def _chip(matched: Sequence[Match]) -> None:
-    """Draw how many exist, and ids of both sides."""
+    """Draw the number of matches, and sample ids of both sides."""
     lost = [match for match in matched if match.foreign]
     st.badge(plain("; ".join(words.matched(matched))), color="orange", icon=":material/link_off:")
     for match in lost[:2]:

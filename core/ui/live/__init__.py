@@ -1,7 +1,7 @@
 """The Pareto chart, which follows a dragged limit in the browser.
 
-The strip of limits (`core.ui.limits`) and the chart talk to one another in the browser. Where the browser
-cannot load the chart's library, the page is told and draws the chart as every other page does.
+The strip of limits (`core.ui.limits`) and the chart communicate in the browser. If the browser
+cannot load the charting library, the page is told and draws the chart like every other page.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _component = st.components.v2.component(
     html=(_HERE / "chart.html").read_text(encoding="utf-8"),
     css=(_HERE / "chart.css").read_text(encoding="utf-8"),
     js=figures.script("chart.js"),
-    isolate_styles=False,  # Plotly's own style sheet does not reach into a shadow root
+    isolate_styles=False,  # Plotly's own style sheet doesn't reach into a shadow root
 )
 
 
@@ -63,17 +63,17 @@ def pareto_chart(view: View, drawn: ParetoView, alt: str, note: str) -> None:
 
 
 def _sent(view: View, drawn: ParetoView) -> dict[str, Any]:
-    """Return what the browser draws, whoever looks at it."""
+    """Return the browser's drawing data, the same for all visitors."""
     return {
         "points": points(view.table, drawn).to_arrow(compat_level=pl.CompatLevel.oldest()),
-        # As a table: text Streamlit would read and write again to know it by.
+        # As a table: Streamlit would parse and rewrite text to identify it.
         "figure": pa.table({"json": [figure_json(drawn)]}),
         "drawing": drawing(view.table, drawn),
     }
 
 
 def _picked(table: pl.DataFrame) -> None:
-    """Select the stack of a mark that was clicked; anybody can send anything."""
+    """Select the stack of a clicked mark; clients can send anything."""
     state: Any = st.session_state.get(_KEY)
     row = state.get("picked") if state else None
     if isinstance(row, int) and 0 <= row < table.height:

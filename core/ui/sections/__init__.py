@@ -1,1 +1,1 @@
-"""Sections of pages, one file each: what they ask, read once, and show."""
+"""Sections of pages, one file each: their form, read once, and their content."""

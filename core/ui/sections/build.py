@@ -1,4 +1,4 @@
-"""Section Build of Golden sets: a form with its plan, what is being built, and what was built."""
+"""Section Build of Golden sets: a form with its plan, running builds, and finished ones."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _WAYS = cols.Rows(
 
 
 def build(view: View) -> None:
-    """Draw what is being built, the form, and what was built before."""
+    """Draw running builds, the form, and earlier builds."""
     forbidden = access.forbidden()
     finish = partial(_finish, view.scope.collection_id)
     begun = work.known(GOLDEN)
@@ -67,7 +67,7 @@ def build(view: View) -> None:
 
 
 def _finish(collection_id: str, one: Known, bar: DeltaGenerator) -> None:
-    """Draw the way to the label mix of what was built."""
+    """Draw the link to the label mix of a built set."""
     built = str(one.status.facts.get("golden_set_id") or "")
     if not built or one.status.collection_id != collection_id:
         return
@@ -75,11 +75,11 @@ def _finish(collection_id: str, one: Known, bar: DeltaGenerator) -> None:
     if bar.button(
         "See its label mix", key=f"mix_{one.name}", on_click=st.session_state.update, args=(there,)
     ):
-        st.rerun()  # of what runs only a part of the page is drawn anew, and the section stays
+        st.rerun()  # only a part of the page is redrawn for running work, and the section stays
 
 
 def _refined(view: View, begun: Sequence[Known]) -> None:
-    """Draw whether refining pays, and how the latest build that refines put each question's best in order."""
+    """Draw whether refining is worth it, and how the latest refining build ordered each question's best."""
     here = [one for one in begun if one.status.collection_id == view.scope.collection_id]
     names = (str(one.status.facts.get("golden_set_id") or "") for one in here)
     ways = next((rows for name in names if (rows := landing.ways(view.snapshot, name)).height), None)
@@ -107,7 +107,7 @@ def _refined(view: View, begun: Sequence[Known]) -> None:
 
 
 def _new(view: View) -> None:
-    """Draw the form, the same as text, what is wrong with it, and its plan with the button."""
+    """Draw the form, the same as text, its errors, and its plan with the button."""
     collection = view.scope.collection_id
     if lacking := form.lacks(view.snapshot, collection):
         st.info(plain(f"The store has no {lacking} of {collection}, so there is nothing to judge."))
@@ -174,7 +174,7 @@ def _prompts(language: str) -> None:
 
 @cache.cached("Counting…", entries=8)
 def _plan_of(snapshot: Snapshot, text: str) -> GoldenPlan:
-    """Plan what would be judged, once per specification and revision."""
+    """Plan the judgements to make, once per specification and revision."""
     job, problems = GOLDEN.read(snapshot, load_as(GoldenSpec, text), cache.books(), to_run=False)
     sources = [source.model_dump_json() for source in (job.spec.queries, *job.spec.golden.pool)]
     held = job.spec.golden.judge.grades or ""
@@ -184,6 +184,6 @@ def _plan_of(snapshot: Snapshot, text: str) -> GoldenPlan:
 
 @cache.cached("Finding the candidates…", entries=4)
 def _candidates(snapshot: Snapshot, *sources: str, _job: GoldenJob) -> Pool | None:
-    """Return the pool, found once for its sources, whoever judges."""
-    del snapshot, sources  # part of the key
+    """Return the pool, computed once for its sources, whoever judges."""
+    del snapshot, sources  # part of the cache key
     return candidates(_job)

@@ -1,4 +1,4 @@
-"""The parts of page Decision drawn by hand: cards, limits that let a near miss in, and what is ticked."""
+"""The manual parts of page Decision: cards, limits that admit a near miss, and ticked stacks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def choice(
     sentences: Sequence[str],
     notes: Sequence[str],
 ) -> None:
-    """Draw the numbers of the chosen stack, and how firm the choice is with a chip of what weakens it."""
+    """Draw the chosen stack's numbers, and the confidence in the choice with a chip per caveat."""
     with current_frame().numbers:
         for title, number, note, basis in numbers:
             with st.container(border=True, gap=None, height="stretch"):
@@ -57,7 +57,7 @@ def choice(
 
 
 def alternatives(*, view: View) -> None:
-    """Draw the likeliest cheaper or faster stack with its price and a button; the others behind it."""
+    """Draw the most likely cheaper or faster stack with its price and a button; the others behind it."""
     rest, instead = len(view.sure.alternatives) - ALTERNATIVES_SHOWN, view.decision.instead_of
     with st.container(key="alternatives", horizontal=True, gap="small", vertical_alignment="center"):
         if instead is not None:
@@ -70,13 +70,13 @@ def alternatives(*, view: View) -> None:
             st.button("Take it", key=f"take_{row['run_id']}", on_click=take, args=(row["run_id"],))
         label = f"{count(rest, 'more alternative')}" if rest > 0 else PRICES
         more = st.popover(label, type="tertiary", key="more_alternatives", on_change="rerun")
-        if more.open:  # what nobody looks at costs every move of a slider its time
+        if more.open:  # hidden content would slow down every move of a slider
             with more:
                 _more(alternative_rows(view), price_rows(view))
 
 
 def _more(rows: pl.DataFrame, steps: pl.DataFrame) -> None:
-    """Draw the next alternatives with their buttons, all of them as a table, and what more quality costs."""
+    """Draw the next alternatives with their buttons, all as a table, and the price of more quality."""
     for row in rows.slice(ALTERNATIVES_SHOWN, SHOWN).iter_rows(named=True):
         st.markdown(f"**{plain(row['stack'])}** {plain(row['in_words'])}")
         st.button("Take it", key=f"take_{row['run_id']}", on_click=take, args=(row["run_id"],))
@@ -88,12 +88,12 @@ def _more(rows: pl.DataFrame, steps: pl.DataFrame) -> None:
 
 
 def take(run_id: str) -> None:
-    """Take a stack in place of the rule's, or follow the rule again (a callback)."""
+    """Take a stack instead of the rule's, or follow the rule again (a callback)."""
     st.session_state[TAKE] = run_id
 
 
 def near_misses(*, view: View, misses: Sequence[Mapping[str, Any]], lacking: pl.DataFrame, own: str) -> None:
-    """Draw what stands just outside the limits and what lacks a number, in one line."""
+    """Draw the stacks just outside the limits and those that lack a number, in one line."""
     offered = ranges.limits(view.table, view.quality, view.latency)
     with st.container(key="offers", horizontal=True, gap="small", vertical_alignment="center"):
         for place, miss in enumerate(misses[:NEAR_SHOWN]):
@@ -113,7 +113,7 @@ def near_misses(*, view: View, misses: Sequence[Mapping[str, Any]], lacking: pl.
 
 
 def _other_scope(own: str) -> None:
-    """Offer the latency that the source reports."""
+    """Offer the latency reported by the source."""
     st.markdown(plain(own))
     decide_on = {"lat": "rerank"}
     st.button("Decide on the reranker", key="near_scope", on_click=st.session_state.update, args=(decide_on,))
@@ -134,7 +134,7 @@ def _lacking(lacking: pl.DataFrame, own: str) -> None:
 
 
 def stacks(*, table: Table) -> None:
-    """Draw the stacks, to be ticked for a comparison."""
+    """Draw the stacks with checkboxes for a comparison."""
     place = st.container(key="compare", horizontal=True, vertical_alignment="center")
     rows = table.rows
     event = show.table(

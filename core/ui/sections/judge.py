@@ -1,4 +1,4 @@
-"""Section Judge of Golden sets: the form that starts a queue, and what can be done with one as a whole."""
+"""Section Judge of Golden sets: the form that starts a queue, and the actions on a queue as a whole."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _MODES = {
 
 
 def judge(view: View) -> None:
-    """Draw the form that starts a queue, or the queue that the address names."""
+    """Draw the form that starts a queue, or the queue named in the URL."""
     st.session_state.pop(LEAVING, None)
-    with st.container():  # always there, so that what follows keeps its place
+    with st.container():  # always present, so that the elements below keep their place
         access.outcome()
     if reason := access.forbidden():
         show.head(*judging.BY_HAND)
@@ -71,7 +71,7 @@ def judge(view: View) -> None:
 
 
 def is_theirs(queue: Queue) -> bool:
-    """Tell whether this visitor is the judge of a queue, as far as is known; else they have to say so."""
+    """Return whether this visitor is known as the judge of a queue; otherwise they have to say so."""
     name = st.session_state.setdefault(_ME, queue.judge)
     if name == queue.judge:
         return True
@@ -81,7 +81,7 @@ def is_theirs(queue: Queue) -> bool:
 
 
 def take_away(view: View, queue: Queue) -> None:
-    """Draw what can be done with a queue beside judging: land it, or take it away as a sheet."""
+    """Draw the actions on a queue other than judging: land it, or download it as a sheet."""
     if queue.mode == "answers":
         st.button("Write my grades", key="land", icon=":material/save:", on_click=land, args=(queue,))
         st.caption(judging.WRITE_ANSWERS)
@@ -105,7 +105,7 @@ def take_away(view: View, queue: Queue) -> None:
 
 
 def start(view: View) -> None:
-    """Draw the form: what is done, who judges, and which passages."""
+    """Draw the form: the task, the judge, and which passages."""
     answering = judging.answering(view.snapshot, view.scope)
     offered = [name for name, mode in _MODES.items() if answering or mode != "answers"]
     still_offered("judge_mode", offered)
@@ -120,7 +120,7 @@ def start(view: View) -> None:
     if mode == "settle" and len(names) < 2:
         st.info(" ".join(judging.TWO_JUDGES))
         return
-    # After the name comes the number: only the button starts.
+    # The number comes after the name: only the button starts.
     with st.form("start_judging", border=True, enter_to_submit=False):
         left, right = st.columns(2)
         name = left.text_input("Your name", key="judge_name", help=judging.OWN_NAME, max_chars=60) or ""
@@ -135,7 +135,7 @@ def start(view: View) -> None:
 
 
 def ask_answers(view: View, name: str, answering: dict[str, str], right: DeltaGenerator) -> Callable[[], str]:
-    """Return the fields of a queue of answers, and what starts it."""
+    """Draw the fields of a queue of answers, and return the function that starts it."""
     still_offered_all("judge_runs", answering)
     picked = right.multiselect("Answers of", list(answering), key="judge_runs", placeholder="all stacks")
     n = int(st.number_input("Answers", _LEAST, _MOST, 50, key="judge_n_answers"))
@@ -148,7 +148,7 @@ def ask_answers(view: View, name: str, answering: dict[str, str], right: DeltaGe
 def ask_passages(
     view: View, mode: Mode, name: str, names: list[str], right: DeltaGenerator
 ) -> Callable[[], str]:
-    """Return the fields of a queue of passages, and what starts it."""
+    """Draw the fields of a queue of passages, and return the function that starts it."""
     offered = names if mode == "settle" else [*names, _NO_BASE]
     used = view.scope.golden_set_id
     base = right.selectbox(
@@ -173,17 +173,17 @@ def ask_passages(
 
 
 def take(view: View, queue: Queue) -> None:
-    """Draw the form that gives a queue to whoever judges it."""
+    """Draw the form that assigns a queue to its judge."""
     with st.form("take_queue", border=True):
         st.text_input("Your name", key="judge_name", help=judging.OWN_NAME, max_chars=60)
-        # In a callback: where somebody else was quicker, this form is not drawn again.
+        # In a callback: if somebody else was quicker, this form isn't drawn again.
         st.form_submit_button(
             "Judge these", type="primary", icon=":material/play_arrow:", on_click=take_now, args=(view, queue)
         )
 
 
 def take_now(view: View, queue: Queue) -> None:
-    """Give a queue to a judge, or show where to start another (a callback)."""
+    """Assign a queue to a judge, or show where to start another (a callback)."""
     name = str(st.session_state["judge_name"] or "")
     if (
         not access.act(lambda: opened(judging.take(book(), view.snapshot, queue, name)))
