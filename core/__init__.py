@@ -37,7 +37,7 @@ __all__ = [
     "run",
 ]
 _PARTS = ("prices", "errors")
-"""Subpackages that are part of the library's face too."""
+"""Subpackages that are also part of the library's public interface."""
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401

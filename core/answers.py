@@ -7,29 +7,29 @@ import polars as pl
 from core.tables import frame
 
 KEY = ("run_id", "query_id", "reader", "prompt", "temperature", "mode", "k", "pass")
-"""What names an answer. What is not known is null; a mode that is null is `TOP_K`, a pass the only one."""
+"""The key of an answer. Unknown values are null; a null mode means `TOP_K`, a null pass the only one."""
 TOP_K, GOLD_ONLY, NO_GOLD, GOLD, CLOSED_BOOK = "top_k", "gold_only", "no_gold", "gold", "none"
 HARM_BEFORE, HARM_AFTER = "harm_before", "harm_after"
 MODES = (
     TOP_K, GOLD_ONLY, NO_GOLD, GOLD, CLOSED_BOOK, HARM_BEFORE, HARM_AFTER, "contradicted", "dated",
     "adversarial",
 )  # fmt: skip
-"""What an answer was written from: the first k, the gold passages among those, those without them, all gold
-passages whatever was retrieved, nothing; all gold passages with k harmful ones before or after them, or with
-k made to mislead after them."""
+"""The input of an answer: the first k, the gold passages among those, those without them, all gold
+passages whether retrieved or not, nothing; all gold passages with k harmful ones before or after them, or
+with k misleading ones made from them after them."""
 SCORERS = (
     "f1", "exact_match", "substring", "rougeL", "correctness", "similarity", "citation_precision",
     "citation_recall", "faithfulness", "precision", "answer_relevancy", "hallucination",
     "specific_information_accuracy", "ideal_f1", "ideal_rougeL", "ideal",
     "right_refusal", "no_wrong_refusal", "abstention",
 )  # fmt: skip
-"""The scorers of this product; scores that are imported keep the names of their tool."""
+"""The scorers of this product; imported scores keep the names of their tool."""
 IMPORTED, GRADE = "imported", "imported, the grade"
-"""Source of a score that was imported, and of the one of its answer that says how good it is."""
+"""Source of an imported score, and of the imported score that grades its answer."""
 BY_PEOPLE = "judging"
 """Source of a score that a person gave on page Golden sets."""
 EARLIER = pl.Schema({"grade": pl.Float64(), "scale": pl.String(), "judge": pl.String()})
-"""Columns that answers had before their scores had a table of their own."""
+"""Columns that answers had before their scores got a separate table."""
 _UNNAMED = "grade"
 _TELLING = SCORERS[:6]  # Scorers that compare an answer with a reference, the default first
 _SCALE = r"^\s*(?<low>-?[0-9.]+)\s*[-–]\s*(?<high>[0-9.]+)\s*$"

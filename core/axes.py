@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 Spec = Mapping[str, Any]
 Step = Literal["none", "rebuild", "embed"]
-"""What a change of a stack that runs needs, the least first: nothing but a setting, a new index over the
-vectors or texts that are there, or all passages embedded again."""
+"""What a change of a running stack needs, the least first: nothing but a setting, a new index over the
+existing vectors or texts, or a new embedding of all passages."""
 TOGETHER = ("embedder", "dim")
-"""Keys whose values only go together as they were seen: no model has the dimensions of another."""
+"""Keys whose values change only in combinations that were seen: no model has the dimensions of another."""
 SAID_K = r",? K = \d+"
-"""K as the name of a stack says it; nothing reads it where nothing reranks, so that no name says it there."""
+"""K in the name of a stack; without a reranker nothing reads it, so that the name omits it."""
 _CUT = "its final ranking was cut, so the scores of the rest of the pool are not kept"
 NEAR_COPIES = "dedup"  # The key of the step that removes near copies from a pool
 _USUAL_FUSION = {"method": "rrf", "constant": 60, "depth": 100}
@@ -72,8 +72,8 @@ QUERY_STAGES: Mapping[str, str] = {
     "cut": "cut",
     "own": "pipeline",
 }
-"""Kinds of steps that a query goes through, in the order in which a stack runs them; and the stage that their
-time and usage are recorded under."""
+"""Kinds of steps that a query goes through, in the order in which a stack runs them, and the stage under
+which their time and usage are recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +150,7 @@ KEYS: Mapping[str, Key] = {
     "cut": Key(kind=dict, name="cut-off", label=settings, names_method=True, replay=_CUT),
     "chunks_sent": Key(kind=int, name="chunks sent", usual="all", label="{} sent".format, replay=_CUT),
 }
-"""Every key by name, in the order in which a stack's name has them; stacks of others' make may set more."""
+"""Every key by name, in the order of a stack's name; stacks of others may set more keys."""
 
 
 def as_read(spec: Spec) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 CONTROLS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-"""The characters that say in which direction to read, as the inside of a regular expression's class."""
+"""The characters that set the reading direction, as the inside of a regular expression's class."""
 _CONTROLS = re.compile(f"[{CONTROLS}]")
 _LETTERS = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff"
 _ISLAND = re.compile(rf"[{_LETTERS}](?:[{_LETTERS}\s'’-]*[{_LETTERS}])?")

@@ -29,7 +29,7 @@ _STRANGE: Mapping[str, bytes] = MappingProxyType(
         "bytes.bin": bytes(range(256)) * 4,
     }
 )
-"""Files of others, of which a format of one tool is none."""
+"""Foreign files, which no format of a single tool may claim."""
 
 
 def measure_faults(info: MeasureInfo) -> Iterator[str]:

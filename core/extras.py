@@ -11,7 +11,7 @@ from core.errors import ClqError
 from core.paths import INSTALLED
 
 RUN_REQUIREMENTS = "requirements.txt"
-"""Brings what evaluations stand on: all of a checkout, the extra `run` where only the base was installed."""
+"""Installs the needs of evaluations: all of a checkout, or the extra `run` if only the base was installed."""
 SEARCH_REQUIREMENTS = "requirements-search.txt"
 
 

@@ -72,12 +72,12 @@ def usd_apart(*amounts: float | None) -> list[str]:
 
 _MOST_DIGITS = 6
 SHARED_DIGITS = 4
-"""Significant digits at most of costs of a workspace, or a column; those of a sentence may take more."""
+"""Maximum significant digits of costs in a workspace or a column; those in a sentence may have more."""
 TINY = 0.001
-"""Dollars per 1,000 below which most costs of a workspace are too small to read, and said per million."""
+"""Dollars per 1,000 below which most costs of a workspace are too small to read, and given per million."""
 _MILLION = 1_000_000
 UNIT = ("cost_shown_per", "cost_digits")
-"""Columns of a table of stacks, and keys of its rows, that say how its costs are said."""
+"""Columns of a table of stacks, and keys of its rows, that determine how its costs are written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,14 +178,14 @@ def _plain(amount: Decimal) -> str:
 _PLACES = 15
 _AMOUNT = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,40})?(?:e[+-]?[0-9]{1,3})?)(?:per(1k|1m))?", re.ASCII | re.I)
 MOST_DOLLARS = 1e9
-"""Dollars per 1,000 beyond which no budget lies."""
+"""Upper bound of any budget, in dollars per 1,000."""
 PER_1K = CostUnit()
-"""Dollars per 1,000, as files and commands have them."""
+"""Dollars per 1,000, the unit in files and commands."""
 _OF_THOUSAND = re.compile(r"\b1k\b")
 
 
 Written = Callable[[float | None], str]
-"""What writes a number as people read it."""
+"""A function that formats a number for people."""
 
 
 def interval(low: float | None, high: float | None) -> str:

@@ -7,10 +7,10 @@ from pathlib import Path
 import platformdirs
 
 PACKAGE = Path(__file__).resolve().parent
-"""The package itself: core/ of a checkout, or where the wheel is installed."""
+"""The package itself: core/ of a checkout, or the installed wheel's."""
 INSTALLED = (PACKAGE / "data").is_dir()
 PROGRAM = "python -m core"
-"""What starts it; the wheel has the command's name here, as in every sentence that says so."""
+"""The command that starts it; in a wheel, the command's name, for every sentence that mentions it."""
 ROOT = PACKAGE if INSTALLED else PACKAGE.parent
 """The folder with app.py, pages/ and data/."""
 APP = ROOT / "app.py"

@@ -30,9 +30,9 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "clq.sections": ("core.views.added",),
     }
 )
-"""Group of entry points to the modules that take what stands in it."""
+"""Group of entry points to the modules that use its members."""
 OFF = "CLQ_PLUGINS"
-"""Variable of the environment that leaves out other packages' plug-ins where it is ``off``."""
+"""Environment variable that disables other packages' plug-ins if it is ``off``."""
 _CONTRIB = "core.contrib"
 _PARTS = {"clq.providers": "none of embed, rerank and chat", "clq.sections": "no page"}
 

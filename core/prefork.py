@@ -22,7 +22,7 @@ from typing import Any
 COOKIE = "clq-process"
 """The number of the process that has a visitor's session."""
 NUMBER = "CLQ_PROCESS"
-"""The variable of the environment that tells a process its number."""
+"""The environment variable that tells a process its number."""
 _HEAD_BYTES = 65_536
 _HEAD_S = 5.0
 _LOOK_S = 0.02

@@ -21,7 +21,7 @@ from core.tables import Frame
 JsonMap = Mapping[str, Any]
 
 WHOLE_FLOW = "syftr: the whole flow, answering included"
-"""Word of a run's environment for latencies that hold the answering too."""
+"""Word in a run's environment for latencies that include answering."""
 
 
 class Origin(StrEnum):
@@ -48,10 +48,10 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "template": ("template", "template_id"),
     "user": ("user", "user_id"),
 }
-"""What questions come in groups of → names of a column, or of a tag, that says the group of each.
+"""Kind of group of questions → names of a column, or of a tag, that gives each question's group.
 
-Questions of one group are alike, so that each says less than one drawn by itself (metrics.md §10). Where
-several are there, the first of these counts.
+Questions of one group are alike, so that each carries less information than an independent one
+(metrics.md §10). If several are present, the first of these counts.
 """
 _GROUP_OF = {name: kind for kind, names in GROUPS.items() for name in names}
 
@@ -72,8 +72,8 @@ BASES: Mapping[str, str] = {
     Origin.IMPORT.value: Basis.IMPORTED.value,
     Origin.PUBLISHED.value: Basis.PUBLISHED.value,
 }
-"""How the numbers of a run were obtained, by its origin. Where it was measured a run does not say: one of the
-demo, or of another store's export, was not measured here."""
+"""How the numbers of a run were obtained, by its origin. A run does not say where it was measured: one of the
+demo, or from another store's export, was not measured here."""
 
 
 def canonical_json(value: JsonMap) -> str:
@@ -112,7 +112,7 @@ class Collection:
     """A corpus with its queries."""
 
     collection_id: str  # short stable name; part of links
-    name: str  # for people
+    name: str  # display name
     source: str = ""  # its origin, in words
     notes: str = ""  # limits, licence, anything a reader must know
     # The collection whose chunks by one chunker this one holds; its queries are there, its id
@@ -126,7 +126,7 @@ class GoldenSet:
 
     golden_set_id: str  # short stable name; part of links
     collection_id: str  # the collection that it judges
-    name: str  # for people
+    name: str  # display name
     mapping: str = "1-5"  # how raw grades became 1..5, for example "1-5" (as they are) or "binary: 0→1, 1→5"
     judge: str = ""  # who judged, in words
     notes: str = ""  # how the pool was made, limits
@@ -164,7 +164,7 @@ class Stack:
 
 
 def stack_label(spec: JsonMap) -> str:
-    """Name a stack by the axes it sets, in the product's vocabulary."""
+    """Return the name of a stack, built from the axes it sets, in the product's vocabulary."""
     dense = " ".join(
         str(part)
         for part in (
@@ -189,7 +189,7 @@ class Run:
     run_id: str  # stable identity; equal content gives an equal id, which detects a repeated import
     collection_id: str  # the searched collection
     stack: Stack  # the configuration
-    label: str  # for people; untrusted text
+    label: str  # display name; untrusted text
     origin: Origin  # measured, imported or published
     # Named convention of the candidate pool, for example "dense@50", "bm25@100", "rrf100@100", "post-
     # rerank@50"; None if the run has no pool. Two conventions are never compared silently.

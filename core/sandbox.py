@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 _LONG_S = 5.0
-"""After an answer that took longer the process is not kept: it may hold much, and starting takes less."""
+"""After an answer that took longer, the process ends: it may hold much memory, and a restart is quicker."""
 
 
 def run_bounded(

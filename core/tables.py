@@ -15,7 +15,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import polars as pl
 
 GENERATE, FIRST_TOKEN = "generate", "first_token"
-"""Stages: the whole answer, and its first token; the latter is a part of the former."""
+"""Stages: the whole answer, and its first token, which is included in the former."""
 
 
 NUGGETS = 64  # Nuggets of a question at most: they are counted as bits

@@ -23,7 +23,7 @@ from core.records import stack_label
 from core.store import Snapshot
 
 REPLAYED = (10, 20, 30, 50, 75, 100, 150)
-"""Depths that a deeper run of a pointwise reranker is replayed at, where nobody measured them."""
+"""Depths at which a deeper run of a pointwise reranker is replayed, if nobody measured them."""
 
 
 class Sent(NamedTuple):
@@ -239,7 +239,7 @@ class Signal:
     """A signal over some queries."""
 
     key: str  # its name in the table "signals", or "tag:<name>"
-    label: str  # for people
+    label: str  # display name
     known: Known  # when it is known
     hard_is_high: bool  # whether queries with high values are the uncertain ones, not those with low values
     values: Mapping[str, float]  # query_id → number; empty for tags

@@ -27,7 +27,7 @@ Against = Literal["the first", "every pair"]
 WINS, TIES, LOSSES = "better", "tie", "worse"
 OPEN = "no significant difference"
 UNDECIDED = (OPEN, FEW_GROUPS)
-"""Verdicts on differences that are not called real."""
+"""Verdicts on differences that are not significant."""
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ SORTS: Mapping[str, tuple[str, bool]] = {
     "most unjudged": ("holes", True),
     "id": ("query_id", False),
 }
-"""How the table can be ordered: column, and whether the largest comes first."""
+"""The orders of the table: column, and whether the largest comes first."""
 
 SORTS_AGAINST: Mapping[str, tuple[str, bool]] = {
     "largest loss": ("delta", False),

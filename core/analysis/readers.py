@@ -20,12 +20,12 @@ from core.stats.intervals import Alike
 from core.store import Snapshot
 
 USUAL = ("f1", "exact_match", "correctness", "similarity", "substring", "rougeL")
-"""Scorers that come first, in this order, where a workspace has them."""
+"""Scorers that come first, in this order, if a workspace has them."""
 GOLD_FROM = 4  # Grade from which a passage is gold
 MEASURED = "measured"
 NO_SCORES = "No graded answers yet."
 WITH, WITHOUT, EVERY = "gold in Top(k)", "no gold in Top(k)", "all questions here"
-"""Parts of the questions, by what was found."""
+"""Parts of the questions, by the passages found."""
 SENT = {
     "top_k": "Top(k)",
     "gold_only": "gold passages of Top(k)",
@@ -144,7 +144,7 @@ def curve_table(answered: Answered, scorer: str) -> pl.DataFrame:
 
 
 def label_of(rows: pl.DataFrame) -> pl.Expr:
-    """Name a reader, with its prompt and temperature if those differ."""
+    """Return a reader's name, with its prompt and temperature if those differ."""
     reader = pl.col("reader").fill_null("reader unknown")
     prompt = pl.format(" · {}", pl.col("prompt").fill_null("prompt unknown"))
     warm = pl.format(" · T = {}", pl.col("temperature").cast(pl.String).fill_null("?"))

@@ -95,7 +95,7 @@ def _otherwise(over: Over) -> str:
 COLUMNS = schema(
     "run stack measure k:int32 query_id value:float reason n:int32 clusters:int32 ci_low:float ci_high:float"
 )
-"""Columns of `score_table`; query_id only where scores per query are asked for."""
+"""Columns of `score_table`; query_id only if scores per query are requested."""
 
 # No frame at import: its operations start threads, which a server forked from a warm process would await.
 _UNLABELLED = {name: dtype for name, dtype in COLUMNS.items() if name != "stack"}
@@ -198,7 +198,7 @@ def require_cutoffs(measures: Sequence[Measure]) -> None:
 
 
 def unjudged(graded: Evidence, measures: Sequence[Measure], labels: Mapping[str, str]) -> str:
-    """Name the runs without a judged passage within the largest cutoff, or return "" if there are none."""
+    """Return a note on runs without a judged passage within the largest cutoff, or "" if there are none."""
     k = max(measure.k or 1 for measure in measures)
     top = graded.grades[:, :, :k]
     most = top.max(axis=(1, 2), initial=EMPTY_SLOT)  # each run's best grade; 0 = it ranks unjudged only

@@ -27,9 +27,9 @@ _STAGE_FIELDS: Mapping[str, tuple[str, ...]] = {
     "rerank": ("reranker", "candidates", "tokens_per_candidate"),
     "machine": ("cpu_ms",),
 }
-"""Inputs that decide how the amount of a stage is known."""
+"""Inputs that determine the basis of a stage's amount."""
 COLUMNS = ("stage", "item", "unit", "units_per_query", "usd_per_1k", "basis", "reason")
-"""Of the recorded cost."""
+"""Columns of the recorded cost."""
 _WEAKEST_LAST = (Basis.MEASURED, Basis.IMPORTED, Basis.PUBLISHED, Basis.MODELLED)
 _SPECIFIED = "from its specification"
 _LOCAL = "it ran on the machine"
@@ -188,7 +188,7 @@ def recorded(
 
 
 LIST_PRICE, ASSUMED_PRICE = "list price", "assumed price"
-"""What costs are told by where usage was measured: prices that were confirmed, or that somebody assumed."""
+"""Basis of costs from measured usage: prices that were confirmed, or assumed."""
 
 
 def price_basis(confirmed: Iterable[bool]) -> str:
@@ -197,7 +197,7 @@ def price_basis(confirmed: Iterable[bool]) -> str:
 
 
 def cost_basis(basis: str | None, paid: str) -> str:
-    """Return the basis of a cost: that of its price, from `priced_by`, if its usage was measured."""
+    """Return the basis of a cost: if its usage was measured, its price's, from `priced_by`."""
     return paid if basis == Basis.MEASURED.value else basis or ""
 
 
@@ -210,9 +210,9 @@ def priced_by(view: View) -> str:
 
 IDLE = "idle time not counted"
 MACHINES = ("cpu_hour", "gpu_hour")
-"""Units of the time of machines of one's own."""
+"""Units of the time of one's own machines."""
 HOURS = 730
-"""Of a month, in which a machine that answers runs all the time."""
+"""Hours in a month for a machine that answers all the time."""
 
 
 def idle(bill: pl.DataFrame) -> str:

@@ -40,7 +40,7 @@ class Axis:
     digits: int = 2  # see `decimals`
     higher_is_better: bool = False  # which direction is good
     compared: bool = True  # whether the frontier compares it
-    like_quality: bool = False  # whether its scale is that of the quality, which may not be a share
+    like_quality: bool = False  # whether it shares the quality's scale, which may not be 0..1
     limit: str  # the name of its limit everywhere: in URLs, commands, records, reasons, as a field
     limit_word: str  # the limit in a sentence
     missing: str  # how to describe a stack whose number is unknown
@@ -204,7 +204,7 @@ ANSWERING = Axis(
     "no_wrong_refusal",
 )
 BESIDE = (HARM, ROBUST, REFUSING, ANSWERING)
-"""Axes that are looked at where they are limited."""
+"""Axes that are used only if they have a limit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,7 +285,7 @@ FORMER: Mapping[str, str] = {
     "refusals": REFUSING.limit,
     "answers": ANSWERING.limit,
 }
-"""Limits as release 0.2 called them in one place or another, which are understood until the next."""
+"""Names of limits in release 0.2, which are accepted until the next release."""
 
 
 def floats(table: pl.DataFrame, column: str) -> Floats:

@@ -14,7 +14,7 @@ from core.decide.ties import JITTER_MS
 from core.errors import InputError, UnknownNameError
 
 RELATIVE_TOLERANCE = 0.10
-"""Share of the fitted latency by which a figure may leave the line, where that is more than the jitter."""
+"""Share of the fitted latency by which a figure may leave the line, if that is more than the jitter."""
 MIN_DEPTHS = 3  # Different depths needed to detect departures from the line: two are always on one
 
 Floats = NDArray[np.float64]

@@ -122,7 +122,6 @@ def _end(now: float, axis: Axis, *, better: bool) -> float:
 
 
 def _changed(table: pl.DataFrame, row: int, axis: Axis, value: float) -> pl.DataFrame:
-    """Return the table with one number changed."""
     here = np.arange(table.height) == row
     return table.with_columns(pl.Series(axis.column, np.where(here, value, axis.read(table))))
 

@@ -51,7 +51,7 @@ def neighbours(
             such axis, which no step changes).
         target: Quality to beat; 0..1.
         read: Returns the keys that matter in a stack: stacks that are equal in them are one, whose quality is
-            known as soon as one of them is evaluated.
+            known as soon as any is evaluated.
 
     Returns:
         The likeliest to beat the target first, each stack once; empty if no axis is stated, or too few

@@ -27,16 +27,16 @@ from core.records import JsonMap
 from core.stats.intervals import SEED
 
 PENALTIES = (1.0, 0.2, 0.04)
-"""Weights of the squared coefficients, the strongest first: of equal ones it is taken."""
+"""Weights of the squared coefficients, the strongest first; it wins ties."""
 NEIGHBOURS = (40, 20, 10, 5)
 """Numbers of neighbours, the most first."""
 _FEW = 600  # most queries that the penalty is chosen by
 _LISTED = 200  # nearest queries stored for each; enough of them are among the training queries
 _BLOCK = 500  # queries whose distances are computed at a time
 _STEPS = 25  # of Newton's method at most
-_FREE = 1e-3  # weight of the squared intercept, which keeps it finite where every query agrees
+_FREE = 1e-3  # weight of the squared intercept, which keeps it finite if every query agrees
 COPIES = 19
-"""Draws of noisy copies: the routing's gain above all of them is one in twenty by chance."""
+"""Draws of noisy copies: a routing's gain exceeds all of them once in twenty times by chance."""
 
 
 class Scorer(Protocol):
@@ -136,7 +136,6 @@ class _Learner:
     points: Floats = field(init=False)  # [Q, F], standardised
 
     def __post_init__(self) -> None:
-        """Standardise the features."""
         known = np.isfinite(self.signs)
         count = np.maximum(known.sum(axis=0), 1)
         means = np.where(known, self.signs, 0.0).sum(axis=0) / count

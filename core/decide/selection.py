@@ -72,7 +72,7 @@ class Assessment:
     expected_low: float | None  # its 95 % interval, which holds although the stack was selected
     expected_high: float | None
     ahead: bool  # whether the shipped stack is surely better than every other feasible one
-    # Row that is most often the best if the shipped stack is no good selection; the cheapest of equal ones
+    # Row that is most often the best if the shipped stack isn't a good selection; the cheapest of equals
     rival: int | None
     alternatives: tuple[Alternative, ...]
     prices: Mapping[str, tuple[Price, ...]]  # by the key of the axis that pays: cost, latency

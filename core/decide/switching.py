@@ -23,14 +23,14 @@ from core.stats.significance import holm, student_ends
 Answer = Literal["stay", "switch", "unknown"]
 STEPS: tuple[Step, ...] = get_args(Step)
 LEVEL = 0.025
-"""The chance, on one side, that a family without any better candidate leads to a move."""
+"""The one-sided chance that a family without any better candidate leads to a move."""
 WEEKS_PER_MONTH = 365.25 / 12 / 7
 _DENSE, _SPARSE = ("dense", "hybrid"), ("sparse", "hybrid")
 _LEGS = {"embedder": _DENSE, "dim": _DENSE, "index": _DENSE, "index_params": _DENSE, "metric": _DENSE} | {
     "sparse": _SPARSE,
     "bm25": _SPARSE,
 }
-"""Keys that only one of the two searches has, with the modes that have it."""
+"""Keys that only one of the two searches has, with the modes that use it."""
 
 
 def needed(now: Spec, then: Spec, *, shortens: bool = False) -> dict[str, Step] | None:

@@ -166,7 +166,7 @@ def jitter(differences: pl.Series) -> float | None:
 
 
 PROMPT = ("tokens_sent", "passages_sent")
-"""Columns that say how large a prompt is, the most telling first."""
+"""Columns with the size of a prompt, the most telling first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,7 +373,6 @@ def _steps(values: Numbers) -> list[tuple[str, Callable[[Rows], Mask]]]:
 
 
 def _best(merit: Floats, rows: Rows) -> Mask:
-    """Keep the best."""
     return np.asarray(merit[rows] >= np.max(merit[rows]) - ROUNDING)
 
 

@@ -22,7 +22,7 @@ from core.stats.means import Of, mean_interval
 CLEAN, NONE = "", "none"
 _NAMED = ("run_id", "family", "stack", "rewrite", "perturb")
 SIBLINGS = pl.Schema(dict.fromkeys(_NAMED, pl.String))
-"""Columns of `siblings`: stack is named without the rewrite; perturb is "noise 4", empty = as it is."""
+"""Columns of `siblings`: stack is named without the rewrite; perturb is "noise 4", "" = unchanged."""
 
 
 class Kin(NamedTuple):
@@ -131,7 +131,7 @@ def mean_of(
 
     Args:
         clusters: Per query, as in `core.stats.means.mean_interval`.
-        ends: Columns of the interval of shares; None = those of a difference, named after it.
+        ends: Columns of the interval of shares; None = a difference's columns, named after it.
     """
     of: Of = "differences" if ends is None else "shares"
     ends = ends or (f"{name}_low", f"{name}_high")

@@ -17,7 +17,7 @@ from core.pipeline.anchors import COVERAGE
 from core.records import GoldenSet
 
 MADE_BY = "adding"
-"""How such a golden set was made, in its manifest."""
+"""How such a golden set was made, for its manifest."""
 _PLACE = ("query_id", "source", "start_char", "end_char")
 _OF_DOCUMENT = ("query_id", "source")
 
@@ -64,7 +64,7 @@ def ancestry(sets: pl.DataFrame, golden_set_id: str) -> tuple[str, ...]:
 
 
 def name_for(sets: pl.DataFrame, to: str, own: str, judge: str) -> tuple[str, tuple[str, ...]]:
-    """Name the golden set that merges a person's grades with others, and list its parents.
+    """Return the id of the golden set that merges a person's grades with others, and its parents.
 
     Args:
         own: The golden set with the grades of that person.

@@ -28,10 +28,10 @@ FILE = "judging.sqlite"
 PAIR = ("query_id", "passage_id")  # What a card is
 IDLE_S = 300.0  # Seconds on one card from which the judge counts as absent: they are not counted
 Mode = Literal["grade", "order", "settle", "answers"]
-"""What is done with the cards: grade each, put five in order, settle what two judges disagree on, or grade
-answers; of these the id of a passage is what names the answer, see `answers.named`."""
+"""What to do with the cards: grade each, put five in order, settle disagreements of two judges, or grade
+answers, whose passage id is the key of the answer, see `answers.named`."""
 Said = Mapping[int, tuple[Literal["grade", "position"], int | None]]
-"""By the place of a card: which column takes which number; None = passed over."""
+"""By the position of a card: the column and its new number; None = skipped."""
 
 _VERSION = 2
 _FACTS = "facts"  # The act of a keystroke that records the facts in a passage
@@ -183,7 +183,7 @@ class Book:
             self._stroke(db, (queue_id, place, _FACTS, "\n".join(lines)))
 
     def facts(self, collection_id: str, judge: str) -> dict[tuple[str, str], list[str]]:
-        """Return the facts that a judge found, by query and passage; the latest ones of each pair."""
+        """Return the facts that a judge found, by query and passage; only the latest for each pair."""
         asked = (
             "SELECT query_id, passage_id, said FROM strokes JOIN items USING (queue_id, place) JOIN queues "
             "USING (queue_id) WHERE collection_id = ? AND judge = ? AND act = ? ORDER BY strokes.stroke"

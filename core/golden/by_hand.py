@@ -29,7 +29,7 @@ RUBRIC = {
     2: "tangential: on the topic, no answer",
     1: "not relevant",
 }
-"""What each grade means (CLQ paper, §3.4)."""
+"""Meaning of each grade (CLQ paper, §3.4)."""
 _DONE = schema("query_id passage_id grade:int8 at seconds:float note")
 _SPELLED: JsonMap = {str(grade): meaning for grade, meaning in RUBRIC.items()}
 
@@ -249,7 +249,7 @@ def settled(
 
 
 SCORER, SCALE = "correctness", "1-5"
-"""What a person's grades of answers are called among the scores, and what they reach from and to."""
+"""Name and scale of a person's grades of answers among the scores."""
 CORRECTNESS = {
     5: "correct: all that is asked, nothing wrong",
     4: "mostly correct: little is missing or wrong",
@@ -257,11 +257,11 @@ CORRECTNESS = {
     2: "mostly wrong: little of it is right",
     1: "wrong: or no answer",
 }
-"""What each grade of an answer means."""
+"""Meaning of each grade of an answer."""
 
 
 def named(answers: pl.DataFrame) -> pl.DataFrame:
-    """Name answers as queues do.
+    """Return answers with the ids that queues give them.
 
     Args:
         answers: Columns of `KEY`.

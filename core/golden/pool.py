@@ -20,7 +20,7 @@ POOL = schema("query_id passage_id rank:int32 rrf:float sources:int32")
 class Ranked:
     """The ranking of one source."""
 
-    label: str  # for people
+    label: str  # display name
     kind: Kind  # decides ties
     rows: pl.DataFrame  # query_id, passage_id, rank (from 1)
 

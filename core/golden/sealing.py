@@ -1,7 +1,7 @@
 """Seals of the book of judges: a mark in every row that reveals content nobody wrote.
 
 SQLite does not notice a flipped bit in a grade, an id or a count: the file opens with other content. So
-each row carries a digest of itself, a queue also one of its number of cards, and strokes are numbered
+each row carries a digest of itself, a queue also of its number of cards, and strokes are numbered
 without a gap.
 """
 
@@ -23,7 +23,7 @@ COLUMNS: Mapping[str, Sequence[str]] = MappingProxyType({
     ),
     "strokes": ("stroke", "queue_id", "place", "act", "said", "seconds", "at"),
 })  # fmt: skip
-"""The columns of each table that its mark vouches for."""
+"""The columns of each table that its mark covers."""
 RESTORE = "Restore a backup with `python -m core store restore BACKUP`; the file itself is left as it is."
 
 

@@ -22,13 +22,13 @@ Floats = NDArray[np.float64]
 Grades = NDArray[np.int8]
 Whole = NDArray[np.intp]
 Scoring = Callable[[Grades, NDArray[np.int32]], Floats]
-"""Values [S, n], the higher the better, from grades [S, n, K] and counts [n, 5]; NaN = not applicable."""
+"""Values [S, n], with higher being better, from grades [S, n, K] and counts [n, 5]; NaN = not applicable."""
 
 GRADES = 5
 WORLDS = 300
 BINS = (1, 3, 6, 10, 20)  # Last ranks of the bins of like ranks
 _PRIOR = 5.0
-"""Passages' worth of the grades at the same ranks of all stacks, for stacks of which few are judged there."""
+"""Weight, in passages, of the grades at the same ranks of all stacks, for stacks with few judged there."""
 _CELLS = 1 << 21
 _EMPTY = -1
 _TIE = 1e-12
@@ -119,7 +119,7 @@ def contest(rankings: pl.DataFrame, judged: pl.DataFrame, stacks: tuple[str, ...
 
 
 def overlaid(judged: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
-    """Return judgements with those of another golden set on top.
+    """Return judgements overridden by another golden set's.
 
     If both grade a passage, the other one counts.
     """

@@ -41,7 +41,7 @@ class State(StrEnum):
 class Status:
     """The progress of the work."""
 
-    name: str  # for people
+    name: str  # display name
     state: State = State.RUNNING  # its state
     stage: str = ""  # the current activity, in words
     done: int = 0  # finished units of work

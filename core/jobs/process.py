@@ -117,7 +117,7 @@ def spread(
 
 
 Others = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
-"""Does a task for every block; its results in the order of the blocks."""
+"""Runs a task for every block, and returns its results in the order of the blocks."""
 _others: list[Others] = []
 
 

@@ -17,7 +17,7 @@ from core.tables import schema
 
 DEFAULT_BOOK = "list"
 UNITS = ("input_tokens", "output_tokens", "search_units", "requests", "cpu_hour", "gpu_hour", "gib_month")
-"""What can be priced."""
+"""Units that can have a price."""
 MS_PER_HOUR = 3_600_000
 PRICED_AS: Mapping[str, str] = {"cpu_ms": "cpu_hour", "gpu_ms": "gpu_hour"}
 """Units of usage that are priced by the hour."""

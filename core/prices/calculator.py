@@ -138,7 +138,7 @@ class CostInputs:
 
 
 USUAL = CostInputs(queries_per_month=1_000_000, chunks_sent=10, output_tokens=300)
-"""What holds where nobody says."""
+"""Default inputs."""
 
 
 @dataclass(frozen=True, slots=True)

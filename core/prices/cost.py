@@ -17,7 +17,7 @@ from core.tables import schema
 
 NOT_RECORDED = "usage not recorded"
 QUERY_TOKENS = CostInputs().query_tokens
-"""Tokens of a query where a source recorded none; stated wherever it is used."""
+"""Tokens of a query if a source recorded none; stated wherever it is used."""
 
 DOLLARS = "usd"  # Unit of amounts recorded in dollars by a source, which need no price
 

@@ -24,8 +24,8 @@ PER_RECALL = schema(
     "per_recall_low:float per_recall_high:float paired:int64"
 )
 EFFECTS = ("stack_first", "stack_second", "prompt_base", "prompt_of", "interaction")
-"""Gain of the stack with the first and the second prompt, gain of the second prompt on either stack, and how
-much more the stack gains with the second prompt."""
+"""Gain of the stack with the first and the second prompt, gain of the second prompt on either stack, and the
+stack's additional gain with the second prompt."""
 CROSSED = schema(
     "reader temperature:float first second "
     + " ".join(f"{name}:float {name}_low:float {name}_high:float" for name in EFFECTS)

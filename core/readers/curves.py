@@ -215,7 +215,7 @@ FIGURES = schema(
     "k_star:int32 best:float rss:float rss_fewer:float rss_more:float rss_reason rsc:float "
     "rsc_before_stop:float k_last:int32 k_last_before_stop:int32 start_k:int32 shape wanted"
 )
-"""What `depths` reads off a curve: the fields of `Depth`, wanted as text."""
+"""The figures that `depths` computes for a curve: the fields of `Depth`, wanted as text."""
 
 
 def depths(

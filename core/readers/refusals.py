@@ -15,7 +15,7 @@ REFUSAL = re.compile(
     r"|\bweiß (es |ich )?(es )?nicht\b|^keine (Antwort|Information)",
     re.IGNORECASE,
 )
-"""Words by which readers refuse, English, French and German; an empty answer is a refusal too."""
+"""Refusals in English, French and German; an empty answer is a refusal too."""
 
 
 def refuses(answer: str) -> bool:

@@ -2,7 +2,7 @@
 
 F1, exact match and substring are RAGGED's (its reader/evaluate_top_k.py and evaluation/eval_downstream.py,
 after KILT and SQuAD): number words become digits, then lower case, no punctuation, no a/an/the; the best over
-the gold answers counts. Two things differ, where the tool rewards silence and where it fails: an empty answer
+the gold answers counts. Two differences, where the tool rewards silence or stops: an empty answer
 is a substring of nothing, and number words that do not form a number stay unchanged.
 """
 
@@ -95,7 +95,7 @@ SCORERS: Mapping[str, Callable[[str, str], float]] = {
 }
 """Scorers of an answer and one gold answer, 0..1."""
 OF_IDEAL = {"ideal_f1": "f1", "ideal_rougeL": "rougeL"}
-"""Scorers beside the same reader's answer from all gold passages, by how they compare."""
+"""Scorers against the same reader's answer from all gold passages, by how they compare."""
 CITING = ("citation_precision", "citation_recall")  # Scorers of the passages cited in an answer
 
 
@@ -104,7 +104,7 @@ ABSTAINING: Mapping[str, tuple[bool, ...]] = {
     "no_wrong_refusal": (True,),
     "abstention": (False, True),
 }
-"""Scorers of whether an answer refuses, by the questions that they look at: without an answer, with one."""
+"""Scorers of whether an answer refuses, by the questions that they apply to: without an answer, with one."""
 
 
 def score(scorer: str, answer: str, golds: Sequence[str]) -> float:

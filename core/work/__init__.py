@@ -1,1 +1,1 @@
-"""Work that is paid for or takes long, of each kind: specification, plan, run, resume, landing, words."""
+"""Work that is paid for or takes long, by kind: specification, plan, run, resume, storing results, words."""

@@ -1,4 +1,4 @@
-"""How far an evaluation is, as a bar on a terminal or in a notebook."""
+"""Progress of an evaluation, as a bar on a terminal or in a notebook."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def progressing() -> Iterator[Callable[[Status], None]]:
-    """Yield a bar on standard error: stage, passages or questions, dollars, what is left of the time."""
+    """Yield a bar on standard error: stage, passages or questions, dollars, remaining time."""
     bar = Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),

@@ -1,4 +1,4 @@
-"""Words of paid work of every kind: what it will take, how far it is, how it ended."""
+"""Descriptions of paid work of every kind: its cost, its progress, how it ended."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:  # the engines take a second to load
     from core.work.readers.plan import ReaderPlan
 
 RUNNING = "running"
-_OWN_STAGE = "pipeline"  # Of custom pipelines
+_OWN_STAGE = "pipeline"  # For custom pipelines
 _OF_BILLS = ("lines", "limit", "problems")
 _RESUMABLE = ("stopped by budget", "cancelled", "interrupted", "failed", "killed")
 _LINES = schema("stage model calls:int64 unit amount:float counted usd:float unknown")
 
 
 def line_rows(plan: Bill) -> pl.DataFrame:
-    """List what is paid for, one row per stage, model and unit; usd is null where it is not known."""
+    """List what is paid for, one row per stage, model and unit; usd is null if it is unknown."""
     rows = [
         (
             line.stage,
@@ -45,7 +45,7 @@ def line_rows(plan: Bill) -> pl.DataFrame:
 
 
 def dollars(plan: GoldenPlan | ReaderPlan | QuestionsPlan) -> str:
-    """Say what it costs, how long it takes, and whether the budget is enough."""
+    """Describe the cost, the duration, and whether the budget is enough."""
     if not plan.lines:
         return "Nothing is paid for: everything runs on this machine."
     total = "unknown, at least " if plan.usd is None else ""
@@ -59,7 +59,7 @@ def dollars(plan: GoldenPlan | ReaderPlan | QuestionsPlan) -> str:
 
 
 def without_price(plan: Bill) -> str:
-    """Name the models without a price, and what to do; nothing where all have one."""
+    """List the models without a price, and the remedy, or return "" if all have one."""
     pipelines = {line.model for line in plan.lines if line.stage == _OWN_STAGE}
     own, rest = (
         ", ".join(name for name in plan.unpriced if (name in pipelines) == inside) for inside in (True, False)
@@ -71,7 +71,7 @@ def without_price(plan: Bill) -> str:
 
 
 def press(act: str, plan: Bill, seconds: float = 0.0) -> str:
-    """Name the button that does what was planned; 0 seconds are not said."""
+    """Return the label of the button that carries out the plan; a duration of 0 is left out."""
     known = usd(plan.usd_known)
     price = known if plan.usd is not None else f"≥ {known}" if plan.usd_known else "cost unknown"
     price = price if plan.lines else "$0"
@@ -80,7 +80,7 @@ def press(act: str, plan: Bill, seconds: float = 0.0) -> str:
 
 
 def bill(plan: Bill) -> dict[str, Any]:
-    """Return what a plan pays for, as JSON."""
+    """Return a plan's bill as JSON."""
     return {
         "stages": line_rows(plan).to_dicts(),
         "calls": plan.calls,
@@ -101,25 +101,25 @@ def as_json(plan: GoldenPlan | ReaderPlan) -> dict[str, Any]:
 
 
 def embedders() -> list[str]:
-    """Return embedders that are known by name, the one that needs nothing first."""
+    """Return the names of known embedders, the one without requirements first."""
     from core.pipeline.sweep.known import Known  # noqa: PLC0415 - with the engines, a second
 
     return sorted(Known().names["embedder"], key=lambda name: (name != "wordllama", name))
 
 
 def resumable(status: Status) -> bool:
-    """Tell whether it was begun, did not finish and does not run now."""
+    """Return whether it was started, did not finish and isn't running now."""
     return str(status.state) in _RESUMABLE
 
 
 def now(known: Sequence[Status], doing: str, none: str) -> str:
-    """Say which of them run: ``“paris” and “rome” are running``; else what is said where none does."""
+    """List which of them run: ``“paris” and “rome” are running``, or return `none` if none does."""
     names = [f"“{status.name}”" for status in known if str(status.state) == RUNNING]
     return f"{' and '.join(names)} {'are' if names[1:] else 'is'} {doing}" if names else none
 
 
 def progress(status: Status, landed: str = "") -> str:
-    """Say how far one is: stage, passages or questions, what has landed, time left, dollars so far."""
+    """Describe the progress: stage, passages or questions, stored results, time left, dollars so far."""
     parts = [status.stage, status.so_far, landed]
     if status.eta_s is not None:
         parts.append(f"about {duration(status.eta_s)} left")
@@ -130,7 +130,7 @@ def progress(status: Status, landed: str = "") -> str:
 
 
 def closing(status: Status, done: str, remarks: Sequence[str]) -> str:
-    """Say how a job ended: what is done, if anything, and what it spent, then remarks and what went wrong."""
+    """Describe how a job ended: its results, if any, and its cost, then remarks and errors."""
     parts = [f"{status.state}: {done}" if done else f"{status.state}"]
     if status.usd:
         parts[0] += f", {usd(status.usd)} spent"
@@ -145,14 +145,14 @@ def closing(status: Status, done: str, remarks: Sequence[str]) -> str:
 
 
 def fact(name: str) -> Callable[[Status], object]:
-    """Return what reads a fact of a status; None where it has none."""
+    """Return a function that reads a fact from a status, or None if it has none."""
     return lambda status: status.facts.get(name)
 
 
 def listed(
     known: Iterable[tuple[str, Status]], own: Mapping[str, Callable[[Status], object]], **kinds: pl.DataType
 ) -> pl.DataFrame:
-    """Return all as a table: name, state, columns of their own (text unless said), usd, began, message."""
+    """Return all as a table: name, state, custom columns (text by default), usd, began, message."""
     rows = [
         (name, str(one.state), *(read(one) for read in own.values()), one.usd, one.started_at, one.message)
         for name, one in known
@@ -168,7 +168,7 @@ def listed(
 
 
 def models() -> list[str]:
-    """Return chat models that are known by name."""
+    """Return the names of known chat models."""
     from core.providers.chat import CHATS  # noqa: PLC0415 - with the engines, a second
 
     return sorted(CHATS, key=lambda name: (name == "fake", name))

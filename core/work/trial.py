@@ -1,6 +1,6 @@
-"""Answers of the trial reader to the demo's questions, with and without the passages that answer them.
+"""The trial reader's answers to the demo's questions, with and without the passages that answer them.
 
-It repeats a sentence and never refuses: it shows what pages say of readers, and tells nothing of a model.
+It repeats a sentence and never refuses: it shows how pages present readers, and is no evidence on a model.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CITING = {"prompts": ["grounded"], "modes": ["top_k"], "scorers": ["citation_pr
 
 
 def answered(batches: Sequence[Batch], book: PriceBook) -> Batch:
-    """Have the trial reader answer the questions that name nothing, in a store that is thrown away."""
+    """Have the trial reader answer the questions that name nothing, in a temporary store."""
     made: list[Batch] = []
 
     def store_results(batch: Batch) -> Left:

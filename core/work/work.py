@@ -1,8 +1,8 @@
-"""Paid work of one kind: how it is asked for, planned, begun, done into a store, resumed and put in words.
+"""Paid work of one kind: its specification, plan, start, run into a store, resumption and description.
 
-No dashboard that is reloaded or closed ends a process. Each leaves "<folder>/launched/<nanoseconds>" with its
-specification, its process and what that printed; it writes its number into the status of its work, so that
-one finds the other.
+Reloading or closing a dashboard ends no process. Each leaves "<folder>/launched/<nanoseconds>" with its
+specification, its process id and its output; it writes its number into the status of its work, which
+links the two.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _LAUNCHED = "launched"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Work that was begun, from here or elsewhere."""
+    """Work that was started, from here or elsewhere."""
 
-    name: str  # Name of its folder; of a process that has not got that far, of its launch
-    status: Status  # How far it is
-    folder: Folder | None  # Its folder; None when it ended, or still is, before having one
+    name: str  # Name of its folder; for a process that has none yet, of its launch
+    status: Status  # Its progress
+    folder: Folder | None  # Its folder; None if it has none yet, or ended before having one
 
     def cancel(self) -> None:
-        """Ask it to stop; what has finished stays, and it can be resumed."""
+        """Ask it to stop; finished parts stay, and it can be resumed."""
         if self.folder is not None:
             self.folder.stop.touch()
         else:
@@ -63,47 +63,47 @@ class Read(Protocol[J_co]):
         *,
         to_run: bool,
     ) -> tuple[J_co, list[Problem]]:
-        """Return what it names, and what its owner should know; refuse what cannot work."""
+        """Return the job, and remarks for its owner; refuse what cannot work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work(Generic[J, P, R]):
-    """Kind of paid work."""
+    """A kind of paid work."""
 
-    noun: str  # What one is called: "evaluation"
-    kept: str  # What becomes of one that is interrupted
-    folder: str  # Of all such work, beside the store
-    begins: tuple[str, ...]  # The command that begins one unasked, without its specification
-    resumes: tuple[str, ...]  # The command that lets one go on, without its name
+    noun: str  # What one item is called: "evaluation"
+    kept: str  # What remains of an interrupted one
+    folder: str  # For all such work, beside the store
+    begins: tuple[str, ...]  # The command that starts one without asking, before its specification
+    resumes: tuple[str, ...]  # The command that resumes one, before its name
     model: type[BaseModel]  # Its specification
 
-    read: Read[J]  # What a specification names
-    plan: Callable[[J, Sequence[Problem]], P]  # What it takes; spends nothing
-    run: Callable[[Store, J, Site], R]  # Do it, or what is left of it, and land what it yields
+    read: Read[J]  # Reads a specification
+    plan: Callable[[J, Sequence[Problem]], P]  # Estimates its cost; spends nothing
+    run: Callable[[Store, J, Site], R]  # Run it, or resume it, and store its results
 
-    size_of: Callable[[P], str]  # What will be done, in words
-    costs: Callable[[P], str]  # What that costs, in words; empty where `size_of` says it
-    button: Callable[[P], str]  # Names the button that begins one
-    lands: bool = True  # Whether what it yields stands in the store, in its collection
-    progress: Callable[[Status], str] = paid.progress  # How far one is, in words
-    ended: Callable[[Status], str]  # How one ended, in words
-    table: Callable[[Sequence[tuple[str, Status]]], pl.DataFrame]  # All of them, by name
+    size_of: Callable[[P], str]  # Describes the amount of work
+    costs: Callable[[P], str]  # Describes its cost; "" if `size_of` includes it
+    button: Callable[[P], str]  # Label of the button that starts one
+    lands: bool = True  # Whether its results are in the store, in its collection
+    progress: Callable[[Status], str] = paid.progress  # Describes the progress of one
+    ended: Callable[[Status], str]  # Describes how one ended
+    table: Callable[[Sequence[tuple[str, Status]]], pl.DataFrame]  # A table of all of them, by name
 
     def work_of(self, store: Path) -> Path:
         """Return the folder of all such work whose results go into a store."""
         return store.absolute().parent / self.folder
 
     def begin(self, text: str, store: Path, options: Sequence[str] = (), *, own: bool = False) -> None:
-        """Start one as a process of its own; its paths are relative to the current folder.
+        """Start one in a separate process; its paths are relative to the current folder.
 
         Args:
-            store: Where its results go.
-            options: Of the command, besides those that it always has.
+            store: Store for its results.
+            options: Of the command, besides the fixed ones.
             own: Whether custom pipelines may run: their code, and requests to their addresses.
 
         Raises:
-            InputError: If there are some and they may not; nothing was started.
-            SpecError: If the text is no specification; nothing was started.
+            InputError: If there are custom pipelines and they may not run; nothing was started.
+            SpecError: If the text isn't a valid specification; nothing was started.
         """
         read = load_as(self.model, text + "\n")
         if isinstance(read, SweepSpec) and not own:
@@ -114,7 +114,7 @@ class Work(Generic[J, P, R]):
         self._start(launch, spec["name"], store, (*self.begins, *options, str(launch / "spec.json")))
 
     def resume(self, one: Known, store: Path) -> None:
-        """Let one that was stopped go on, where it ran."""
+        """Resume one that was stopped, where it ran."""
         launch = jobs.new_folder(self.work_of(store) / _LAUNCHED)
         where = ("--on", one.status.on) if one.status.on else ()
         self._start(launch, one.status.name, store, (*self.resumes, one.name, *where))
@@ -124,10 +124,10 @@ class Work(Generic[J, P, R]):
         jobs.begin(launch, name, ["--store", str(whole), *command], arguments=[whole.name])
 
     def known(self, store: Path) -> list[Known]:
-        """Return all that were begun for a store, newest first; a process without a folder begins, or failed.
+        """Return all started for a store, newest first; a process without a folder is starting, or failed.
 
         Another store in the same folder has its own. Work of an earlier release, which noted no store, counts
-        unless what it filled is not here.
+        unless its target isn't here.
         """
         work, name = self.work_of(store), store.absolute().name
         begun = [
@@ -146,7 +146,7 @@ class Work(Generic[J, P, R]):
         return sorted([*early, *mine], key=lambda one: one.status.started_at, reverse=True)
 
     def _fills(self, store: Path, status: Status) -> bool:
-        """Tell whether work was begun for a store; one that was renamed since is known by what it holds."""
+        """Return whether work was started for a store; if that was renamed, its contents identify it."""
         store = store.absolute()
         if store.name in status.stores:
             return True
@@ -158,7 +158,7 @@ class Work(Generic[J, P, R]):
 
 @lru_cache(16)
 def _held(store: Path, revision: int) -> frozenset[str]:
-    """Return the collections of a store, deleted ones too."""
+    """Return the collections of a store, including deleted ones."""
     snapshot = Store(store).read(revision)
     return frozenset(
         [*snapshot.collections()["collection_id"], *snapshot.collections(removed=True)["collection_id"]]

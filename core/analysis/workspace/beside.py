@@ -32,7 +32,7 @@ from core.tables import remembered
 
 OF = "_of"
 ENDS = ("_low", "_high", "_n")
-"""Behind the name of a column: the ends of its 95 % interval, and how many queries carry it."""
+"""Suffixes of a column's name: the ends of its 95 % interval, and the number of its queries."""
 _TINY = 1e-9
 _KEPT = Memory(64 * 2**20)
 
@@ -95,7 +95,7 @@ _SOURCES: Mapping[str, Callable[[Snapshot, pl.DataFrame, Scope, Quality], _Found
     REFUSING.column: partial(_answers, "right_refusal"),
     ANSWERING.column: partial(_answers, "no_wrong_refusal"),
 }
-"""By the column of an axis, its measure and its values in a workspace; None where nothing is known there.
+"""By the column of an axis, its measure and its values in a workspace; None if nothing is known there.
 Harm comes along with the quality (`with_harm`)."""
 
 

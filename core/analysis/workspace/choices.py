@@ -97,10 +97,10 @@ _CUTOFFS = (1, 2, 3, 5, 8, 10, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200)
 _FIRST = "RA-nWG"
 _USUAL = (_FIRST, "nDCG")  # Measures that come first, in this order, if a workspace has them
 _OF_ONE = ("RR", "Success", "R", "Hit", "Hole", "Acc|Hit", "Robust[RR]", "Robust[Success]")
-"""Measures that say something where one place is known for each question, the first one first; those that
-weigh several good passages or their grades only repeat them there under names that promise more."""
+"""Measures that are informative if each question has one known passage, the first one first; those that
+weigh several good passages or their grades only repeat them under names that promise more."""
 _NEARLY_ALL = 0.9
-"""Share of a golden set's queries that a run has to rank for the set to be shown before others."""
+"""Share of a golden set's queries that a run has to rank for the set to come before others."""
 
 
 @dataclass(frozen=True)

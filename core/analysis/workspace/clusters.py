@@ -57,7 +57,7 @@ class Groups:
 
 
 EACH = Groups()
-"""Where no question shares a group with another."""
+"""For questions that share no group."""
 
 
 def groupings(snapshot: Snapshot, collection_id: str, golden_set_id: str | None) -> Mapping[str, Groups]:

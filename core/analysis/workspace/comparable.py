@@ -32,7 +32,7 @@ PROCESSOR_TIME = "processor time"
 ALL_MACHINES = "all machines"
 LATENCY = ("latency_ms", "latency_low", "latency_high", "latency_n", "latency_basis")
 _UNIMPORTANT = frozenset({"load_average", "packages", "python", "system", "memory_gib"})
-"""Parts of an environment that change while latencies still compare, within the jitter band."""
+"""Parts of an environment that may differ while latencies still compare, within the jitter band."""
 
 
 APART = pl.Schema({"name": pl.String(), "why": pl.String()})
@@ -79,7 +79,7 @@ def _holey(table: pl.DataFrame) -> NDArray[np.intp]:
 
 
 def unjudged_words(table: pl.DataFrame, top: str, *, among: int) -> str:
-    """Name the stacks of a table with more than a tenth of their Top-K unjudged, or return "" without any.
+    """List the stacks of a table with more than a tenth of their Top-K unjudged, or return "" if none.
 
     Args:
         top: The part of the ranking, as ``Top-10``.
@@ -124,7 +124,7 @@ def answering(table: pl.DataFrame) -> bool:
 
 
 def machine(environment: str, origin: str) -> str:
-    """Name a machine by what identifies it in a run's environment (JSON)."""
+    """Return a machine's name, from the identifying parts of a run's environment (JSON)."""
     features = {name: value for name, value in json.loads(environment).items() if name not in _UNIMPORTANT}
     parts = [str(features.pop("cpu"))] if features.get("cpu") else []
     if features.get("cores"):
@@ -152,7 +152,7 @@ def environment(table: pl.DataFrame) -> str:
 
 
 def clock(reported: object) -> str:
-    """Name the timed quantity, in two words, if it isn't elapsed time: ``processor time``."""
+    """Return the timed quantity, in two words, if it isn't elapsed time: ``processor time``."""
     return PROCESSOR_TIME if str(reported).startswith(PROCESSOR_TIME) else ""
 
 

@@ -159,7 +159,7 @@ def retrieval(runs: pl.DataFrame, usage: pl.DataFrame) -> pl.DataFrame:
 def with_answers(
     snapshot: Snapshot, runs: pl.DataFrame, usage: pl.DataFrame, book: PriceBook, measure: Measure
 ) -> pl.DataFrame:
-    """Return usage including that of a measure's answers.
+    """Return usage including a measure's answers.
 
     A recorded bill for generation stays without them.
 

@@ -21,8 +21,8 @@ from core.store import Snapshot
 from core.tables import schema
 
 COLUMNS = schema("lacks:float lacks_low:float lacks_high:float lacks_n:int32")
-"""Share of the queries of which a stack has no score, its mean with these at the low and at the high end of
-the range, and how many queries that are; null where all stacks have all, ends also without a range."""
+"""Share of the queries for which a stack has no score, its mean with these at the low and at the high end of
+the range, and the number of queries; null if all stacks have all, the ends also without a range."""
 
 
 def lacks(snapshot: Snapshot, runs: pl.DataFrame, scope: Scope, quality: Quality) -> pl.DataFrame:

@@ -292,7 +292,7 @@ def prompt_tokens(snapshot: Snapshot, run_ids: list[str]) -> pl.DataFrame:
 
 _LOCAL = ("cpu_ms", "gpu_ms")  # Units of stages that call no other machine
 UNSURE = 0.1
-"""Largest share of a cost that its timing is taken to leave unsure."""
+"""Upper bound of the share of a cost that its timing leaves uncertain."""
 _ASSUMED = "the paper's for published and remote stacks, and where no pass was repeated (CLQ paper §3.2)"
 
 

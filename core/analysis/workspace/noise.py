@@ -78,7 +78,7 @@ def auditors(snapshot: Snapshot, scope: Scope, least: int = LEAST) -> dict[str, 
 
 @cached(entries=64)
 def usual_auditor(snapshot: Snapshot, scope: Scope) -> str | None:
-    """Name the default golden set to draw from: the first of `auditors` that is a mere sample.
+    """Return the default golden set to draw from: the first of `auditors` that is a mere sample.
 
     If both golden sets are complete, neither is the truth for the other unless somebody says so.
     """

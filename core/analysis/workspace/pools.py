@@ -24,7 +24,7 @@ NOT_STATED = "not stated"
 RETRIEVAL, ORDERING, BALANCED = "missed passages", "bad ranking", "both alike"
 MARGIN = 0.02  # Difference of the two headrooms below which neither comes first; the paper gives no threshold
 SEARCHED = pl.col("manifest").str.json_path_match("$.corpus.hash")
-"""Hash of the texts that a run searched; null where that is not on record."""
+"""Hash of the texts that a run searched; null if it was not recorded."""
 
 
 def stack_of(spec: str) -> str | None:

@@ -37,7 +37,7 @@ from core.tables import remembered
 
 ENOUGH = 10  # Queries from which on a comparison restricted to well judged ones is offered
 COSTS = 0.1
-"""Share of the queries that a stack may cost the others; one that costs more is set apart."""
+"""Share of the queries that a stack may remove from the comparison; one that removes more is excluded."""
 _STAY = 0.5  # Share of the queries that stay, even if many stacks lack a few of them each
 
 _HOLE = 0
@@ -45,7 +45,7 @@ _NONE = Ids()
 ANY = "any"
 LeastJudged = Literal["any", "half", "most", "all"]
 LEAST: Mapping[str, float] = {"half": 0.5, "most": 0.8, "all": 1.0}
-"""Share of a Top-K that is judged at least, by the word for it in Settings, the link and the commands."""
+"""Minimum judged share of a Top-K, by the word for it in Settings, the link and the commands."""
 WORDS: Mapping[float, str] = {share: word for word, share in LEAST.items()}
 ONE_SET, EVERY_SET = "this set", "every set"
 _KEPT = Memory(16 * 2**20)

@@ -212,4 +212,4 @@ class Question(ExtraLimits, Aim):
     ] = 0.5  # fmt: skip
     seed: Annotated[int, Choice("", "seed", "Of the resampling.", low=0)] = SEED
     generation: Generation | None = None
-    """How fast the generator is; no option says so, a record may."""
+    """How fast the generator is; no option sets it, but a record may."""

@@ -242,7 +242,7 @@ def _no_results(snapshot: Snapshot, collection: str | None, *, asked: bool) -> I
 
 
 def golden_set_of(snapshot: Snapshot, collection: str, asked: str | None) -> str | None:
-    """Name the golden set to score a collection with: the requested one, or its only one besides audits."""
+    """Return the golden set to score a collection with: the requested one, or its only one besides audits."""
     known = snapshot.golden_sets(collection)["golden_set_id"].to_list()
     if asked is None:
         audited = audits(snapshot, collection)

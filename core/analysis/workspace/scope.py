@@ -62,7 +62,7 @@ class Judging:
 
 
 Per = Literal["query", "answered query", "correct answer"]
-"""Unit of a cost: retrieval for a query, that and the answer, or an answer that is correct."""
+"""Unit of a cost: retrieval for a query, retrieval and the answer, or a correct answer."""
 PER: tuple[Per, ...] = get_args(Per)
 
 
@@ -85,7 +85,7 @@ class Answering:
 
 
 AUTO, SINGLY = "auto", "none"
-"""Questions come in the groups that are known of them; each is drawn by itself."""
+"""Questions form their known groups, or are independent."""
 
 
 @dataclass(frozen=True, slots=True)

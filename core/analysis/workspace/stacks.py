@@ -45,9 +45,9 @@ from core.store import Snapshot
 from core.tables import schema
 
 LEAST_JUDGED = 0.1
-"""Share of what could be judged of a Top-K that some stack must have for a decision (metrics.md §9)."""
+"""Judged share of what could be judged in a Top-K that some stack needs for a decision (metrics.md §9)."""
 UNPROVEN = "has no evidence: "
-"""How the note of a quality begins that is held back because nothing stands behind it."""
+"""Beginning of the note for a quality that is withheld because no evidence supports it."""
 NO_JUDGEMENTS = f"{UNPROVEN}no judgements yet; generate them with an LLM, judge by hand, or import qrels"
 
 
@@ -90,7 +90,7 @@ def _chunk(spec: Mapping[str, Any]) -> float | None:
 AXES: Mapping[str, pl.DataType] = schema("mode sparse embedder dim:int32 index reranker candidates:int32")
 """The axes of a stack specification that pages colour, filter and sort by."""
 CALLS = "pipeline_calls"
-"""The signal of how many retrievals a custom pipeline made for a query."""
+"""The signal with the number of retrievals that a custom pipeline made for a query."""
 
 _QUALITY = schema(
     "quality:float quality_low:float quality_high:float n:int32 clusters:int32 cluster_kind quality_basis "

@@ -19,7 +19,7 @@ from core.store import Snapshot
 from core.tables import FIRST_TOKEN, GENERATE
 
 Tells = Callable[[Snapshot, str], bool]
-"""Whether a section tells something of a collection that its data alone can tell."""
+"""Whether a section is informative for a collection, judging by its data alone."""
 
 
 def seldom(snapshot: Snapshot, collection_id: str) -> bool:
@@ -118,6 +118,5 @@ def _of_runs(snapshot: Snapshot, collection_id: str, table: str, column: str) ->
 
 
 def _having(snapshot: Snapshot, collection_id: str, table: str) -> list[str]:
-    """Return the runs of a collection that have rows of a table."""
     there = snapshot.sizes(table).filter(pl.col("rows") > 0)["id"].to_list()
     return snapshot.runs(collection_id).filter(pl.col("run_id").is_in(there))["run_id"].to_list()

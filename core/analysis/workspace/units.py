@@ -19,7 +19,7 @@ Unit = Literal["documents", "passages"]
 DOCUMENTS: Unit = "documents"
 PASSAGES: Unit = "passages"
 WHOLE = "whole documents"
-"""What stands behind the label of a run that retrieves documents where others retrieve passages of them."""
+"""Suffix of the label of a run that retrieves documents although others retrieve passages of them."""
 _WORDS: Mapping[str, str] = {DOCUMENTS: WHOLE, PASSAGES: "passages"}
 _QUERIES = 200  # Maximum number of queries of a run whose first result is checked
 _KEPT = Memory(8 << 20)
@@ -53,7 +53,7 @@ def _units(snapshot: Snapshot, collection_id: str) -> dict[str, Unit]:
 
 
 def searched_whole(snapshot: Snapshot, collection_id: str) -> list[str]:
-    """Return runs that retrieve documents of a collection, where others retrieve passages of them."""
+    """Return runs that retrieve whole documents of a collection although others retrieve passages."""
     of = units(snapshot, collection_id)
     whole = [run_id for run_id, unit in of.items() if unit == DOCUMENTS]
     return whole if len(whole) < len(of) else []
@@ -66,7 +66,7 @@ def other_units(snapshot: Snapshot, runs: pl.DataFrame) -> tuple[dict[str, str],
         runs: Rows of `Snapshot.runs`.
 
     Returns:
-        Why each of them does not compare, by run_id, and a sentence without its end; empty where all match.
+        Why each of them does not compare, by run_id, and a sentence without its end; "" if all match.
     """
     of = units(snapshot, runs["collection_id"][0]) if runs.height else {}
     if len({*of.values()}) < 2:

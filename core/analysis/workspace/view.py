@@ -1,4 +1,4 @@
-"""Ground of every page, command and record: the workspace, and what is asked of it."""
+"""Basis of every page, command and record: the workspace, and the question to it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ R = TypeVar("R")
 def _pairs(
     _table: pl.DataFrame, snapshot: Snapshot, scope: Scope, quality: Quality, seed: int
 ) -> Paired | None:
-    """Return quality per query of the stacks; the table is not hashed, as the rest stands for it."""
+    """Return quality per query of the stacks; the table isn't hashed, as the other arguments determine it."""
     return paired(snapshot, _table, scope, quality, seed=seed)
 
 
@@ -43,22 +43,22 @@ class Place:
 
 @dataclass(frozen=True, kw_only=True)
 class View(Place):
-    """The workspace with what is asked of it; what follows from that is worked out when it is first read."""
+    """The workspace and its question; derived results are computed on first access."""
 
     quality: Quality  # measure and cutoff
     latency: Latency  # percentile and scope
     book: PriceBook  # prices
     # SLA, budget, quality floor and jitter band
     constraints: Constraints = field(default_factory=Constraints)
-    # What differs between the runs and is kept off the charts
+    # Differences between the runs that are kept off the charts
     compared: Comparability = field(default_factory=Comparability)
-    # The golden set whose grades are drawn in the chances; None = no judge noise in them
+    # The golden set whose grades are drawn in the chances; None = no judge noise
     noise: str | None = None
-    rule: Rule = "quality"  # by which the constraints select a stack
-    take: str | None = None  # run_id of the stack that a person takes in its place
+    rule: Rule = "quality"  # the rule that selects a stack within the constraints
+    take: str | None = None  # run_id of the stack that a person takes instead
     weak: bool = False  # whether the frontier takes the paper's form; see `core.decide.pareto.undominated`
     seed: int = SEED  # of the resampling
-    given: pl.DataFrame | None = None  # the stack table, where it is at hand
+    given: pl.DataFrame | None = None  # the stack table, if already available
 
     @cached_property
     def table(self) -> pl.DataFrame:
@@ -69,7 +69,7 @@ class View(Place):
 
     @cached_property
     def paired(self) -> Paired | None:
-        """Quality per query of the stacks, where it is known."""
+        """Quality per query of the stacks, if known."""
         return _pairs(self.table, self.snapshot, self.scope, self.quality, self.seed)
 
     @cached_property
@@ -79,19 +79,19 @@ class View(Place):
 
     @cached_property
     def sure(self) -> Assessment:
-        """How sure the decision is, and what it forgoes."""
+        """Confidence in the decision, and the alternatives it gives up."""
         from core.analysis.workspace.sure import assessed  # noqa: PLC0415 - which looks at views
 
         return assessed(self)
 
     @property
     def indifference(self) -> float | None:
-        """The indifference zone where it is not the usual one of the measure; else None."""
+        """The indifference zone if it isn't the measure's default, otherwise None."""
         return None if self.constraints.delta == zone(self.quality, self.table) else self.constraints.delta
 
     @property
     def dropped(self) -> str | None:
-        """The stack that a person took and that the limits leave out now: its name, or what it was called."""
+        """The stack that a person took and that the limits now exclude: its name, or the text given."""
         chosen = self.decision.chosen
         if self.take is None or (chosen is not None and self.table["run_id"][chosen] == self.take):
             return None
@@ -103,14 +103,14 @@ class View(Place):
         return {}
 
     def once(self, make: Callable[Concatenate[View, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Work something out of the view, or return what was worked out for who asked the same before."""
+        """Compute something from the view, or return the cached result of the same function."""
         key = (make, args, *kwargs.items())
         if key not in self._made:
             self._made[key] = make(self, *args, **kwargs)
         return cast(R, self._made[key])
 
     def replace(self, **changes: Any) -> View:  # noqa: ANN401 - its fields
-        """Ask the same table otherwise: by another rule, within other limits, with other judge noise."""
+        """Return a view of the same table with another rule, other limits or other judge noise."""
         other = replace(self, **{"given": self.table, **changes})
         if "paired" in self.__dict__:
             other.__dict__["paired"] = self.paired

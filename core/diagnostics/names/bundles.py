@@ -264,6 +264,6 @@ ABLATIONS: Mapping[str, Ablation] = MappingProxyType(
         "unicode_normalization_stress": _stressed,
     }
 )
-"""By the name that the paper gives them, in its order."""
+"""By their names in the paper, in its order."""
 CONDITIONS: Mapping[str, Ablation] = MappingProxyType({BASE: written, **ABLATIONS})
-"""The bundle as it is, and every ablation of it."""
+"""The unchanged bundle, and every ablation of it."""

@@ -26,7 +26,7 @@ from core.stats.means import mean_interval
 
 LEAST = 0.02  # Rows whose margin is smaller without an ablation have no percent change (clq_ra_nwg §4.3)
 MEASURED = "Measured"
-"""Source of figures; what follows it names what they were measured on, where that is one's own."""
+"""Source of figures; it is followed by the name of the measured data, if they are custom."""
 MARGINS = ("d_name", "d_topic", "d_both")
 CHANGE, DELTA, ASCII = "dd_name_pct", "delta_name", "ascii_delta_max"
 RATIO = "name_topic_ratio"

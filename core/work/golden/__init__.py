@@ -1,1 +1,1 @@
-"""Golden sets: what is judged, plan, build, landing and words."""
+"""Golden sets: job, plan, build, storing results and words."""

@@ -14,39 +14,39 @@ BM25, RUNS = "BM25", "runs of this workspace"
 LANGUAGES = {"English": "en", "French": "fr"}
 
 REFINE = {"no": "none", "if it pays": "auto", "by locks (the paper)": "locks", "by probability (map)": "map"}
-"""Names of the ways to refine in the form."""
+"""Names of the methods of refining in the form."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """Values of the form's fields; empty = nothing is said."""
+    """Values of the form's fields; empty = not specified."""
 
     name: str
     collection: str
-    limit: int | None = None  # how many questions; None = all
-    sources: tuple[str, ...] = (BM25, "wordllama")  # where candidates come from
-    depth: int = 100  # how many of each
+    limit: int | None = None  # number of questions; None = all
+    sources: tuple[str, ...] = (BM25, "wordllama")  # sources of candidates
+    depth: int = 100  # number of candidates from each
     judges: tuple[str, ...] = ()  # chat models
     language: str = "English"
-    grades: str = ""  # a golden set whose grades are taken
+    grades: str = ""  # a golden set whose grades are used
     refine: str = "no"
-    keep: int = 35  # passages of a question that are refined
+    keep: int = 35  # passages of a question to refine
     budget: float | None = None
 
 
 def sources() -> list[str]:
-    """List where candidates can come from."""
+    """List the possible sources of candidates."""
     return [BM25, RUNS, *embedders()]
 
 
 def judged(snapshot: Snapshot, collection_id: str) -> list[str]:
-    """Return golden sets of a collection whose grades can be taken."""
+    """Return golden sets of a collection whose grades can be used."""
     known = snapshot.golden_sets(collection_id).filter(pl.col("judgements") > 0)
     return known["golden_set_id"].to_list()
 
 
 def lacks(snapshot: Snapshot, collection_id: str) -> str:
-    """Say what a collection lacks to be judged; empty where it lacks nothing."""
+    """Describe what a collection needs before it can be judged, or return "" if nothing."""
     row = snapshot.collections().filter(collection_id=collection_id).row(0, named=True)
     wanted = {"passages": "passages", "questions": "queries"}
     return " and ".join(name for name, column in wanted.items() if not row[column])

@@ -34,29 +34,29 @@ from core.work.golden.spec import NONE, GoldenSpec
 
 @dataclass(frozen=True, kw_only=True)
 class GoldenJob:
-    """The building of one golden set."""
+    """The job of building one golden set."""
 
-    spec: GoldenSpec  # What was asked for
+    spec: GoldenSpec  # The request
     search: Job  # The evaluation of `stacks`, if any; its corpus, questions, models, budget and prices
-    stacks: Sequence[Stack] = ()  # What is searched; none where stored runs or grades alone make the pool
+    stacks: Sequence[Stack] = ()  # The stacks to search; none if stored runs or grades alone make the pool
     stored: tuple[Ranked, ...] = ()  # The rankings of stored runs
-    # The golden set whose grades are taken, if any, with its judgements and gradings
+    # The golden set whose grades are used, if any, with its judgements and gradings
     held: Batch = field(default_factory=Batch)
 
     @property
     def collection_id(self) -> str:
-        """The collection that is judged."""
+        """The collection to judge."""
         return self.search.collection_id
 
     def chat(self, name: str) -> Chat:
-        """Return a model to plan with, which needs no key."""
+        """Return a model for planning, which needs no key."""
         return make_chat(name, models=self.spec.models, ready=False)
 
     @property
     def build_id(self) -> str:
-        """The identity: other questions, sources, judges and settings go on in the same folder.
+        """The identity: different questions, sources, judges and settings resume in the same folder.
 
-        What was judged there is not paid again: calls are kept by what was asked.
+        Existing judgements are not paid for again: calls are kept by their content.
         """
         return short_hash("golden", self.spec.name, self.collection_id)
 
@@ -73,12 +73,12 @@ class GoldenJob:
 
     @cached_property
     def questions(self) -> Mapping[str, str]:
-        """The questions by their id, as they were asked."""
+        """The questions by id, as typed."""
         return dict(self.search.queries.select("query_id", "text").iter_rows())
 
     @cached_property
     def grades(self) -> pl.DataFrame:
-        """query_id, passage_id, grade and judge of the grades that are taken."""
+        """query_id, passage_id, grade and judge of the grades used."""
         rows = self.held.frames.get("judgements", pl.DataFrame(schema=TABLES["judgements"])).lazy().collect()
         name = next(
             (golden_set.judge or golden_set.golden_set_id for golden_set in self.held.golden_sets), None
@@ -87,13 +87,13 @@ class GoldenJob:
 
     @property
     def refiner(self) -> str:
-        """The model that orders; empty where nothing is refined."""
+        """The model that orders; "" if nothing is refined."""
         refine = self.spec.golden.refine
         return "" if refine.method == NONE else refine.model or self.spec.golden.judge.models[0]
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Every chat model that is asked, each once."""
+        """Every chat model in use, without duplicates."""
         return tuple(name for name in dict.fromkeys(self._asked) if name)
 
     @property
@@ -103,13 +103,13 @@ class GoldenJob:
 
     @property
     def setup(self) -> Batch:
-        """Return what has to be in the store before: collection and questions, no judgements of others."""
+        """Return the prerequisites in the store: collection and questions, without judgements by others."""
         kept = {name: self.search.setup.frames[name] for name in ("passages", "queries", "chunks")
                 if name in self.search.setup.frames}  # fmt: skip
         return Batch(collections=self.search.setup.collections, frames=kept)
 
     def manifest(self) -> dict[str, Any]:
-        """Return what is needed to repeat it, as JSON."""
+        """Return the data needed to repeat it, as JSON."""
         language = self.spec.golden.language
         kinds = KINDS if self.spec.golden.nuggets.model else KINDS[:2]
         return {
@@ -127,7 +127,7 @@ class GoldenJob:
 def read(
     snapshot: Snapshot, spec: GoldenSpec, books: Mapping[str, PriceBook], *, to_run: bool
 ) -> tuple[GoldenJob, list[Problem]]:
-    """Read everything that a specification names, with a store as its shelf.
+    """Read everything that a specification names, using a store as its shelf.
 
     Raises:
         SpecError: With everything that cannot work.
@@ -168,7 +168,7 @@ def read(
 
 
 def _searched(spec: GoldenSpec) -> list[Stack]:
-    """Return one stack per index of the pool, in its order; the same twice where it is named twice."""
+    """Return one stack per index of the pool, in order; duplicates stay."""
     sweep = spec.sweep()
     legs = sum(source.stack is not None for source in spec.golden.pool)
     return [expand(sweep.model_copy(update={"stack": (point,)}))[0] for point in sweep.stack[:legs]]

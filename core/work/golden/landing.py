@@ -1,6 +1,6 @@
-"""A build of a golden set: what it reads in the store, and what it lands as.
+"""Reading and storing for a build of a golden set: its inputs from the store, and its result in the store.
 
-It stands under its own id, or as the next version that names the one before.
+The result is stored under its own id, or as the next version, which names the one before.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from core.tables import Frame
 
 
 def store_results(store: Store, batch: Batch) -> str:
-    """Write a finished golden set; one with the same grades, orders and nuggets is left alone."""
+    """Store a finished golden set, unless one with the same grades, orders and nuggets exists."""
     (golden,) = batch.golden_sets
     snapshot = store.read()
     versions = versions_of(snapshot, golden.golden_set_id)
@@ -60,9 +60,9 @@ def _same(snapshot: Snapshot, known: str, batch: Batch) -> bool:
 
 
 def ways(snapshot: Snapshot, golden_set_id: str) -> pl.DataFrame:
-    """List what each way to refine was predicted to bring: method, tau, low, high, turns, usd, recommended.
+    """List the predicted gain of each method of refining: method, tau, low, high, turns, usd, recommended.
 
-    No rows where that was not asked, or there is no such golden set.
+    It has no rows if no prediction was made, or there is no such golden set.
     """
     manifests = snapshot.golden_sets().filter(golden_set_id=golden_set_id)["manifest"].to_list()
     rows = json.loads(manifests[0]).get("refined", {}).get("ways", []) if manifests else []

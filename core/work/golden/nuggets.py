@@ -1,6 +1,6 @@
-"""Nuggets by a chat model: it lists the facts of a question's best passages, then says who supports which.
+"""Nuggets by a chat model: it lists the facts of a question's best passages, then who supports which.
 
-Calls are kept in the journal of the build, so that none is paid twice.
+Calls are kept in the journal of the build, so that none is paid for twice.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from core.work.golden.job import GoldenJob
 from core.work.golden.prompts import Language, prompt
 
 Fact = tuple[str, bool]  # its text, and whether it is vital
-MOST = 20  # Facts of a question that are asked for (ours)
-LEAST = 3  # Grade from which on a passage is asked for what it supports (ours)
-LIST_TOKENS, SUPPORT_TOKENS = 1_500, 128  # The most tokens of the two answers
+MOST = 20  # Maximum number of facts to ask for per question (ours)
+LEAST = 3  # Grade from which on a passage is checked for supported facts (ours)
+LIST_TOKENS, SUPPORT_TOKENS = 1_500, 128  # Maximum tokens of the two answers
 _TRIES = 3
 V = TypeVar("V")
 _LISTED, _SUPPORTED = "nuggets", "supported"
@@ -33,7 +33,7 @@ _VITAL = {"vital": True, "okay": False}
 
 
 def listing(question: str, passages: Sequence[str], language: Language) -> Task[list[Fact]]:
-    """Return the task of listing the facts that passages hold."""
+    """Return the task of listing the facts in passages."""
     mark = mark_for(question, *passages)
     shown = [marked("question", question, mark)]
     shown += [marked(f"passage {number}", text, mark) for number, text in enumerate(passages, 1)]
@@ -48,7 +48,7 @@ def listing(question: str, passages: Sequence[str], language: Language) -> Task[
 
 
 def supporting(question: str, passage: str, facts: Sequence[str], language: Language) -> Task[list[int]]:
-    """Return the task of saying which facts a passage supports; places count from 0."""
+    """Return the task of naming the facts that a passage supports; positions count from 0."""
     mark = mark_for(question, passage, *facts)
     shown = [marked("question", question, mark), marked("passage", passage, mark)]
     shown += [marked(f"fact {number}", text, mark) for number, text in enumerate(facts, 1)]
@@ -63,7 +63,7 @@ def supporting(question: str, passage: str, facts: Sequence[str], language: Lang
 
 
 def read_facts(answer: str, mark: str = "") -> Reading[list[Fact]]:
-    """Return the facts of an answer, each once; none, with what is wrong, where it cannot be used."""
+    """Return the distinct facts in an answer; none, with the reason, if it is unusable."""
     value, problem = only(answer, _LISTED, mark)
     given = value if isinstance(value, list) else None
     if not problem and (given is None or not all(map(_is_fact, given))):
@@ -84,7 +84,7 @@ def _is_fact(each: object) -> bool:
 
 
 def read_supported(answer: str, count: int, mark: str = "") -> Reading[list[int]]:
-    """Return the places of supported facts, from 0; none, with what is wrong, where it cannot be used."""
+    """Return the positions of supported facts, from 0; none, with the reason, if the answer is unusable."""
     value, problem = only(answer, _SUPPORTED, mark)
     given = value if isinstance(value, list) else None
     numbers = range(1, count + 1)
@@ -98,21 +98,21 @@ def read_supported(answer: str, count: int, mark: str = "") -> Reading[list[int]
 
 
 class Finding:
-    """Has one model find the nuggets of every question, and the passages that support them."""
+    """Finds the nuggets of every question, and the passages that support them, with one model."""
 
     def __init__(self, job: GoldenJob, session: Session) -> None:
         self._job, self._session, self._asked = job, session, job.spec.golden.nuggets
         self._chat = session.models.chat(self._asked.model or "")
-        self.problems: list[str] = []  # of answers of which nothing could be used
+        self.problems: list[str] = []  # of unusable answers
 
     def run(self, pool: Pool, graded: pl.DataFrame) -> pl.DataFrame:
-        """Find them.
+        """Find the nuggets.
 
         Args:
             graded: query_id, passage_id and grade.
 
         Returns:
-            Rows of "nuggets"; of no question that has no passage of grade 3 or more.
+            Rows of "nuggets"; none for a question without a passage of grade 3 or more.
         """
         tracker = self._session.tracker
         tracker.begin("nuggets", f"nuggets: {self._asked.model}")

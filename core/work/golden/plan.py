@@ -24,12 +24,12 @@ from core.work.golden.job import GoldenJob
 from core.work.golden.nuggets import LEAST, LIST_TOKENS, MOST, SUPPORT_TOKENS, listing, supporting
 from core.work.golden.stages import GRADE, ORDER, grading, missing, ordering, pool_of, ranked_by
 
-SAMPLE = 2_000  # Of more texts so many are counted, evenly spread, and the sum is scaled
+SAMPLE = 2_000  # If there are more texts, this many are counted, evenly spread, and the sum is scaled
 DISTINCT = 0.75
-"""Share of the candidates of several sources that are different passages, where pools are not known."""
+"""Share of distinct passages among the candidates of several sources, if pools are unknown."""
 ASSUMED_NOISE = 1.0
-"""Of the judge who orders, in grades, before repeats of his judgements have measured it."""
-_SIMULATED = 20  # Queries that are simulated for each way to refine
+"""Assumed noise of the judge who orders, in grades, until repeated judgements have measured it."""
+_SIMULATED = 20  # Number of simulated queries for each method of refining
 JUDGE, REFINE, NUGGETS = "judge", "refine", "nuggets"
 _AT_MOST = f"at most: {MOST} facts a question, every passage of grade {LEAST} or more"
 _USABLE = "every answer can be used"
@@ -37,28 +37,28 @@ _USABLE = "every answer can be used"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoldenPlan(Bill):
-    """Bill of a golden set."""
+    """The bill of a golden set."""
 
     name: str  # Of the golden set
-    questions: int  # How many are asked
-    pool: int  # Passages in the pools; copies of a text count each
+    questions: int  # Number of questions
+    pool: int  # Passages in the pools, counting copies of a text
     to_judge: int  # Texts that every judge grades
-    pools_known: bool  # Whether the pools were computed; else their size is an estimate
-    grades_taken: int  # Grades that are taken from another golden set
-    seconds: float  # How long the calls take, as far as is known
-    # What refining would bring and take at `ASSUMED_NOISE`, way by way: method, tau (Kendall's, to the true
-    # order) with low and high, turns (calls a question), usd, recommended; () where nothing is refined
+    pools_known: bool  # Whether the pools were computed; otherwise their size is an estimate
+    grades_taken: int  # Grades reused from another golden set
+    seconds: float  # Duration of the calls, as far as known
+    # Predicted gain and cost of refining at `ASSUMED_NOISE`, by method: method, tau (Kendall's, to the true
+    # order) with low and high, turns (calls a question), usd, recommended; () if nothing is refined
     ways: tuple[JsonMap, ...] = ()
 
 
 def plan(job: GoldenJob, pool: Pool | None, *, problems: Sequence[Problem] = ()) -> GoldenPlan:
-    """Work out what a build will take; sends nothing and writes nothing.
+    """Estimate the cost of a build; this sends nothing and writes nothing.
 
     Args:
         pool: Its `candidates`.
 
     Returns:
-        The plan. Dollars are those of answers that can be used at once.
+        The plan. Dollars assume that every answer is usable at once.
     """
     judges = job.spec.golden.judge.models
     texts = missing(job, pool) if pool is not None else _typical(job)
@@ -87,7 +87,7 @@ def plan(job: GoldenJob, pool: Pool | None, *, problems: Sequence[Problem] = ())
 
 
 def candidates(job: GoldenJob) -> Pool | None:
-    """Return the pool of a build, where finding it out costs nothing; else None."""
+    """Return the pool of a build if computing it is free, otherwise None."""
     ranked: list[Ranked] = []
     search = job.search
     if job.stacks:
@@ -102,7 +102,7 @@ def candidates(job: GoldenJob) -> Pool | None:
 
 
 def _typical(job: GoldenJob) -> pl.DataFrame:
-    """Return texts of about as many and as long passages as there will be, where the pool is not known."""
+    """Return texts of about the expected number and length, for an unknown pool."""
     deep = [int(stack.spec["candidates"]) for stack in job.stacks]
     deep += [source.depth for source in job.spec.golden.pool if source.runs]
     most = job.texts.height
@@ -114,7 +114,7 @@ def _typical(job: GoldenJob) -> pl.DataFrame:
 
 
 def _judging(job: GoldenJob, name: str, texts: pl.DataFrame, *, known: bool) -> Iterator[Line]:
-    """Yield tokens of grading every text once."""
+    """Yield the tokens for grading every text once."""
     chat = job.chat(name)
     if chat.local or texts.is_empty():
         return
@@ -131,7 +131,7 @@ def _judging(job: GoldenJob, name: str, texts: pl.DataFrame, *, known: bool) -> 
 
 
 def _listing(job: GoldenJob, texts: pl.DataFrame) -> Iterator[Line]:
-    """Yield tokens of nuggets, at most: every text that is judged is asked for what it supports."""
+    """Yield the maximum tokens for nuggets: every judged text is checked for supported facts."""
     nuggets, language, texts = job.spec.golden.nuggets, job.spec.golden.language, _or_taken(job, texts)
     if not nuggets.model or job.chat(nuggets.model).local or texts.is_empty():
         return
@@ -148,7 +148,7 @@ def _listing(job: GoldenJob, texts: pl.DataFrame) -> Iterator[Line]:
 
 
 def _or_taken(job: GoldenJob, texts: pl.DataFrame) -> pl.DataFrame:
-    """Return texts, with those whose grades are taken."""
+    """Return texts, including those with reused grades."""
     taken = job.grades.join(job.texts, on="passage_id").select(texts.columns)
     return pl.concat([texts, taken.filter(pl.col("query_id").is_in(list(job.questions)))])
 
@@ -156,9 +156,9 @@ def _or_taken(job: GoldenJob, texts: pl.DataFrame) -> pl.DataFrame:
 def _refining(
     job: GoldenJob, pool: Pool | None, texts: pl.DataFrame, spent: float
 ) -> tuple[Sequence[Line], tuple[JsonMap, ...]]:
-    """Return tokens of ordering passages of the pool's usual length, and what each way would bring.
+    """Return the tokens for ordering passages of the pool's usual length, and each method's predicted gain.
 
-    As many turns are paid for as simulated questions take to come to rest, within what the budget leaves.
+    The number of turns is how many simulated questions take to be stable, within the rest of the budget.
     """
     chat, refine, book = job.chat(job.refiner), job.spec.golden.refine, job.search.book
     rows = pool.distinct if pool is not None else texts

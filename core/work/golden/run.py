@@ -1,6 +1,6 @@
-"""Builds a golden set in its folder: begins it, or goes on where it stopped.
+"""Builds a golden set in its folder: starts it, or resumes it.
 
-In S6 every question's best passages are put in order by a judge, five at a time, with a checkpoint each.
+In S6 a judge orders every question's best passages, five at a time, with a checkpoint each.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ from core.work.golden.stages import (
 )
 
 Land = Callable[[Batch], str]
-"""Takes a finished golden set and returns the id it has in the store: the next version where it is new."""
+"""Stores a finished golden set and returns its id in the store: the next version if it is new."""
 
 
 def run_job(job: GoldenJob, *, sink: Callable[[Batch], None], land: Land, site: Site) -> Result:
-    """Build a golden set, or what is left of it; result and errors as of `session.work_through`.
+    """Build a golden set, or resume it; result and errors as in `session.work_through`.
 
     Args:
-        sink: Receives what must be there before (the collection).
-        site: Where, and who is told.
+        sink: Receives prerequisites (the collection).
+        site: Where it runs, and who gets progress reports.
     """
     search, models = job.search, job.spec.models
     order = Order(
@@ -123,7 +123,7 @@ def _built(job: GoldenJob, artifacts: Path, session: Session) -> Batch:
 def _refined(
     job: GoldenJob, session: Session, kept: pl.DataFrame
 ) -> tuple[pl.DataFrame | None, dict[str, Any]]:
-    """Put every question's best passages in order, if that pays; and how it came about."""
+    """Refine the order of every question's best passages, if that pays; also return how."""
     refine, every = job.spec.golden.refine, items_of(job, kept)
     judge = Ordering(job, session)
     session.tracker.begin("refine", f"refine: {job.refiner}")
@@ -182,16 +182,16 @@ def _batch(
     return Batch(golden_sets=(record,), frames=rows)
 
 
-REFINED = "refined"  # Folder of the checkpoints in that of a build
+REFINED = "refined"  # Folder of the checkpoints within a build's folder
 ORDERS = {name: dtype for name, dtype in TABLES["orders"].items() if name != "golden_set_id"}
 _BATCHES, _REPEATS = 12, 3
-"""Batches by which a judge's noise is measured, of different questions, and how often each is judged."""
-_EVERY = 10  # Turns between two checkpoints; answers are in the journal besides, so that none is paid twice
+"""Number of batches that measure a judge's noise, from different questions, and of repeats of each."""
+_EVERY = 10  # Turns between two checkpoints; answers are also in the journal, so that none is paid for twice
 
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """Passages that are put in order for one question."""
+    """Passages to order for one question."""
 
     query_id: str
     question: str
@@ -202,7 +202,7 @@ class Items:
 
 
 def items_of(job: GoldenJob, kept: pl.DataFrame) -> list[Items]:
-    """Return the passages that S5 kept, by question in the order of the questions."""
+    """Return the passages that S5 kept, grouped by question, in question order."""
     parts = kept.partition_by("query_id", as_dict=True)
     columns = ("passage_id", "text", pl.col("grade", "rank").cast(pl.Float64))
     return [
@@ -213,7 +213,7 @@ def items_of(job: GoldenJob, kept: pl.DataFrame) -> list[Items]:
 
 
 class Ordering:
-    """Has a judge put batches of passages in order."""
+    """Orders batches of passages with a judge."""
 
     def __init__(self, job: GoldenJob, session: Session) -> None:
         self._job, self._session = job, session
@@ -221,7 +221,7 @@ class Ordering:
         self._folder = session.folder.path / REFINED
 
     def foreseen(self, every: Sequence[Items], settings: RefineSettings) -> Prediction:
-        """Measure the judge's noise by repeats of first batches, and predict what refining gains."""
+        """Measure the judge's noise by repeating the first batches, and predict the gain of refining."""
         some = [items for items in every if len(items.passage_ids) >= settings.batch][:_BATCHES]
         batches = [(items, self._new(items, settings).batch() or ()) for items in some]
         asked = [(items, batch, again) for items, batch in batches for again in range(_REPEATS)]
@@ -240,7 +240,7 @@ class Ordering:
         return predict(noise, grades, settings, usd, limit=left)
 
     def all(self, every: list[Items], settings: RefineSettings) -> list[Refinement]:
-        """Refine all questions, or what is left of each, as many at once as the judge takes calls."""
+        """Refine all questions, or resume each, with as many in parallel as the judge takes calls."""
         states = []
         work = in_order(lambda items: self._refined(items, settings), every, self._chat.concurrency)
         for done, state in enumerate(work, 1):
@@ -253,13 +253,13 @@ class Ordering:
         return ordering(items.question, texts, self._job.spec.golden.language)
 
     def _order(self, items: Items, batch: tuple[int, ...], extra: str) -> list[int] | None:
-        """Return the judge's order of a batch, best first; None where three answers were no permutation."""
+        """Return the judge's order of a batch, best first; None if three answers were not permutations."""
         self._session.watch.check()
         reading = ask(self._chat, self._task(items, batch), extra=extra, tries=TRIES).value
         return None if reading.problem else [batch[place] for place in reading.value]
 
     def _repeat(self, items: Items, batch: tuple[int, ...], again: int) -> list[int] | None:
-        """Return an order of a batch, shown in another order each time."""
+        """Return an order of a batch, which is shown in a different order each time."""
         drawn = np.random.default_rng(int(short_hash(items.query_id, str(again)), 16)).permutation(len(batch))
         return self._order(items, tuple(batch[place] for place in drawn), f"repeat {again}")
 
@@ -287,18 +287,18 @@ class Ordering:
 
 
 def _begun(state: JsonMap) -> str:
-    """Identify what a refinement began with; another pool, grades or settings begin anew."""
+    """Return the identity of a refinement's inputs; another pool, grades or settings start a new one."""
     return canonical_json({key: value for key, value in state.items() if key != "log"})
 
 
 def refinements(build: Path) -> dict[str, JsonMap]:
-    """Return the checkpoints in the folder of a build by question, for `core.golden.refine.restore`."""
+    """Return the checkpoints in a build's folder by question, for `core.golden.refine.restore`."""
     states = [state for path in sorted((build / REFINED).glob("*.json")) if (state := read_json(path))]
     return {str(state.get("seed", "")).partition("/")[2]: state for state in states}
 
 
 def order_rows(every: list[Items], states: list[Refinement]) -> pl.DataFrame:
-    """Return columns of `ORDERS`: what is known of every passage."""
+    """Return columns of `ORDERS`: the data on every passage."""
     rows = [
         (items.query_id, items.passage_ids[row.item], *row[1:])
         for items, state in zip(every, states, strict=True)

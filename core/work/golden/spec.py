@@ -1,4 +1,4 @@
-"""The specification of a golden set: what is asked, where candidates come from, who judges, what is refined.
+"""The specification of a golden set: its questions, sources of candidates, judges, and refinement.
 
 Written in TOML or YAML like a sweep, and read by the same reader: all mistakes at once, each with its line.
 """
@@ -37,14 +37,14 @@ NONE, AUTO = "none", "auto"
 
 
 class Leg(Table):
-    """An index that candidates come from: sparse, dense, or both fused."""
+    """An index that provides candidates: sparse, dense, or both fused."""
 
     sparse: Literal["bm25"] | None = None
     bm25: Bm25 | None = None  # Its parameters
     embedder: Named | None = None
     dim: Positive | None = None  # Its dimension; None = its default
     index: IndexChoice | None = None  # Kind of vector index; exact search by default
-    fusion: MethodChoice | None = None  # How the two are fused where both are named
+    fusion: MethodChoice | None = None  # Fusion method if both are given
 
     @model_validator(mode="after")
     def _names_one(self) -> Self:
@@ -53,7 +53,7 @@ class Leg(Table):
         return self
 
     def point(self, depth: int, rewrite: str) -> Point:
-        """Return the stack whose candidates these are, as a sweep names it."""
+        """Return the stack that provides these candidates, in the form of a sweep."""
         mode: Literal["sparse", "dense", "hybrid"] = "dense" if self.sparse is None else "sparse"
         fusion = self.fusion
         if self.sparse is not None and self.embedder is not None:
@@ -66,11 +66,11 @@ class Leg(Table):
 
 
 class PoolSource(Table):
-    """Where candidates come from."""
+    """A source of candidates."""
 
     stack: Leg | None = None  # An index, searched now
-    runs: Many[Named] = ()  # Instead, runs that the store has, by id; "workspace" = all of the collection
-    depth: Positive = 100  # How many of each ranking
+    runs: Many[Named] = ()  # Instead, runs in the store, by id; "workspace" = all of the collection
+    depth: Positive = 100  # Number of passages from each ranking
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
@@ -80,30 +80,30 @@ class PoolSource(Table):
 
 
 class Judges(Table):
-    """Who grades."""
+    """The judges."""
 
-    # Chat models; several are put together by `policy`. None = only grades that exist are taken.
+    # Chat models; several are combined by `policy`. None = use only existing grades.
     models: Many[Named] = ()
     # "majority" (ties take the lower grade) or "mean" (rounded, halves down)
     policy: Literal["majority", "mean"] = "majority"
-    # A golden set of the store whose grades are taken, so that only what is missing is judged
+    # A golden set in the store whose grades are reused, so that only missing ones are judged
     grades: Named | None = None
 
 
 class Prune(Table):
-    """Passages that are refined."""
+    """Passages to refine."""
 
-    keep: Positive = 35  # Whole grades from 5 down are kept until so many passages of a query are
+    keep: Positive = 35  # Whole grades from 5 down are kept until this many passages of a query are
 
 
 class Refine(Table):
-    """How the best passages are put in order; beside these keys any of `RefineSettings`."""
+    """How the best passages are ordered; besides these keys any of `RefineSettings`."""
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
-    # "locks", "map", "none", or "auto": the judge's noise is measured first, and what pays is done
+    # "locks", "map", "none", or "auto": measure the judge's noise first, and do what pays
     method: Literal["locks", "map", "none", "auto"] = "none"
-    model: Named | None = None  # The chat model that orders; None = the first that grades
+    model: Named | None = None  # The chat model that orders; None = the first judge
 
     @model_validator(mode="after")
     def _readable(self) -> Self:
@@ -124,22 +124,22 @@ class Refine(Table):
 
 
 class Nuggets(Table):
-    """Facts that good answers hold, listed by a model."""
+    """Facts in good answers, listed by a model."""
 
-    model: Named | None = None  # The chat model that lists them; None = nuggets are not asked for
-    passages: Positive = 8  # It is shown so many of a question's best passages
+    model: Named | None = None  # The chat model that lists them; None = no nuggets
+    passages: Positive = 8  # Number of a question's best passages to show
 
 
 class Golden(Table):
-    """Golden set that is built."""
+    """The golden set to build."""
 
-    rewrite: Named = "none"  # What is searched for a question (S1); judges always see the question itself
-    language: Language = "en"  # Of the judges' instructions
-    pool: Many[PoolSource] = ()  # Where candidates come from; none where only grades that exist are refined
-    judge: Judges = Judges()  # Who grades
-    prune: Prune = Prune()  # What is refined
+    rewrite: Named = "none"  # Rewrite of a question for the search (S1); judges always see the original
+    language: Language = "en"  # Language of the judges' instructions
+    pool: Many[PoolSource] = ()  # Sources of candidates; none if only existing grades are refined
+    judge: Judges = Judges()  # The judges
+    prune: Prune = Prune()  # Passages to refine
     refine: Refine = Refine()
-    nuggets: Nuggets = Nuggets()  # Which facts are listed
+    nuggets: Nuggets = Nuggets()  # Facts to list
 
     @model_validator(mode="after")
     def _has_passages(self) -> Self:
@@ -155,18 +155,18 @@ class Golden(Table):
 class GoldenSpec(Table):
     """A whole specification."""
 
-    name: Named = "golden"  # What people read; the golden set's id follows from it
-    # What is judged: of the store, or a path as a sweep has it
+    name: Named = "golden"  # Display name; the golden set's id is derived from it
+    # The collection to judge: in the store, or a path as in a sweep
     collection: Annotated[CollectionSource, Under("path")]
-    # What is asked; None = the questions of the collection
+    # The questions; None = those of the collection
     queries: Annotated[QuerySource, Under("path")] = QuerySource()
-    golden: Golden  # What is built
+    golden: Golden  # The golden set to build
     budget_usd: Annotated[float, Field(ge=0)] | None = None  # Hard limit in dollars; None = none
     prices: Named = "list"  # Name of a price book
-    models: OwnModels = Field(default_factory=dict)  # Models that no catalogue has, by name
+    models: OwnModels = Field(default_factory=dict)  # Models missing from the catalogue, by name
 
     def sweep(self) -> SweepSpec:
-        """Return the sweep that searches the candidates; where no index is, one of BM25 that nobody runs."""
+        """Return the sweep that searches the candidates; without an index, a BM25 sweep that never runs."""
         legs = [source for source in self.golden.pool if source.stack is not None]
         points = [leg.stack.point(leg.depth, self.golden.rewrite) for leg in legs if leg.stack is not None]
         return SweepSpec(

@@ -1,7 +1,7 @@
-"""The stages of a build: search (S1–S3), judge (S4), put together (S5); S6 is in `core.work.golden.run`.
+"""The stages of a build: search (S1–S3), judge (S4), select (S5); S6 is in `core.work.golden.run`.
 
-Texts of a corpus are untrusted. They stand between marks that they cannot foresee; an answer that is not the
-bare form asked for, or that repeats a mark, is refused and asked for again.
+Texts of a corpus are untrusted. They are between marks that they cannot foresee; an answer that isn't the
+bare form requested, or that repeats a mark, is refused and requested again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from core.tables import TABLES
 from core.work.golden.job import GoldenJob
 from core.work.golden.prompts import Language, prompt, prompt_hash
 
-TRIES = 3  # How often a judge is asked at most until its answer can be used; then it is counted
+TRIES = 3  # Maximum number of tries until a judge's answer is usable; then it is counted
 GRADE, ORDER = "grade_1_5", "order"
 _ANSWER_TOKENS = 64
 _GRADES = range(1, 6)
@@ -50,7 +50,7 @@ def grading(question: str, passage: str, language: Language) -> Task[int | None]
 
 
 def ordering(question: str, passages: Sequence[str], language: Language) -> Task[list[int]]:
-    """Return the task of putting passages in order; the answer's positions count from 0, the best first."""
+    """Return the task of ordering passages; positions in the answer count from 0, the best first."""
     mark = mark_for(question, *passages)
     shown = [marked("question", question, mark)]
     shown += [marked(f"passage {number}", text, mark) for number, text in enumerate(passages, 1)]
@@ -65,12 +65,12 @@ def ordering(question: str, passages: Sequence[str], language: Language) -> Task
 
 
 def read_grade(answer: str, mark: str = "") -> Reading[int | None]:
-    """Return a grade from an answer; None, with what is wrong, where it cannot be used."""
+    """Return the grade in an answer; None, with the reason, if it is unusable."""
     return whole_number(answer, GRADE, _GRADES, mark)
 
 
 def read_order(answer: str, count: int, mark: str = "") -> Reading[list[int]]:
-    """Return an order from an answer; empty, with what is wrong, where it is no permutation."""
+    """Return the order in an answer; [], with the reason, if it isn't a permutation."""
     value, problem = only(answer, ORDER, mark)
     given = value if isinstance(value, list) else []
     whole = all(type(number) is int for number in given)
@@ -96,7 +96,7 @@ def ranked_by(job: GoldenJob, stack: Stack, hits: Sequence[Hits]) -> Ranked:
 
 
 def pool_of(job: GoldenJob, searched: Sequence[Ranked]) -> Pool:
-    """Return the pool; where there is no source, the passages whose grades are taken, all of one rank."""
+    """Return the pool; without any source, the passages whose grades are reused, all with one rank."""
     if job.spec.golden.pool:
         return with_texts(fused([*searched, *job.stored]), job.texts)
     held = job.grades.filter(pl.col("query_id").is_in(list(job.questions))).sort(_PAIR)
@@ -105,18 +105,18 @@ def pool_of(job: GoldenJob, searched: Sequence[Ranked]) -> Pool:
 
 
 class Search:
-    """Searches the sources of a pool with the engines of an evaluation; nothing is measured."""
+    """Searches the sources of a pool with the engines of an evaluation, without measuring."""
 
     def __init__(self, job: GoldenJob, builder: Builder, session: Session) -> None:
         self._job, self._builder, self._session = job, builder, session
         self._graph = graph(job.stacks, identities(job.search))
-        self.rewrites: dict[str, str] = {}  # what was searched for each question, where that is another text
+        self.rewrites: dict[str, str] = {}  # the searched text of each question, if it differs
 
     def __len__(self) -> int:
         return len(self._graph.builds) + len(self._graph.steps)
 
     def run(self) -> list[Ranked]:
-        """Build what is searched, and search it."""
+        """Build the indexes, and search them."""
         search, session = self._job.search, self._session
         measurer = Measurer(
             search.queries["text"].to_list(),
@@ -147,14 +147,14 @@ class Search:
 
 
 class Judging:
-    """Has texts graded by one model after the other; calls are kept, so that none is paid twice."""
+    """Has one model after the other grade texts; calls are kept, so that none is paid for twice."""
 
     def __init__(self, job: GoldenJob, session: Session) -> None:
         self._job, self._session = job, session
         self._prompt = prompt_hash("grade", job.spec.golden.language)
 
     def run(self, wanted: pl.DataFrame) -> pl.DataFrame:
-        """Grade.
+        """Grade texts.
 
         Args:
             wanted: query_id, passage_id and text, one row per question and text.
@@ -201,7 +201,7 @@ class Judging:
 
 
 def missing(job: GoldenJob, pool: Pool) -> pl.DataFrame:
-    """Return the texts that nobody graded: of a question's copies of a text one grade is enough."""
+    """Return the ungraded texts: one grade is enough for a question's copies of a text."""
     graded = job.grades.select(*_PAIR).with_columns(graded=pl.lit(True))
     rows = pool.rows.join(graded, on=_PAIR, how="left", maintain_order="left")
     known = pl.col("graded").fill_null(False).any().over("query_id", "first")
@@ -214,7 +214,7 @@ def missing(job: GoldenJob, pool: Pool) -> pl.DataFrame:
 def judgements(job: GoldenJob, pool: Pool, acts: pl.DataFrame) -> pl.DataFrame:
     """Return one grade per question and passage.
 
-    Those that are taken, then those given now, copies included.
+    They are the reused ones, then the new ones, copies included.
     """
     given = put_together(acts, job.spec.golden.judge.policy)
     held = pool.rows.select(*_PAIR, "rank", "first").join(job.grades, on=_PAIR)
@@ -232,7 +232,7 @@ def judgements(job: GoldenJob, pool: Pool, acts: pl.DataFrame) -> pl.DataFrame:
 
 
 def pruned(pool: Pool, graded: pl.DataFrame, keep: int) -> pl.DataFrame:
-    """Return what is refined (S5): whole grades from 5 down until `keep` texts of a question are kept."""
+    """Return the passages to refine (S5): whole grades from 5 down until a question has `keep` texts."""
     rows = pool.distinct.join(graded.select(*_PAIR, "grade"), on=_PAIR)
     sizes = rows.group_by("query_id", "grade").len().sort("query_id", "grade", descending=[False, True])
     before = sizes.with_columns(above=(pl.col("len").cum_sum() - pl.col("len")).over("query_id"))

@@ -1,6 +1,6 @@
-"""A build of a golden set: the form and its specification, sentences and tables, and what it lands as.
+"""A build of a golden set: the form and its specification, sentences and tables, and its stored result.
 
-In the store it stands under its own id, or as the next version that names the one before.
+The result is stored under its own id, or as the next version, which names the one before.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PROMPTS = {
 
 
 def headline(known: Sequence[Status]) -> str:
-    """Say how many were built and which are now."""
+    """State how many were built and which are in progress."""
     if not known:
         return "No golden set built yet."
     if doing := now(known, "being built", ""):
@@ -51,7 +51,7 @@ def headline(known: Sequence[Status]) -> str:
 
 
 def size_of(plan: GoldenPlan) -> str:
-    """Say how much will be judged: ``64 questions, 3,200 passages in the pools, 2,950 texts to judge``."""
+    """Describe the work: ``64 questions, 3,200 passages in the pools, 2,950 texts to judge``."""
     about = "" if plan.pools_known else "≈ "
     taken = f", {plan.grades_taken:,} grades taken over" if plan.grades_taken else ""
     passages = f"{about}{plan.pool:,} passages in the pools"
@@ -60,12 +60,12 @@ def size_of(plan: GoldenPlan) -> str:
 
 
 def planned(plan: GoldenPlan) -> str:
-    """Return `size_of`, and what each way to put the best in order would bring."""
+    """Return `size_of`, and the predicted gain of each method of refining."""
     return f"{size_of(plan)}{refining(plan)}"
 
 
 def refining(plan: GoldenPlan) -> str:
-    """Say what each way to refine would bring and take, and which is recommended; empty where none is."""
+    """Describe the predicted gain and cost of each method, and which is recommended, or return "" if none."""
     ways = []
     for way in plan.ways:
         name = "grades alone" if way["method"] == "none" else way["method"]
@@ -83,20 +83,20 @@ def refining(plan: GoldenPlan) -> str:
 
 
 def button(plan: GoldenPlan) -> str:
-    """Name the button: ``Judge 2,950 texts · $0.84 · about 5 min``."""
+    """Return the label of the button: ``Judge 2,950 texts · $0.84 · about 5 min``."""
     act = f"Judge {count(plan.to_judge, 'text')}" if plan.to_judge else "Build it"
     return press(act, plan, plan.seconds)
 
 
 def ended(status: Status) -> str:
-    """Say how it ended, in a sentence or two."""
+    """Describe how it ended, in a sentence or two."""
     name, ungraded = (status.facts.get(fact) for fact in ("golden_set_id", "ungraded"))
     remarks = [f"{count(int(ungraded), 'text')} got no grade in three tries."] if ungraded else []
     return closing(status, f"the golden set {name} is in the store" if name else "", remarks)
 
 
 def pays(ways: pl.DataFrame) -> str:
-    """Say what is recommended, and what it gains over the grades alone."""
+    """State the recommendation, and its gain over the grades alone."""
     chosen = ways.filter("recommended").row(0, named=True)
     if chosen["method"] == "none":
         return "At the judge's noise as measured, refining would lose or gain nothing sure; grades decide."
@@ -105,7 +105,7 @@ def pays(ways: pl.DataFrame) -> str:
 
 
 def came_to_rest(state: Refinement) -> str:
-    """Say how the refinement of one question ended."""
+    """Describe how the refinement of one question ended."""
     why = {"stable": "the Top-20 came to rest", "limit": "it stopped at the limit of turns"}
     skipped = f", {state.skips} skipped" if state.skips else ""
     against = count(len(state.contradictions), "judgement against a lock", "judgements against locks")

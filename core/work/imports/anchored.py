@@ -1,4 +1,4 @@
-"""Grades that imported spans give the passages that a store has: those of every chunking's chunks."""
+"""Grades for a store's passages derived from imported spans: those of every chunking's chunks."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from core.work.imports.versions import Settled
 class StoredDocuments:
     """Documents of stored collections, for importers of spans: their passages one by one."""
 
-    snapshot: Snapshot = field(repr=False, compare=False)  # where to read
-    revision: int  # what it shows
+    snapshot: Snapshot = field(repr=False, compare=False)  # the data to read
+    revision: int  # its revision
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> StoredDocuments:
@@ -32,20 +32,20 @@ class StoredDocuments:
         return cls(snapshot, snapshot.revision)
 
     def __call__(self, collection_id: str, sources: Sequence[str]) -> pl.DataFrame:
-        """Return the named documents as far as the collection has them: source, text."""
+        """Return the named documents that the collection has: source, text."""
         rows = self.snapshot.passages(collection_id, sources)
         return rows.select(source="passage_id", text=pl.col("text").fill_null(""))
 
 
 def with_grades(snapshot: Snapshot, settled: Settled) -> tuple[Settled, str]:
-    """Add to an import with spans what follows from them for the passages that can be searched.
+    """Add to an import with spans the grades they imply for the searchable passages.
 
-    These are the chunks of every chunking that the store has of the collection, and its own passages where
-    they are the documents. Grades that are there already stay, unless the spans give way to others.
+    These are the chunks of every stored chunking of the collection, and its own passages if
+    they are the documents. Existing grades stay, unless the spans are replaced.
     """
     imported = settled.made
     if JudgedSpans.name not in {file.format for file in imported.detected}:
-        return settled, ""  # an export brings its grades itself
+        return settled, ""  # an export includes its derived grades
     spans = imported.frames["spans"].lazy().collect()
     brought = {golden.golden_set_id: golden for golden in imported.golden_sets}
     known = {golden.golden_set_id: golden for golden in records(GoldenSet, snapshot.golden_sets(parts=True))}
@@ -72,9 +72,9 @@ def with_grades(snapshot: Snapshot, settled: Settled) -> tuple[Settled, str]:
 def _derived(
     snapshot: Snapshot, settled: Settled, golden: GoldenSet, spans: pl.DataFrame
 ) -> Iterator[Derived]:
-    """Yield grades of every chunking that the golden set has none for.
+    """Yield grades for every chunking for which the golden set has none.
 
-    Of all where its spans are new ones.
+    If its spans are new, these are all chunkings.
     """
     name = golden.golden_set_id
     graded = set(snapshot.golden_sets(parts=True).filter(pl.col("judgements") > 0)["golden_set_id"])
@@ -100,9 +100,9 @@ def _chunkings(
 
 
 def with_chunks_graded(snapshot: Snapshot, batch: Batch) -> Batch:
-    """Add to new ways of cutting a stored collection's documents the grades that follow for their chunks.
+    """Add to new chunkings of a stored collection's documents the grades of their chunks.
 
-    They follow from the spans of each of its golden sets, else from its grades of whole documents.
+    They are derived from the spans of each golden set, otherwise from its grades of whole documents.
     """
     parts = {part.collection_id: part for part in batch.collections if part.part_of}
     if not parts or "chunks" not in batch.frames:
@@ -127,7 +127,7 @@ def with_chunks_graded(snapshot: Snapshot, batch: Batch) -> Batch:
 
 
 def _graded(snapshot: Snapshot, part: Collection, chunks: pl.DataFrame) -> Iterator[Derived]:
-    """Yield what every golden set of a collection says about the chunks of one of its parts."""
+    """Yield the grades of every golden set of a collection for the chunks of one of its parts."""
     collection = part.part_of or ""
     chunked = _chunked(part.collection_id.removeprefix(part_id(collection, "")), part, chunks)
     for golden in records(GoldenSet, snapshot.golden_sets(collection)):
@@ -141,7 +141,7 @@ def _graded(snapshot: Snapshot, part: Collection, chunks: pl.DataFrame) -> Itera
 
 
 def chunks_of(snapshot: Snapshot, collection_id: str) -> Iterator[Chunked]:
-    """Yield chunks of each chunking that the store has of a collection's documents, without their texts."""
+    """Yield the chunks of each stored chunking of a collection's documents, without their texts."""
     parts = snapshot.collections(parts=True).filter(part_of=collection_id)
     for row in parts.iter_rows(named=True):
         part: dict[str, Any] = {key: row[key] for key in Collection.__dataclass_fields__}
@@ -153,7 +153,7 @@ def whole(collection_id: str, passages: Sequence[pl.DataFrame]) -> Chunked:
     """Return documents that are passages as chunks of themselves, without their texts.
 
     Args:
-        passages: Frames of passages; of those with one id the last counts, and one without a text is none.
+        passages: Frames of passages; of those with one id the last counts, and one without a text is ignored.
     """
     itself = Collection(collection_id=collection_id, name=collection_id)
     if not passages:
@@ -178,7 +178,7 @@ def _chunked(name: str | None, collection: Collection, chunks: pl.DataFrame) -> 
 def _documents(
     snapshot: Snapshot, settled: Settled, collection_id: str, sources: list[str]
 ) -> list[pl.DataFrame]:
-    """Return the passages that are these documents: those stored, then those that come."""
+    """Return the passages that are these documents: stored ones, then imported ones."""
     known = collection_id in snapshot.collections()["collection_id"]
     frames = [snapshot.passages(collection_id, sources)] if known else []
     if "passages" in settled.made.frames:
@@ -188,7 +188,7 @@ def _documents(
 
 
 def _said(graded: list[Derived]) -> str:
-    """Say what was graded."""
+    """State what was graded."""
     rows = sum(derived.judgements.height for derived in graded)
     chunkings = [derived for derived in graded if derived.golden_set.part_of]
     words = f" {count(rows, 'passage')} graded from spans"

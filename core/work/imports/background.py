@@ -1,9 +1,9 @@
-"""Imports as processes of their own: they can be watched and cancelled, and a closed dashboard ends none.
+"""Imports in separate processes: they can be watched and cancelled, and survive a closed dashboard.
 
-Each leaves ``imports/<nanoseconds>`` beside the store with its files, how far it is and what it printed. A
-process that is killed has changed nothing: what it wrote becomes part of the store in one step at its end.
+Each leaves ``imports/<nanoseconds>`` beside the store with its files, progress and output. A killed
+process has changed nothing: its data become part of the store in one step at its end.
 
-What an import finds in the store under its names, and other names for what it brings.
+Also conflicts of an import with names in the store, and other names for its contents.
 """
 
 from __future__ import annotations
@@ -43,26 +43,26 @@ _GONE = {"no": "", "same": " (deleted)", "other": " (deleted, had other content)
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """Something that is in the store under the same name with other content, or that was deleted."""
+    """An item that is in the store under the same name with other content, or that was deleted."""
 
     kind: str  # "run", "golden_set" or "collection"
     name: str  # label of a run, id of the others
-    known: tuple[str, ...]  # ids in the store that carry the name, or a later version of it; newest last
-    # Whether none of them is seen any more; "same" where one has the content that comes now
+    known: tuple[str, ...]  # ids in the store with that name, or a later version of it; newest last
+    # Whether none of them is visible any more; "same" if one has the imported content
     deleted: Literal["no", "same", "other"] = "no"
 
     def __str__(self) -> str:
-        """Say it in words."""
+        """Describe it in words."""
         return f"{self.kind.replace('_', ' ')} {self.name!r}{_GONE[self.deleted]}"
 
 
 def offers(changed: Sequence[str]) -> Mapping[Choice, str]:
-    """Offer the ways to settle changes, given in words: to restore only where all of them are but deleted."""
+    """Offer the ways to settle changes, in words; restoring only if all of them are merely deleted."""
     return AFTER_DELETION if all(words.endswith(_GONE["same"]) for words in changed) else CHOICES
 
 
 def as_sentence(changed: Sequence[str]) -> str:
-    """Name changes in a sentence."""
+    """List changes in a sentence."""
     some = ", ".join(changed[:5]) + (f" and {len(changed) - 5} more" if changed[5:] else "")
     if offers(changed) is AFTER_DELETION:
         return f"The same was in the store and was deleted: {some}."
@@ -70,10 +70,10 @@ def as_sentence(changed: Sequence[str]) -> str:
 
 
 class ChangedError(InputError):
-    """An import would change what is there, or bring back what was deleted, and nobody has said how.
+    """An import would change existing items, or restore deleted ones, and nobody has decided how.
 
     Attributes:
-        changes: What it would change.
+        changes: The changes it would make.
     """
 
     def __init__(self, changes: tuple[Changed, ...]) -> None:
@@ -98,7 +98,7 @@ OWNED: Mapping[Kind, tuple[str, ...]] = {
 
 
 def renamed(imported: Import, kind: Kind, name: str, chosen: str, *, known: bool) -> Import:
-    """Return import with another id for a collection or golden set and its parts, wherever they are named."""
+    """Return an import with a collection or golden set and its parts renamed, wherever they are named."""
     if name == chosen:
         return imported
     for part in parts_of(imported, kind, name):
@@ -107,7 +107,7 @@ def renamed(imported: Import, kind: Kind, name: str, chosen: str, *, known: bool
 
 
 def parts_of(imported: Import, kind: Kind, name: str) -> list[str]:
-    """Return ids of the records of an import that are parts of a collection or golden set."""
+    """Return ids of the records in an import that are parts of a collection or golden set."""
     records = getattr(imported, RECORDS[kind])
     return [getattr(record, f"{kind}_id") for record in records if record.part_of == name]
 
@@ -127,7 +127,7 @@ def _with_id(imported: Import, kind: Kind, name: str, chosen: str, *, known: boo
             changes["part_of"] = chosen
         elif getattr(record, key, None) == name:
             changes[key] = chosen
-            if isinstance(record, own):  # else it only refers to the id
+            if isinstance(record, own):  # otherwise it only refers to the id
                 changes["name"] = chosen if record.name == name else f"{record.name} ({chosen})"
         return replace(record, **changes)
 
@@ -146,9 +146,9 @@ def _with_id(imported: Import, kind: Kind, name: str, chosen: str, *, known: boo
 
 
 def with_own_runs(imported: Import, snapshot: Snapshot) -> Import:
-    """Return import with other ids for runs that the store, deleted ones included, has in another collection.
+    """Return an import with new ids for runs whose id the store has in another collection, even deleted.
 
-    A run's id is that of its content; the same run of a new version of its collection is another one.
+    A run's id is derived from its content; the same run on a new version of its collection is another one.
     """
     stored = dict(snapshot.with_deleted().runs().select("run_id", "collection_id").iter_rows())
     ids = {
@@ -183,14 +183,14 @@ def begin(
     """Start an import.
 
     Args:
-        offered: Paths, or uploads, which are written down for the process.
-        choice: What to do with things that are there with other content.
-        workspace: The collection that is open; see `core.work.imports.imports.read_into`.
-        unmatched: What to do with what names nothing that its collection has.
-        by: What passages of rankings may be known by.
+        offered: Paths, or uploads, which are saved for the process.
+        choice: How to treat existing items with other content.
+        workspace: The open collection; see `core.work.imports.imports.read_into`.
+        unmatched: How to treat names that its collection does not have.
+        by: How passages of rankings may be recognised.
 
     Raises:
-        InputError: The folder beside the store cannot be written.
+        InputError: If the folder beside the store cannot be written.
     """
     folder = jobs.new_folder(store.absolute().parent / _FOLDER)
     try:
@@ -203,14 +203,14 @@ def begin(
 
 
 def again(job: Job, store: Path, choice: Choice) -> Job:
-    """Start an import that was refused once more, with a decision about changed things."""
+    """Restart an import that was refused, with a decision about changed items."""
     return _start(job.folder, store, job.arguments, choice)
 
 
 def look(job: Job) -> Status:
-    """Return how far an import is now.
+    """Return the current progress of an import.
 
-    What was uploaded for one that is over and was not refused is forgotten.
+    Uploads of an import that is over and was not refused are deleted.
     """
     status = job.status()
     if status.state in (State.FINISHED, State.CANCELLED):
@@ -219,18 +219,18 @@ def look(job: Job) -> Status:
 
 
 def cancel(job: Job) -> None:
-    """End an import; the store is as it was."""
+    """Cancel an import; the store stays unchanged."""
     job.cancel(wait_s=5)
     _forget(job, _SCRATCH, _FILES)
 
 
 def open_jobs(store: Path) -> list[Job]:
-    """Return imports that run, or that ended without anybody having seen how; the newest first."""
+    """Return imports that run, or whose end nobody has seen yet; the newest first."""
     return [job for job in jobs.jobs(store.absolute().parent / _FOLDER) if not job.seen]
 
 
 def see(job: Job) -> None:
-    """Note that somebody has seen how an import ended, and forget what was uploaded for it."""
+    """Record that somebody has seen how an import ended, and delete its uploads."""
     _forget(job, _FILES)
     job.see()
 
@@ -241,7 +241,7 @@ def _forget(job: Job, *parts: str) -> None:
 
 
 def _flags(options: Options) -> list[str]:
-    # The options of the command are of all tables: what was said of one is said of all where it is the only
+    # The options of the command apply to all tables: a setting for one applies to all if it is the only
     # one.
     (said,) = options.tables.values() if len(options.tables) == 1 else (options.table_as(""),)
     given = {
@@ -266,7 +266,7 @@ def _flags(options: Options) -> list[str]:
 
 
 def _placed(item: Offered, folder: Path) -> Path:
-    """Return the path of what was offered; an upload is written to a file of its name."""
+    """Return the path of an offered item; an upload is written to a file of its name."""
     if isinstance(item, str | os.PathLike):
         return Path(item).expanduser().absolute()
     folder.mkdir(parents=True)

@@ -1,6 +1,6 @@
-"""Importing as a person does it: look, decide, see what would be taken, then one transaction.
+"""Importing as a person does it: look, decide, preview, then one transaction.
 
-The formats that can be imported, generated from the importers so that it cannot go stale.
+Also the formats that can be imported, generated from the importers so that the list cannot go stale.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def format_table() -> pl.DataFrame:
     """Return all formats, one row each.
 
     Returns:
-        format, as (name for ``--as``), brings, recognised, units, left_out; all of them text, empty where
+        format, as (name for ``--as``), brings, recognised, units, left_out; all of them text, "" if
         there is nothing to say.
     """
     rows = [
@@ -71,7 +71,7 @@ def format_table() -> pl.DataFrame:
 
 
 def described(name: str) -> list[tuple[str, str]]:
-    """Return everything about one format, as pairs of what and how.
+    """Return everything about one format, as pairs of heading and text.
 
     Args:
         name: A name of `FORMATS`.
@@ -89,7 +89,7 @@ def described(name: str) -> list[tuple[str, str]]:
 
 
 def knowing(snapshot: Snapshot, **options: Any) -> Options:  # noqa: ANN401
-    """Return options of an import into a store, which knows its collections and their documents."""
+    """Return options of an import into a store, with its collections and their documents."""
     return Options(
         known_collections=frozenset(snapshot.collections()["collection_id"]),
         documents=StoredDocuments.of(snapshot),
@@ -98,33 +98,33 @@ def knowing(snapshot: Snapshot, **options: Any) -> Options:  # noqa: ANN401
 
 
 Apart = Mapping[str, Mapping[str, str]]
-"""Offered file → what is taken off its ids (`Options.strip`); nothing = it makes a new collection."""
+"""Offered file → the part removed from its ids (`Options.strip`); "" = it makes a new collection."""
 
 
 @dataclass(frozen=True)
 class Strange:
-    """Offered files that name nothing that their collection has."""
+    """Offered files whose names do not exist in their collection."""
 
     files: tuple[str, ...]  # their names
-    matches: tuple[Match, ...]  # how far their ids are those of the collection
+    matches: tuple[Match, ...]  # how far their ids match the collection's
 
 
 @dataclass(frozen=True)
 class Plan:
     """The import that offered files would make, or the problem with them."""
 
-    made: Import | None = None  # what would be taken; None where something must be decided or mended first
-    problem: ClqError | None = None  # why nothing can be taken yet; None if it can
-    matches: tuple[Match, ...] = ()  # how far the ids are those of the collections that they go into
-    # The files whose ids are not, and of which nobody has said what becomes of them
+    made: Import | None = None  # the preview; None if something must be decided or fixed first
+    problem: ClqError | None = None  # why nothing can be imported yet; None if it can
+    matches: tuple[Match, ...] = ()  # how far the ids match those of their target collections
+    # The files whose ids do not match, and that nobody has decided on
     strange: tuple[Strange, ...] = ()
-    # The matches with a stored collection that the ids fit, where the files make a new one
+    # The matches with a fitting stored collection, if the files make a new one
     suggested: tuple[Match, ...] = ()
-    # The matches with the workspace that they do not fit, where the files make a new one
+    # The matches with the workspace, which they do not fit, if the files make a new one
     apart: tuple[Match, ...] = ()
     # The collections that have passages of the files under other names
     placeable: tuple[Placeable, ...] = ()
-    own: str = ""  # how many queries retrieve the passage of their own id, where most do
+    own: str = ""  # how many queries retrieve the passage with their own id, if most do
 
 
 def plan(
@@ -136,7 +136,7 @@ def plan(
     apart: Apart | None = None,
     by: By = "ids",
 ) -> Plan:
-    """Read what was offered without writing anything.
+    """Read the offered files without writing anything.
 
     Returns:
         The plan; a problem with the files is part of it, not raised.
@@ -172,17 +172,17 @@ def read_into(
     apart: Apart | None = None,
     progress: Progress | None = None,
 ) -> Import:
-    """Read what was offered for the collection that it belongs to.
+    """Read the offered files for the collection that they belong to.
 
     Args:
-        options: The user's decisions. Where they name no collection, and the files would make a new one,
+        options: The user's decisions. If they name no collection, and the files would make a new one,
             their ids decide whether they go into a stored one (`core.work.imports.matching.follows`).
-        unmatched: "own": what names nothing that its collection has makes a new collection instead.
-        by: What passages of rankings may be known by, beside their ids.
-        apart: What becomes of single files of the offer whose ids are not those of the collection.
+        unmatched: "own": data with names unknown to its collection makes a new collection instead.
+        by: How passages of rankings may be recognised, besides their ids.
+        apart: How to treat single offered files whose ids do not match the collection.
 
     Raises:
-        ClqError: As `core.importers.load`.
+        ClqError: As in `core.importers.load`.
     """
     if apart:
         return _in_groups(offered, options, snapshot, workspace, apart)
@@ -204,10 +204,10 @@ def read_into(
 
 
 def elsewhere(snapshot: Snapshot, imported: Import, into: str | None = None) -> tuple[Placeable, ...]:
-    """Return which collections have passages that an import names otherwise, where something tells them.
+    """Return the collections that have an import's passages under other names, if these can be recognised.
 
     Args:
-        into: A collection that everything is taken to go into; None = those that the import names.
+        into: A collection that everything goes into; None = those that the import names.
     """
     if into is not None:
         imported = replace(imported, runs=tuple(replace(run, collection_id=into) for run in imported.runs))
@@ -219,14 +219,14 @@ def elsewhere(snapshot: Snapshot, imported: Import, into: str | None = None) -> 
 
 
 def name_of(item: Offered) -> str:
-    """Name an offered file or folder."""
+    """Return the name of an offered file or folder."""
     return item.name if hasattr(item, "name") else Path(item).name
 
 
 def _in_groups(
     offered: Sequence[Offered], options: Options, snapshot: Snapshot, workspace: str | None, apart: Apart
 ) -> Import:
-    """Return the files that belong to the collection together, and the others as was decided about them."""
+    """Return the files that belong to the collection together, and the others as decided."""
     rest = [item for item in offered if name_of(item) not in apart]
     parts = [read_into(rest, options, snapshot, workspace=workspace)] if rest else []
     groups: dict[tuple[tuple[str, str], ...], list[Offered]] = {}
@@ -242,7 +242,7 @@ def _in_groups(
 def _strange(
     offered: Sequence[Offered], options: Options, snapshot: Snapshot, matched: Sequence[Match], apart: Apart
 ) -> tuple[Strange, ...]:
-    """Return the files behind refused matches; of several each by itself, unless all are of that kind."""
+    """Return the files behind refused matches; several are checked one by one, unless all are refused."""
     foreign = tuple(refused(matched))
     items = [item for item in offered if name_of(item) not in apart]
     if not foreign or not items:
@@ -256,7 +256,7 @@ def _strange(
 
 
 def _alone(item: Offered, options: Options, snapshot: Snapshot) -> tuple[Match, ...]:
-    """Return the refused matches of one file; none where it cannot be read by itself."""
+    """Return the refused matches of one file, or () if it cannot be read by itself."""
     try:
         return tuple(refused(matches(snapshot, load([item], options))))
     except ClqError:
@@ -264,7 +264,7 @@ def _alone(item: Offered, options: Options, snapshot: Snapshot) -> tuple[Match, 
 
 
 def own_name(imported: Import, snapshot: Snapshot) -> str:
-    """Make a name that no collection has or had, from those of the collection and its first thing."""
+    """Make a name that no collection has or had, from the collection's and its first item's."""
     first = imported.runs[0] if imported.runs else imported.golden_sets[0]
     label = first.label if isinstance(first, Run) else first.name
     taken = {*snapshot.collections()["collection_id"], *snapshot.collections(removed=True)["collection_id"]}
@@ -286,16 +286,16 @@ def bring(
     """Write an import in one transaction.
 
     Args:
-        note: What it came from, for the list of revisions.
-        choice: What to do with things that are in the store under the same name with other content.
-        unmatched: "take": also runs and judgements that name nothing that their collection has.
+        note: Its origin, for the list of revisions.
+        choice: How to treat stored items of the same name with other content.
+        unmatched: "take": import also runs and judgements with names unknown to their collection.
 
     Returns:
         Whether anything was new, and a sentence that says so.
 
     Raises:
-        UnmatchedError: If there are such; nothing was written then.
-        ChangedError: If no choice was made about such things, or deleted ones; nothing was written then.
+        UnmatchedError: If there are such runs or judgements; nothing was written then.
+        ChangedError: If no choice was made about changed or deleted items; nothing was written then.
         ClqError: If the store refuses it; nothing was written then.
     """
     before = store.revision()
@@ -322,7 +322,7 @@ def bring(
 
 
 def _done(settled: Settled, choice: Choice | None) -> str:
-    """Say what became of things that were there with other content."""
+    """Describe how existing items with other content were treated."""
     if not settled.changes:
         return ""
     restored = [change for change in settled.changes if change.deleted == "same" and choice != "new"]
@@ -336,7 +336,7 @@ def _done(settled: Settled, choice: Choice | None) -> str:
 
 
 def collection_of(imported: Import) -> str | None:
-    """Give the collection to open in the workspace: of several the one with most runs, then most figures."""
+    """Return the collection to open in the workspace: the one with most runs, then most figures."""
     if imported.runs:
         figures = _figures(imported)
         rank: Counter[str] = Counter()
@@ -349,7 +349,7 @@ def collection_of(imported: Import) -> str | None:
 
 
 def _figures(imported: Import) -> dict[str, int]:
-    """Return results over all queries that each run came with."""
+    """Return the number of results over all queries for each run."""
     if "aggregates" not in imported.frames:
         return {}
     counted = imported.frames["aggregates"].lazy().group_by("run_id").len().collect()
@@ -357,7 +357,7 @@ def _figures(imported: Import) -> dict[str, int]:
 
 
 def came(imported: Import) -> int:
-    """Return how many collections an import has something of."""
+    """Return the number of collections that an import has data for."""
     named = {collection.collection_id for collection in imported.collections}
     named |= {golden_set.collection_id for golden_set in imported.golden_sets}
     return len(named | {run.collection_id for run in imported.runs})
@@ -367,7 +367,7 @@ REPORT = {"status": pl.String, "what": pl.String, "count": pl.Int64, "detail": p
 
 
 def report(imported: Import, status: str, sentence: str = "", *, most: int | None = None) -> pl.DataFrame:
-    """Return what an import took, left out and decided: status, what, count, detail; names `most` runs."""
+    """Report what an import took, left out and decided: status, what, count, detail; names `most` runs."""
     rows: list[tuple[str, str, int | None, str]]
     rows = [("read", file.format, None, file.name) for file in imported.detected]
     rows += [(status, table, count, "") for table, count in imported.taken.items()]

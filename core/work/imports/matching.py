@@ -1,6 +1,6 @@
-"""How far the ids that an import names are those of the collection that it goes into.
+"""How far the ids in an import match its target collection's.
 
-An id of both whose text here is another than there does not mean the same.
+An id on both sides with different texts does not mean the same.
 """
 
 from __future__ import annotations
@@ -23,48 +23,46 @@ from core.store import Snapshot
 from core.store.rules import RULES
 from core.tables import TABLES, Frame, Pieces, frame
 
-_SAMPLE = 2_000_000  # Rows of a table larger than memory whose ids are looked at
+_SAMPLE = 2_000_000  # Number of rows checked in a table larger than memory
 _FEW, _TRIED, _LONGEST, _PAIRS = 3, 200, 40, 400  # ids shown; ids tried, how long they are, pairs of cuts
 _MOST, _HALF = 0.95, 0.5  # Shares of ids from which on a stripped pattern, or a collection, fits
-_JUDGED = (
-    0.05  # The same of a pattern where only judged or ranked ids are known: most that is ranked is unjudged
-)
+_JUDGED = 0.05  # The same for a pattern if only judged or ranked ids are known: most ranked ones are unjudged
 _COMPARED, _PART, _QUOTED = 10_000, 20, 60  # texts compared; least part of one, characters; of an example
 _BOTH = {"id": pl.String, "ours": pl.String, "theirs": pl.String}
 _BLANKS = re.compile(r"\s+")
 _OWNED = ("rankings", "judgements", "timings", "answers", "answer_scores", "signals", "usage")
 Unmatched = Literal["refuse", "take", "own"]
-"""Handling of runs and judgements that name nothing that their collection has."""
+"""Handling of runs and judgements that name nothing in their collection."""
 _NAMES = {"queries": ("query", "queries"), "passages": ("passage", "passages")}
 _AMONG = {"judgements": "are judged in", "rankings": "are ranked in", "signals": "are scored in"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """How many ids of one kind exist in one collection."""
+    """How many ids of one kind exist in a collection."""
 
     collection_id: str  # the collection
     what: str  # "queries" or "passages"
-    among: str  # table that says which ids the collection has: its own, else its judgements or rankings
-    offered: int  # distinct ids that the import names
-    known: int  # how many of them exist, without those that have another text there
-    strangers: tuple[str, ...]  # labels of the runs and golden sets of which not one id exists
-    foreign: tuple[str, ...]  # examples of ids that do not exist
+    among: str  # table with the ids of the collection: its own, otherwise its judgements or rankings
+    offered: int  # distinct ids in the import
+    known: int  # how many of them exist, except those with another text there
+    strangers: tuple[str, ...]  # labels of the runs and golden sets without any existing id
+    foreign: tuple[str, ...]  # examples of missing ids
     held: tuple[str, ...]  # examples of ids that the collection has
-    # Pattern (`core.importers.runs`) with which nearly all exist where none does; or None
+    # Pattern (`core.importers.runs`) with which nearly all exist if none does without; or None
     strip: str | None = None
-    fit: int = 0  # how many exist with that
-    # Whether what says which ids there are comes with the same import, and nothing of it is stored
+    fit: int = 0  # how many exist with the pattern
+    # Whether the list of ids comes with the same import, and nothing of it is stored
     own: bool = False
-    # Rows that were looked at where the import is larger than memory; None = all of them
+    # Number of rows checked if the import is larger than memory; None = all of them
     sampled: int | None = None
     differ: int = 0  # how many exist there with another text
-    compared: int | None = None  # of how many the texts were compared, where there were too many; else None
+    compared: int | None = None  # number of compared texts, if there were too many; otherwise None
     other_text: str = ""  # one that differs, with both texts
 
     @property
     def defined(self) -> bool:
-        """Whether the collection itself says which ids it has."""
+        """Whether the collection's own table defines its ids."""
         return self.among == self.what
 
     def __str__(self) -> str:
@@ -73,13 +71,13 @@ class Match:
 
     @property
     def where(self) -> str:
-        """Say of those that exist that they do, and where: ``exist in cranfield``."""
+        """State where the existing ids are: ``exist in cranfield``."""
         sample = "" if self.sampled is None else f", in a sample of {self.sampled:,} rows"
         return f"{_AMONG.get(self.among, 'exist in')} {shown(self.collection_id)}{sample}"
 
     @property
     def share(self) -> str:
-        """How many exist: ``222 of 225 queries (98 %)``; of ids with another text ``55 of 80 query ids``."""
+        """How many exist: ``222 of 225 queries (98 %)``; for ids with another text ``55 of 80 query ids``."""
         there, names = self.known + self.differ, _NAMES[self.what]
         share = f" ({100 * there // self.offered} %)" if self.offered > _FEW else ""
         names = (f"{names[0]} id", f"{names[0]} ids") if self.differ else names
@@ -87,13 +85,13 @@ class Match:
 
     @property
     def alike(self) -> str:
-        """Say how many have the same text, where some have another: ``, 0 with the same text``."""
+        """State how many have the same text, if some have another: ``, 0 with the same text``."""
         few = "" if self.compared is None else f" by {self.compared:,} that were compared"
         return f", {self.known:,} with the same text{few}" if self.differ else ""
 
     @property
     def examples(self) -> str:
-        """Ids of both sides, or one with both texts; empty where all exist."""
+        """Ids of both sides, or one with both texts; "" if all exist."""
         if self.other_text or not self.foreign:
             return self.other_text
         ours, theirs = (", ".join(map(shown, ids)) for ids in (self.foreign, self.held))
@@ -104,13 +102,13 @@ class Match:
 
 
 class UnmatchedError(InputError):
-    """An import names nothing that its collection has, and nobody has said that this is meant.
+    """An import names nothing that its collection has, and nobody has confirmed that this is intended.
 
     Attributes:
-        matches: Those of which this is so.
+        matches: The matches without any existing id.
     """
 
-    most = 1_000  # ids of both sides stand in it, each of them short
+    most = 1_000  # it lists ids of both sides, each of them short
 
     def __init__(self, matched: Sequence[Match], more: Sequence[str] = ()) -> None:
         who = ", ".join(map(shown, matched[0].strangers[:_FEW]))
@@ -120,7 +118,7 @@ class UnmatchedError(InputError):
 
 
 def ways(matched: Sequence[Match], more: Sequence[str] = ()) -> str:
-    """List the ways out of matches that are refused, and more, as options of the command line."""
+    """List the ways out of refused matches, and more, as options of the command line."""
     strips = " ".join(f"--strip '{match.what}={match.strip}'" for match in matched if match.strip)
     return "; or ".join(
         [
@@ -134,13 +132,13 @@ def ways(matched: Sequence[Match], more: Sequence[str] = ()) -> str:
 
 
 def matches(snapshot: Snapshot, imported: Import, into: str | None = None) -> tuple[Match, ...]:
-    """Compare the ids that an import names with those of its collections.
+    """Compare the ids in an import with its collections' ids.
 
     Args:
-        into: A collection that everything is taken to go into; None = those that the import names.
+        into: A collection that everything goes into; None = those that the import names.
 
     Returns:
-        One for each collection and kind of id of which something is known; none for a new collection that
+        One for each collection and kind of id with known ids; none for a new collection that
         comes without queries, passages and judgements.
     """
     stored = snapshot.collections(parts=True).drop_nulls("part_of").select("collection_id", "part_of")
@@ -161,7 +159,7 @@ def matches(snapshot: Snapshot, imported: Import, into: str | None = None) -> tu
                 matched += _match(
                     shelf, of, what, some.filter("ranks") if of.own_judgements else some, sampled
                 )
-    # No pattern for queries is of use where not one passage would exist all the same.
+    # A pattern for queries is useless if not a single passage would exist anyway.
     lost = {
         match.collection_id for match in matched if match.what == "passages" and not match.known + match.fit
     }
@@ -175,10 +173,10 @@ def matches(snapshot: Snapshot, imported: Import, into: str | None = None) -> tu
 
 
 def refused(matched: Sequence[Match]) -> list[Match]:
-    """Return those of which nothing exists: by the collection's own ids, or else by all that is known.
+    """Return the matches without any existing id: among the collection's own ids, or else all known ones.
 
-    Where only judged ids are known, runs may well rank none of them; with a pattern that finds some they are
-    the same ids, written otherwise.
+    If only judged ids are known, runs may well rank none of them; if a pattern finds some, they are
+    the same ids in another notation.
     """
     weak = [match for match in matched if not match.defined]
     foreign = {match.collection_id for match in weak} - {match.collection_id for match in weak if match.known}
@@ -191,10 +189,10 @@ def refused(matched: Sequence[Match]) -> list[Match]:
 
 
 def fits(matched: Sequence[Match]) -> bool:
-    """Tell whether an import may well belong to a collection: at least half of its ids exist there.
+    """Return whether an import may belong to a collection: at least half of its ids exist there.
 
-    Of a collection without passages only those that were judged or ranked are known; one of them will do. One
-    that knows no ids at all fits nothing: what the import brings itself says nothing of it.
+    Without passages, only a collection's judged or ranked ids are known; one of them is enough. A collection
+    without any known ids fits nothing: the import's own ids prove nothing.
     """
     return any(not match.own for match in matched) and all(
         match.known >= _HALF * match.offered if match.defined or match.what == "queries" else match.known > 0
@@ -202,11 +200,11 @@ def fits(matched: Sequence[Match]) -> bool:
     )
 
 
-_MOST_TRIED = 50  # collections, the latest
+_MOST_TRIED = 50  # collections, the latest ones
 
 
 def suggested(snapshot: Snapshot, imported: Import) -> tuple[Match, ...]:
-    """Return, of an import into a new collection, its matches with the stored one that it fits best."""
+    """Return a new collection's matches with the stored collection that it fits best."""
     if not belongs_anywhere(imported, frozenset(snapshot.collections()["collection_id"])):
         return ()
     tried = [matches(snapshot, imported, name) for name in _latest(snapshot)]
@@ -219,7 +217,7 @@ def _latest(snapshot: Snapshot) -> list[str]:
 
 
 def belongs_anywhere(imported: Import, known: frozenset[str]) -> bool:
-    """Tell whether an import names ids of one collection only, which neither it nor the store defines."""
+    """Return whether an import names ids of one collection only, which neither it nor the store defines."""
     named = {run.collection_id for run in imported.runs} | {
         golden_set.collection_id for golden_set in imported.golden_sets
     }
@@ -231,9 +229,9 @@ def belongs_anywhere(imported: Import, known: frozenset[str]) -> bool:
 
 
 def follows(snapshot: Snapshot, imported: Import, workspace: str | None) -> str | None:
-    """Find the stored collection that an import belongs to where nobody named one; None for a new one.
+    """Find the stored collection that an import belongs to if nobody named one; None for a new one.
 
-    It is the open workspace where at least half of the ids exist there, or of the ids in use there come with
+    It is the open workspace if at least half of the ids exist there, or of the ids in use there come with
     their texts; and for a table of queries alone the only collection that has nearly all of them.
     """
     known = frozenset(snapshot.collections()["collection_id"])
@@ -253,7 +251,7 @@ def follows(snapshot: Snapshot, imported: Import, workspace: str | None) -> str 
 
 
 def _are_texts_of(snapshot: Snapshot, imported: Import, workspace: str, known: frozenset[str]) -> bool:
-    """Tell whether an import has the texts of queries or passages that a collection uses and has none of."""
+    """Return whether an import has the texts of queries or passages that a collection uses but lacks."""
     named = {collection.collection_id for collection in imported.collections}
     if imported.runs or len(named) != 1 or named & known or "chunks" in imported.frames:
         return False
@@ -263,7 +261,7 @@ def _are_texts_of(snapshot: Snapshot, imported: Import, workspace: str, known: f
 
 
 def _is_covered(shelf: _Shelf, imported: Import, what: str) -> bool:
-    """Tell whether texts come for at least half of the ids in use, of which none has its text."""
+    """Return whether texts come for at least half of the used ids, none of which has its text."""
     column, used = ID_COLUMNS[what], shelf.used(what)
     if used is None or shelf.stored(what):
         return False
@@ -286,9 +284,9 @@ def _owners(imported: Import, into: str | None, wholes: Mapping[str, str]) -> pl
 
 
 def _named(imported: Import, column: str) -> tuple[pl.DataFrame, int | None]:
-    """Return owner and id of everything that runs and golden sets name, each once.
+    """Return owner and id of everything that runs and golden sets name, without duplicates.
 
-    Rows where they are a sample.
+    Also the number of rows if they are a sample.
     """
     parts, sampled = [pl.DataFrame(schema={"owner": pl.String, "id": pl.String})], None
     for table in _OWNED:
@@ -302,7 +300,7 @@ def _named(imported: Import, column: str) -> tuple[pl.DataFrame, int | None]:
 
 
 def _some(rows: Frame) -> tuple[pl.LazyFrame, int | None]:
-    """Return the rows, or an even sample of those that are larger than memory and how many that are."""
+    """Return the rows, or an even sample if they are larger than memory, and the sample's size."""
     if not isinstance(rows, Pieces):
         return rows.lazy(), None
     whole = int(rows.lazy().select(pl.len()).collect().item())
@@ -315,14 +313,14 @@ def _some(rows: Frame) -> tuple[pl.LazyFrame, int | None]:
 
 @dataclass(frozen=True, slots=True)
 class _Reference:
-    """The table that says which ids a collection has; whether all it holds are judgements that come now."""
+    """The table that defines a collection's ids, and whether it holds only judgements of the import."""
 
     table: str
     own_judgements: bool = False
 
 
 class _Shelf:
-    """Ids known of one collection: those that the store has, and those that the import brings."""
+    """Known ids of one collection: those in the store, and those in the import."""
 
     def __init__(self, snapshot: Snapshot, imported: Import, name: str, wholes: Mapping[str, str]) -> None:
         self._snapshot, self._made, self.name = snapshot, imported, name
@@ -336,7 +334,7 @@ class _Shelf:
         self._owners = {table: whole[rules.kind] for table, rules in RULES.items()}
 
     def reference(self, what: str) -> _Reference | None:
-        """Find the collection's own table, else its judgements or rankings, else judgements that come now."""
+        """Return the collection's own table, or its judgements or rankings, or imported judgements."""
         if self.stored(what) or self._brought(what).head(1).collect().height:
             return _Reference(what)
         if table := self.used(what):
@@ -344,25 +342,25 @@ class _Shelf:
         return _Reference("judgements", own_judgements=True) if "judgements" in self._made.frames else None
 
     def used(self, what: str) -> str | None:
-        """Find a table that names ids of a kind that are not the collection's own; None if none does."""
+        """Find a table with ids of a kind that are not the collection's own; None if there is none."""
         tables = (table for table in _AMONG if ID_COLUMNS[what] in TABLES[table])
         return next((table for table in tables if self.stored(table)), None)
 
     def _brought(self, table: str) -> pl.LazyFrame:
-        """Return rows of queries or passages that the import has of this collection."""
+        """Return the import's rows of queries or passages for this collection."""
         rows = self._made.frames.get(table, frame(table, [])).lazy()
         return rows.filter(pl.col("collection_id").is_in(self._mine))
 
     def brings(self, what: str, column: str) -> list[str]:
-        """Return ids of queries or passages that the import has of this collection."""
+        """Return ids of the import's queries or passages for this collection."""
         return self._brought(what).select(column).unique().collect().to_series().to_list()
 
     def stored(self, table: str) -> bool:
-        """Tell whether the store has rows of a table for this collection."""
+        """Return whether the store has rows of a table for this collection."""
         return not self._snapshot.sizes(table).filter(pl.col("id").is_in(self._owners[table])).is_empty()
 
     def texts(self, what: str, ids: Sequence[str]) -> _Texts:
-        """Return the texts that both the import and the store have of some ids, of many an even sample."""
+        """Return the texts of some ids that both the import and the store have; an even sample if many."""
         column = ID_COLUMNS[what]
         if not ({what} & {*self._made.frames, *self._made.texts} and self.stored(what)):
             return _Texts(what)
@@ -391,7 +389,7 @@ class _Shelf:
         *,
         stored: bool = False,
     ) -> list[str]:
-        """Return ids that exist, in the store or in the import; or those of the store alone."""
+        """Return existing ids: those in the store or the import, or in the store alone if `stored`."""
         owners = self._owners[of.table]
         existing = set(self._snapshot.existing(of.table, owners, column, asked, most=most))
         if stored:
@@ -405,15 +403,15 @@ class _Shelf:
 
 @dataclass(frozen=True, slots=True)
 class _Texts:
-    """Ids of which an import and a collection have texts, with both."""
+    """Ids with texts in both an import and a collection."""
 
     what: str  # "queries" or "passages"
     pairs: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=_BOTH))  # id, ours, theirs
-    compared: int | None = None  # how many were compared, where that is not all
+    compared: int | None = None  # number of compared ids, if not all
 
     @property
     def differ(self) -> set[str]:
-        """The ids whose texts differ; of passages one may be the beginning or a part of the other."""
+        """The ids whose texts differ; a passage may be the beginning or a part of the other."""
         ours, theirs = (_plain(pl.col(side)) for side in ("ours", "theirs"))
         rows = self.pairs.select("id", ours, theirs).filter(pl.col("ours") != pl.col("theirs"))
         if self.what == "queries":
@@ -424,31 +422,31 @@ class _Texts:
         }  # fmt: skip
 
     def example(self, differ: set[str], collection_id: str) -> str:
-        """Tell of one id what it means on either side."""
+        """Describe the two meanings of one id."""
         row = self.pairs.filter(pl.col("id").is_in(sorted(differ)[:1])).row(0, named=True)
         ours, theirs = (shown(_BLANKS.sub(" ", row[side]), _QUOTED) for side in ("ours", "theirs"))
         return f"{shown(row['id'])} is “{ours}” in the files, and “{theirs}” in {shown(collection_id)}."
 
 
 def _plain(text: pl.Expr) -> pl.Expr:
-    """Return texts without what is no difference: case, blanks, and marks at the end."""
+    """Return texts without irrelevant differences: case, blanks, and marks at the end."""
     return text.str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars(" .?!…")
 
 
 def _match(shelf: _Shelf, of: _Reference, what: str, rows: pl.DataFrame, sampled: int | None) -> list[Match]:
-    """Return the match of some ids; none where there are no ids."""
+    """Return the match of some ids; none if there are no ids."""
     column = ID_COLUMNS[what]
     ids = rows["id"].unique().sort()
     if ids.is_empty():
         return []
     found = shelf.existing(of, column, ids.to_list())
     texts = shelf.texts(what, found)
-    if differ := texts.differ:  # ids that only come now say nothing of a collection that means others by them
+    if differ := texts.differ:  # new ids say nothing about a collection that means others by them
         found = shelf.existing(_Reference(what), column, found, stored=True)
         if texts.compared is not None and 2 * len(differ) >= texts.compared:
             differ = set(found)
     there = pl.Series("there", sorted({*found} - differ), dtype=pl.String)
-    named = [*there, *(shelf.brings(what, column) if differ else ())]  # of a collection that comes, too
+    named = [*there, *(shelf.brings(what, column) if differ else ())]  # of an imported collection, too
     marked = rows.with_columns(pl.col("id").is_in(named).alias("known"))
     lost = marked.group_by("owner", "label", maintain_order=True).agg(pl.col("known").any())
     foreign = ids.filter(~ids.is_in(there.implode())).to_list()
@@ -480,7 +478,7 @@ def _match(shelf: _Shelf, of: _Reference, what: str, rows: pl.DataFrame, sampled
 
 
 def _even(ids: Sequence[str], least: float) -> Sequence[str]:
-    """Return some ids, evenly: the fewer of them need to exist, the more."""
+    """Return some ids, evenly spread: the fewer of them need to exist, the more."""
     most = int(_TRIED / least)
     return ids[:: max(1, len(ids) // most)][:most]
 
@@ -490,7 +488,7 @@ def _enough(found: int, of: int, least: float) -> bool:
 
 
 def _pattern(shelf: _Shelf, of: _Reference, column: str, foreign: Sequence[str], least: float) -> str | None:
-    """Find the beginning or end of all foreign ids without which a least share of them exists."""
+    """Find the common beginning or end of all foreign ids without which a least share of them exists."""
     tried = _even(foreign, least)
     begin, end = _common(foreign), _common([name[::-1] for name in foreign])[::-1]
     heads, tails = range(1, len(begin) + 1), range(1, len(end) + 1)
@@ -511,7 +509,7 @@ def _pattern(shelf: _Shelf, of: _Reference, column: str, foreign: Sequence[str],
 
 
 def _rule(shelf: _Shelf, of: _Reference, column: str, foreign: Sequence[str], least: float) -> str | None:
-    """Find the rule by which a least share of the foreign ids exists, none of them the same as another."""
+    """Find the rule by which a least share of the foreign ids exists, without duplicates."""
     held = shelf.existing(of, column, None, _TRIED)
     begin, end = _common(held or [""]), _common([name[::-1] for name in held or [""]])[::-1]
     added = {f"{ADD}{begin.rstrip('0123456789')}{STAR}", f"{ADD}{begin}{STAR}", f"{ADD}{STAR}{end}"} - {
@@ -528,12 +526,12 @@ def _rule(shelf: _Shelf, of: _Reference, column: str, foreign: Sequence[str], le
 
 
 def _inside_number(name: str, head: int, tail: int) -> bool:
-    """Tell whether a cut would take digits off a number, which makes another number of it."""
+    """Return whether a cut would remove digits from a number, which makes it another number."""
     ends = [place for place in (head, len(name) - tail) if 0 < place < len(name)]
     return any(name[place - 1].isdigit() and name[place].isdigit() for place in ends)
 
 
 def _common(ids: Sequence[str]) -> str:
-    """Return the beginning that all texts share."""
+    """Return the common beginning of all texts."""
     pairs = zip(min(ids)[:_LONGEST], max(ids), strict=False)
     return "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

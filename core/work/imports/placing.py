@@ -1,8 +1,8 @@
-"""Passages of imported rankings that their collection has under no id: found by place, quote or heading.
+"""Passages of imported rankings without an id in their collection: found by place, quote or heading.
 
-As those of a custom pipeline: in a collection of documents they become passages of a chunking of the
-run's own, which the judged places of the documents grade; in one of passages each counts as the passage that
-it stands in.
+They are treated like those of a custom pipeline: in a collection of documents they become passages of the
+run's own chunking, graded by the judged places of the documents; in one of passages each counts as the
+passage that contains it.
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ _LOST = "passages that stand nowhere in the collection: they count as unjudged"
 
 @dataclass(frozen=True)
 class Placeable:
-    """How many passages of an import a collection has under no id, and how many it has all the same."""
+    """Number of an import's passages without an id in a collection, and how many can be found anyway."""
 
     collection_id: str
-    named: int  # passages that rankings name
-    known_by: Counter[Way]  # those found by place or quote, by how
-    headed: int  # those that source and heading would tell besides
+    named: int  # passages in rankings
+    known_by: Counter[Way]  # those found by place or quote, by method
+    headed: int  # those that source and heading would also identify
 
     @property
     def match(self) -> Match:
-        """Return what finds most of them with least guessing."""
+        """Return the method that finds most of them with the least guessing."""
         return "places" if self.known_by else "headings"
 
     @property
     def found(self) -> int:
-        """Return how many that finds."""
+        """Return how many that method finds."""
         return self.known_by.total() or self.headed
 
     def __str__(self) -> str:
-        """Say it in words: ``48 of 50 passages stand in handbook: 45 by quote, 3 by place``."""
+        """Describe it in words: ``48 of 50 passages stand in handbook: 45 by quote, 3 by place``."""
         ways = [f"{number:,} by {WAYS[way]}" for way, number in self.known_by.most_common()]
         ways += [f"{self.headed:,} by {WAYS['heading']}"] if self.headed else []
         of = f"{self.known_by.total() + self.headed:,} of {count(self.named, 'passage')}"
@@ -62,16 +62,16 @@ class Placeable:
 
 
 def placeable(snapshot: Snapshot, imported: Import) -> tuple[Placeable, ...]:
-    """Return which collections have passages that an import names otherwise, where something tells them."""
+    """Return the collections that have an import's passages under other names, if these can be recognised."""
     places = (_Places(snapshot, imported, name) for name in ranked_collections(snapshot, imported))
     return tuple(found for each in places if (found := each.found()) is not None)
 
 
 def with_places(snapshot: Snapshot, imported: Import, match: Match) -> Import:
-    """Return an import whose passages are those that the collection has.
+    """Return an import whose passages are mapped to the collection's.
 
     Raises:
-        InputError: Nothing of it is found so.
+        InputError: If none can be found that way.
     """
     before = imported
     for name in ranked_collections(snapshot, imported) if match != "ids" else ():
@@ -86,7 +86,7 @@ def with_places(snapshot: Snapshot, imported: Import, match: Match) -> Import:
 
 
 def _used(imported: Import) -> Import:
-    """Return the import with the columns that told where passages are from among those that are taken."""
+    """Return the import with the columns that located passages counted as used."""
     reports = []
     for report in imported.reports:
         used = [name for name, why in report.left_out.items() if why == OF_PLACES]
@@ -100,7 +100,7 @@ class _Places(Ranked):
     """The passages of an import that one collection may have under other names."""
 
     def found(self) -> Placeable | None:
-        """Return how many can be found; None where none can."""
+        """Return how many can be found; None if none can."""
         if not self.are_told:
             return None
         known: Counter[Way] = Counter()
@@ -112,7 +112,7 @@ class _Places(Ranked):
         return Placeable(self.name, len(self._unknown), known, headed) if known or headed else None
 
     def taken(self, match: Match) -> Import:
-        """Return the import with what is found; as it is where nothing is."""
+        """Return the import with the found passages, or unchanged if there are none."""
         if not self.are_told:
             return self.made
         found = {name: self._shelf.find(told, match) for name, told in self._unknown.items()}
@@ -144,7 +144,7 @@ class _Places(Ranked):
         )
 
     def _frames(self, cut: Sequence[Batch]) -> dict[str, Frame]:
-        """Return the frames with passages that runs cut themselves, without those under other names."""
+        """Return the frames with passages from the runs' own chunking, without those under other names."""
         frames = dict(self.made.frames)
         for table in ("passages", "chunks"):
             known = frames.pop(table, frame(table, [])).lazy().filter(pl.col("collection_id") != self.name)
@@ -153,7 +153,7 @@ class _Places(Ranked):
         return frames
 
     def _cut(self, run: Run, places: Mapping[str, int]) -> OwnChunking | None:
-        """Return the passages that a run cut of documents; None where all are passages of the collection."""
+        """Return a run's own chunking of documents; None if all are passages of the collection."""
         used = {
             at
             for name in self.rows.filter(run_id=run.run_id)["passage_id"].unique()
@@ -167,7 +167,7 @@ class _Places(Ranked):
         return places.get(name, self._shelf.named.get(name))
 
     def _named(self, run: Run, cut: OwnChunking | None, places: Mapping[str, int]) -> pl.DataFrame:
-        """Return the rankings of a run by the names of what they rank; what stands twice counts once."""
+        """Return the rankings of a run under the collection's names; duplicates count once."""
         rows = self.rows.filter(run_id=run.run_id)
         ids = self._shelf.ids if cut is None else cut.passage_ids
         names = {
@@ -187,7 +187,7 @@ class _Places(Ranked):
 
     @cached_property
     def _unknown(self) -> dict[str, Told]:
-        """Return what is said of passages that are none of the collection by their id, or parts of one."""
+        """Return the data on passages whose id is neither in the collection, nor a part of one."""
         ids = self.rows["passage_id"].unique().to_list()
         said = {row["passage_id"]: row for row in self.said(ids).iter_rows(named=True)}
         told = {
@@ -196,6 +196,6 @@ class _Places(Ranked):
         return {name: one for name, one in told.items() if not self._is_itself(one)}
 
     def _is_itself(self, told: Told) -> bool:
-        """Tell whether a passage is the one of its id."""
+        """Return whether a passage is the one with its id."""
         known = self._shelf.known(told)
         return known is not None and self._shelf.find(told, "places")[0] == known

@@ -1,4 +1,4 @@
-"""What imported files say of the passages that they rank, beside the ids that their collection has."""
+"""Information in imported files about the passages that they rank, besides the ids in their collection."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from core.tables import Pieces, frame
 
 
 def ranked_collections(snapshot: Snapshot, imported: Import) -> list[str]:
-    """Return stored collections that an import ranks passages of."""
+    """Return stored collections whose passages an import ranks."""
     if "rankings" not in imported.frames or isinstance(imported.frames["rankings"], Pieces):
         return []
     stored = snapshot.collections().filter(pl.col("passages") > 0)["collection_id"]
@@ -29,7 +29,7 @@ class Ranked:
     def __init__(self, snapshot: Snapshot, imported: Import, collection_id: str) -> None:
         self.snapshot, self.made, self.name = snapshot, imported, collection_id
         of = (run for run in imported.runs if run.collection_id == collection_id)
-        self.runs = [run for run in of if run.chunking is None]  # else its passages are chunks, and known
+        self.runs = [run for run in of if run.chunking is None]  # the others rank known chunks
 
     @cached_property
     def rows(self) -> pl.DataFrame:
@@ -39,7 +39,7 @@ class Ranked:
 
     @cached_property
     def are_told(self) -> bool:
-        """Whether anything can tell more than the ids do; to know it, no text is read."""
+        """Whether there is more information than the ids; this reads no text."""
         ids = self.rows["passage_id"].unique().to_list()
         unknown = set(ids) - set(self.snapshot.existing("passages", [self.name], "passage_id", ids))
         documents = bool(StoreShelf(self.snapshot).chunks(self.name))
@@ -47,7 +47,7 @@ class Ranked:
         return bool(unknown | said if documents else unknown & said)
 
     def said(self, ids: Sequence[str]) -> pl.DataFrame:
-        """Return what files say of passages: where they are from, or the text that comes with them."""
+        """Return the files' information on passages: their location, or the text given with them."""
         brought = self.made.frames.get("passages", frame("passages", [])).lazy()
         texts = brought.select("passage_id", "text", "source").collect()
         told = pl.concat([self.made.told, texts], how="diagonal")
@@ -57,12 +57,12 @@ class Ranked:
 
 
 def are_told(snapshot: Snapshot, imported: Import) -> bool:
-    """Tell whether anything says more of an import's passages than ids that their collection has."""
+    """Return whether there is more information on an import's passages than ids in their collection."""
     return any(Ranked(snapshot, imported, name).are_told for name in ranked_collections(snapshot, imported))
 
 
 def with_chunkings(snapshot: Snapshot, imported: Import) -> Import:
-    """Return an import whose runs say which chunking they searched, where all they rank are its chunks."""
+    """Return an import whose runs name the chunking they searched, if all their passages are its chunks."""
     found: dict[str, str] = {}
     for name in ranked_collections(snapshot, imported):
         parts = snapshot.collections(parts=True).filter(part_of=name)["collection_id"].to_list()

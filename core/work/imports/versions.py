@@ -1,4 +1,4 @@
-"""Imports of what the store has, or had: nothing new, a new version, in its place, or restored."""
+"""Imports of items that the store has, or had: nothing new, a new version, a replacement, or restored."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ class Settled:
     """An import as it can be written."""
 
     made: Import  # with the names under which it is, or will be, in the store
-    replacing: frozenset[str] = frozenset()  # collections and golden sets whose rows give way
-    removed: tuple[str, ...] = ()  # runs that give way
-    # Deleted collections and golden sets that come back, by kind and id
+    replacing: frozenset[str] = frozenset()  # collections and golden sets whose rows are replaced
+    removed: tuple[str, ...] = ()  # runs to replace
+    # Deleted collections and golden sets to restore, by kind and id
     restored: tuple[tuple[Kind, str], ...] = ()
-    changes: tuple[Changed, ...] = ()  # what is in the store with other content, or was deleted
-    undecided: tuple[Changed, ...] = ()  # those of the changes that the choice says nothing about
+    changes: tuple[Changed, ...] = ()  # stored items with other content, and deleted ones
+    undecided: tuple[Changed, ...] = ()  # changes that the choice does not cover
 
 
 def settle(snapshot: Snapshot, imported: Import, choice: Choice | None = None) -> Settled:
-    """Find out what an import would change, and make it so that it can be written.
+    """Find out what an import would change, and prepare it for writing.
 
-    What the store has under a later version of the name counts as there: importing it again is nothing new.
+    Content in the store under a later version of the name counts as existing: reimporting it adds nothing.
 
     Args:
-        choice: What to do where there is something else under the same name; None leaves it as it is.
+        choice: How to treat other content under the same name; None leaves it unchanged.
     """
     changes: list[Changed] = []
     replacing: set[str] = set()
@@ -59,7 +59,7 @@ def settle(snapshot: Snapshot, imported: Import, choice: Choice | None = None) -
                 if gives_way and chosen:
                     parts = parts_of(imported, kind, name)
                     replacing |= {chosen, *(chosen + part.removeprefix(name) for part in parts)}
-                if back and not gives_way and kind == "collection":  # restored as it was
+                if back and not gives_way and kind == "collection":  # restored unchanged
                     others = tuple(
                         collection for collection in imported.collections if collection.collection_id != name
                     )
@@ -84,21 +84,21 @@ def settle(snapshot: Snapshot, imported: Import, choice: Choice | None = None) -
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Versions that the store has of a name: itself and its later ones."""
+    """Stored versions of a name: itself and its later ones."""
 
-    known: list[str]  # their ids, oldest first, deleted ones too
-    same: str | None = None  # the one that has the content already and is not deleted
-    again: str | None = None  # the deleted one that has it
-    change: Changed | None = None  # what must be decided; None if nothing
+    known: list[str]  # their ids, oldest first, including deleted ones
+    same: str | None = None  # the one with the same content that isn't deleted
+    again: str | None = None  # the deleted one with the same content
+    change: Changed | None = None  # the change to decide on; None if there is none
 
 
 class _Shelf:
-    """Stored rows of a kind, beside those of that kind that an import brings; both read once."""
+    """Stored rows of a kind, and the import's rows of that kind; both read once."""
 
     def __init__(self, snapshot: Snapshot, kind: Kind, imported: Import) -> None:
         self._whole = snapshot.with_deleted()
         self._kind: Kind = kind
-        # What is hidden with its collection comes back when that is restored.
+        # Items hidden with their collection come back when it is restored.
         self._seen = {*_all(snapshot, kind), *_all(snapshot, kind, hidden=True)}
         present = _all(self._whole, kind)
         self._present = frozenset(present)
@@ -118,9 +118,9 @@ class _Shelf:
         return _Found(known, None, again, Changed(self._kind, name, tuple(there or gone), deleted))
 
     def _equal(self, known: str, name: str, imported: Import) -> bool:
-        """Tell whether the store has the rows of `name` and its parts under the id `known`.
+        """Return whether the store has the rows of `name` and its parts under the id `known`.
 
-        What it lacks may be added: tables, and parts.
+        Tables and parts that it lacks may be added.
         """
         moved = {part: known + part.removeprefix(name) for part in parts_of(imported, self._kind, name)}
         held = {part: there for part, there in moved.items() if there in self._present}
@@ -161,7 +161,7 @@ class _Shelf:
 
 
 def _decided(shelved: _Found, choice: Choice | None) -> tuple[str | None, bool, bool]:
-    """Return the id to use (None: not decided), whether that is restored, whether what it holds gives way."""
+    """Return the id to use (None: undecided), whether it is restored, and whether its content is replaced."""
     change = shelved.change
     if change is None or choice is None:
         return None, False, False
@@ -176,9 +176,9 @@ def _decided(shelved: _Found, choice: Choice | None) -> tuple[str | None, bool, 
 
 
 def _ids(kind: Kind, imported: Import, snapshot: Snapshot) -> list[str]:
-    """List collections or golden sets with rows in the import, and collections it names that are deleted.
+    """List collections or golden sets with rows in the import, and deleted collections that it names.
 
-    Parts go with their whole: what is done about that is done about them.
+    Parts follow the decision on their whole.
     """
     ids_of_kind: dict[str, None] = {}
     for table in OWNED[kind]:
@@ -202,7 +202,7 @@ def _all(snapshot: Snapshot, kind: Kind, *, hidden: bool = False) -> list[str]:
 
 
 def _by_version(ids: Sequence[str]) -> Mapping[str, Sequence[tuple[int, str]]]:
-    """List number and id of what the store has under a name and its later versions, oldest first."""
+    """List number and id of the stored versions of a name, oldest first."""
     versions_of: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
     for name in ids:
         versions_of[name].append((1, name))
@@ -220,8 +220,8 @@ def _same(one: pl.DataFrame, other: pl.DataFrame) -> bool:
 def _runs(
     snapshot: Snapshot, offered: tuple[Run, ...], choice: Choice | None
 ) -> tuple[list[Run], list[str], list[Changed]]:
-    """Return runs with the names they have or get, those that give way, and what is there under the label."""
-    # Runs that are hidden with their collection come back when that is restored.
+    """Return runs under their existing or new names, the replaced ones, and stored runs with the label."""
+    # Runs hidden with their collection come back when it is restored.
     live = pl.concat([snapshot.runs(), snapshot.runs(hidden=True)])
     stored = {row["run_id"]: row for row in snapshot.with_deleted().runs().iter_rows(named=True)}
     present = set(live["run_id"])
@@ -252,7 +252,7 @@ def _runs(
 
 
 def _by_label(runs: pl.DataFrame) -> Mapping[tuple[str, str], Sequence[tuple[str, str]]]:
-    """Give ids and labels of runs, by their collection and the label that they carry or are a version of."""
+    """Return ids and labels of runs, by their collection and the label that they have or are a version of."""
     by_label: defaultdict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     for run_id, collection, label in runs.select("run_id", "collection_id", "label").iter_rows():
         by_label[collection, label].append((run_id, label))
@@ -262,7 +262,7 @@ def _by_label(runs: pl.DataFrame) -> Mapping[tuple[str, str], Sequence[tuple[str
 
 
 def _as_stored(run: Run, row: Mapping[str, Any] | None) -> Run:
-    """Return the run under the label that the store has it under, if it has it."""
+    """Return the run under its label in the store, if it has one."""
     if row is None:
         return run
     return replace(run, label=row["label"], stack=Stack(json.loads(row["spec"])))

@@ -26,7 +26,7 @@ POLICY: Mapping[Unmatched, str] = {
     "own": "make a new workspace",
     "take": "take it as it is",
 }
-"""Choices where no id exists in the workspace, asked beforehand of what is read in the background."""
+"""Choices if no id exists in the workspace, requested in advance for files read in the background."""
 STATES: Mapping[State, str] = {
     State.RUNNING: "is under way",
     State.FINISHED: "is finished",
@@ -80,7 +80,7 @@ _FIELDS = {
     "column": "the list above the column",
     "row": "One row is, above",
 }
-"""Option of the command → what the page calls it."""
+"""Option of the command → its name on the page."""
 _OPTION = re.compile(r"\(--([a-z-]+)[^)]*\)")
 _QUOTED = re.compile(r"`([^`]*)`")
 _ASSUMED = re.compile(r"\bassumed\b|: taken as ")
@@ -93,9 +93,9 @@ def worded(what: str, rows: int) -> str:
 
 
 def on_page(message: str) -> str:
-    """Return a message in the words of the page.
+    """Rephrase a message for the page.
 
-    Fields for options of the command, quotation marks for ticks.
+    It refers to fields instead of options of the command, and uses quotation marks instead of backticks.
     """
 
     def field(option: re.Match[str]) -> str:
@@ -106,24 +106,24 @@ def on_page(message: str) -> str:
 
 
 def open_numbers(problem: OpenNumbersError) -> str:
-    """Ask of numbers that can be read in two ways how to read them."""
+    """Ask how to read ambiguous numbers."""
     which = "these columns" if len(problem.columns) > 1 else "this column"
     return f"How are the numbers of {which} of {problem.name} written?"
 
 
 def read_as(column: Open, way: Reading) -> str:
-    """Name the button that reads a column in one way: its first cells as they would be."""
+    """Return the label of the button that reads a column in one way: its first cells in that reading."""
     return f"Read as {' · '.join(column.ways[way])} ({column.says(way)})"
 
 
 def taken(imported: Import) -> pl.DataFrame:
-    """Count what will be taken, per table: what, rows."""
+    """Count the rows to import, per table: what, rows."""
     names = [_TABLES.get(table, ("", table))[1] for table in imported.taken]
     return pl.DataFrame({"what": names, "rows": list(imported.taken.values())})
 
 
 def makes(imported: Import) -> pl.DataFrame:
-    """List what the store will have: kind, name, collection, details; runs first."""
+    """List the resulting items in the store: kind, name, collection, details; runs first."""
     rows = [("stack", run.label, run.collection_id, "") for run in imported.runs]
     rows += [
         ("golden set", golden.name, golden.collection_id, f"grades: {golden.mapping}")
@@ -135,26 +135,26 @@ def makes(imported: Import) -> pl.DataFrame:
 
 
 def left_out(imported: Import) -> pl.DataFrame:
-    """List what will be left out: how many, reason, first place."""
+    """List what will be left out: count, reason, first place."""
     rows = [(lost.count, on_page(lost.reason), lost.first) for lost in imported.left_out]
     schema = {"how_many": pl.Int64, "reason": pl.String, "first": pl.String}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def things(imported: Import) -> str:
-    """Name the whole of an import: ``4 stacks``, ``40 passages, 8 questions, 1 golden set``."""
+    """Summarise an import: ``4 stacks``, ``40 passages, 8 questions, 1 golden set``."""
     return ", ".join(worded(what, imported.taken[what]) for what in _whole(imported))
 
 
 def _whole(imported: Import) -> list[str]:
-    """Return the kinds that an import is named by; of one with none of them, the first kind that it has."""
+    """Return the kinds that describe an import; without any of them, the first kind that it has."""
     taken = imported.taken
     usual = [what for what in _NAMING if what in taken]
     return usual or [what for what in taken if what != "collections"][:1] or list(taken)
 
 
 def adds(imported: Import) -> str:
-    """Say what the button will do, in a sentence, and what is left out, in another."""
+    """Describe the button's effect in a sentence, and what is left out in another."""
     named = {*_whole(imported), "collections"}
     more = ", ".join(worded(what, rows) for what, rows in imported.taken.items() if what not in named)
     adding = f"Adds {things(imported)}{f' with {more}' if more else ''}."
@@ -166,14 +166,14 @@ def adds(imported: Import) -> str:
 
 
 def assumptions(imported: Import) -> str:
-    """Say what the files leave open and was assumed, in the notes' words; empty where nothing was."""
+    """List assumptions about gaps in the files, in the notes' words, or return "" if there are none."""
     notes = [note for note in imported.notes if _ASSUMED.search(note)]
     more = f" And {count(len(notes) - _SHOWN, 'more assumption')}." if len(notes) > _SHOWN else ""
     return on_page(" ".join(notes[:_SHOWN])) + more
 
 
 def waits(files: Sequence[str], *, changed: bool) -> str:
-    """Say which question has to be answered before anything can be added; empty where none is open."""
+    """Return the question to answer before anything can be added, or "" if none is open."""
     if files:
         verb = "wait" if len(files) > 1 else "waits"
         return f" {', '.join(files)} {verb} for you."
@@ -181,14 +181,14 @@ def waits(files: Sequence[str], *, changed: bool) -> str:
 
 
 def summary(imported: Import) -> list[str]:
-    """Say what was read as what, what was left out and what was decided, each a line."""
+    """Describe how the files were read, what was left out and what was decided, one line each."""
     read = [f"{file.name}: {file.format}" for file in imported.detected[:20]]
     lost = [f"Left out: {loss.count:,} {loss.reason} ({loss.first})" for loss in imported.left_out[:20]]
     return [on_page(line) for line in (*read, *lost, *imported.notes[:20])]
 
 
 def matched(matches: Sequence[Match]) -> dict[str, bool]:
-    """Return how far ids exist, a line for each collection, and whether all do.
+    """Describe how far ids exist, a line for each collection, and whether all do.
 
     For example ``225 of 225 queries (100 %) · 3,040 of 3,050 passages (99 %) exist in cranfield``.
     """
@@ -202,14 +202,14 @@ def matched(matches: Sequence[Match]) -> dict[str, bool]:
 
 
 def sides(match: Match) -> str:
-    """Return ids of both sides: ``yours: Q1, Q2 · there: 1, 2``; of one that both have the two texts."""
+    """Return ids of both sides: ``yours: Q1, Q2 · there: 1, 2``; for an id on both sides the two texts."""
     if match.other_text:
         return match.other_text
     return f"yours: {', '.join(map(shown, match.foreign))} · there: {', '.join(map(shown, match.held))}"
 
 
 def strip_label(matches: Sequence[Match]) -> str:
-    """Name the button that writes ids as the workspace does: ``Strip “Q” (60 match)``."""
+    """Return the label of the button that adapts ids to the workspace: ``Strip “Q” (60 match)``."""
     strips = [match for match in matches if match.strip]
     plain = all(STAR in (match.strip or "") and not (match.strip or "").startswith(ADD) for match in strips)
     said = [in_words(match.strip or "") for match in strips]
@@ -219,7 +219,7 @@ def strip_label(matches: Sequence[Match]) -> str:
 
 
 def missing_parts(snapshot: Snapshot, imported: Import, collection_id: str) -> list[str]:
-    """List what the store will still lack before every page can show the import, each a clause."""
+    """List what the store will still lack before every page can show the import, each as a clause."""
     if "rankings" not in imported.frames:
         return []
     judged = bool(imported.golden_sets) or not snapshot.golden_sets(collection_id).is_empty()
@@ -235,11 +235,11 @@ def missing_parts(snapshot: Snapshot, imported: Import, collection_id: str) -> l
 
 
 def next_steps(snapshot: Snapshot, collection_id: str | None, came: int = 1) -> tuple[tuple[str, ...], str]:
-    """List pages that show something of a workspace, the best first, and what is needed or came besides.
+    """List pages with something to show for a workspace, the best first, and what else is needed or came.
 
     Args:
         collection_id: The workspace; None if the import has none.
-        came: How many collections came with the import.
+        came: Number of collections in the import.
     """
     runs = snapshot.runs().filter(collection_id=collection_id or "")
     judged = not snapshot.golden_sets(collection_id).is_empty()
@@ -290,7 +290,7 @@ def choices(row: Row | None, known: Mapping[str, str], column: str) -> list[str]
     """Return the meanings to choose from for a column, the recognised one among them; `LEFT_OUT` first.
 
     Args:
-        row: What a row is; None = not known yet.
+        row: Meaning of a row; None = unknown yet.
     """
     usual = (
         _CHOICES[row]
@@ -304,7 +304,7 @@ def choices(row: Row | None, known: Mapping[str, str], column: str) -> list[str]
 
 
 def words(meaning: str) -> str:
-    """Return a meaning as people read it, with its unit."""
+    """Describe a meaning for people, with its unit."""
     if not meaning:
         return "left out"
     if meaning in ROLES:
@@ -317,7 +317,7 @@ def words(meaning: str) -> str:
 
 
 def meant(typed: str, options: Sequence[str]) -> str:
-    """Return the option that a typed text means, by its words or a part of them; else the text itself."""
+    """Return the option that a typed text matches, by its words or a part of them; otherwise the text."""
     asked = typed.strip().casefold()
     said = {option: (option.casefold(), words(option).casefold()) for option in options}
     same = [option for option, of in said.items() if asked in of]
@@ -339,7 +339,7 @@ def _of_numbers(value: Value) -> str:
 
 
 def columns_of(preview: Preview, row: Row | None) -> dict[str, str]:
-    """Return column → meaning as recognised, for rows that are this."""
+    """Return column → recognised meaning, for rows of this kind."""
     if row == preview.row:
         known = {column: meaning for meaning, column in preview.mapping.items()}
         return known | {column: f"{measure}{_OF}{stack}" for column, (measure, stack) in preview.grid.items()}
@@ -348,11 +348,11 @@ def columns_of(preview: Preview, row: Row | None) -> dict[str, str]:
 
 
 OF_QUERIES = ("nDCG@10", "RA-nWG@10", "R@10", "P@10", "RR@10", "latency_ms", "latency_s", "usd_per_query")
-"""Meanings that the cells of a table with a column for each stack are offered."""
+"""Meanings offered for the cells of a table with a column for each stack."""
 
 
 def stack_columns(preview: Preview, row: Row | None) -> list[str]:
-    """Find columns of a table that may hold a result of a stack each; empty where it is no such table."""
+    """Find columns of a table that may each hold a stack's results, or [] if it isn't such a table."""
     if row not in (None, "query") or preview.format != "table" or preview.grid:
         return []
     return stacks_of(preview.columns, preview.rows, preview.name)
@@ -361,11 +361,11 @@ def stack_columns(preview: Preview, row: Row | None) -> list[str]:
 def said(
     preview: Preview, row: Row | None, chosen: Mapping[str, str], cells: str | None = None
 ) -> TableAs | None:
-    """Compare a visitor's choices for a table with those recognised; None where all are the same.
+    """Compare a visitor's choices for a table with the recognised ones; None if all are the same.
 
     Args:
-        chosen: Column → meaning as it stands on the page.
-        cells: What the columns that have no meaning hold, each of a stack; None = they are no stacks.
+        chosen: Column → meaning, as selected on the page.
+        cells: Content of the columns without a meaning, one stack each; None = they are not stacks.
     """
     known = columns_of(preview, row)
     columns = {
@@ -383,6 +383,6 @@ def said(
 
 
 def twice(chosen: Mapping[str, str]) -> list[str]:
-    """Return meanings that several columns have, in words; the name of a stack may be in several."""
+    """Return meanings that several columns have, in words; a stack's name may be in several columns."""
     meant = [meaning for meaning in chosen.values() if meaning not in (LEFT_OUT, "run")]
     return [words(meaning) for meaning in dict.fromkeys(meant) if meant.count(meaning) > 1]

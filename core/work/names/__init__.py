@@ -1,1 +1,1 @@
-"""Diagnoses of names: specification, plan, run, landing and words."""
+"""Diagnoses of names: specification, plan, run, storing results and words."""

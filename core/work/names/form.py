@@ -18,16 +18,16 @@ class Form:
     """Values of the form's fields."""
 
     embedders: Sequence[str]
-    dims: Sequence[str] = ()  # none = the embedder's own
+    dims: Sequence[str] = ()  # none = the embedder's default
     languages: Sequence[str] = ("en",)
-    source: str = SHIPPED  # or a stored collection, whose sources are names and titles topics
+    source: str = SHIPPED  # or a stored collection, whose sources serve as names and titles as topics
     runs: int = 15
     queries: int = 100
     budget: float | None = None
 
 
 def sources(snapshot: Snapshot) -> list[str]:
-    """Return where names can come from: the shipped list, and collections with passages."""
+    """Return the possible sources of names: the shipped list, and collections with passages."""
     held = snapshot.collections().filter(pl.col("passages") > 0)["collection_id"].to_list()
     return [SHIPPED, *held]
 

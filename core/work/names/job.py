@@ -1,4 +1,4 @@
-"""A diagnosis of names: what it takes, and doing it; nothing is paid twice, and what was killed goes on."""
+"""A diagnosis of names: its cost, and running it; nothing is paid for twice, and a killed one can resume."""
 
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ NAMES = "names"
 class NamesSpec(Table):
     """A whole specification; the command line builds one, or reads it from a file."""
 
-    name: Named = "names"  # What people read
-    embedder: Annotated[Many[Encoder], Field(min_length=1)]  # Whose margins are measured
-    # Of the phrases and of the shipped works
+    name: Named = "names"  # Display name
+    embedder: Annotated[Many[Encoder], Field(min_length=1)]  # Embedders to measure
+    # Languages of the phrases and of the shipped works
     language: Annotated[Many[Language], Field(min_length=1)] = ("en",)
-    entities: Named | None = None  # A table of one's own instead, with entity, topic and title
+    entities: Named | None = None  # A custom table instead, with entity, topic and title
     collection: Named | None = None  # A stored collection instead, whose passages have sources and titles
-    runs: Positive = 15  # How often bundles are drawn anew
+    runs: Positive = 15  # Number of times that bundles are drawn
     queries: Positive = 100  # Bundles of a run
-    seed: Named = "names"  # Of all that is drawn
+    seed: Named = "names"  # For all random draws
     budget_usd: Annotated[float, Field(ge=0)] | None = None  # Hard limit in dollars; None = none
     prices: Named = "list"  # Name of a price book
-    models: OwnModels = Field(default_factory=dict)  # Models that no catalogue has, by name
+    models: OwnModels = Field(default_factory=dict)  # Models missing from the catalogue, by name
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
@@ -70,7 +70,7 @@ class NamesSpec(Table):
 
     @property
     def own(self) -> str:
-        """Return what is drawn from instead of the shipped works; empty for these."""
+        """Return the source used instead of the shipped works, or "" for these."""
         return self.collection or ("" if self.entities is None else Path(self.entities).name)
 
 
@@ -83,12 +83,12 @@ class Measured(NamedTuple):
 
     model: str
     dim: int
-    full_dim: int  # the dimension that it is asked for; others are cut from it
+    full_dim: int  # the dimension requested from it; others are cut from it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamesJob:
-    """Diagnosis of names that was asked for, read and checked."""
+    """A requested diagnosis of names, read and checked."""
 
     spec: NamesSpec
     embedders: tuple[Measured, ...]
@@ -97,14 +97,14 @@ class NamesJob:
 
     @property
     def job_id(self) -> str:
-        """The identity: the same diagnosis goes on in the same folder."""
+        """The identity: the same diagnosis resumes in the same folder."""
         spec = self.spec.model_dump_json(exclude={"budget_usd", "prices"})
         return short_hash(
             NAMES, spec, *(part for works in self.works.values() for work in works for part in work)
         )
 
     def manifest(self) -> dict[str, Any]:
-        """Return what is needed to repeat it, as JSON."""
+        """Return the data needed to repeat it, as JSON."""
         models = {
             embedder.model: dict(model_identity(self.config(embedder.model))) for embedder in self.embedders
         }
@@ -119,15 +119,15 @@ class NamesJob:
         }
 
     def config(self, model: str) -> ModelConfig:
-        """Return what is known of an embedder."""
+        """Return the configuration of an embedder."""
         return embedder_config(self.spec.models.get(model, model))
 
     def texts(self, language: Language, run: int) -> dict[str, list[Texts]]:
-        """Return by condition, the texts of the bundles of a run."""
+        """Return the texts of a run's bundles, by condition."""
         return _texts(self.works[language], language, run, self.spec.queries, self.spec.seed)
 
     def every_text(self) -> tuple[frozenset[str], frozenset[str]]:
-        """Return all questions and all candidates that are embedded, each once."""
+        """Return all questions and all candidates to embed, without duplicates."""
         works = tuple(self.works.items())
         return _every_text(works, self.spec.runs, self.spec.queries, self.spec.seed)
 
@@ -141,7 +141,7 @@ def _texts(
     }
 
 
-@lru_cache(maxsize=4)  # a plan is asked for again with every other embedder and budget
+@lru_cache(maxsize=4)  # a plan is recomputed with every other embedder and budget
 def _every_text(
     works: tuple[tuple[Language, tuple[Work, ...]], ...], runs: int, queries: int, seed: str
 ) -> tuple[frozenset[str], frozenset[str]]:
@@ -163,7 +163,7 @@ def read_job(
 
     Raises:
         InputError: If a table or a dimension cannot be used.
-        UnknownNameError: If an embedder or a price book is not known.
+        UnknownNameError: If an embedder or a price book is unknown.
     """
     if spec.prices not in books:
         raise InputError(f"No price book {spec.prices!r}.", do=f"There are: {', '.join(sorted(books))}.")
@@ -190,16 +190,16 @@ def _measured(spec: NamesSpec) -> Iterator[Measured]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamesPlan(Bill):
-    """Bill of a diagnosis."""
+    """The bill of a diagnosis."""
 
-    texts: int  # How many different ones are embedded
+    texts: int  # Number of distinct texts to embed
 
 
 def plan(job: NamesJob) -> NamesPlan:
-    """Work out what a diagnosis will take; sends nothing and writes nothing.
+    """Estimate the cost of a diagnosis; this sends nothing and writes nothing.
 
     Returns:
-        The plan; what is in the journal already is counted as well.
+        The plan; it includes texts already in the journal.
     """
     queries, candidates = job.every_text()
     lines: list[Line] = []
@@ -211,10 +211,10 @@ def plan(job: NamesJob) -> NamesPlan:
 
 
 def run_job(job: NamesJob, *, land: Callable[[Batch], None], site: Site) -> Result:
-    """Diagnose, or what is left of it; result and errors as of `session.work_through`.
+    """Run a diagnosis, or resume it; result and errors as in `session.work_through`.
 
     Args:
-        land: Takes the figures, one batch with a collection for each embedder, dimension and language.
+        land: Receives the figures, one batch with a collection for each embedder, dimension and language.
     """
     order = Order(
         work_id=job.job_id,
@@ -264,7 +264,7 @@ def figures(
     told: Callable[[int, int], None] = lambda *_: None,
     check: Callable[[], None] = lambda: None,
 ) -> pl.DataFrame:
-    """Measure every run with embedders that are given.
+    """Measure every run with the given embedders.
 
     Returns:
         embedder, dim, language, run, condition, measure, value and n.
@@ -313,7 +313,7 @@ def _of_run(
 
 
 def ascii_of(texts: Mapping[str, Sequence[Texts]]) -> dict[str, list[Texts]]:
-    """Return a few bundles of a run put into ASCII; empty where some are ASCII already."""
+    """Return a few of a run's bundles converted to ASCII, or {} if some are ASCII already."""
     return {} if ascii_only(texts[BASE]).any() else in_ascii(texts[BASE][:_FOLDED])
 
 
@@ -337,12 +337,12 @@ def batch_of(job: NamesJob, rows: pl.DataFrame) -> Batch:
 
 
 def collection_id(embedder: str, dim: int, language: str, spec: NamesSpec) -> str:
-    """Return the collection that owns the figures; a table of one's own has its own."""
+    """Return the collection that owns the figures; a custom table has a separate one."""
     own = f"-{short_hash(spec.own)}" if spec.own else ""
     return f"names-{embedder}-{dim}-{language}{own}"
 
 
-DEMO_RUNS = 5  # Enough for a deviation between runs, in a few seconds; `diagnose names` has 15
+DEMO_RUNS = 5  # Enough for a deviation between runs, in a few seconds; `diagnose names` uses 15
 
 
 def demo_batch(book: PriceBook) -> Batch:

@@ -18,7 +18,7 @@ from core.work.work import Work
 def _read(
     snapshot: Snapshot, spec: NamesSpec, books: Mapping[str, PriceBook], *, to_run: bool
 ) -> tuple[NamesJob, list[Problem]]:
-    del to_run  # nothing that it needs is missing only to run
+    del to_run  # nothing is missing that only running needs
     return read_job(spec, books, snapshot.passages), []
 
 

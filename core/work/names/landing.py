@@ -1,4 +1,4 @@
-"""Diagnoses in the store: what is there, and how figures of one get there."""
+"""Diagnoses in the store: existing ones, and storing the figures of a new one."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from core.store import Snapshot, Store, Writer
 
 
 def store_results(store: Store, batch: Batch) -> None:
-    """Write figures; those of the same embedder, dimension and language take the place of earlier ones."""
+    """Store figures; they replace earlier ones of the same embedder, dimension and language."""
     names = ", ".join(collection.collection_id for collection in batch.collections)
     with store.write("diagnose", names[:500]) as writer:
         add(writer, store.read(), batch)
 
 
 def add(writer: Writer, snapshot: Snapshot, batch: Batch) -> None:
-    """Add figures to a transaction; what was deleted comes back with these, earlier figures make way."""
+    """Add figures to a transaction; they restore deleted collections and replace earlier figures."""
     known, deleted = (set(snapshot.collections(removed=gone)["collection_id"]) for gone in (False, True))
     names = [collection.collection_id for collection in batch.collections]
     writer.restore("collection", [name for name in names if name in deleted])

@@ -1,4 +1,4 @@
-"""Diagnoses in the store, and one of names as the page asks for it: specification, button, how it ended."""
+"""Diagnoses in the store, and one of names for the page: specification, button, how it ended."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NO_EMBEDDER = "Choose an embedder; wordllama runs here without a key."
 
 
 def size_of(plan: NamesPlan) -> str:
-    """Say how many texts are embedded, and what that costs."""
+    """Describe how many texts are embedded, and the cost."""
     if not plan.lines:
         return f"{count(plan.texts, 'text')} to embed; nothing is paid for."
     least = "unknown, at least " if plan.usd is None else ""
@@ -29,12 +29,12 @@ def size_of(plan: NamesPlan) -> str:
 
 
 def button(plan: NamesPlan) -> str:
-    """Say what the button does: ``Embed 16,100 texts · $0.02 · about 2 min``."""
+    """Return the label of the button: ``Embed 16,100 texts · $0.02 · about 2 min``."""
     return press(f"Embed {count(plan.texts, 'text')}", plan)
 
 
 def ended(status: Status) -> str:
-    """Say how one ended."""
+    """Describe how one ended."""
     return closing(status, "its figures are in the store" if status.runs_done else "", ())
 
 

@@ -1,4 +1,4 @@
-"""Drafted questions, the material that they are drawn from, and how texts are sampled."""
+"""Drafted questions, their source material, and the sampling of texts."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from core.pipeline.index.terms import LANGUAGES, Analyzer
 from core.records import Collection, short_hash
 
 Kind = Literal["fact", "typed", "several passages", "comparison", "unanswerable"]
-KINDS: tuple[Kind, ...] = get_args(Kind)  # What a model can be asked for
+KINDS: tuple[Kind, ...] = get_args(Kind)  # Kinds of question for a model
 UNANSWERABLE, LOG = "unanswerable", "log"  # Kinds without a quote
-ITEM_TOKENS = 120  # The most tokens of a stretch that a question is drawn from (ours)
-_LEAST_TERMS = 6  # Different terms without which a stretch says too little to be asked about
-_READ = 200  # Texts whose words tell the language
+ITEM_TOKENS = 120  # Maximum tokens of a stretch that a question is drawn from (ours)
+_LEAST_TERMS = 6  # Distinct terms below which a stretch has too little content for a question
+_READ = 200  # Number of texts whose words determine the language
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,31 +37,31 @@ class Quote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A question as it was drafted."""
+    """A drafted question."""
 
     text: str
     kind: str  # "known-item", "heading", "log", or one of `KINDS`
-    quotes: tuple[Quote, ...] = ()  # Where its answer stands; none where there is no answer, or it is unknown
-    answer: str = ""  # The right answer in words, where a model gave one
-    model: str = ""  # Who wrote it; empty = nobody, it follows from the text
+    quotes: tuple[Quote, ...] = ()  # Location of its answer; none if there is no answer, or it is unknown
+    answer: str = ""  # The right answer in words, if a model gave one
+    model: str = ""  # Its author; "" = none, it follows from the text
     prompt: str = ""  # Hash of the instructions
-    usd: float | None = None  # What it cost; None = not known, or nothing was paid
-    frequency: int = 1  # How often it was asked, of a log
+    usd: float | None = None  # Its cost; None = unknown, or nothing was paid
+    frequency: int = 1  # Number of times it was asked, in a log
     part: str = ""  # Head or tail of a log
-    twin_of: str = ""  # The question that it says in other words
+    twin_of: str = ""  # The question that it paraphrases
 
 
 @dataclass(frozen=True)
 class Material:
-    """Documents, and the stretches of them that can be asked about."""
+    """Documents, and the stretches of them that questions can be about."""
 
     documents: pl.DataFrame = field(repr=False)  # Columns of `core.pipeline.documents.SCHEMA`
-    language: str  # Of stemmer and stop words
-    size: int = ITEM_TOKENS  # The most tokens of a stretch
+    language: str  # For stemmer and stop words
+    size: int = ITEM_TOKENS  # Maximum tokens of a stretch
 
     @cached_property
     def analyzer(self) -> Analyzer:
-        """What turns its texts into terms."""
+        """The analyzer that splits its texts into terms."""
         return Analyzer(self.language)
 
     @cached_property
@@ -71,7 +71,7 @@ class Material:
 
     @cached_property
     def items(self) -> tuple[Quote, ...]:
-        """Stretches of whole sentences, in the order of the documents; copies of a text only once.
+        """Stretches of whole sentences, in document order; copies of a text only once.
 
         Raises:
             InputError: If no document has text.
@@ -104,12 +104,12 @@ class Material:
 
     @property
     def digest(self) -> str:
-        """What identifies the texts."""
+        """The identity of the texts."""
         return short_hash(*(part for row in self.documents.select("source", "text").rows() for part in row))
 
 
 def language_of(texts: Sequence[str]) -> str:
-    """Return the language whose stop words are the largest share of the words; English where none shows."""
+    """Return the language whose stop words are the largest share of the words; English if there are none."""
     step = max(1, len(texts) // _READ)
     words = [word for text in texts[::step] for word in Analyzer("none").words(text[:2_000])]
     shares = {name: sum(map(Analyzer(name).is_stop_word, words)) for name in LANGUAGES if name != "none"}
@@ -118,19 +118,19 @@ def language_of(texts: Sequence[str]) -> str:
 
 
 def generator(*seeds: str) -> np.random.Generator:
-    """Return chance that follows from texts."""
+    """Return a random generator seeded by texts."""
     return np.random.default_rng(int(short_hash(*seeds), 16))
 
 
 def sampled(
     items: Sequence[Quote], seed: str, topics: NDArray[np.int64] | None = None
 ) -> Iterator[tuple[int, Quote]]:
-    """Yield all stretches with their place, so that the first are as evenly spread as can be.
+    """Yield all stretches with their positions, such that the first ones are as evenly spread as possible.
 
-    One of each topic in turn, within it one of each source, by chance.
+    Topics take turns, and sources within a topic, at random.
 
     Args:
-        topics: Number of the topic of each stretch; None = all are of one.
+        topics: Number of each stretch's topic; None = all have the same.
     """
     chance = generator(seed, "sample").random(len(items))
     rows = pl.DataFrame(
@@ -147,7 +147,7 @@ def sampled(
 
 
 def first(drafts: Iterable[Draft], count: int) -> list[Draft]:
-    """Return the first drafts of different texts."""
+    """Return the first drafts with distinct texts."""
     kept: dict[str, Draft] = {}
     for draft in drafts:
         kept.setdefault(draft.text.casefold(), draft)

@@ -1,8 +1,8 @@
-"""The folder of a set of questions: what evaluations, golden sets and imports read, and where it came from.
+"""The folder of a set of questions: the files for evaluations, golden sets and imports, and its origin.
 
 ``queries.jsonl`` and ``corpus.jsonl`` make a BEIR collection, ``quotes.csv`` is a golden set of judged spans,
-``evaluation.toml`` a specification that runs stacks on them; ``set.json`` tells how the set was made, and
-holds every draft with what became of it.
+``evaluation.toml`` a specification that runs stacks on them; ``set.json`` records how the set was made, and
+every draft with its outcome.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from core.work.questions.overlap import overlap
 
 CORPUS, QUERIES, QUOTES = "corpus.jsonl", "queries.jsonl", "quotes.csv"
 EVALUATION, ABOUT = "evaluation.toml", "set.json"
-GRADE = 5  # Of the place that a question was made from
+GRADE = 5  # Grade of the passage that a question was made from
 _FILES = frozenset({CORPUS, QUERIES, QUOTES, EVALUATION, ABOUT})
 _COLUMNS = ("query_id", "source", "start_char", "end_char", "quote", "grade")
 REJECTED = "rejected by a person"
@@ -33,12 +33,12 @@ REJECTED = "rejected by a person"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A draft of a set, with what became of it."""
+    """A draft of a set, with its outcome."""
 
     query_id: str
     draft: Draft
-    reason: str = ""  # Why it was thrown out; empty = it is asked
-    reviews: tuple[JsonMap, ...] = ()  # What people said of it: by, act, text, seconds
+    reason: str = ""  # Why it was dropped; "" = it was kept
+    reviews: tuple[JsonMap, ...] = ()  # People's reviews of it: by, act, text, seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,17 +50,17 @@ class QuestionSet:
 
     @property
     def asked(self) -> tuple[Entry, ...]:
-        """What is asked."""
+        """The kept questions."""
         return tuple(entry for entry in self.entries if not entry.reason)
 
     def counts(self) -> dict[str, int]:
-        """How many were thrown out, by reason."""
+        """Count the dropped drafts by reason."""
         reasons = [entry.reason for entry in self.entries if entry.reason]
         return {reason: reasons.count(reason) for reason in dict.fromkeys(reasons)}
 
 
 def numbered(kept: Sequence[Draft], dropped: Sequence[tuple[Draft, str]]) -> tuple[Entry, ...]:
-    """Return entries with ids: q001 and so on for what is asked, x001 for what is not."""
+    """Return numbered entries: q001… for kept questions, x001… for dropped ones."""
     width = max(3, len(str(max(len(kept), len(dropped)))))
     entries = [Entry(query_id=f"q{at:0{width}}", draft=draft) for at, draft in enumerate(kept, 1)]
     entries += [
@@ -71,7 +71,7 @@ def numbered(kept: Sequence[Draft], dropped: Sequence[tuple[Draft, str]]) -> tup
 
 
 def refuse_taken(folder: Path) -> None:
-    """Refuse a folder that holds something else than a set of questions.
+    """Refuse a folder with any content other than a set of questions.
 
     Raises:
         InputError: If it is a file, or holds other files.
@@ -89,7 +89,7 @@ def refuse_taken(folder: Path) -> None:
 
 
 def write(folder: Path, made: QuestionSet, material: Material, collection: JsonMap) -> None:
-    """Write a set whole or not at all; an earlier one of the same folder makes way.
+    """Write a set whole or not at all; an earlier one in the same folder is replaced.
 
     Args:
         collection: The documents, as a specification names them.
@@ -114,7 +114,7 @@ def _line(value: Mapping[str, Any]) -> str:
 
 
 def save(folder: Path, made: QuestionSet) -> None:
-    """Write what is asked, where the answers stand, and how it came about, into a folder that is there."""
+    """Write the kept questions, the locations of their answers, and their origin into an existing folder."""
     analyzer, method = Analyzer(str(made.about["language"])), str(made.about["method"])
     rows = []
     for entry in made.asked:

@@ -21,7 +21,7 @@ class Form:
 
     name: str
     documents: str  # a path, or a stored collection
-    stored: bool = False  # whether it is one
+    stored: bool = False  # whether it is a stored collection
     method: str = "headings"
     count: int = 64
     kinds: Sequence[str] = ("fact",)
@@ -32,7 +32,7 @@ class Form:
     names: str = ""
     twins: bool = False
     closed_book: bool = True
-    address: str = ""  # of a model that no catalogue has
+    address: str = ""  # of a model missing from the catalogue
     budget: float | None = None
 
 

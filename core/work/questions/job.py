@@ -1,4 +1,4 @@
-"""A set of questions that was asked for, read and checked: nothing has run and nothing has been spent."""
+"""A requested set of questions, read and checked: nothing has run and nothing has been spent."""
 
 from __future__ import annotations
 
@@ -34,38 +34,38 @@ NO_HEADINGS = (
     'Name another method: "known-item" draws words from the texts (it favours BM25), "log" takes what people '
     "asked, a chat model writes questions."
 )
-MODEL_TOKENS = 350  # The most tokens of a stretch that a model is shown (ours)
-_TOPICS, _DIM = 20, 64  # The most topics, and the dimension of the vectors that they are clusters of
+MODEL_TOKENS = 350  # Maximum tokens of a stretch shown to a model (ours)
+_TOPICS, _DIM = 20, 64  # Maximum number of topics, and the dimension of the vectors clustered into them
 
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionsJob:
-    """The making of one set of questions."""
+    """The job of making one set of questions."""
 
-    spec: QuestionsSpec  # What was asked for
+    spec: QuestionsSpec  # The request
     material: Material
-    asked: Asked | None = None  # What people asked, of a log
+    asked: Asked | None = None  # People's questions from a log
     book: PriceBook
-    spread: Spread = MEASURED  # Of the stacks that the questions will tell apart
+    spread: Spread = MEASURED  # Spread of the stacks that the questions should tell apart
 
     @property
     def collection_id(self) -> str:
-        """The collection that is asked about."""
+        """The collection that the questions are about."""
         return collection_id(self.spec.collection)
 
     @property
     def job_id(self) -> str:
-        """The identity: the same set goes on in the same folder."""
+        """The identity: the same set resumes in the same folder."""
         spec = self.spec.model_dump_json(exclude={"budget_usd", "prices", "out"})
         return short_hash("questions", spec, self.material.digest)
 
     def chat(self) -> Chat:
-        """Return the model to plan with, which needs no key."""
+        """Return a model for planning, which needs no key."""
         return make_chat(self.spec.model, models=self.spec.models, ready=False)
 
     @cached_property
     def most(self) -> int | None:
-        """How many questions there can be at most by a rule; None = a model writes as many as are wanted."""
+        """The maximum number of questions by rule; None = a model writes as many as requested."""
         if self.asked is not None:
             return len(self.asked.questions)
         if self.spec.model:
@@ -79,7 +79,7 @@ class QuestionsJob:
         return clustered([item.text for item in self.material.items])
 
     def manifest(self) -> dict[str, Any]:
-        """Return what is needed to repeat it, as JSON."""
+        """Return the data needed to repeat it, as JSON."""
         config = chat_config(self.spec.model, self.spec.models) if self.spec.model else None
         return {
             "questions": {"id": self.job_id, "name": self.spec.name, "collection": self.collection_id},
@@ -114,7 +114,7 @@ def read_job(
     """Read everything that a specification names.
 
     Raises:
-        SpecError: If the model is not known, or cannot run here.
+        SpecError: If the model is unknown, or cannot run here.
         InputError: If something that it names cannot be read.
     """
     if spec.prices not in books:
@@ -146,7 +146,7 @@ def _documents(spec: QuestionsSpec, shelf: Shelf | None) -> pl.DataFrame:
 
 
 def documents_named(spec: QuestionsSpec) -> dict[str, Any]:
-    """Return how an evaluation names the documents: absolute paths."""
+    """Return the documents in an evaluation's form: absolute paths."""
     plain = spec.collection.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
     if spec.collection.path is not None:
         plain["path"] = str(spec.collection.path.absolute())

@@ -21,9 +21,9 @@ from core.work.questions.drafts import Draft, Material, Quote, generator, sample
 
 KNOWN_ITEM, HEADINGS = "known-item", "headings"
 NOISE = 0.2  # Share of the collection's language model in the mixture (ours)
-MEAN_TERMS = 4.0  # Mean of the Poisson that lengths are drawn from (ours)
+MEAN_TERMS = 4.0  # Mean of the Poisson distribution of lengths (ours)
 _LEAST, _MOST = 2, 12
-_TITLE = 120  # Characters of the longest heading that is a query
+_TITLE = 120  # Maximum characters of a heading used as a query
 
 
 def known_items(material: Material, seed: str) -> Iterator[Draft]:
@@ -52,7 +52,7 @@ def known_items(material: Material, seed: str) -> Iterator[Draft]:
 
 
 def _spelled(material: Material, text: str) -> dict[str, str]:
-    """Return the commonest spelling of each term of a text."""
+    """Return the most common spelling of each term of a text."""
     analyzer = material.analyzer
     counted = Counter(word for word in analyzer.words(text) if not analyzer.is_stop_word(word))
     words = sorted(counted, key=lambda word: (counted[word], word))
@@ -60,7 +60,7 @@ def _spelled(material: Material, text: str) -> dict[str, str]:
 
 
 def _elsewhere(material: Material, term: str, known: dict[str, str]) -> str:
-    """Return how a term is spelled in the first stretch that has it."""
+    """Return the spelling of a term in the first stretch that has it."""
     if not known:
         for item in reversed(material.items):
             known.update(_spelled(material, item.text))
@@ -68,9 +68,9 @@ def _elsewhere(material: Material, term: str, known: dict[str, str]) -> str:
 
 
 def headings(material: Material, seed: str) -> Iterator[Draft]:
-    """Yield headings and titles as queries; the answer is the beginning of what stands below.
+    """Yield headings and titles as queries; the answer is the beginning of the text below.
 
-    A heading that several documents have stands behind the title of its document.
+    If several documents share a heading, it is preceded by its document's title.
     """
     asked = [found for found in _headed(material) if found[1]]
     often = Counter(heading.casefold() for heading, _, _ in asked)
@@ -99,7 +99,7 @@ def _headed(material: Material) -> Iterator[tuple[str, str, Quote]]:
                 yield heading, name, _below(item, below)
 
 
-_LINE = re.compile(r"[^\n]*(?:\n|\Z)(?: {0,3}(?:=+|-+)[ \t]*(?:\n|\Z))?")  # with what underlines it
+_LINE = re.compile(r"[^\n]*(?:\n|\Z)(?: {0,3}(?:=+|-+)[ \t]*(?:\n|\Z))?")  # including its underline
 
 
 def _line_end(text: str, start: int) -> int:
@@ -108,7 +108,7 @@ def _line_end(text: str, start: int) -> int:
 
 
 def _below(item: Quote, start: int) -> Quote:
-    """Return a stretch without the heading that it begins with."""
+    """Return a stretch without its initial heading."""
     if start <= item.start or start >= item.end:
         return item
     text = item.text[start - item.start :]

@@ -1,6 +1,6 @@
-"""Real questions of a log: near copies are one with their frequency, personal data is masked, strata drawn.
+"""Real questions from a log: near copies are merged with their frequency, personal data masked, strata drawn.
 
-Head and tail are told apart: the head are the most frequent questions that make up half of the traffic.
+Head and tail are distinguished: the head are the most frequent questions that make up half of the traffic.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from core.work.questions.spec import LogSource
 Floats = NDArray[np.float64]
 HEAD, TAIL = "head", "tail"
 _HEAD_SHARE = 0.5  # Of the traffic (ours)
-_LONG = 5  # Terms from which on a question is long (ours)
+_LONG = 5  # Number of terms from which on a question is long (ours)
 _COUNTED = {"text": pl.String(), "often": pl.Int64()}
 _ROLES = {
     "text": ("query", "text", "question", "q", "search", "search_query", "query_text", "keywords", "input"),
@@ -39,11 +39,11 @@ _ROLES = {
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What people asked."""
+    """People's questions."""
 
-    questions: tuple[tuple[str, int], ...]  # different ones with how often, the most frequent first
-    rows: int  # how many there were
-    masked: int  # pieces of personal data that were masked
+    questions: tuple[tuple[str, int], ...]  # distinct ones with their counts, the most frequent first
+    rows: int  # number of rows
+    masked: int  # number of masked pieces of personal data
 
     def head(self) -> int:
         """How many of the first make up half of the traffic."""
@@ -52,10 +52,10 @@ class Asked:
 
 
 def read_log(source: LogSource, shelf: Shelf | None, analyzer: Analyzer) -> Asked:
-    """Read what people asked, mask it, and merge near copies.
+    """Read people's questions, mask personal data, and merge near copies.
 
     Raises:
-        InputError: If there is no such column, no question, or not the list or model of names that is named.
+        InputError: If there is no such column, no question, or no such list or model of names.
     """
     rows = list(_stored(source, shelf) if source.path is None else _table(source))
     said = [" ".join(strip_bidi_controls(text).split()) for text, _ in rows]
@@ -101,7 +101,7 @@ def _table(source: LogSource) -> Iterator[tuple[str, int]]:
 
 
 def _lines(text: str, column: str | None) -> Iterator[tuple[str, int]]:
-    """Yield the lines of a file that has one column; its first is left out where it names that."""
+    """Yield the lines of a single-column file; its first is left out if it is the column's name."""
     lines = [line.strip().strip('"').strip() for line in text.splitlines()]
     if lines and lines[0].casefold() in {name.casefold() for name in (*_ROLES["text"], column or "")}:
         del lines[0]
@@ -118,10 +118,10 @@ def _stored(source: LogSource, shelf: Shelf | None) -> Iterator[tuple[str, int]]
 def strata(
     asked: Asked, count: int, analyzer: Analyzer, seed: str, topics: NDArray[np.int64] | None = None
 ) -> list[Draft]:
-    """Draw questions: of head and tail, short and long in equal parts as far as there are enough.
+    """Draw questions of head and tail, short and long, in equal parts as far as there are enough.
 
     Args:
-        topics: Number of the topic of each question, which come in turn within a part; None = all of one.
+        topics: Number of each question's topic; topics take turns within a part; None = all have the same.
     """
     head = asked.head()
     about = np.zeros(len(asked.questions), np.int64) if topics is None else topics
@@ -139,7 +139,7 @@ def strata(
 
 
 def _by_topic(places: NDArray[np.int64], topics: NDArray[np.int64], chance: Floats) -> NDArray[np.int64]:
-    """Order places so that topics come in turn, by chance within each."""
+    """Order positions such that topics take turns, at random within each."""
     rows = pl.DataFrame({"place": places, "topic": topics[places], "chance": chance[places]}).sort("chance")
     rows = rows.with_columns(turn=pl.int_range(pl.len()).over("topic"))
     return rows.sort("turn", "chance")["place"].to_numpy()

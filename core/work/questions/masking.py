@@ -1,6 +1,6 @@
-"""Personal data in what people asked, masked: by pattern, by a list of one's own, and by a model of names.
+"""Personal data in people's questions, masked: by pattern, by a custom list, and by a model of names.
 
-Addresses are found by their street, as English, French and German write it; names by list or model alone.
+Addresses are found by their street, in English, French and German notation; names by list or model alone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from core.errors import InputError
 from core.extras import needed
 
 REQUIREMENTS = "requirements-names.txt"
-_PEOPLE = frozenset({"PER", "PERSON"})  # What models of spaCy call people
+_PEOPLE = frozenset({"PER", "PERSON"})  # Labels of people in spaCy's models
 _UNUSED = ("tagger", "parser", "lemmatizer", "morphologizer", "attribute_ruler", "senter")
 _WORD = re.compile(r"\w+")
 _CAPITAL = r"[A-ZÀ-ÖØ-Ý][\w'’.-]*"
@@ -61,11 +61,11 @@ def mask(
     """Mask personal data.
 
     Args:
-        listed: A file with a name, an address or whatever is to be hidden on each line; case does not count.
-        names: A model of spaCy that knows names of people, installed by its name or a folder.
+        listed: A file with a name, an address or other text to hide on each line; case is ignored.
+        names: A spaCy model that recognises names of people, installed by its name or a folder.
 
     Returns:
-        The texts and how many pieces were masked.
+        The texts and the number of masked pieces.
 
     Raises:
         InputError: If there is no such list or model.
@@ -85,9 +85,9 @@ def mask(
 
 
 def by_patterns(text: str) -> tuple[str, int]:
-    """Return a text with what patterns find masked, and how many: addresses, cards, accounts, numbers.
+    """Return a text with pattern matches masked, and their number: addresses, cards, accounts, numbers.
 
-    Digits are a card's where their check digit is right (Luhn).
+    Digits count as a card if their check digit is right (Luhn).
     """
     text, count = _without_cards(text)
     for mark, pattern in _MASKS:
@@ -113,7 +113,7 @@ def _without_cards(text: str) -> tuple[str, int]:
 
 
 class Listed:
-    """Names to hide, whole words of which are looked for."""
+    """Names to hide, matched as whole words."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self._by_first: dict[str, set[tuple[str, ...]]] = {}
@@ -124,10 +124,10 @@ class Listed:
 
     @classmethod
     def read(cls, path: Path) -> Listed:
-        """Read a list, one of them a line.
+        """Read a list, one name per line.
 
         Raises:
-            InputError: If it cannot be read as text, or holds nothing.
+            InputError: If it cannot be read as text, or is empty.
         """
         try:
             listed = cls(path.read_text(encoding="utf-8-sig").splitlines())
@@ -142,7 +142,7 @@ class Listed:
         return listed
 
     def places(self, text: str) -> list[tuple[int, int]]:
-        """Return where names stand in a text, the longest at each place."""
+        """Return the positions of names in a text, the longest at each."""
         words = [(found.start(), found.end(), found[0].casefold()) for found in _WORD.finditer(text)]
         said = [word for *_, word in words]
         found, at = [], 0
@@ -156,7 +156,7 @@ class Listed:
 
 
 def _people(texts: Sequence[str], model: str) -> Iterator[list[tuple[int, int]]]:
-    """Yield where a model of spaCy sees names of people."""
+    """Yield the positions of people's names found by a spaCy model."""
     spacy = needed("spacy", REQUIREMENTS, "Masking names by a model")
     try:
         read: Any = spacy.load(model, exclude=_UNUSED)

@@ -1,4 +1,4 @@
-"""How many of a question's words stand in its quote: what a search by words has for nothing."""
+"""Share of a question's words that are in its quote: an advantage for keyword search."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STRONG, SOME = 0.8, 0.5  # Mean overlaps from which on a set favours BM25 strong
 
 
 def overlap(draft: Draft, analyzer: Analyzer) -> float | None:
-    """Return the share of a question's different terms that its quotes hold, 0..1; None without a quote."""
+    """Return the share of a question's distinct terms that its quotes hold, 0..1; None without a quote."""
     asked = set(analyzer.terms(draft.text))
     if not asked or not draft.quotes:
         return None
@@ -22,13 +22,13 @@ def overlap(draft: Draft, analyzer: Analyzer) -> float | None:
 
 
 def mean_overlap(drafts: Sequence[Draft], analyzer: Analyzer) -> float | None:
-    """Return the mean over the questions that have a quote; None where none has."""
+    """Return the mean over the questions that have a quote; None if none has."""
     known = [share for draft in drafts if (share := overlap(draft, analyzer)) is not None]
     return float(np.mean(known)) if known else None
 
 
 def favours(mean: float | None) -> str:
-    """Say how much a set favours a search by words."""
+    """Describe how much a set favours keyword search."""
     if mean is None:
         return "overlap with the quotes is not known"
     how = "strongly" if mean >= STRONG else "somewhat" if mean >= SOME else "little"

@@ -1,4 +1,4 @@
-"""What a set of questions will take, and how small a difference so many questions show; spends nothing."""
+"""The cost of a set of questions, and the smallest difference that so many questions show; spends nothing."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from core.work.questions.job import QuestionsJob
 from core.work.questions.prompts import closed_book, paraphrase
 from core.work.questions.writing import DRAFT, KNOWN, TWIN, wanted
 
-FINE = 0.03  # The difference that is asked about besides
-_SAMPLE = 60  # Calls that are counted; the sum is scaled
-_ANSWER_TOKENS = 120  # Of a question with its quote and answer
+FINE = 0.03  # The finer difference reported in addition
+_SAMPLE = 60  # Number of calls counted; the sum is scaled
+_ANSWER_TOKENS = 120  # For a question with its quote and answer
 _USABLE = "every answer can be used"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionsPlan(Bill):
-    """Bill of a set of questions."""
+    """The bill of a set of questions."""
 
     name: str  # Of the set
     method: str
-    count: int  # How many are made, at most
-    wanted: int  # How many are asked for
-    stretches: int  # Of the texts that can be asked about
+    count: int  # Maximum number of questions made
+    wanted: int  # Number of questions requested
+    stretches: int  # Number of stretches that questions can be about
     sources: int  # Documents
     language: str
-    seconds: float  # How long the calls take, as far as is known
+    seconds: float  # Duration of the calls, as far as known
     shows: float  # The smallest difference in RR@10 that so many show, at the usual power and level
-    needed: tuple[int, int]  # How many show a difference of `FINE`: as it is, and at the spread's upper limit
-    spread: Spread  # That both rest on
+    needed: tuple[int, int]  # How many show a difference of `FINE`: at the spread, and at its upper limit
+    spread: Spread  # The basis of both
 
 
 def plan(job: QuestionsJob, *, problems: Sequence[Problem] = ()) -> QuestionsPlan:
-    """Work out what a set will take; sends nothing and writes nothing."""
+    """Estimate the cost of a set; this sends nothing and writes nothing."""
     lines = tuple(_lines(job)) if job.spec.model else ()
     chat = job.chat() if lines else None
     count = job.spec.count if job.most is None else min(job.spec.count, job.most)

@@ -1,4 +1,4 @@
-"""What drafted questions are thrown out for, each by one rule, counted by reason."""
+"""Rules for dropping drafted questions, each with its reason, and counts by reason."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ REASONS: Mapping[str, str] = {
     NEAR_COPY: "A question before it says nearly the same.",
     CLOSED_BOOK: "The model answers it without the text: it tells nothing of a search.",
 }
-"""Reason → what it means, in the order in which the rules are tried."""
-SAME = 90.0  # Likeness of sorted terms, 0..100, from which on two questions are copies of each other (ours)
+"""Reason → its meaning, in the order in which the rules are tried."""
+SAME = 90.0  # Similarity of sorted terms, 0..100, from which on two questions are copies of each other (ours)
 _NUMBERED = re.compile(r"\d")
-_BLOCK = 512  # Questions that are compared at once
+_BLOCK = 512  # Number of questions compared at once
 
 _ASKS = (
     r"what|how|why|when|where|who|whom|whose|which|is|are|does|do|can"
@@ -62,19 +62,19 @@ _REFERS = re.compile(
 
 
 def asks_several(text: str) -> bool:
-    """Tell whether a question asks more than one thing."""
+    """Return whether a question asks more than one thing."""
     return _SEVERAL.search(text) is not None
 
 
 def refers_to_text(text: str) -> bool:
-    """Tell whether a question speaks of the text that it was made from."""
+    """Return whether a question mentions the text that it was made from."""
     return _REFERS.search(text) is not None
 
 
 def located(quote: str, shown: Quote) -> Quote | None:
-    """Return where a quote stands in a text that was shown, whatever the blanks between its words; or None.
+    """Return the position of a quote in a shown text, ignoring differences in whitespace; or None.
 
-    Nothing but blanks is forgiven: letters that look alike and marks that turn the text round are no quote.
+    Only whitespace may differ: lookalike letters and bidirectional controls do not match.
     """
     words = [re.escape(word) for word in quote.split()]
     found = re.search(r"\s+".join(words), shown.text) if words else None
@@ -85,20 +85,20 @@ def located(quote: str, shown: Quote) -> Quote | None:
 
 @dataclass(frozen=True)
 class Screened:
-    """Drafts, parted."""
+    """Drafts, split into kept and dropped ones."""
 
     kept: list[Draft]
     dropped: list[tuple[Draft, str]] = field(default_factory=list)  # with the reason
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many were thrown out by each rule that threw any out."""
+        """How many each rule dropped, for rules that dropped any."""
         counted = Counter(reason for _, reason in self.dropped)
         return {reason: counted[reason] for reason in REASONS if counted[reason]}
 
 
 def screen(drafts: Iterable[Draft], material: Material) -> Screened:
-    """Part drafts into those that can be asked and those thrown out; what stands first is kept of copies."""
+    """Split drafts into kept and dropped questions; the first of several copies is kept."""
     kept: list[Draft] = []
     dropped: list[tuple[Draft, str]] = []
     rules = _rules(material)
@@ -133,9 +133,9 @@ def _rules(material: Material) -> dict[str, Callable[[Draft], bool]]:
 
 
 def near_copies(texts: Sequence[str], analyzer: Analyzer) -> dict[int, int]:
-    """Return texts that nearly repeat an earlier one: their place → that one's, which repeats none.
+    """Return texts that nearly repeat an earlier one: their position → that of an original.
 
-    Texts with different numbers in them ("error 404", "error 405") are no copies.
+    Texts with different numbers ("error 404", "error 405") are not copies.
     """
     said = [" ".join(sorted(analyzer.terms(text))) or text.casefold() for text in texts]
     numbers = [sorted(filter(_NUMBERED.search, text.split())) for text in said]

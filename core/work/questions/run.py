@@ -1,4 +1,4 @@
-"""Makes a set of questions, or what is left of it, into its folder."""
+"""Makes a set of questions in its folder, or resumes it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from core.work.questions.overlap import mean_overlap
 from core.work.questions.rules import CLOSED_BOOK, UNUSABLE, Screened, screen
 from core.work.questions.writing import DRAFT, KNOWN, TWIN, Writing, of_each_kind
 
-SET = "set"  # Folder of what was made in that of the work
-_SPARE = 2  # Queries by rule that are drawn for each that is wanted, as near copies are thrown out
+SET = "set"  # Folder of the result within the work's folder
+_SPARE = 2  # Queries drawn by rule for each requested one, because near copies are dropped
 _TWIN = "-twin"
 
 
 def run_job(job: QuestionsJob, *, site: Site) -> Result:
-    """Make the set; result and errors as of `session.work_through`."""
+    """Make the set; result and errors as in `session.work_through`."""
     if job.spec.out is not None:
         refuse_taken(job.spec.out)
     model = job.spec.model
@@ -78,7 +78,7 @@ def made(job: QuestionsJob, session: Session) -> str:
 
 
 def drawn(job: QuestionsJob) -> tuple[list[Draft], list[tuple[Draft, str]]]:
-    """Return queries by rule, and those thrown out."""
+    """Return queries by rule, and the dropped ones."""
     material, seed, count = job.material, job.spec.seed, job.spec.count
     if job.spec.method == LOG and job.asked is not None:
         topics = clustered([text for text, _ in job.asked.questions])
@@ -91,7 +91,7 @@ def drawn(job: QuestionsJob) -> tuple[list[Draft], list[tuple[Draft, str]]]:
 
 
 def _until(drafts: Sequence[Draft], count: int, parts: Callable[[Sequence[Draft]], Screened]) -> Screened:
-    """Part only as many drafts as leave so many, so that nothing is called thrown out that was not needed."""
+    """Split only as many drafts as leave `count`, so that superfluous ones do not count as dropped."""
     whole = parts(drafts)
     if len(whole.kept) <= count:
         return whole
@@ -101,7 +101,7 @@ def _until(drafts: Sequence[Draft], count: int, parts: Callable[[Sequence[Draft]
 
 
 def _written(job: QuestionsJob, writing: Writing) -> tuple[list[Draft], list[tuple[Draft, str]]]:
-    """Return what a model wrote and can be asked, and what was thrown out."""
+    """Return a model's usable questions, and the dropped ones."""
     drafts = writing.drafts()
     unread = [(draft, UNUSABLE) for draft in drafts if not draft.text]
     screened = screen([draft for draft in drafts if draft.text], job.material)
@@ -135,7 +135,7 @@ def _write(job: QuestionsJob, folder: Path, entries: tuple[Entry, ...], usd: flo
 
 
 def _twins(job: QuestionsJob, writing: Writing, entries: tuple[Entry, ...], folder: Path, usd: float) -> int:
-    """Write the same questions in other words beside the set; returns how many there are."""
+    """Write paraphrases of the questions beside the set; return their number."""
     asked = {entry.query_id: entry.draft for entry in entries if not entry.reason}
     said = {draft.twin_of: draft for draft in writing.twins(list(asked.items()))}
     screened = screen(said.values(), job.material)

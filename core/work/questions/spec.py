@@ -1,4 +1,4 @@
-"""The specification of a set of questions: from which texts, by which method, how many, of which kinds."""
+"""The specification of a set of questions: source texts, method, number and kinds."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ BY_RULE = (KNOWN_ITEM, HEADINGS, LOG)  # Methods that need no model
 
 
 class LogSource(Table):
-    """Real questions that people asked."""
+    """Real questions asked by people."""
 
     path: AsPath | None = None  # A table with a row for each time one was asked
-    stored: Named | None = None  # Instead, a stored collection whose questions are taken: traces, for example
-    column: Named | None = None  # The column of the table; None = the one that is called like a question
-    mask: AsPath | None = None  # A list of what is masked besides, a name or an address on each line
-    names: Named | None = None  # A model of spaCy that finds names of people, which are masked; None = none
+    stored: Named | None = None  # Instead, a stored collection whose questions are used: traces, for example
+    column: Named | None = None  # The column of the table; None = the one whose name means a question
+    mask: AsPath | None = None  # A list of further text to mask, a name or an address on each line
+    names: Named | None = None  # A spaCy model that finds names of people, which are masked; None = none
 
     @model_validator(mode="after")
     def _one_place(self) -> Self:
@@ -33,23 +33,21 @@ class LogSource(Table):
 class QuestionsSpec(Table):
     """A whole specification."""
 
-    name: Named = "questions"  # What people read
-    # What is asked about: of the store, or a path as a sweep has it
+    name: Named = "questions"  # Display name
+    # The documents: in the store, or a path as in a sweep
     collection: Annotated[CollectionSource, Under("path")]
     method: Named = HEADINGS  # "headings", "known-item", "log", or a chat model
-    count: Positive = 64  # How many are wanted
-    kinds: Annotated[Many[Kind], Field(min_length=1)] = (
-        KINDS[0],
-    )  # What a model is asked for, in equal parts
-    log: Annotated[LogSource | None, Under("path")] = None  # Where the questions of "log" are
+    count: Positive = 64  # Number of questions requested
+    kinds: Annotated[Many[Kind], Field(min_length=1)] = (KINDS[0],)  # Kinds for the model, in equal parts
+    log: Annotated[LogSource | None, Under("path")] = None  # Source of the questions for method "log"
     language: Named | None = None  # Of the texts, in English ("french"); None = by their stop words
-    closed_book: bool = True  # Whether the model is asked without the text, and what it knows is thrown out
-    twins: bool = False  # Whether it says every question in other words, too
-    seed: Named = "questions"  # Of all that is drawn
-    out: AsPath | None = None  # The folder that takes the set; None = the one of this work
+    closed_book: bool = True  # Whether to ask the model without the text, and drop what it knows
+    twins: bool = False  # Whether it also paraphrases every question
+    seed: Named = "questions"  # For all random draws
+    out: AsPath | None = None  # The folder for the set; None = this work's own
     budget_usd: Annotated[float, Field(ge=0)] | None = None  # Hard limit in dollars; None = none
     prices: Named = "list"  # Name of a price book
-    models: OwnModels = Field(default_factory=dict)  # Models that no catalogue has, by name
+    models: OwnModels = Field(default_factory=dict)  # Models missing from the catalogue, by name
 
     @model_validator(mode="after")
     def _readable(self) -> Self:
@@ -59,5 +57,5 @@ class QuestionsSpec(Table):
 
     @property
     def model(self) -> str:
-        """The chat model that writes; empty where none is needed."""
+        """The chat model that writes; "" if none is needed."""
         return "" if self.method in BY_RULE else self.method

@@ -1,4 +1,4 @@
-"""A set of questions: the form and its specification, what it will take and can show, and how it ended."""
+"""A set of questions: the form and its specification, its cost and power, and how it ended."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _LIKE = schema("query_id question type method quote source overlap:float frequen
 
 
 def choose(workspace: str) -> str:
-    """Ask for documents, and say of a workspace without texts that it has none; "" = it has some."""
+    """Ask for documents, and mention that a workspace has no texts; "" = it has some."""
     lacks = f"{workspace} has no texts of passages. " if workspace else ""
     return f"{lacks}Choose documents, or type a path."
 
 
 def headline(known: Sequence[Status]) -> str:
-    """Say what was made last, or which are being made now."""
+    """State what was made last, or which are in progress."""
     if doing := now(known, "being made", ""):
         return f"{doing}."
     made = next((status.facts for status in known if status.facts.get("questions")), None)
@@ -52,14 +52,14 @@ def headline(known: Sequence[Status]) -> str:
 
 
 def size_of(plan: QuestionsPlan) -> str:
-    """Say from what questions are made, and how small a difference they show."""
+    """Describe the sources of the questions, and the smallest difference they show."""
     texts = f"{count(plan.stretches, 'stretch', 'stretches')} of {count(plan.sources, 'document')}"
     all_there_are = ", as many as there are," if plan.count < plan.wanted else ""
     return f"{count(plan.count, 'question')}{all_there_are} from {texts}, {plan.language}. {shows(plan)}"
 
 
 def shows(plan: QuestionsPlan) -> str:
-    """Say what so many questions tell apart, and how many a finer difference asks for."""
+    """Describe the difference that this many questions show, and how many a finer one needs."""
     told = f"{count(plan.count, 'question')} tell apart stacks that differ by {score(plan.shows)} in RR@10"
     likely, most = plan.needed
     upto = f" to {most:,}" if most > likely else ""
@@ -74,12 +74,12 @@ def shows(plan: QuestionsPlan) -> str:
 
 
 def button(plan: QuestionsPlan) -> str:
-    """Name the button: ``Make 64 questions · $0``."""
+    """Return the label of the button: ``Make 64 questions · $0``."""
     return press(f"Make {count(plan.count, 'question')}", plan, plan.seconds)
 
 
 def ended(status: Status) -> str:
-    """Say how it ended: how many there are, what was thrown out, and whom they favour."""
+    """Describe how it ended: how many there are, what was dropped, and whom they favour."""
     made = status.facts.get("questions")
     if made is None:
         return closing(status, "", ())
@@ -105,14 +105,14 @@ def table(known: Sequence[tuple[str, Status]]) -> pl.DataFrame:
 
 
 def made_in(status: Status) -> Path | None:
-    """Return the folder of a finished set; None where there is none."""
+    """Return the folder of a finished set, or None if there is none."""
     folder = status.facts.get("folder")
     path = Path(str(folder)) if folder else None
     return path if path is not None and (path / "set.json").is_file() else None
 
 
 def rows(made: QuestionSet) -> pl.DataFrame:
-    """List every draft of a set with what became of it; reason is empty for what is asked."""
+    """List every draft of a set with its outcome; reason is "" for kept ones."""
     from core.pipeline.index.terms import Analyzer  # noqa: PLC0415
     from core.work.questions.overlap import overlap  # noqa: PLC0415 - with the engines, a second
 

@@ -1,4 +1,4 @@
-"""A model writes questions: about which stretches, one call each, and what it knows without any text."""
+"""Questions written by a model: about which stretches, one call each, and what it knows without any text."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from core.work.questions.job import QuestionsJob
 from core.work.questions.prompts import UNKNOWN, Written, asking, closed_book, paraphrase, prompt_hash
 from core.work.questions.rules import located
 
-TRIES = 3  # How often the model is asked at most until its answer can be used
-SPARE = 1.25  # So many are written for each that is wanted, as some are thrown out
+TRIES = 3  # Maximum number of tries until the model's answer is usable
+SPARE = 1.25  # Number written for each requested one, because some are dropped
 DRAFT, KNOWN, TWIN = "write questions", "closed book", "twins"
-_SHOWN: dict[Kind, int] = {"several passages": 3, "comparison": 2}  # Stretches that one call shows; else one
+_SHOWN: dict[Kind, int] = {"several passages": 3, "comparison": 2}  # Stretches in one call; otherwise one
 _WORDS = re.compile(r"\w+")
-_HELD = 0.8  # Share of the right answer's words from which on an answer holds it (ours)
+_HELD = 0.8  # Share of the right answer's words from which on an answer contains it (ours)
 T = TypeVar("T")
 R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A question that is to be written."""
+    """A question to write."""
 
     kind: Kind
-    shown: tuple[Quote, ...]  # The stretches that the model sees
+    shown: tuple[Quote, ...]  # The stretches shown to the model
 
     def task(self, language: str) -> Task[Written]:
         """Return the task of writing it."""
@@ -45,7 +45,7 @@ class Wanted:
 
 
 def wanted(job: QuestionsJob) -> list[Wanted]:
-    """Return what is to be written: kinds in turn, stretches evenly over topics and sources."""
+    """Return the questions to write: kinds in turn, stretches evenly over topics and sources."""
     items, topics = job.material.items, job.topics
     order = [at for at, _ in sampled(items, job.spec.seed, topics)]
     number = ceil(job.spec.count * SPARE)
@@ -63,7 +63,7 @@ def wanted(job: QuestionsJob) -> list[Wanted]:
 
 
 class Writing:
-    """Has one model write, answer and rephrase; calls are kept, so that none is paid twice."""
+    """Has one model write, answer and paraphrase; calls are kept, so that none is paid for twice."""
 
     def __init__(self, job: QuestionsJob, session: Session) -> None:
         self._job, self._session = job, session
@@ -71,15 +71,15 @@ class Writing:
         self._language = job.material.language
 
     def drafts(self) -> list[Draft]:
-        """Return what the model wrote; where no answer could be used, a draft without words."""
+        """Return the model's drafts; an unusable answer gives a draft without words."""
         return list(self._each(DRAFT, wanted(self._job), self._written))
 
     def known(self, drafts: Sequence[Draft]) -> list[bool]:
-        """Tell which questions the model answers without the text."""
+        """Return which questions the model answers without the text."""
         return list(self._each(KNOWN, drafts, self._knows))
 
     def twins(self, drafts: Sequence[tuple[str, Draft]]) -> list[Draft]:
-        """Return the questions in other words; none for those of which no answer could be used."""
+        """Return the paraphrased questions, without those whose answers were unusable."""
         said = self._each(TWIN, drafts, self._other)
         return [twin for twin in said if twin is not None]
 
@@ -121,7 +121,7 @@ class Writing:
         return None if told is None else replace(draft, text=told[0], twin_of=query_id)
 
     def _ask(self, task: Task[T]) -> tuple[T, dict[str, Any]] | None:
-        """Return what can be used of the answer, with what it cost; None where nothing can."""
+        """Return the usable part of the answer, with its cost; None if there is none."""
         try:
             reply = ask(self._chat, task, tries=TRIES)
         except ProviderError as error:
@@ -134,7 +134,7 @@ class Writing:
 
 
 def holds(given: str, right: str) -> bool:
-    """Tell whether an answer holds the words of the right one, nearly all of them."""
+    """Return whether an answer contains nearly all words of the right one."""
     said, wanted_words = (set(_WORDS.findall(text.casefold())) for text in (given, right))
     if not wanted_words or given.strip().casefold() == UNKNOWN:
         return False
@@ -142,7 +142,7 @@ def holds(given: str, right: str) -> bool:
 
 
 def of_each_kind(drafts: Sequence[Draft], count: int) -> tuple[list[Draft], list[Draft]]:
-    """Part drafts into those that are wanted, of each kind in turn, and the spare ones."""
+    """Split drafts into the requested ones, of each kind in turn, and the spare ones."""
     by_kind: dict[str, Iterator[Draft]] = {}
     for kind in dict.fromkeys(draft.kind for draft in drafts):
         by_kind[kind] = iter([draft for draft in drafts if draft.kind == kind])

@@ -1,1 +1,1 @@
-"""Readers on stored runs: what is answered, plan, run, landing and words."""
+"""Readers on stored runs: job, plan, run, storing results and words."""

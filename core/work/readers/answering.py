@@ -1,4 +1,4 @@
-"""Asks readers, and judges of their answers; every call once, and one that was paid for is not sent again."""
+"""Calls readers, and judges of their answers; each call is made once, and a paid one is not repeated."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from core.providers.chat.reading import bare, object_schema, whole_number
 from core.work.readers.job import Call, ReaderJob, Wanted
 from core.work.readers.prompts import Prompt, user
 
-TRIES = 3  # How often a judge is asked at most until its answer can be used; then it is counted
+TRIES = 3  # Maximum number of tries until a judge's answer is usable; then it is counted
 SCALES: dict[JudgeScorer, range] = {
     scorer: range(2 if scorer == "precision" else 6) for scorer in get_args(JudgeScorer)
 }
-"""What a judge may say."""
+"""Possible answers of a judge."""
 OF_PASSAGES = frozenset({"faithfulness", "precision", "hallucination", "specific_information_accuracy"})
 """Scorers that look at the passages."""
 OF_QUESTION = frozenset({"answer_relevancy"})
-"""Scorers that look at the question alone; all others at gold answers."""
+"""Scorers that look at the question alone; all others look at gold answers."""
 JUDGED_TOKENS = 64
-_MARK_TOKENS, _SPARE_TOKENS = 24, 32  # what the marks of a passage take, and a message beside its texts
+_MARK_TOKENS, _SPARE_TOKENS = 24, 32  # tokens of the marks of a passage, and of a message besides its texts
 _JUDGE = Path(__file__).parent / "prompts" / "judge"
 
 
 def fitted(passages: Sequence[str], most: int | None, count: Callable[[str], int]) -> tuple[list[str], bool]:
-    """Return as many whole passages as fit, and the beginning of the next; whether something was cut."""
+    """Return as many whole passages as fit, plus the beginning of the next; and whether something was cut."""
     kept: list[str] = []
     for text in passages:
         size = 0 if most is None else count(text)
@@ -51,17 +51,17 @@ def fitted(passages: Sequence[str], most: int | None, count: Callable[[str], int
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Messages that a reader is sent."""
+    """Messages to a reader."""
 
     system: str
     user: str
     max_tokens: int  # of the answer
     truncated: bool  # whether passages were cut to fit
-    passages: int  # how many stand in it, in part or whole
+    passages: int  # number of passages in it, in part or whole
 
 
 def message(chat: Chat, prompt: Prompt, reader: Reader, question: str, passages: Sequence[str]) -> Message:
-    """Write the message to a reader; only passages are cut, to what is stated and what the model can read."""
+    """Write the message to a reader; only passages are cut, to the given limit and the model's context."""
     max_tokens, most = reader.max_tokens or prompt.max_tokens, reader.context_tokens
     if chat.context_tokens is not None:
         rest = chat.count_tokens(prompt.system(passages=True)) + chat.count_tokens(user(question, ()))
@@ -92,7 +92,7 @@ def judging(
 
 
 def can_judge(scorer: JudgeScorer, golds: Sequence[str], passages: Sequence[object]) -> bool:
-    """Tell whether a scorer has what it looks at."""
+    """Return whether a scorer has the inputs it needs."""
     return scorer in OF_QUESTION or bool(passages if scorer in OF_PASSAGES else golds)
 
 
@@ -106,9 +106,9 @@ ANSWER, JUDGE = "answer", "judge"
 
 
 class Answer(NamedTuple):
-    """Answer of a reader, with its usage."""
+    """A reader's answer, with its usage."""
 
-    text: str | None  # None where the passages are too long for the model
+    text: str | None  # None if the passages are too long for the model
     truncated: bool
     sent: int  # passages that fitted, in part or whole
     input_tokens: int | None = None
@@ -118,7 +118,7 @@ class Answer(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """Question to a judge, asked once."""
+    """A question to a judge, asked once."""
 
     judge: str
     scorer: JudgeScorer
@@ -129,11 +129,11 @@ class Judged(NamedTuple):
 
 
 class Answering:
-    """Answers of a job, as far as one process has got them in a session.
+    """The answers of a job that one process has obtained in a session.
 
     Attributes:
-        answers: What was answered.
-        scores: What was judged; None where an answer of the judge could not be used.
+        answers: The reader's answers.
+        scores: The judge's scores; None if an answer of the judge was unusable.
     """
 
     def __init__(self, job: ReaderJob, session: Session) -> None:
@@ -142,7 +142,7 @@ class Answering:
         self.scores: dict[Judged, int | None] = {}
 
     def read(self) -> None:
-        """Ask every reader."""
+        """Call every reader."""
         for model in self._job.reader.models:
             calls, chat = self._job.calls(model), self._begun(ANSWER, model)
             answered = in_order(partial(self._one, chat), calls, chat.concurrency)
@@ -152,7 +152,7 @@ class Answering:
             self._session.tracker.end()
 
     def judge(self) -> None:
-        """Have what was answered judged."""
+        """Have the answers judged."""
         unused = 0
         for judge in self._job.reader.judges:
             every = (one for wanted in self._job.wanted for one in self.judgements(wanted, judge))
@@ -165,7 +165,7 @@ class Answering:
             self._session.tracker.end()
 
     def judgements(self, wanted: Wanted, judge: str) -> Iterable[Judged]:
-        """List what is asked of a judge about an answer; of "precision" once per passage."""
+        """List the questions to a judge about an answer; for "precision" one per passage."""
         call, told = wanted.call, self._job.reader.judge
         answer = self.answers.get(call)
         if told is None or answer is None or answer.text is None:
@@ -183,7 +183,7 @@ class Answering:
             yield Judged(judge, scorer, call.question, answer.text, golds, seen)
 
     def _ideal(self, wanted: Wanted) -> tuple[str, ...]:
-        """Return the same reader's answer from all gold passages; none beside itself."""
+        """Return the same reader's answer from all gold passages; none for that answer itself."""
         call = self._job.ideals.get((wanted.block._replace(mode="gold", k=None), wanted.query_id))
         answer = None if call is None or wanted.block.mode == "gold" else self.answers.get(call)
         return () if answer is None or answer.text is None else (answer.text,)

@@ -1,7 +1,7 @@
-"""Passages made to mislead a reader: a gold one that says other numbers, an old one, one that gives orders.
+"""Passages that mislead a reader: a gold one with other numbers, an outdated one, one with instructions.
 
-RAGGED (§9) leaves adversarial and outdated noise to others; how they are made is ours, without a model, and
-the same for the same text.
+RAGGED (§9) leaves adversarial and outdated noise to others; our method works without a model, and
+gives the same result for the same text.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ MADE: Mapping[str, str] = MappingProxyType(
         ADVERSARIAL: "its first sentence, and the order to answer with another question's answer",
     }
 )
-"""What each kind of distractor is."""
+"""Description of each kind of distractor."""
 
 
 def distractor(kind: str, text: str, wrong: str | None) -> str | None:
-    """Make a distractor of a gold passage; None where it has no number, or no wrong answer is known.
+    """Make a distractor from a gold passage; None if it has no number, or no wrong answer is known.
 
     Args:
         kind: One of `MADE`.
@@ -43,7 +43,7 @@ def distractor(kind: str, text: str, wrong: str | None) -> str | None:
 
 
 def _another(found: re.Match[str]) -> str:
-    """Return another number of as many digits."""
+    """Return another number with the same number of digits."""
     said, digits = int(found[0]), len(found[0])
     least, span = (10 ** (digits - 1), 9 * 10 ** (digits - 1)) if digits > 1 else (0, 10)
     return str(least + (said - least + 1 + crc32(found[0].encode()) % (span - 1)) % span).zfill(digits)

@@ -1,6 +1,6 @@
-"""Jobs of readers: which answers are wanted of which runs, and which calls make them.
+"""Reader jobs: the requested answers for each run, and the calls that make them.
 
-Nothing is asked twice: runs that send the same passages for a question share one call, and so do all runs
+No call is repeated: runs that send the same passages for a question share one call, and so do all runs
 for the closed book.
 """
 
@@ -32,7 +32,7 @@ from core.work.readers.prompts import Prompt, prompt
 DOSED = frozenset({"harm_before", "harm_after"})  # Modes that add harmful passages to the gold ones
 OF_GOLD = (
     frozenset({"gold", "gold_only", "no_gold"}) | DOSED | MADE.keys()
-)  # Modes that must know which passages are gold
+)  # Modes that need the gold passages
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,27 +40,27 @@ class Replay:
     """A stored run whose final ranking is read."""
 
     run_id: str
-    searched: str  # the collection, or the part of it with chunks, whose passages it ranks
-    ranked: Mapping[str, tuple[str, ...]]  # by question: its passages, best first, as deep as is needed
+    searched: str  # the collection, or its part with chunks, whose passages it ranks
+    ranked: Mapping[str, tuple[str, ...]]  # by question: its passages, best first, as deep as needed
     gold: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by question: gold passages
     harmful: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # candidates of grade 1 or 2
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Rows of the store that are read."""
+    """Rows of the store to read."""
 
     collection_id: str
     questions: Mapping[str, str]  # by id
-    texts: Mapping[str, Mapping[str, str]]  # by what is searched: passages with title and text
+    texts: Mapping[str, Mapping[str, str]]  # by searched corpus: passages with title and text
     replays: tuple[Replay, ...]
     golds: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=TABLES["gold_answers"]))
-    answerable: Mapping[str, bool] = field(default_factory=dict)  # by question; of others it is not known
-    held: Set[tuple[object, ...]] = frozenset()  # keys of the answers that are there
+    answerable: Mapping[str, bool] = field(default_factory=dict)  # by question; unknown for others
+    held: Set[tuple[object, ...]] = frozenset()  # keys of existing answers
 
 
 class Block(NamedTuple):
-    """Answers that are looked at together: one reader's under one condition, of one run."""
+    """Answers that are processed together: one reader's under one condition, on one run."""
 
     run_id: str
     reader: str
@@ -68,22 +68,22 @@ class Block(NamedTuple):
     temperature: float
     mode: Mode
     k: int | None
-    turn: int  # which pass, from 1
+    turn: int  # number of the pass, from 1
 
 
 class Call(NamedTuple):
-    """Question to a reader, asked once: equal calls have equal answers."""
+    """A question to a reader, asked once: equal calls have equal answers."""
 
     model: str
-    prompt: str  # as the specification names it
+    prompt: str  # its name in the specification
     temperature: float
     turn: int
     question: str
-    passages: tuple[int, ...]  # places in `ReaderJob.texts`
+    passages: tuple[int, ...]  # positions in `ReaderJob.texts`
 
 
 class Wanted(NamedTuple):
-    """One answer."""
+    """A requested answer."""
 
     block: Block
     query_id: str
@@ -91,7 +91,7 @@ class Wanted(NamedTuple):
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Tell it from other answers: values of `core.answers.KEY`."""
+        """Return its identity: values of `core.answers.KEY`."""
         run_id, *block, turn = self.block
         return run_id, self.query_id, *block, turn
 
@@ -100,18 +100,18 @@ class Wanted(NamedTuple):
 class ReaderJob:
     """Answers of readers from the passages of runs."""
 
-    name: str  # What people read
-    reader: Reader  # Who answers, from what, and how answers are scored
-    material: Material  # What the store holds of it
-    # Configurations of models that no catalogue has, by name
+    name: str  # Display name
+    reader: Reader  # The readers, their passages, and the scoring of answers
+    material: Material  # The store's data for it
+    # Configurations of models missing from the catalogue, by name
     models: Mapping[str, ModelConfig] = field(default_factory=dict)
     book: PriceBook = EMPTY_BOOK
     budget_usd: float | None = None  # The most dollars that may be spent; None = no limit
-    spec: JsonMap = field(default_factory=dict)  # What the user wrote
+    spec: JsonMap = field(default_factory=dict)  # The user's input
 
     @property
     def job_id(self) -> str:
-        """The identity: other readers, prompts, depths and runs go on in the same folder."""
+        """The identity: different readers, prompts, depths and runs resume in the same folder."""
         return short_hash("readers", self.name, self.material.collection_id)
 
     @property
@@ -121,11 +121,11 @@ class ReaderJob:
 
     @cached_property
     def prompts(self) -> Mapping[str, Prompt]:
-        """The prompts by the names that the specification has for them."""
+        """The prompts by their names in the specification."""
         return {name: prompt(name) for name in self.reader.prompts}
 
     def told(self, name: str) -> str:
-        """Name a prompt as records do: with what of the limits is not its own."""
+        """Return a prompt's name for records, with any limits that override its own."""
         own, reader = self.prompts[name], self.reader
         limits = [
             f"{reader.max_tokens} tokens" if reader.max_tokens not in (None, own.max_tokens) else "",
@@ -135,7 +135,7 @@ class ReaderJob:
 
     @cached_property
     def texts(self) -> Sequence[str]:
-        """Different texts of passages."""
+        """Distinct texts of passages."""
         return list(self._placed)
 
     @cached_property
@@ -155,7 +155,7 @@ class ReaderJob:
 
     @cached_property
     def wanted(self) -> Sequence[Wanted]:
-        """Every answer, in the order in which they are asked for."""
+        """Every answer, in the order of the calls."""
         return list(self._wanted())
 
     @cached_property
@@ -164,11 +164,11 @@ class ReaderJob:
         return {(each.block, each.query_id): each.call for each in self.wanted if each.block.mode == "gold"}
 
     def calls(self, model: str) -> list[Call]:
-        """List what a model is asked, each once."""
+        """List the calls of a model, without duplicates."""
         return list(dict.fromkeys(wanted.call for wanted in self.wanted if wanted.call.model == model))
 
     def sent(self, replay: Replay, query_id: str, mode: Mode, k: int | None) -> tuple[str, ...] | None:
-        """Give passages that are sent for a question, best first; None where the mode leaves none of some."""
+        """Return the passages to send for a question, best first; None if the mode leaves none."""
         ranked, gold = replay.ranked.get(query_id, ()), replay.gold.get(query_id, ())
         if mode == "none":
             return ()
@@ -186,7 +186,7 @@ class ReaderJob:
         return tuple(name for name in first if (name in known) == (mode == "gold_only")) or None
 
     def made(self, replay: Replay, query_id: str, kind: str, most: int) -> tuple[str, ...]:
-        """Give texts of distractors made of a question's first gold passages; fewer where they give fewer."""
+        """Return distractors made from a question's first gold passages; fewer if these give fewer."""
         others = [answer for other, (answer, *_) in sorted(self.golds.items()) if other != query_id]
         wrong = others[crc32(query_id.encode()) % len(others)] if others else None
         texts = self.material.texts[replay.searched]
@@ -194,7 +194,7 @@ class ReaderJob:
         return tuple(text for gold in golds if (text := distractor(kind, gold, wrong)))
 
     def manifest(self) -> JsonMap:
-        """Return what is needed to repeat it, as JSON."""
+        """Return the data needed to repeat it, as JSON."""
         return {
             "readers": {"id": self.job_id, "name": self.name, "collection": self.collection_id},
             "runs": [replay.run_id for replay in self.material.replays],
@@ -253,10 +253,10 @@ def require_material(job: ReaderJob) -> None:
 
 
 def require_models(reader: Reader, models: Mapping[str, ModelConfig], *, to_run: bool) -> list[Problem]:
-    """Refuse models that nobody knows, prompts that cannot be read and, to run, keys that are missing.
+    """Refuse unknown models, unreadable prompts and, to run, missing keys.
 
     Returns:
-        What is missing only to run.
+        The problems that matter only for running.
     """
     for name in reader.prompts:
         prompt(name)

@@ -1,4 +1,4 @@
-"""Readers on stored runs: what the store holds for them, and their answers put beside those there are."""
+"""Readers on stored runs: their inputs from the store, and adding their answers to existing ones."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:  # the engines take a second to load
 
 
 _SCORE = (*KEY, "scorer", "judge")
-_SAME = 1e-9  # scores that differ by less are the same
+_SAME = 1e-9  # scores that differ by less count as equal
 
 
 def read(
     snapshot: Snapshot, spec: ReaderSpec, books: Mapping[str, PriceBook], *, to_run: bool
 ) -> tuple[ReaderJob, list[Problem]]:
-    """Read what a specification names; with it, what its owner should know.
+    """Read a specification, and return the job with remarks for its owner.
 
     Raises:
         SpecError: With everything that is wrong with its models.
@@ -60,7 +60,7 @@ def read(
 
 
 def after(store: Store, job: Job) -> After | None:
-    """Return what the readers of an evaluation do once its runs have landed; None where it has none."""
+    """Return the reader job to run after an evaluation's runs are stored; None if it has none."""
     from core.pipeline.evaluate.run import After  # noqa: PLC0415 - with the engines, a second
     from core.pipeline.evaluate.session import Session  # noqa: PLC0415
     from core.work.readers.job import Material, ReaderJob, require_material, require_models  # noqa: PLC0415
@@ -93,12 +93,12 @@ def after(store: Store, job: Job) -> After | None:
         answer(readers, lambda batch: store_results(store, batch), session)
 
     questions = dict(job.queries.select("query_id", "text").iter_rows())
-    empty = Material(job.collection_id, questions, {}, ())  # what it asks, before it has run
+    empty = Material(job.collection_id, questions, {}, ())  # its questions, before it has run
     return After(do, ReaderJob(name=job.name, reader=reader, material=empty, models=job.models).billed())
 
 
 def material(snapshot: Snapshot, collection_id: str, reader: Reader, names: Sequence[str]) -> Material:
-    """Read from the store what runs that are read consist of."""
+    """Read from the store the data for the runs to read."""
     from core.pipeline.evaluate import corpus_of  # noqa: PLC0415 - with the engines, a second
     from core.pipeline.sweep.fields import WORKSPACE  # noqa: PLC0415
     from core.work.readers.job import DOSED, Material, Replay  # noqa: PLC0415
@@ -142,7 +142,7 @@ def material(snapshot: Snapshot, collection_id: str, reader: Reader, names: Sequ
 def _ranked(
     snapshot: Snapshot, run_id: str, depth: int, questions: Mapping[str, str]
 ) -> dict[str, tuple[str, ...]]:
-    """List the first passages of each question with a text; none where the run was asked and found none."""
+    """List the first passages of each question with a text; none if the run found none."""
     asked = {
         query for table in ("rankings", "timings") for query in snapshot.existing(table, [run_id], "query_id")
     }
@@ -186,7 +186,7 @@ def _harmful(
 
 
 def _golden_set(snapshot: Snapshot, collection_id: str, reader: Reader) -> str | None:
-    """Return the golden set whose passages are gold: the one named, or the collection's only one."""
+    """Return the golden set that defines gold passages: the named one, or the collection's only one."""
     from core.work.readers.job import OF_GOLD  # noqa: PLC0415
 
     name = reader.golden_set
@@ -204,12 +204,12 @@ def _golden_set(snapshot: Snapshot, collection_id: str, reader: Reader) -> str |
 
 
 def store_results(store: Store, batch: Batch) -> Left:
-    """Put answers and their scores beside those that their runs have.
+    """Add answers and their scores to the existing ones of their runs.
 
-    An answer that is there stays, with its scores; scores of other scorers are added where it says the same.
+    An existing answer stays, with its scores; scores by other scorers are added if its text is the same.
 
     Returns:
-        How many answers and scores differ from those there, and so were left out.
+        The number of answers and scores that differ from existing ones, and so were left out.
     """
     from core.work.readers.run import Left  # noqa: PLC0415 - with the engines, a second
 
@@ -237,7 +237,7 @@ def store_results(store: Store, batch: Batch) -> Left:
 
 
 def with_scores(snapshot: Snapshot, collection_id: str, batch: Batch) -> Batch:
-    """Return a batch of runs with the scores of answers that custom pipelines wrote along."""
+    """Return a batch of runs with the scores of answers that custom pipelines returned."""
     if "answers" not in batch.frames:
         return batch
     from core.readers.scoring import SCORERS, scored  # noqa: PLC0415 - with the engines, a second

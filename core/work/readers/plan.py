@@ -1,4 +1,4 @@
-"""Plan what readers will take: calls, tokens and dollars. It spends nothing."""
+"""Plan the cost of readers: calls, tokens and dollars. It spends nothing."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from core.work.readers.answering import ANSWER, JUDGE, can_judge, judging, messa
 from core.work.readers.job import Call, Material, ReaderJob, Replay, require_models
 
 _T = TypeVar("_T")
-SAMPLE = 500  # Of more calls so many are counted, evenly spread, and the sum is scaled
+SAMPLE = 500  # If there are more calls, this many are counted, evenly spread, and the sum is scaled
 _MOST = "answers as long as they may be"
 _GOLD = "a right answer of the length that short ones have"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderPlan(Bill):
-    """Bill of readers."""
+    """The bill of readers."""
 
     name: str  # Of the job
-    runs: int  # How many are read
-    questions: int  # How many are asked
-    answers: int  # How many there will be
-    held: int  # How many of them are there already
-    asked: int  # How many different calls make them
-    seconds: float  # How long the calls take, as far as is known
+    runs: int  # Number of runs to read
+    questions: int  # Number of questions
+    answers: int  # Number of answers
+    held: int  # How many of them exist already
+    asked: int  # Number of distinct calls for them
+    seconds: float  # Duration of the calls, as far as known
 
 
 def plan(job: ReaderJob, *, problems: Sequence[Problem] = (), known: bool = True) -> ReaderPlan:
-    """Work out what readers will take; sends nothing and writes nothing.
+    """Estimate the cost of readers; this sends nothing and writes nothing.
 
     Args:
-        known: Whether the rankings are; else its passages stand for those that will be.
+        known: Whether the rankings exist; otherwise their passages are placeholders.
     """
     calls = {model: job.calls(model) for model in job.reader.models}
     chats = {name: make_chat(name, models=job.models, ready=False) for name in job.reader.asked}
@@ -65,7 +65,7 @@ def plan(job: ReaderJob, *, problems: Sequence[Problem] = (), known: bool = True
 
 
 def with_readers(made: Plan, job: Job) -> Plan:
-    """Return the plan of an evaluation with the lines of its readers, whose passages are not known yet."""
+    """Return the plan of an evaluation with its readers' lines, whose passages are not known yet."""
     reader = reader_of(job)
     if reader is None:
         return made
@@ -114,7 +114,7 @@ def _warned(job: ReaderJob, *, known: bool) -> Iterator[Problem]:
 
 
 def _typical(job: Job, reader: Reader) -> Material:
-    """Return passages in place of those that stacks will find, and right answers for those stored."""
+    """Return placeholder passages for those that stacks will find, and right answers for the stored ones."""
     corpus = next(iter(job.corpora.values()))
     most, deep = len(corpus), min(len(corpus), reader.depth)
     names = list(map(str, range(most)))
@@ -150,7 +150,7 @@ def _answering(
 
 
 def _judging(job: ReaderJob, judge: str, chat: Chat) -> Iterator[Line]:
-    """Yield tokens of judging answers as long as they may be, beside the gold answers of their questions."""
+    """Yield the tokens for judging answers of maximum length, with the gold answers of their questions."""
     answers = list(dict.fromkeys((wanted.call, job.golds.get(wanted.query_id, ())) for wanted in job.wanted))
     if chat.local or not answers:
         return
@@ -165,12 +165,12 @@ def _judging(job: ReaderJob, judge: str, chat: Chat) -> Iterator[Line]:
 
 
 def _tasks(job: ReaderJob, call: Call, golds: Sequence[str]) -> Iterator[Task[int | None]]:
-    """List what is asked about an answer that is as long as it may be."""
+    """List the judge's tasks for an answer of maximum length."""
     answer = "word " * (job.reader.max_tokens or job.prompts[call.prompt].max_tokens)
     texts = [job.texts[place] for place in call.passages]
     for scorer in job.reader.judge.scorers if job.reader.judge else ():
         batches = [[text] for text in texts] if scorer == "precision" else [texts]
-        right = [answer] if scorer in IDEAL else golds  # As long as the ideal answer may be
+        right = [answer] if scorer in IDEAL else golds  # The ideal answer has the same maximum length
         if can_judge(scorer, right, texts):
             yield from (judging(scorer, call.question, answer, right, shown) for shown in batches)
 

@@ -1,4 +1,4 @@
-"""Has readers answer from stored runs and hands over the answers that are whole, with their scores."""
+"""Has readers answer from stored runs and hands over complete answers, with their scores."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from core.work.readers.job import ReaderJob, Wanted, require_material
 
 
 class ReaderSpec(Table):
-    """A whole specification; that of an evaluation holds the same table under [reader]."""
+    """A whole specification; an evaluation's has the same table under [reader]."""
 
-    name: Named = "readers"  # What people read
+    name: Named = "readers"  # Display name
     # The stored collection whose runs are read
     collection: Annotated[CollectionSource, Under("path")]
-    reader: Reader  # Who answers, from what, and how answers are scored
+    reader: Reader  # The readers, their passages, and the scoring of answers
     budget_usd: Annotated[float, Field(ge=0)] | None = None  # Hard limit in dollars; None = none
     prices: Named = "list"  # Name of a price book
-    models: OwnModels = Field(default_factory=dict)  # Models that no catalogue has, by name
+    models: OwnModels = Field(default_factory=dict)  # Models missing from the catalogue, by name
 
     @model_validator(mode="after")
     def _is_stored(self) -> Self:
@@ -44,17 +44,17 @@ class ReaderSpec(Table):
 
 
 class Left(NamedTuple):
-    """How much differs from what the store has under the same key, which stays; so it was left out."""
+    """Counts of data left out because they differ from the store's under the same key, which stay."""
 
     answers: int = 0
     scores: int = 0
 
 
 def run_job(job: ReaderJob, *, land: Callable[[Batch], Left], site: Site) -> Result:
-    """Have readers answer, or what is left of it; result and errors as of `session.work_through`.
+    """Have readers answer, or resume it; result and errors as in `session.work_through`.
 
     Args:
-        land: Takes answers and scores, to put beside those that the runs have; says what was left out.
+        land: Adds answers and scores to the runs' existing ones; returns what was left out.
     """
     require_material(job)
     order = Order(
@@ -72,13 +72,13 @@ def run_job(job: ReaderJob, *, land: Callable[[Batch], Left], site: Site) -> Res
 
 
 def answer(job: ReaderJob, land: Callable[[Batch], Left], session: Session) -> str:
-    """Answer and score in a session; what is whole is handed over even where it is stopped.
+    """Answer and score in a session; complete parts are handed over even if it is stopped.
 
     Returns:
-        How many answers there are, in words.
+        The number of answers, in words.
 
     Raises:
-        BudgetError: If going on could cost more than allowed; what was answered is kept.
+        BudgetError: If continuing could cost more than allowed; existing answers are kept.
         ProviderError: If a provider fails, or somebody stopped it.
         Stopped: If somebody stopped it.
     """
@@ -100,7 +100,7 @@ def answer(job: ReaderJob, land: Callable[[Batch], Left], session: Session) -> s
 
 
 def batch_of(job: ReaderJob, answering: Answering) -> Batch:
-    """Return the answers of blocks in which every question was answered, and their scores."""
+    """Return the answers of blocks with every question answered, and their scores."""
     lacking = {wanted.block for wanted in job.wanted if wanted.call not in answering.answers}
     whole = [wanted for wanted in job.wanted if wanted.block not in lacking]
     rows = frame(
@@ -121,7 +121,7 @@ def batch_of(job: ReaderJob, answering: Answering) -> Batch:
 
 
 def _relevant(job: ReaderJob, whole: Sequence[Wanted], answering: Answering) -> pl.DataFrame:
-    """Tell whether each passage that was sent is gold, of questions that have gold passages."""
+    """Return whether each sent passage is gold, for questions with gold passages."""
     key = {name: TABLES["answers"][name] for name in KEY}
     schema = pl.Schema({**key, "relevant": pl.List(pl.Boolean)})
     replays = {replay_of_run.run_id: replay_of_run for replay_of_run in job.material.replays}

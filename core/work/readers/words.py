@@ -1,6 +1,6 @@
-"""Readers on stored runs: what the store holds for them, and their answers put beside those there are.
+"""Readers on stored runs: their inputs from the store, and adding their answers to existing ones.
 
-A reader job as sentences and tables: its plan, how it ended, what it answered.
+Also a reader job in sentences and tables: its plan, how it ended, its answers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NO_READER = "Choose a model that answers; “fake” tries it out without a key 
 
 
 def headline(known: Sequence[Status]) -> str:
-    """Say how many jobs there were, and which run now."""
+    """State how many jobs there were, and which are running."""
     if not known:
         return "No reader was started from this store yet."
     times = count(len(known), "time")
@@ -33,19 +33,19 @@ def headline(known: Sequence[Status]) -> str:
 
 
 def button(plan: ReaderPlan) -> str:
-    """Name the button: ``Get 5,400 answers · $0.84 · about 5 min``."""
+    """Return the label of the button: ``Get 5,400 answers · $0.84 · about 5 min``."""
     return press(f"Get {count(plan.answers, 'answer')}", plan, plan.seconds)
 
 
 def size_of(plan: ReaderPlan) -> str:
-    """Say what will be answered: ``4 runs, 225 questions, 5,400 answers from 2,310 different calls``."""
+    """Describe the answers: ``4 runs, 225 questions, 5,400 answers from 2,310 different calls``."""
     runs, questions = count(plan.runs, "run"), count(plan.questions, "question")
     held = f"; {plan.held:,} of them are in the store" if plan.held else ""
     return f"{runs}, {questions}, {plan.answers:,} answers from {count(plan.asked, 'different call')}{held}"
 
 
 def ended(status: Status) -> str:
-    """Say how it ended, in a sentence or two."""
+    """Describe how it ended, in a sentence or two."""
     answers, unused = (status.facts.get(fact) for fact in ("answers", "unused"))
     remarks = [f"{count(int(unused), 'answer')} of the judge could not be used."] if unused else []
     remarks += [

@@ -1,1 +1,1 @@
-"""Evaluations of stacks: what the form writes, the plan, the way into a store, and how it ended."""
+"""Evaluations of stacks: the form's specification, the plan, storing results, and how it ended."""

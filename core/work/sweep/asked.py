@@ -1,4 +1,4 @@
-"""What answers of a custom pipeline, and passages under other names, are looked up in."""
+"""The corpus in which answers of a custom pipeline, and passages under other names, are looked up."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from core.store import Snapshot
 
 
 def asked_corpus(snapshot: Snapshot, collection_id: str) -> Corpus:
-    """Return the passages of a stored collection; where others cut them up they are documents."""
+    """Return the passages of a stored collection; if others chunk them they are documents."""
     chunks = StoreShelf(snapshot).chunks(collection_id).get("chunks")
     return named_corpus(snapshot.passages(collection_id), chunks)

@@ -1,4 +1,4 @@
-"""The form of page Run: what it asks, where it starts from, and the specification that it writes."""
+"""The form of page Run: its fields, its starting points, and its specification."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from core.store import Snapshot
 from core.toml_text import toml_text
 
 WORKSPACE = "this workspace"
-# Slots of the session, each with the workspace where it was chosen, as it means nothing in another: the
-# documents that questions are to be made of, and the folder of a set of questions that the form starts from
+# Session slots, each with the workspace where it was chosen, because it means nothing in another: the
+# documents to make questions from, and the folder of a set of questions that the form starts from
 ASKED_OF, MADE = "ask_documents", "questions_made"
 MAKE = "Make questions from these documents"
 _FIRST = ("quick-local", "clq-paper")
@@ -39,14 +39,14 @@ AXES: Mapping[str, str] = {
     "index": "Vector index",
     "rewrite": "Rewrites of what is typed",
 }
-"""Axis of a specification → its field; of each several values can be chosen."""
+"""Axis of a specification → its field; each allows several values."""
 LEVELS: Mapping[str, tuple[str, ...]] = {
     way.name: tuple(str(level) for level in (way.choices or range(int(way.high) + 1)))[1:]
     for way in PERTURBATIONS
 }
-"""Perturbation of the questions → its levels; the questions as they are are always run beside them."""
+"""Perturbation of the questions → its levels; unchanged questions are always run too."""
 _MODES = ("sparse", "dense", "hybrid")
-SENT = ("1", "2", "3", "5", "10", "20", "50")  # Numbers of passages that readers are usually sent
+SENT = ("1", "2", "3", "5", "10", "20", "50")  # Common numbers of passages sent to readers
 _NONE = ("reranker", "rewrite")
 _DEPTHS = ("10", "20", "50", "100", "150", "200")
 _KEY = re.compile(
@@ -58,42 +58,42 @@ _SEARCH = re.compile(r"(?:[^ ,]*, )?(?:axes\.method|search\.\w+)\b(?! =)")  # on
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """Values of the form's fields, as text; empty = nothing is said."""
+    """Values of the form's fields, as text; empty = not specified."""
 
     name: str = "sweep"  # of the evaluation
-    preset: str = ""  # what holds where the form says nothing
+    preset: str = ""  # the source of values that the form does not specify
     documents: str = ""  # a stored collection, or a path
     judgements: str = ""  # a stored golden set, or a path
-    split: str = ""  # of the judgements, where a folder holds several
-    questions: str = ""  # a path; empty = those of the documents
-    limit: int | None = None  # how many questions are asked; None = all
-    axes: Mapping[str, tuple[str, ...]]  # axis → the values to combine; of a perturbation the levels above 0
-    trials: int | None = None  # of a search, how many stacks are begun at most; None = all stacks run
-    repeats: int = 3  # how often every question is asked
+    split: str = ""  # of the judgements, if a folder holds several
+    questions: str = ""  # a path; "" = those of the documents
+    limit: int | None = None  # number of questions; None = all
+    axes: Mapping[str, tuple[str, ...]]  # axis → the values to combine; for a perturbation the levels above 0
+    trials: int | None = None  # maximum number of stacks that a search starts; None = all stacks run
+    repeats: int = 3  # number of times that every question is asked
     budget: float | None = None  # hard limit in dollars; None = none
-    readers: tuple[str, ...] = ()  # models that answer from the passages; none = nobody does
-    prompts: tuple[str, ...] = ("short",)  # how they are asked
-    sent: tuple[str, ...] = ("1", "5", "10")  # how many passages they are sent
-    modes: tuple[str, ...] = ("top_k", "none")  # which passages they are sent
-    chunkers: tuple[JsonMap, ...] = ()  # how the documents are cut; none = as is usual for them
-    note: str = ""  # what there is to say of the documents
-    judges: tuple[str, ...] = ()  # models that score the answers, too
-    judged_by: tuple[str, ...] = ()  # by what they score; none = the usual
-    runs: tuple[str, ...] = ()  # stored runs that are read instead of new ones
+    readers: tuple[str, ...] = ()  # models that answer from the passages; none = no readers
+    prompts: tuple[str, ...] = ("short",)  # their prompts
+    sent: tuple[str, ...] = ("1", "5", "10")  # numbers of passages to send
+    modes: tuple[str, ...] = ("top_k", "none")  # which passages to send
+    chunkers: tuple[JsonMap, ...] = ()  # how to chunk the documents; none = the default
+    note: str = ""  # a note on the documents
+    judges: tuple[str, ...] = ()  # models that also score the answers
+    judged_by: tuple[str, ...] = ()  # the judges' scores; none = the default
+    runs: tuple[str, ...] = ()  # stored runs to read instead of new ones
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """Documents that were searched in pieces."""
+    """Documents that were searched in chunks."""
 
     documents: str  # a stored collection, or a path
-    questions: str  # a path; empty = those of the documents
-    chunkers: tuple[JsonMap, ...]  # how they were cut; none = they cannot be cut so again
-    name: str = ""  # of the evaluation: under it stacks are added to those that it has
+    questions: str  # a path; "" = those of the documents
+    chunkers: tuple[JsonMap, ...]  # their chunkers; none = the chunking cannot be repeated
+    name: str = ""  # of the evaluation: stacks are added to it under this name
 
     @property
     def words(self) -> str:
-        """Say how they are cut, or that they are not."""
+        """Describe how they are chunked, or that they are not."""
         if not self.chunkers:
             return "The files of the latest run are not there: the stored documents are searched whole."
         said = (" ".join(str(cut[key]) for key in ("method", "size") if key in cut) for cut in self.chunkers)
@@ -106,13 +106,13 @@ def starts(
     golden_sets: Mapping[str, str],
     before: Ran | None = None,
 ) -> dict[str, Form]:
-    """Return forms to start from by name: the workspace that is open, then the presets.
+    """Return forms to start from by name: the open workspace, then the presets.
 
     Args:
         scope: The workspace; None while there is none.
-        collections: Those that have passages; another has nothing to be searched.
+        collections: Those with passages; others have nothing to search.
         golden_sets: The collection of each.
-        before: What the latest evaluation of the workspace searched, where it cut documents (`ran`).
+        before: The latest evaluation of the workspace, if it chunked documents (`ran`).
     """
     opened, judged = ("", "") if scope is None else (scope.collection_id, scope.golden_set_id or "")
     documents = opened if opened in collections else ""
@@ -151,12 +151,12 @@ def starts(
 
 
 def ran(snapshot: Snapshot, collection_id: str) -> Ran | None:
-    """Return what the latest evaluation of a collection searched, where it cut documents; else None.
+    """Return the latest evaluation of a collection, if it chunked documents, otherwise None.
 
-    The store has their texts without what chunkers cut by: to be cut alike they are read where they were.
+    The store has their texts without the chunkers' input: to chunk them again they are read from the source.
     """
     runs = snapshot.runs(collection_id).filter(pl.col("origin") == Origin.RUN.value)
-    runs = runs.filter(pl.col("spec").str.json_path_match("$.mode").ne_missing(OWN))  # they cut by no chunker
+    runs = runs.filter(pl.col("spec").str.json_path_match("$.mode").ne_missing(OWN))  # they use no chunker
     of = pl.col("manifest").str.json_path_match("$.evaluation.id")
     latest = runs.sort("created_at", "run_id").filter(of.eq_missing(of.last()))
     if latest["chunking"].is_null().all():
@@ -176,9 +176,9 @@ def ran(snapshot: Snapshot, collection_id: str) -> Ran | None:
 
 
 def with_questions(forms: Mapping[str, Form], folder: Path) -> dict[str, Form]:
-    """Return the forms to start from, first one with the questions of a folder and the documents asked about.
+    """Return the forms to start from, first one with the questions of a folder and their documents.
 
-    A folder that holds no such set adds nothing.
+    A folder without such a set adds nothing.
     """
     try:
         said = tomllib.loads((folder / "evaluation.toml").read_text(encoding="utf-8"))
@@ -209,13 +209,13 @@ def _preset(name: str) -> Form:
 
 
 def _names(values: object) -> tuple[str, ...]:
-    """Return values of an axis as text; of one with parameters its name."""
+    """Return values of an axis as text; for one with parameters its name."""
     several = values if isinstance(values, list) else [values]
     return tuple(str(value["name"]) if isinstance(value, Mapping) else str(value) for value in several)
 
 
 def offered(form: Form) -> dict[str, list[str]]:
-    """List what each axis can be, beside what the form has already."""
+    """List the options of each axis, besides those already in the form."""
     known = Known()
     dims = {dim for name in form.axes["embedder"] for dim in known.dims(name)}
     rerankers = sorted(known.names["reranker"], key=lambda name: (name != "none", ":" in name, name))
@@ -242,10 +242,10 @@ def stored(snapshot: Snapshot) -> tuple[list[str], dict[str, str]]:
 
 
 def splits(path: Path) -> tuple[str, ...]:
-    """Return the splits of judgements of a folder or archive, the usual one first; empty unless several."""
+    """Return the relevance-judgement splits in a folder or archive, the default first; () if at most one."""
     try:
         seen = preview([path])
-    except (ClqError, OSError):  # what is wrong with it is said where the specification is read
+    except (ClqError, OSError):  # its problems are reported where the specification is read
         return ()
     names = [name for file in seen for name in file.choices.get("split", ()) if name != "all"]
     return tuple(sorted(names, key=lambda name: (name != "test", name)))
@@ -255,7 +255,7 @@ def specification(form: Form, collections: Container[str], golden_sets: Containe
     """Return the form as the text of a specification (TOML).
 
     Args:
-        collections: Names under documents that stand for what the store has; others are paths.
+        collections: Names in the documents field that mean stored collections; others are paths.
     """
     preset = _preset(form.preset) if form.preset else None
     usual = Form(axes={}) if preset is None else preset
@@ -303,14 +303,14 @@ def _reader(form: Form) -> dict[str, object]:
 
 
 def _place(key: str, name: str, known: Container[str], *, alone: bool = True) -> str:
-    """Return the key of where something is; a path needs its own where it is not all that is said."""
+    """Return the key for a location; a path needs its own key unless it is the only value."""
     if name in known:
         return f"{key}.stored"
     return key if alone else f"{key}.path"
 
 
 def _numbers(values: Iterable[str]) -> list[int | str]:
-    """Return numbers as such, all else as text, so that a mistake is found where everything is checked."""
+    """Return numbers as numbers, and the rest as text, so that mistakes are found by the common checks."""
     return [int(value) if value.isascii() and value.isdigit() else value for value in values]
 
 

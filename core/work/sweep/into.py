@@ -1,4 +1,4 @@
-"""An evaluation and the store that it is read from and written to: specification, folder, budget, end."""
+"""An evaluation with a store for input and output: specification, folder, budget, end."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def work_of(store: Store) -> Path:
 def read(
     store: Store, books: Mapping[str, PriceBook], spec: SweepSpec, *, to_run: bool
 ) -> tuple[Job, list[Problem]]:
-    """Read what a specification names, stored collections and golden sets included.
+    """Read what a specification names, including stored collections and golden sets.
 
-    Commands that print the versions of custom pipelines are run.
+    This runs commands that print the versions of custom pipelines.
     """
     stacks = tuple(versioned(stack) if isinstance(stack, OwnStack) else stack for stack in spec.stack)
     spec = spec.model_copy(update={"stack": stacks})
@@ -49,7 +49,7 @@ def with_budget(job: Job, usd: float | None) -> Job:
 
 
 def rows(outcome: Outcome) -> pl.DataFrame:
-    """Return the runs of an evaluation: run_id, label (null of those that were there before), status."""
+    """Return the runs of an evaluation: run_id, label (null for existing ones), status."""
     new = [(run.run_id, run.label, "new") for run in outcome.runs]
     known = [(run_id, None, "there before") for run_id in outcome.held]
     schema = {"run_id": pl.String, "label": pl.String, "status": pl.String}
@@ -57,7 +57,7 @@ def rows(outcome: Outcome) -> pl.DataFrame:
 
 
 def sentences(outcome: Outcome, job: Job) -> Iterator[str]:
-    """Say how an evaluation ended: what was paid, how many stacks, and what own pipelines got wrong."""
+    """Describe how an evaluation ended: its cost, its number of stacks, and errors of custom pipelines."""
     status = outcome.status
     dollars = f"; ${status.usd:.4f} spent" if status.usd or job.budget_usd is not None else ""
     lost = f" and up to ${status.usd_lost:.4f} for calls whose answers were lost" if status.usd_lost else ""

@@ -26,7 +26,7 @@ from core.work.work import Work
 def read(
     snapshot: Snapshot, spec: SweepSpec, books: Mapping[str, PriceBook], *, to_run: bool
 ) -> tuple[Job, list[Problem]]:
-    """Read what a specification names, with a store as its shelf."""
+    """Read what a specification names, using a store as its shelf."""
     return read_job(spec, shelf=StoreShelf(snapshot), books=books, to_run=to_run)
 
 

@@ -1,4 +1,4 @@
-"""“Measure what you have”: what is asked of a custom pipeline, its specification, and how it fared."""
+"""“Measure what you have”: the form for a custom pipeline, its specification, and its outcome."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from core.toml_text import toml, toml_text
 MATCHES: Mapping[Match, str] = {
     "ids": "ids or texts", "places": "ids, texts, places", "headings": "also headings",
 }  # fmt: skip
-"""What a pipeline's passages may be known by, in words."""
+"""How a pipeline's passages may be recognised, in words."""
 CLEAR_PARAMS = re.compile(r"\s*([\w.-]+)\s*=\s*(.+)")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _SHOWN = 3
@@ -24,41 +24,41 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnForm:
-    """Values of the form for a custom pipeline, as text; empty = nothing is said."""
+    """Values of the form for a custom pipeline, as text; empty = not specified."""
 
     target: str  # MODULE:NAME, or the address of an endpoint
     collection: str  # a stored collection
-    golden_set: str = ""  # a stored golden set; empty = that of the collection
-    name: str = ""  # what people read; empty = the target
+    golden_set: str = ""  # a stored golden set; "" = that of the collection
+    name: str = ""  # display name; "" = the target
     preset: str = ""  # of an endpoint
-    python: str = ""  # the interpreter; empty = this one
+    python: str = ""  # the interpreter; "" = this one
     path: str = ""  # the folder of the module
     entry: str = ""  # input of a Haystack pipeline
     output: str = ""  # component of a Haystack pipeline
-    body: JsonMap | None = None  # what an endpoint is sent, in place of the preset's
-    response: Mapping[str, str] = field(default_factory=dict)  # where its answer holds what
+    body: JsonMap | None = None  # the request body of an endpoint, replacing the preset's
+    response: Mapping[str, str] = field(default_factory=dict)  # the locations of values in its response
     key_env: str = ""
     params: Mapping[str, Sequence[object]] = field(default_factory=dict)
-    match: Match = "places"  # what a passage may be known by
+    match: Match = "places"  # how a passage may be recognised
     candidates: int = 50  # K
     version: str = ""
     version_cmd: str = ""
     timeout_s: float | None = None
     usd_per_query: float | None = None
     usd_per_hour: float | None = None
-    limit: int | None = None  # how many questions are asked; None = all
+    limit: int | None = None  # number of questions; None = all
     repeats: int = 3
-    warm_up: int = 10  # questions that are asked once before, and so show whether the order stays
+    warm_up: int = 10  # questions that are asked once before, which also shows whether the order is stable
     budget: float | None = None
 
     @property
     def is_endpoint(self) -> bool:
-        """Whether it is an address."""
+        """Whether the target is a URL."""
         return self.target.startswith(("http://", "https://"))
 
     @property
     def title(self) -> str:
-        """Name the pipeline."""
+        """Return the pipeline's name."""
         return self.name or self.target.partition("?")[0].rpartition("//")[2]
 
 
@@ -101,10 +101,10 @@ def _key(name: str) -> str:
 
 
 def read_params(texts: Sequence[str]) -> dict[str, list[object]]:
-    """Return parameters as they are written: "alpha=0.3,0.5" → alpha: [0.3, 0.5].
+    """Parse parameters: "alpha=0.3,0.5" → alpha: [0.3, 0.5].
 
     Raises:
-        ValueError: If one is not written so; with that text.
+        ValueError: If one has another form; with that text.
     """
     params: dict[str, list[object]] = {}
     for text in texts:
@@ -116,7 +116,7 @@ def read_params(texts: Sequence[str]) -> dict[str, list[object]]:
 
 
 def _value(text: str) -> object:
-    """Return a whole number, a number, true or false, or else text."""
+    """Parse a whole number, a number, true or false, otherwise return the text."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     for kind in (int, float):
@@ -128,11 +128,11 @@ def _value(text: str) -> object:
 
 
 def fault_words(report: JsonMap, asked: int) -> list[str]:
-    """Say in sentences what went wrong while a custom pipeline was measured; empty where nothing did.
+    """Describe in sentences what went wrong in measuring a custom pipeline, or return "" if nothing did.
 
     Args:
         report: "own" of a run's manifest.
-        asked: How many questions were asked.
+        asked: Number of questions.
     """
     words = []
     if report.get("failed"):
@@ -177,7 +177,7 @@ _COUNTED = {
 
 
 def _known(report: JsonMap) -> str:
-    """Say by what passages were known; earlier releases knew them by id and text alone."""
+    """Describe how passages were recognised; earlier releases used id and text alone."""
     ways = report.get("known_by") or {"text": report.get("by_text", 0)}
     told = [f"{number:,} by {WAYS[way]}" for way, number in ways.items() if number]
     return f"passages known: {', '.join(told)}" if told else ""
@@ -187,11 +187,11 @@ WAYS: Mapping[Way, str] = {
     "id": "id", "source": "path of the document", "text": "text", "span": "place in the document",
     "quote": "quote", "heading": "source and heading",
 }  # fmt: skip
-"""How a passage was known, in words."""
+"""How a passage was recognised, in words."""
 
 
 def about_words(report: JsonMap) -> str:
-    """Say how it was understood and begun, in a line."""
+    """Describe how it was called and started, in a line."""
     packages = ", ".join(f"{name} {version}" for name, version in report.get("packages", {}).items())
     parts = [
         f"understood as {' or '.join(report['understood_as'])}" if report.get("understood_as") else "",

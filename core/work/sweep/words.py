@@ -1,6 +1,6 @@
 """Plans and evaluations as tables and sentences.
 
-What a search found and dropped, as a table and a sentence.
+Also the started and dropped stacks of a search, as a table and a sentence.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _COLUMNS = schema(
 
 
 def search_rows(search: JsonMap) -> pl.DataFrame:
-    """Return the stacks that a search began, those that came through first, then by quality.
+    """Return the stacks that a search started, the surviving ones first, then by quality.
 
     Args:
-        search: What the search wrote down (`Folder.search`).
+        search: The record of the search (`Folder.search`).
     """
     rows = [tuple(entry.get(name) for name in _COLUMNS) for entry in search["entries"]]
     table = pl.DataFrame(rows, schema=_COLUMNS, orient="row")
@@ -41,7 +41,7 @@ def search_rows(search: JsonMap) -> pl.DataFrame:
 
 
 def search_words(search: JsonMap) -> str:
-    """Return how far a search came: ``212 of 848 stacks begun, 180 dropped …``."""
+    """Describe the progress of a search: ``212 of 848 stacks begun, 180 dropped …``."""
     share = search["asked"] / search["asked_of"]
     begun, dropped, through = (f"{search[name]:,}" for name in ("begun", "dropped", "through"))
     return (
@@ -59,7 +59,7 @@ _STACKS = schema("stack_id label pool usd_per_1k:float unknown")
 
 
 def stack_rows(plan: Plan) -> pl.DataFrame:
-    """Return the stacks, with what 1,000 queries cost in production (null where it is not known)."""
+    """Return the stacks, with the cost of 1,000 queries in production (null if unknown)."""
     rows = [
         (stack.stack.stack_id, stack.stack.label, stack.pool, stack.usd_per_1k, stack.reason)
         for stack in plan.stacks
@@ -68,7 +68,7 @@ def stack_rows(plan: Plan) -> pl.DataFrame:
 
 
 def scale_rows(plan: Plan, passages: int, book: PriceBook) -> pl.DataFrame:
-    """Count what every kind of index takes of so many passages; those of the stacks first."""
+    """Estimate the size of every kind of index for so many passages; those of the stacks first."""
     from core.pipeline.sweep.scale import at_scale  # noqa: PLC0415 - the engines
 
     sizes = at_scale((stack.stack.spec for stack in plan.stacks), passages, book)
@@ -80,7 +80,7 @@ def scale_rows(plan: Plan, passages: int, book: PriceBook) -> pl.DataFrame:
 
 
 def services(plan: Plan) -> list[str]:
-    """Return who is asked for each model, and which key goes there."""
+    """Return the service behind each model, and the key it receives."""
     lines = []
     for service in plan.services:
         if not service.key_env:
@@ -95,7 +95,7 @@ def services(plan: Plan) -> list[str]:
 
 
 def size_of(plan: Plan) -> str:
-    """Say what will run: ``76 stacks, 64 questions asked 5 times, 3,423 passages``."""
+    """Describe what will run: ``76 stacks, 64 questions asked 5 times, 3,423 passages``."""
     passages = ", ".join(
         f"{count(number, 'passage')}" + (f" ({name})" if name else "")
         for name, number in plan.passages.items()
@@ -106,7 +106,7 @@ def size_of(plan: Plan) -> str:
 
 
 def button(plan: Plan) -> str:
-    """Name the button: ``Run 27 stacks · $0 · about 13 s``."""
+    """Return the label of the button: ``Run 27 stacks · $0 · about 13 s``."""
     stacks, seconds = count(len(plan.stacks), "stack"), plan.resources.total_s
     if plan.begun is not None:
         return paid.press(f"Search {stacks}", plan, seconds).replace(" · ", " · at most ", 1)
@@ -114,7 +114,7 @@ def button(plan: Plan) -> str:
 
 
 def dollars(plan: Plan, *, here: bool = True) -> str:
-    """Say the cost on this machine or a cluster, how it was counted, and whether the budget is enough."""
+    """Describe the cost on this machine or a cluster, its basis, and whether the budget is enough."""
     if not plan.lines:
         where = "Nothing is paid for: everything runs on this machine."
         return where if here else "No vendor is paid: everything runs on the cluster."
@@ -132,7 +132,7 @@ def dollars(plan: Plan, *, here: bool = True) -> str:
 
 
 def time_and_memory(plan: Plan) -> tuple[str, str]:
-    """Return how long it takes by stage, and what it needs in memory and on disk."""
+    """Describe the duration by stage, and the memory and disk space needed."""
     taken = plan.resources
     parts = ", ".join(f"{stage} {duration(seconds)}" for stage, seconds in taken.seconds.items() if seconds)
     return (
@@ -143,7 +143,7 @@ def time_and_memory(plan: Plan) -> tuple[str, str]:
 
 
 def headline(known: Sequence[Status]) -> str:
-    """Say how many there are, or which run now: ``“paris” is running.``."""
+    """State how many there are, or which are running: ``“paris” is running.``."""
     if not known:
         return "No evaluation was started from this store yet."
     evaluations = count(len(known), "evaluation")
@@ -151,18 +151,18 @@ def headline(known: Sequence[Status]) -> str:
 
 
 def landed(status: Status) -> str:
-    """Say how many of its stacks have landed."""
+    """State how many of its stacks are stored."""
     done = f"{status.runs_done:,} of {count(status.runs_total, 'stack')} in the store"
     return done if status.runs_total else ""
 
 
 def progress(status: Status) -> str:
-    """Say how far one is: stage, stacks that have landed, time left, dollars so far."""
+    """Describe the progress: stage, stored stacks, time left, dollars so far."""
     return paid.progress(status, landed(status))
 
 
 def ended(status: Status) -> str:
-    """Say how it ended, in a sentence; what a lost answer may have cost besides is said."""
+    """Describe how it ended, in a sentence, plus the possible cost of a lost answer."""
     answers = status.facts.get("answers")
     done = f"{landed(status)}, {answers:,} answers" if answers else landed(status)
     lost = [f"Lost answers may have cost up to {usd(status.usd_lost)} more."] if status.usd_lost else []

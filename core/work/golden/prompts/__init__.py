@@ -1,4 +1,4 @@
-"""Prompts of judge models, as text files of our own words; each is named by the hash of its text."""
+"""Prompts of judge models, as text files in our own words; each is named by the hash of its text."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def prompt(kind: Kind, language: Language) -> str:
     """Return the instructions of a judge.
 
     Args:
-        kind: "grade" one passage, "order" several, list "nuggets", or tell which of them it supports.
-        language: What they are written in; questions and passages may be in any.
+        kind: "grade" one passage, "order" several, list "nuggets", or name the supported ones.
+        language: Language of the instructions; questions and passages may be in any.
     """
     text = (Path(__file__).parent / f"{kind}.{language}.txt").read_text(encoding="utf-8")
     return text.replace("$NOTICE", NOTICE).strip()
 
 
 def prompt_hash(kind: Kind, language: Language) -> str:
-    """Return what identifies the instructions, marks included."""
+    """Return the hash of the instructions, marks included."""
     return short_hash(prompt(kind, language))

@@ -1,7 +1,7 @@
-"""What a model is told that writes questions: instructions of our own words, and the reading of its answers.
+"""Instructions, in our own words, for a model that writes questions, and the parsing of its answers.
 
-Texts of a corpus stand between marks that they cannot foresee; an answer of another form than asked for, or
-one that repeats a mark, is refused and asked for again.
+Texts of a corpus are between marks that they cannot foresee; an answer that does not have the requested form,
+or that repeats a mark, is refused and requested again.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from core.records import JsonMap, short_hash
 from core.work.questions.drafts import KINDS, Kind
 
 ASKED, KNOWS, OTHER = "asked", "known", "query"
-UNKNOWN = "unknown"  # What a model says that does not know
-_MOST = 400  # Characters of the longest question
-_WRITTEN, _SHORT = 600, 120  # The most tokens of an answer
+UNKNOWN = "unknown"  # The answer of a model that does not know
+_MOST = 400  # Maximum characters of a question
+_WRITTEN, _SHORT = 600, 120  # Maximum tokens of an answer
 _FILES = ("ask", "known", "twin")
 _KIND: Mapping[str, Mapping[Kind, str]] = {
     "en": {
@@ -45,10 +45,10 @@ _KIND: Mapping[str, Mapping[Kind, str]] = {
 
 
 class Written(NamedTuple):
-    """A question as a model wrote it."""
+    """A question written by a model."""
 
     question: str
-    quotes: tuple[tuple[int, str], ...]  # number of the passage from 0, and what it is said to hold
+    quotes: tuple[tuple[int, str], ...]  # number of the passage from 0, and its claimed quote
     answer: str
 
 
@@ -56,7 +56,7 @@ NOTHING = Written("", (), "")
 
 
 def instructions(language: str) -> str:
-    """Return the language of the instructions for texts of a language: "en" or "fr"."""
+    """Return the language of the instructions for texts in a language: "en" or "fr"."""
     return "fr" if language == "french" else "en"
 
 
@@ -70,12 +70,12 @@ def prompt(name: str, language: str, kind: Kind | None = None) -> str:
 
 
 def prompt_hash(language: str, kind: Kind) -> str:
-    """Return what identifies the instructions for a kind of question."""
+    """Return the hash of the instructions for a kind of question."""
     return short_hash(prompt("ask", language, kind))
 
 
 def prompt_hashes(language: str) -> dict[str, str]:
-    """Return what identifies all instructions."""
+    """Return the hashes of all instructions."""
     asking = {f"ask.{kind}": prompt_hash(language, kind) for kind in KINDS}
     return asking | {name: short_hash(prompt(name, language)) for name in _FILES[1:]}
 
@@ -97,7 +97,7 @@ def asking(kind: Kind, passages: Sequence[str], language: str) -> Task[Written]:
 
 
 def read_written(answer: str, passages: int, mark: str = "") -> Reading[Written]:
-    """Return the question of an answer; empty, with what is wrong, where it cannot be used."""
+    """Return the question in an answer; empty, with the reason, if it is unusable."""
     value, problem = only(answer, ASKED, mark)
     if problem:
         return Reading(NOTHING, problem, 0)
@@ -128,7 +128,7 @@ def closed_book(question: str, language: str) -> Task[str]:
 
 
 def paraphrase(question: str, language: str) -> Task[str]:
-    """Return the task of saying a question in other words."""
+    """Return the task of paraphrasing a question."""
     return _said(question, "twin", OTHER, language)
 
 

@@ -1,4 +1,4 @@
-"""Prompts of readers, as text files; one's own may be used. Each has a second text for no passage.
+"""Prompts of readers, as text files; custom ones are allowed. Each has a second text without passages.
 
 "short" and "short-relevance" are those of RAGGED (appendix B; ten new tokens, the first line is kept).
 """
@@ -22,25 +22,25 @@ _SHORT, _LONG = 10, 300  # tokens of an answer
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """How a reader is asked."""
+    """A prompt for a reader."""
 
-    name: str  # In records; of one's own file its name and a hash of what it says
-    context: str  # Instructions where passages are sent
-    none: str  # Instructions where none is
-    max_tokens: int = _LONG  # Of an answer
+    name: str  # In records; for a custom file its name and a hash of its content
+    context: str  # Instructions with passages
+    none: str  # Instructions without passages
+    max_tokens: int = _LONG  # For an answer
     first_line: bool = False  # Whether only the answer's first line is kept
 
     @property
     def hash(self) -> str:
-        """Identify both instructions, marks included."""
+        """Return the hash of both instructions, marks included."""
         return short_hash(self.context, self.none, NOTICE)
 
     def system(self, *, passages: bool) -> str:
-        """Return the instructions, with what marks are."""
+        """Return the instructions, with the explanation of the marks."""
         return f"{self.context if passages else self.none}\n\n{NOTICE}"
 
     def kept(self, answer: str) -> str:
-        """Return what of an answer counts."""
+        """Return the part of an answer that counts."""
         text = answer.strip()
         return text.split("\n", 1)[0].strip() if self.first_line else text
 
@@ -54,7 +54,7 @@ def user(question: str, passages: Sequence[str]) -> str:
 
 
 def prompt(name: str) -> Prompt:
-    """Return the prompt of a name, or of a path to a text file."""
+    """Return the prompt with a name, or from the path of a text file."""
     if name in PROMPTS:
         short = name.startswith("short")
         texts = (_read(_HERE / f"{name}.txt"), _read(_HERE / f"{name}{_NONE}"))
