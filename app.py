@@ -1,6 +1,6 @@
 """CLQ Explorer: which retrieval stack to ship, for this latency target and this budget, and how sure.
 
-The server reads this file for its app, which is served behind a door while everything is imported; every
+The server reads this file for its app, served behind the access check while modules are imported; every
 session runs it as its script.
 """
 
@@ -13,7 +13,7 @@ from core.ui.serving import IMPORTS, TURNS, ready
 
 
 def dashboard() -> None:
-    """Draw the page that the address names."""
+    """Draw the page named in the URL."""
     with IMPORTS.halted(), TURNS.take():
         from core.ui.draw import draw_page  # noqa: PLC0415 - seconds, in which a browser loads its part
         from core.ui.pages import open_page  # noqa: PLC0415

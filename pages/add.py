@@ -17,7 +17,7 @@ from core.work.imports.imports import Plan
 
 
 def results() -> None:
-    """Look at result files, match them with the workspace, and write them."""
+    """Draw result files, match them with the workspace, and write them."""
     if forbidden := access.forbidden():
         st.info(plain(forbidden), icon=":material/lock:")
         end()
@@ -64,7 +64,7 @@ def results() -> None:
 
 
 def read(items: list[Offered], chosen: Options, decided: target.Decided, workspace: str | None) -> Plan:
-    """Read what the files bring, once per set of files and decisions."""
+    """Read the content of the files, once per set of files and decisions."""
     key = files.fingerprint(items, chosen, sorted(decided.strips.items()), workspace, decided.by)
     return _read(key, items, chosen, decided.strips, workspace, decided.by)
 
@@ -83,7 +83,7 @@ def _read(
 
 
 def formats() -> None:
-    """Which tools' output can be added, and what is taken of it."""
+    """Draw the formats that can be added, and what is taken from each."""
     show.head(f"{count(len(FORMATS), 'format')} can be added.", known.ALWAYS)
     rows = known.format_table()
     titles = dict(zip(rows["as"], rows["format"], strict=True))

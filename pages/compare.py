@@ -6,7 +6,7 @@ from core.ui.view import current_view
 from core.views.ask import as_offered
 from core.views.text import plain
 
-if asked := st.query_params.get_all("cmp"):  # on another page, or in a link of an earlier release
+if asked := st.query_params.get_all("cmp"):  # set on another page, or in a link of an earlier release
     here = current_view().table["name"]
     ticked = [as_offered(name, here) for name in asked]
     del st.query_params["cmp"]

@@ -33,7 +33,7 @@ PASSAGES = declared(CostInputs)["passages"].choice.key
 
 
 def ask_columns(form: Form, columns: tuple[tuple[str, ...], ...]) -> None:
-    """Ask for inputs side by side."""
+    """Ask for inputs in columns."""
     for place, names in zip(st.columns(len(columns)), columns, strict=True):
         with place:
             for name in names:

@@ -14,7 +14,7 @@ from core.work.paid import embedders
 
 
 def measuring(view: View) -> None:
-    """Draw what runs, the form with its plan and button, and what ran before."""
+    """Draw running diagnoses, the form with its plan and button, and earlier ones."""
     (rows, _), forbidden = figures(view.snapshot), access.forbidden()
     work.underway(NAMES, may_start=not forbidden)
     with st.expander("Measure embedders", icon=":material/straighten:", expanded=rows.is_empty()):

@@ -13,8 +13,8 @@ from core.views.text import plain
 
 
 def merge(view: View) -> None:
-    """The form that writes one golden set of those that are compared."""
-    with st.container():  # always there, so that what follows keeps its place
+    """Draw the form that merges the compared golden sets into one."""
+    with st.container():  # always present, so that the elements below keep their place
         access.outcome()
     names = judges_of(view, st.session_state.get("sets", ()))[: judges.MOST]
     if len(names) < 2:
@@ -42,14 +42,14 @@ def merge(view: View) -> None:
 
 
 def build_one(view: View) -> None:
-    """The form, its plan, and what is being built."""
+    """Draw the form, its plan, and running builds."""
     from core.ui.sections.build import build  # noqa: PLC0415 - with the engines, a second
 
     build(view)
 
 
 def make_questions() -> None:
-    """The form of questions from documents alone, and what was made."""
+    """Draw the form for questions from documents alone, and earlier sets."""
     from core.ui.sections.questions import questions  # noqa: PLC0415 - with the engines, a second
 
     questions()

@@ -8,6 +8,6 @@ from core.ui.view import find_place
 from core.views.library.sections import SECTIONS
 
 place = find_place() or Place(cache.snapshot(None), Scope(""))
-with st.container():  # always there, so that what follows keeps its place
+with st.container():  # always present, so that the elements below keep their place
     access.outcome()
 draw_section(SECTIONS[0], place)

@@ -76,7 +76,7 @@ def fill_in(start: str, begun: Form) -> tuple[Form, str, Places]:
     """Draw the form.
 
     Returns:
-        What its fields hold, the specification that they make, and the place of each field.
+        The values of its fields, the specification that they make, and the container of each field.
     """
     collections, golden_sets = asked.stored(cache.snapshot(None))
     top, middle, bottom = st.columns([3, 3, 3, 2]), st.columns(2), st.columns([3, 3, 2, 2])
@@ -160,7 +160,7 @@ def _number(
 
 
 def chosen_split(place: DeltaGenerator, path: str, stored: Container[str]) -> str:
-    """Which judgements of a folder with several count; empty where there is no choice."""
+    """Ask which judgements of a folder with several to use; return "" if there is no choice."""
     where = Path(path).expanduser()
     if not path or path in stored or not where.exists():
         return ""
@@ -170,20 +170,20 @@ def chosen_split(place: DeltaGenerator, path: str, stored: Container[str]) -> st
 
 @cache.cached("Looking at the files…", entries=4)
 def splits_of(path: str, changed: int) -> tuple[str, ...]:
-    """The splits of a path, looked at once until it changes."""
-    del changed  # part of the key
+    """Return the splits of a path, read once until it changes."""
+    del changed  # part of the cache key
     return asked.splits(Path(path))
 
 
 @cache.cached(entries=8)
 def ran(snapshot: Snapshot, collection_id: str) -> Ran | None:
-    """What the latest evaluation searched, looked up once per revision."""
+    """Return what the latest evaluation searched, read once per revision."""
     return asked.ran(snapshot, collection_id)
 
 
 @cache.cached("Reading the corpus and counting…", entries=8)
 def plan_of(snapshot: Snapshot, text: str) -> Plan:
-    """Plan what would run, once per specification and revision; a text never runs code."""
+    """Plan an evaluation, once per specification and revision; a text never runs code."""
     spec = load(text)
     refuse_code(spec.own, "A specification on this page")
     job, problems = EVALUATION.read(snapshot, spec, cache.books(), to_run=False)
@@ -191,7 +191,7 @@ def plan_of(snapshot: Snapshot, text: str) -> Plan:
 
 
 def point_out(problems: Sequence[Problem], form: Form | None, places: Places) -> None:
-    """Every mistake at once, each beside its field where it has one."""
+    """Draw all errors at once, each beside its field if it has one."""
     fields, others = asked.by_field(problems, form) if form else ({}, problems)
     for key, some in fields.items():
         for problem in some:
@@ -201,7 +201,7 @@ def point_out(problems: Sequence[Problem], form: Form | None, places: Places) ->
 
 
 def whole(plan: Plan) -> None:
-    """Draw who is asked, time, memory, what is paid for, and the stacks."""
+    """Draw the models called, time, memory, what is paid for, and the stacks."""
     for sentence in (*services(plan), *time_and_memory(plan)):
         st.markdown(plain(sentence))
     tables(plan)
@@ -215,7 +215,7 @@ def whole(plan: Plan) -> None:
 
 
 def tables(planned: Plan) -> None:
-    """Draw what is paid for, and the stacks."""
+    """Draw the paid calls, and the stacks."""
     lines, stacks = line_rows(planned), stack_rows(planned)
     if not lines.is_empty():
         show.table(lines, work.LINES)
@@ -223,7 +223,7 @@ def tables(planned: Plan) -> None:
 
 
 def finish(one: Known, bar: DeltaGenerator) -> None:
-    """The way to the workspace that an evaluation fills."""
+    """Draw the link to the workspace that an evaluation fills."""
     here = one.status.collection_id in cache.workspaces(cache.snapshot(None))
     if (
         here
@@ -235,7 +235,7 @@ def finish(one: Known, bar: DeltaGenerator) -> None:
 
 
 def searched(one: Known) -> None:
-    """Draw what a search began, and what it dropped: after how many questions, beaten by whom."""
+    """Draw the stacks a search started, and those it dropped: after how many questions, beaten by which."""
     search = None if one.folder is None else read_json(one.folder.search)
     if search:
         with st.expander(
@@ -246,7 +246,7 @@ def searched(one: Known) -> None:
 
 
 def where() -> tuple[str, ...]:
-    """Ask where it is to run, where the operator has a cluster; the options of the command."""
+    """Ask where to run it, if the operator has a cluster; return the options of the command."""
     if not configured():
         return ()
     places = {"this machine": (), "the cluster": ("--on", CONFIGURED)}
@@ -255,7 +255,7 @@ def where() -> tuple[str, ...]:
 
 
 def new_evaluation() -> None:
-    """The form, the same as text, what is wrong with it, and its plan with the button."""
+    """Draw the form, the same as text, its errors, and its plan with the button."""
     view = find_place()
     snapshot = cache.snapshot(None)
     scope = None if view is None else view.scope
@@ -280,7 +280,7 @@ def new_evaluation() -> None:
     if planned is not None:
         problems = planned.problems
         lacking = [one for one in problems if NO_QUESTIONS in str(one)]
-        if lacking and text == written:  # a field that is still empty is no mistake
+        if lacking and text == written:  # a field that is still empty isn't an error
             places["queries"].caption("Type the path of the questions, or make some below.")
             problems = tuple(one for one in problems if one not in lacking)
         point_out(problems, *((filled, places) if text == written else (None, {})))
@@ -295,7 +295,7 @@ def new_evaluation() -> None:
 
 
 def stacks() -> None:
-    """Draw what is being run, the form, and what was run before."""
+    """Draw running evaluations, the form, and earlier ones."""
     forbidden = access.forbidden()
     show.head(plan_words.headline([one.status for one in work.known(EVALUATION)]), forbidden)
     work.underway(EVALUATION, may_start=not forbidden, finish=finish, inside=searched)
@@ -305,7 +305,7 @@ def stacks() -> None:
 
 
 def own() -> None:
-    """A form for a pipeline of one's own."""
+    """Draw the form for a custom pipeline."""
     own_ask.ask(finish, searched)
 
 

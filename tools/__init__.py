@@ -1,1 +1,1 @@
-"""What maintainers run by hand; no part of the product."""
+"""Maintainers' tools, run by hand; not part of the product."""

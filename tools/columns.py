@@ -1,7 +1,7 @@
-"""Counts columns that are declared or changed outside of a table: ``python -m tools.columns`` lists them.
+"""Counts columns declared or changed outside a table: ``python -m tools.columns`` lists them.
 
-A table (``Rows``) declares its columns itself or names those of ``core/views/columns.py``; what stands beside
-both is a second place for the same words.
+A table (``Rows``) declares its columns itself or names those of ``core/views/columns.py``; anything beside
+these two duplicates the same words.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def beside(source: str) -> Iterator[tuple[int, str]]:
              and node.module == "core.views.columns" for alias in node.names}  # fmt: skip
 
     def made(node: ast.Call) -> str:
-        """Return what a call of the columns' module makes; empty for any other."""
+        """Return the kind of column that a call of the columns' module makes, or "" for any other call."""
         match node.func:
             case ast.Attribute(ast.Name(id=owner), name) if owner in module:
                 return name
@@ -49,7 +49,7 @@ def beside(source: str) -> Iterator[tuple[int, str]]:
 
 
 def found(root: Path = ROOT) -> list[str]:
-    """Return them for every file of the product, with their places."""
+    """Return them for every file of the product, with their locations."""
     files = (path for folder in ("core", "pages") for path in sorted((root / folder).rglob("*.py")))
     named = ((path.relative_to(root).as_posix(), path) for path in files)
     return [f"{name}:{line}: {call}" for name, path in named if name != SHARED
@@ -57,7 +57,7 @@ def found(root: Path = ROOT) -> list[str]:
 
 
 def main() -> int:
-    """Print each, and how many there are."""
+    """Print each, and their number."""
     each = found()
     sys.stdout.write("".join(f"{line}\n" for line in each) + f"{len(each)} columns beside tables\n")
     return 0

@@ -1,4 +1,4 @@
-"""Writes the files of requirements from pyproject.toml, which says once what the product stands on.
+"""Writes the requirements files from pyproject.toml, the only declaration of the product's dependencies.
 
 ``python -m tools.requirements`` (``make requirements``); a test holds them equal.
 """
@@ -15,7 +15,7 @@ RUN = "run"
 
 
 def files(root: Path = ROOT) -> dict[str, str]:
-    """Return the content of every file of requirements by its name."""
+    """Return the content of every requirements file by name."""
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras: dict[str, list[str]] = project["optional-dependencies"]
     lines = {"requirements.txt": [*project["dependencies"], *extras.pop(RUN)]}

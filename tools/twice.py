@@ -1,8 +1,8 @@
-"""Runs tests, and what failed once more by itself: a test fails where it fails twice, and else is flaky.
+"""Runs tests, then reruns the failed ones: a test fails if it fails twice, and is flaky otherwise.
 
 ``python -m tools.twice ARGUMENTS`` (``make rest``) takes pytest's arguments. It is for tests that wait for a
-browser, a disk or other processes; unit tests are never run again. It is also the plugin of pytest that notes
-what became of each test.
+browser, a disk or other processes; unit tests are never rerun. It is also the pytest plugin that records
+the outcome of each test.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ MOST = 5
 
 @dataclass
 class Run:
-    """What became of a run of tests.
+    """The outcome of a run of tests.
 
     Attributes:
-        code: Its exit code, as pytest has them.
+        code: Its exit code, as defined by pytest.
         tests: How each test ended: ``passed``, ``skipped`` or ``failed``.
-        broken: What could not be collected.
-        collected: How many tests there were to run.
+        broken: The files that could not be collected.
+        collected: The number of tests to run.
     """
 
     code: int = 0
@@ -38,29 +38,29 @@ class Run:
     collected: int = 0
 
     def named(self, outcome: str) -> list[str]:
-        """Return the tests that ended so."""
+        """Return the tests with this outcome."""
         return [test for test, ended in self.tests.items() if ended == outcome]
 
     @property
     def only_tests_failed(self) -> bool:
-        """Whether all was collected and run to its end, and some tests failed."""
+        """Return whether all was collected and run to the end, and some tests failed."""
         whole = not self.broken and len(self.tests) == self.collected
         return self.code == pytest.ExitCode.TESTS_FAILED and whole and bool(self.named("failed"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Take the file that outcomes are noted in."""
+    """Add the option for the file of outcomes."""
     parser.addoption("--outcomes", type=Path, help="File to note in what became of each test")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Note outcomes, but in a worker: its tests are reported to the process that started it."""
+    """Record outcomes, except in a worker: its tests are reported to the process that started it."""
     if config.option.outcomes and not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Notes(config.option.outcomes))
 
 
 class _Notes:
-    """Notes each report at once, so that a crash leaves what came before."""
+    """Records each report at once, so that a crash leaves the earlier ones."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -81,14 +81,14 @@ class _Notes:
 
 
 def run(arguments: Sequence[str]) -> Run:
-    """Run pytest in a process of its own and return what became of it."""
+    """Run pytest in a separate process and return the outcome."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "outcomes")
         path.touch()
         command = [sys.executable, "-m", "pytest", "-p", "tools.twice", f"--outcomes={path}", *arguments]
         made = Run(subprocess.run(command, check=False).returncode)  # noqa: S603 - a developer's own words
         for kind, name, value in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
-            if kind == "test":  # one report each of setting up, calling and tearing down: the worst counts
+            if kind == "test":  # setup, call and teardown report separately: the worst one counts
                 made.tests[name] = max(made.tests.get(name, ""), value, key=_RANKS.index)
             elif kind == "broken":
                 made.broken.append(name)
@@ -101,14 +101,14 @@ _RANKS = ("", "passed", "skipped", "failed")
 
 
 def twice(arguments: Sequence[str], runs: Callable[[Sequence[str]], Run] = run) -> int:
-    """Run tests, then what failed once more, alone in one process; print what is flaky.
+    """Run tests, then rerun the failed ones alone in one process; print the flaky ones.
 
     Args:
         arguments: Arguments of pytest.
-        runs: Runs it.
+        runs: Runs pytest.
 
     Returns:
-        0 where every test passed at last, else an exit code of pytest.
+        0 if every test passed eventually, otherwise an exit code of pytest.
     """
     first = runs(arguments)
     if not first.only_tests_failed:

@@ -24,7 +24,7 @@ _PAGED = 50  # Rows of a table requested alone
 _WORST = 20  # Maximum queries in a list
 _LONGEST = 200_000  # Characters of a specification
 Limits = Mapping[str, Any]
-"""What is asked of a workspace: the keyword arguments of `Workspace.decide`; None is left open."""
+"""The question to a workspace: the keyword arguments of `Workspace.decide`; None is left open."""
 
 
 @dataclass(frozen=True)

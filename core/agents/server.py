@@ -57,7 +57,7 @@ LIMITS: Mapping[str, Any] = {
         if name.startswith(("min_", "max_"))
     },
 }
-"""Arguments of the tools that decide, each with what it may be."""
+"""Arguments of the deciding tools, each with its type."""
 Spec = Annotated[str, Field(description="A file of the working folder, or the text of a specification.")]
 Choices = Annotated[
     dict[str, str | float | list[str]] | None,

@@ -17,7 +17,7 @@ from core.report.page import Said, cells, flat, for_people, made_of, written
 from core.views.blocks import Answer, Block, Cards, Comparison, Passage, Passages, Table, Text
 
 Small = dict[str, Any]
-"""An answer as JSON has it."""
+"""An answer in JSON form."""
 ROWS = 8  # Rows of a table
 PASSAGES = 3  # Passages of a list
 TEXT = 600  # Characters of a passage, a question or a cell

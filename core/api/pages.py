@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from core.report.page import Said
 
 Choices = Mapping[str, object]
-"""Answers to what a section asks, by its key in an address: one each, or a list of several."""
+"""Answers to a section's choices, by their URL key: one each, or a list of several."""
 _ENDINGS = {".html": "html", ".md": "md", ".json": "json"}
 
 

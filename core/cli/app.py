@@ -1,8 +1,8 @@
 """The command line: global options, commands, and errors as one plain line.
 
-Exit codes: 0 done; 1 refused input or failed run; 2 wrong usage; of evaluations also 3 stopped by the budget
-and 130 interrupted; of `decide --gate` also 4, a recorded decision no longer holds; of `gate` 4, 5 and 6 by
-the cause. Results go to standard output, everything else to standard error.
+Exit codes: 0 done; 1 refused input or failed run; 2 wrong usage; for evaluations also 3 stopped by the budget
+and 130 interrupted; for `decide --gate` also 4, a recorded decision no longer holds; for `gate` 4, 5 and 6 by
+cause. Results go to standard output, everything else to standard error.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from core import __version__
 from core.cli.base import Context, complain
 from core.errors import ClqError, DiskError, NothingKnownError, cut, refusal
 
-# One line per command: its name, and the module of this package and the function that do it.
+# One line per command: its name, and its module in this package and function.
 COMMANDS: tuple[tuple[str, str], ...] = (
     ("ui", "ui:run"),
     ("import", "import_:run"),
@@ -66,7 +66,7 @@ GROUPS: tuple[tuple[str, str], ...] = (
 
 
 class _Commands(Mapping[str, Any]):
-    """Commands by name, each loaded when it is asked for: all of them take two seconds."""
+    """Commands by name, each loaded on demand, as loading all takes two seconds."""
 
     def __init__(self) -> None:
         self._places = dict((*COMMANDS, *GROUPS))
@@ -99,12 +99,12 @@ def _made(name: str, found: Any) -> Any:  # noqa: ANN401
 
 
 _UsageError: Any = typer.BadParameter.__base__  # typer has no public name for it
-NOTHING_KNOWN = 7  # Exit code where a limit or the rule asks for a number that no stack has
+NOTHING_KNOWN = 7  # Exit code if a limit or the rule needs a number that no stack has
 
 
 @contextmanager
 def _brief() -> Iterator[None]:
-    """Shorten what an error of usage echoes of an argument."""
+    """Shorten the argument echoed in a usage error."""
     try:
         yield
     except _UsageError as error:
@@ -113,7 +113,7 @@ def _brief() -> Iterator[None]:
 
 
 def _damaged(error: Exception) -> ClqError | None:
-    """Say that a file of what was begun beside the store is damaged; None where that is not it."""
+    """Return an error about a damaged file of started work beside the store, or None if it is another."""
     if isinstance(error, sqlite3.DatabaseError | IsADirectoryError):
         found = f"A file of an evaluation beside the store is damaged: {error}."
         return DiskError(found, do="Move its folder aside, and begin it again.")
@@ -121,7 +121,7 @@ def _damaged(error: Exception) -> ClqError | None:
 
 
 class _Group(TyperGroup):
-    """Turns the errors that a user can meet into a line on standard error and exit code 1."""
+    """Turns user-facing errors into a line on standard error and exit code 1."""
 
     def __init__(self, **given: Any) -> None:  # noqa: ANN401
         super().__init__(**given)

@@ -1,4 +1,4 @@
-"""The global options and messages: what each command takes, so that little is loaded for it."""
+"""The global options and messages needed by every command, with few imports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def complain(message: str) -> None:
-    """Say something on standard error."""
+    """Print a message on standard error."""
     typer.echo(strip_bidi_controls(message), err=True)
 
 
@@ -27,7 +27,7 @@ def complain(message: str) -> None:
 class Context:
     """The global options."""
 
-    path: Path | None  # folder of the store; None for the default place
+    path: Path | None  # folder of the store; None = the default place
 
     def store(self) -> Store:
         """Open the store."""
@@ -36,7 +36,7 @@ class Context:
         return Store.open(self.path)
 
     def verify(self) -> None:
-        """Refuse a damaged store, all of it, before any of it is used."""
+        """Refuse a damaged store entirely, before any of it is used."""
         from core.store.doctor import Level, examine  # noqa: PLC0415
 
         damage = [finding for finding in examine(self.store()).findings if finding.level is Level.DAMAGE]
@@ -58,10 +58,10 @@ class Context:
         return books[name]
 
     def write(self, action: str, note: str = "") -> AbstractContextManager[Writer]:
-        """Return one transaction; says on standard error that it waits for another writer."""
+        """Return one transaction; report on standard error if it waits for another writer."""
         return self.store().write(action, note, on_wait=waiting)
 
 
 def waiting(seconds: float) -> None:
-    """Say on standard error that another process writes."""
+    """Report on standard error that another process is writing."""
     complain(f"waiting for another process that writes to the store ({seconds:.0f} s)…")

@@ -1,6 +1,6 @@
-"""The parts that commands share: printing, shared options.
+"""The parts shared by commands: printing, shared options.
 
-How commands print: a table for people, JSON or CSV for programs; messages go to standard error.
+Commands print a table for people, JSON or CSV for programs; messages go to standard error.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from core.bidi import escaped
 from core.importers.read.text import shown
 from core.views.text import ruled, to_csv
 
-_CELL = 200  # Characters of a cell on a terminal
-_WHOLE = 1 << 20  # Characters of a cell, and of a line, that is piped: nothing of it is cut or folded
+_CELL = 200  # Maximum characters of a cell on a terminal
+_WHOLE = 1 << 20  # Maximum characters of a piped cell, and line: nothing is cut or folded
 """Columns of a table that is not printed to a terminal, so that ids are not broken over lines."""
 
 
@@ -65,7 +65,7 @@ def _table(rows: pl.DataFrame) -> None:
 
 
 def lay(pieces: Iterable[str | Table]) -> None:
-    """Print lines, and tables as wide as what they are printed to."""
+    """Print lines, and tables as wide as the output."""
     for piece in pieces:
         if isinstance(piece, str):
             typer.echo(piece)

@@ -45,7 +45,7 @@ def run(
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Work out a bill: units, price and dollars by stage, each with how its amount is known."""
-    # Here because the charts' library takes long to load, which no other command should wait for.
+    # Imported here as the charting library is slow to load, and no other command should wait for it.
     from core.analysis import stack_cost as stack  # noqa: PLC0415
     from core.report.plain import pieces  # noqa: PLC0415
     from core.views.cost import bill, sections  # noqa: PLC0415
@@ -73,7 +73,7 @@ def run(
 
 
 def _known(given: Mapping[str, object], offered: Mapping[str, tuple[str, ...]]) -> None:
-    """Refuse models that no book prices: a typing error would else be an unknown cost."""
+    """Refuse models without a price in any book: a typing error would otherwise become an unknown cost."""
     for kind, names in offered.items():
         value = given.get(kind, NO_INDEX)
         if isinstance(value, str) and value not in (*names, NO_INDEX):
@@ -81,7 +81,7 @@ def _known(given: Mapping[str, object], offered: Mapping[str, tuple[str, ...]]) 
 
 
 def _recorded(context: Context, name: str, book: PriceBook) -> tuple[Start, pl.DataFrame]:
-    """Return what the calculator takes from a run, and what that recorded, priced."""
+    """Return the calculator's inputs from a run, and its recorded usage, priced."""
     from core.analysis.stack_cost import recorded, start_from  # noqa: PLC0415
     from core.analysis.workspace.stacks import runs_in  # noqa: PLC0415
 

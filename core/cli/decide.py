@@ -1,4 +1,4 @@
-"""``decide``: the stack to ship under an SLA, a budget and a quality floor, with what could overturn it.
+"""``decide``: the stack to ship under an SLA, a budget and a quality floor, and what could overturn it.
 
 ``next``: the stacks to evaluate next.
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from core.report.data import Verdict
 
 
-FAILED = 4  # Exit code of a decision that no longer holds
+FAILED = 4  # Exit code if a decision no longer holds
 
 
 def hold(ctx: typer.Context, path: Path, question: Question, *, share: float, form: Format) -> None:
-    """Compare today with a record; one line where its decision holds, else a table and `FAILED`."""
+    """Compare today with a record; print one line if its decision holds, otherwise a table, and exit."""
     held = compared(ctx, path, question, share=share)
     if form is Format.JSON:
         whole = {

@@ -1,4 +1,4 @@
-"""The options of every command that rests on a decision, and what they select from the store."""
+"""The options of every command based on a decision, and what they select from the store."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _LINE = 600
 
 
 class Question(question.Question):
-    """The question that a command is to decide."""
+    """The question that a command decides."""
 
     def on_page(self, context: Context) -> View:
-        """Return the workspace that is asked about; what it leaves out is said on standard error."""
+        """Return the workspace of the question; what it leaves out is reported on standard error."""
         view = resolve(self, context.store().read(self.revision), context.book(self.prices))
         fewer = view.scope.shared or view.scope.apart or view.latency.machine
         if view.compared.grouped:
@@ -30,7 +30,7 @@ class Question(question.Question):
         return view
 
     def in_store(self, context: Context) -> Place:
-        """Return the data that is asked about, whatever its workspaces."""
+        """Return the data of the question, whatever its workspaces."""
         return place_of(self, context.store().read(self.revision))
 
 

@@ -1,7 +1,7 @@
-"""``diagnose``: what an embedder makes of names and of noise.
+"""``diagnose``: the effect of names and of noise on an embedder.
 
-``diagnose names`` says how much of a match an embedder owes to the name, and what forms of it survive;
-``diagnose questions`` what other names in a collection's questions take of D_name and of quality.
+``diagnose names`` measures how much of a match comes from the name, and which forms of it survive;
+``diagnose questions`` measures the effect of other names in a collection's questions on D_name and quality.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def run(
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Measure how embedders tell names apart; the same command goes on where it was stopped."""
-    # Here because the engines take a second to load, which no other command should wait for.
+    # Imported here as the engines take a second to load, and no other command should wait for them.
     from core.pipeline.sweep import load_as  # noqa: PLC0415
     from core.work.names.job import NamesSpec  # noqa: PLC0415
 
@@ -153,7 +153,7 @@ def in_questions(
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Print what other names in questions take of quality and of D_name, stack by stack."""
-    # Here because they take a second to load, which no other command should wait for.
+    # Imported here as they take a second to load, and no other command should wait for them.
     from core.diagnostics.names.margins import questions  # noqa: PLC0415
     from core.pipeline.evaluate.session import REPLIES  # noqa: PLC0415
     from core.providers.calls import Journal  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""``export PATH``: write the store, or a part of it, in a format of the field, or log it to MLflow."""
+"""``export PATH``: write the store, or part of it, in a format of the field, or log it to MLflow."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LINE = 2000
 
 
 class As(StrEnum):
-    """The format that is written; or how the result is printed, as with every other command."""
+    """The format to write; or how to print the result, as with every other command."""
 
     OWN = "own"
     TREC = "trec"
@@ -124,7 +124,7 @@ def run(
 def _scopes(
     snapshot: Snapshot, ids: list[str] | None, collection: str | None, golden_set: str | None
 ) -> list[Scope]:
-    """Return a workspace per collection that has such runs."""
+    """Return a workspace per collection with such runs."""
     runs = snapshot.runs(collection)
     if collection is not None and collection not in set(snapshot.collections()["collection_id"]):
         raise UnknownNameError("collection", collection, snapshot.collections()["collection_id"])

@@ -29,7 +29,7 @@ def compared(
     least_pgs: float = 0.0,
     waive: Sequence[str] = (),
 ) -> Held:
-    """Put a record beside what the store and the prices say today; what no option says is asked as in it."""
+    """Compare a record with today's store and prices; anything no option sets is asked as in the record."""
     from core.report.data import verdict  # noqa: PLC0415
     from core.report.gate import Held, asked_again, record_of, waived  # noqa: PLC0415
 

@@ -1,7 +1,7 @@
-"""``golden …``: build golden sets, judge, refine, and see how far that is.
+"""``golden …``: build golden sets, judge, refine, and show progress.
 
-``judges agree|merge|add``: whether golden sets of one collection agree, one golden set made of several, and
-grades by hand added to what was known.
+``judges agree|merge|add``: whether golden sets of one collection agree, one golden set from several, and
+manual grades added to an existing one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from core.toml_text import toml
 from core.views.golden import judges
 from core.views.golden.judges import POLICIES
 
-if TYPE_CHECKING:  # the engines take a second to load, which no other command should wait for
+if TYPE_CHECKING:  # the engines take a second to load, and no other command should wait for them
     from core.pipeline.evaluate.session import Result
     from core.work.golden.job import GoldenJob
     from core.work.golden.plan import GoldenPlan
@@ -192,7 +192,7 @@ def simulated(
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Print Kendall's tau to the true order, refined and by grades alone, and the turns that it takes."""
-    # Here because it takes a second to load, which no other command should wait for.
+    # Imported here as it takes a second to load, and no other command should wait for it.
     from core.golden.refine.predict import World, simulate  # noqa: PLC0415
     from core.stats.intervals import SEED  # noqa: PLC0415
 

@@ -1,6 +1,6 @@
-"""``import PATH…``: bring results of other tools into the store, or only say what would be taken.
+"""``import PATH…``: bring results of other tools into the store, or only report what would be taken.
 
-``formats [NAME]``: what can be imported, or everything about one format.
+``formats [NAME]``: the importable formats, or everything about one.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ from core.work.imports.words import summary
 
 
 class InFile:
-    """Tells by the state file that the dashboard reads how far an import is."""
+    """Reports an import's progress through the state file that the dashboard reads."""
 
     def __init__(self, tracker: Tracker[Status]) -> None:
         self._tracker = tracker
 
     def __call__(self, now: Progress) -> None:
-        """Tell the stage, and the bytes and rows so far unless that was done a moment ago."""
+        """Report the stage, and the bytes and rows so far, unless that was done a moment ago."""
         if now.stage != self._tracker.status.stage:
             self._tracker.begin(now.stage, now.stage)
         self._tracker.within(now.read, now.total, "bytes", facts={"rows": now.rows})
 
     def done(self, imported: Import, *, fresh: bool, sentence: str) -> None:
-        """Tell what was taken."""
+        """Report what was taken."""
         facts = {
             "fresh": fresh,
             "more": summary(imported),
@@ -71,7 +71,7 @@ class InFile:
         self._tracker.close(State.FINISHED, sentence, facts=facts)
 
     def failed(self, error: BaseException) -> None:
-        """Tell why, in words that a user can read."""
+        """Report the reason of a failure, in words for users."""
         if isinstance(error, KeyboardInterrupt):
             self._tracker.close(State.CANCELLED, "Cancelled; the store is as it was.")
             return
@@ -83,7 +83,7 @@ class InFile:
 
 @contextmanager
 def _telling(status: Path | None, name: str) -> Iterator[Callable[[Progress], None]]:
-    """Tell how far an import is: in a file, on a terminal, or nobody where standard error is none."""
+    """Report an import's progress: in a file, on a terminal, or not at all if standard error isn't one."""
     if status is not None:
         teller = InFile(Tracker(Status(name=name), path=status))
         with asked_to_stop(_interrupt):
@@ -99,7 +99,7 @@ def _telling(status: Path | None, name: str) -> Iterator[Callable[[Progress], No
             task = shown.add_task("reading", total=None, rows=0)
 
             def move(now: Progress) -> None:
-                total = now.total if now.stage == "reading" else None  # what comes after has no known end
+                total = now.total if now.stage == "reading" else None  # later stages have no known end
                 shown.update(task, description=now.stage, completed=now.read, total=total, rows=now.rows)
 
             yield move
@@ -108,13 +108,13 @@ def _telling(status: Path | None, name: str) -> Iterator[Callable[[Progress], No
 
 
 def _interrupt() -> None:
-    """Answer a request to end as Ctrl-C: what was begun is undone."""
+    """Treat a request to terminate like Ctrl-C: started work is undone."""
     raise KeyboardInterrupt
 
 
-IfChanged = Literal["refuse", "ask", Choice]  # Where the store has something else under the same name
+IfChanged = Literal["refuse", "ask", Choice]  # If the store has something else under the same name
 _DECIDED: dict[str, Choice] = {choice: choice for choice in get_args(Choice)}
-_MOST_RUNS = 50  # Runs that a table lists by name
+_MOST_RUNS = 50  # Maximum runs listed by name in a table
 _FORMATS = ", ".join(each.name for each in FORMATS)
 
 
@@ -271,7 +271,7 @@ def run(
 
 
 def _seen(snapshot: Snapshot, imported: Import, *, named: bool, unmatched: Unmatched) -> pl.DataFrame:
-    """Return rows of `report` on how far the ids are those of the collection, or of which one they are."""
+    """Return rows of `report` on how far the ids match the collection, or which one they match."""
     matched = matches(snapshot, imported)
     rows: list[tuple[str, str, int | None, str]]
     rows = [("match", match.what, match.known, str(match)) for match in matched]
@@ -293,7 +293,7 @@ def _elsewhere(snapshot: Snapshot, imported: Import) -> pl.DataFrame:
 
 
 def _written(write: Callable[[Choice | None], tuple[bool, str]], wanted: IfChanged) -> tuple[bool, str]:
-    """Write, with what the user wants done about things that are there with other content."""
+    """Write, treating existing things with other content as the user wants."""
     try:
         return write(_DECIDED.get(wanted))
     except ChangedError as error:
@@ -308,7 +308,7 @@ def _written(write: Callable[[Choice | None], tuple[bool, str]], wanted: IfChang
 
 
 def _formats(said: list[str]) -> dict[str, Any]:
-    """Return options of formats: for all files, and for those that are named."""
+    """Return format options: for all files, and for named ones."""
     whole = [name for name in said if "=" not in name]
     if len(whole) > 1:
         problem = f"Two formats for all files: {' and '.join(whole[:2])}."

@@ -29,7 +29,7 @@ def run(
     ] = False,
 ) -> None:
     """Serve agents by the Model Context Protocol: read-only tools that are the pages and commands."""
-    # Here because the server is an extra, and loads what decides, which takes a second.
+    # Imported here as the server is an extra, and loads the decision modules, which takes a second.
     from core.agents.answers import Answers  # noqa: PLC0415
     from core.agents.server import SKILL, make  # noqa: PLC0415
     from core.agents.writes import Writes  # noqa: PLC0415

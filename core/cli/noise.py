@@ -1,4 +1,4 @@
-"""``diagnose noise`` and ``diagnose robust``: what perturbed queries cost stacks and embedders."""
+"""``diagnose noise`` and ``diagnose robust``: the cost of perturbed queries for stacks and embedders."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def noise(
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Print what perturbing the queries costs each stack, and what each rewrite wins back."""
-    # Here because they take a second to load, which no other command should wait for.
+    # Imported here as they take a second to load, and no other command should wait for them.
     from core.views.diagnostics.noise import effect_table, gather  # noqa: PLC0415
 
     context: Context = ctx.obj
@@ -106,7 +106,7 @@ def robust(
 
 
 def _endured(quality: Quality, perturb: str) -> Measure:
-    """Return Robust[X] of a measure X; one that is Robust already says itself what must be endured."""
+    """Return Robust[X] of a measure X; one that is already Robust defines its own perturbations."""
     if quality.measure is None:
         raise InputError(f"{quality.name} came as a figure, without rankings.", do="Name a measure.")
     if quality.measure.name.startswith("Robust["):
@@ -132,7 +132,7 @@ def _near(
     budget: float | None,
     agree: bool | None,
 ) -> pl.DataFrame:
-    """Give similarities by level, with the paper's figures of its two models in the language behind them."""
+    """Return similarities by level, followed by the paper's figures for its two models in the language."""
     from core.diagnostics.vectors import VectorJob, published, run_job  # noqa: PLC0415
     from core.pipeline.query.perturb import check_perturb  # noqa: PLC0415
 

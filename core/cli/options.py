@@ -1,4 +1,4 @@
-"""Options of commands that follow from the choices of a dataclass; see `core.choices`."""
+"""Command options derived from the choices of a dataclass; see `core.choices`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from core.choices import Declared, Declaring, declared
 def options(
     kind: type[Declaring], argument: str, usual: Declaring | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command an option per choice of a dataclass, behind its own.
+    """Give a command an option per choice of a dataclass, after its own options.
 
     Args:
-        argument: The parameter of the command that takes them: an object of the dataclass.
-        usual: What holds where an option is left out, for its help. The command then takes a mapping of what
-            was given, by name.
+        argument: The command's parameter that receives them: an object of the dataclass.
+        usual: The defaults of omitted options, for the help. The command then receives a mapping of the
+            given ones, by name.
     """
     choices = declared(kind)
 
@@ -47,7 +47,7 @@ def options(
 
 
 def _parameter(field: Declared, usual: Declaring | None) -> Parameter:
-    """Return an option as typer reads it from a signature."""
+    """Return an option in the form that typer reads from a signature."""
     choice = field.choice
     flag = choice.flag or (f"--{field.name.replace('_', '-')}" if field.type is bool else "")
     about, kind, default = choice.about, field.type, field.usual

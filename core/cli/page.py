@@ -1,4 +1,4 @@
-"""``page NAME``: what a page of the dashboard says, as text, data, a table or a file."""
+"""``page NAME``: the content of a dashboard page, as text, data, a table or a file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class PageForm(StrEnum):
-    """How a section is written."""
+    """The output format of a section."""
 
     TEXT = "text"
     JSON = "json"

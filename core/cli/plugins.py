@@ -1,4 +1,4 @@
-"""``plugins``: what other packages add, and why something of it is left out."""
+"""``plugins``: the additions of other packages, and why any of them is left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``prices list|check|import``: the price books, what is missing or old in them, and prices from LiteLLM."""
+"""``prices list|check|import``: the price books, missing or old prices, and prices from LiteLLM."""
 
 from __future__ import annotations
 
@@ -110,14 +110,14 @@ def _day(text: str) -> date:
 
 
 def _price_rows(books: Iterable[PriceBook], contains: str = "") -> pl.DataFrame:
-    """Return the newest prices of books whose item has a text in its name: book, then those of the book."""
+    """Return the newest prices of books whose item's name contains a text: book, then the book's columns."""
     rows = [book.frame().select(pl.lit(book.name).alias("book"), pl.all()) for book in books]
     wanted = pl.col("item").str.to_lowercase().str.contains(contains.lower(), literal=True)
     return pl.concat(rows).filter(wanted).with_columns(pl.col("valid_from", "looked_up").cast(pl.String))
 
 
 def _used_items(snapshot: Snapshot) -> list[Used]:
-    """Return what runs have used; where one recorded no usage of a stage, the model its stack names there."""
+    """Return what runs have used; if one recorded no usage of a stage, the model its stack names there."""
     runs = snapshot.runs()
     usage = snapshot.usage(runs["run_id"].to_list())
     recorded = usage.group_by("item", "unit").agg(pl.col("run_id").n_unique())

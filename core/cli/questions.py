@@ -18,7 +18,7 @@ from core.importers.read.text import shown
 from core.work.paid import bill, line_rows
 from core.work.questions import words as asking
 
-if TYPE_CHECKING:  # the engines take a second to load, which no other command should wait for
+if TYPE_CHECKING:  # the engines take a second to load, and no other command should wait for them
     from core.pipeline.evaluate.session import Result
     from core.work.questions.job import QuestionsJob
     from core.work.questions.plan import QuestionsPlan
@@ -140,7 +140,7 @@ def _asked(texts: str | None, spec: Path | None, given: dict[str, Any]) -> Quest
 
 
 def _place(name: str) -> dict[str, str]:
-    """Return a path where there is one, else what the store has by that name."""
+    """Return a path if it exists, or else the stored collection of that name."""
     path = Path(name).expanduser()
     return {"path": str(path.absolute())} if path.exists() else {"stored": name}
 
@@ -161,7 +161,7 @@ def _show_plan(
 
 
 def made(context: Context, job: QuestionsJob, result: Result, form: Format) -> None:
-    """Print what is asked, and what to do with it."""
+    """Print the questions, and what to do with them."""
     del context
     from core.work.questions.folder import EVALUATION, read  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""``readers …``: scores of answers by k; have models answer from the passages of runs."""
+"""``readers …``: scores of answers by k; let models answer from the passages of runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from core.store import Snapshot
 from core.views.readers.scores import published, scored
 from core.work.readers import words
 
-if TYPE_CHECKING:  # the engines take a second to load, which no other command should wait for
+if TYPE_CHECKING:  # the engines take a second to load, and no other command should wait for them
     from core.pipeline.evaluate.session import Result
     from core.work.readers.job import ReaderJob
     from core.work.readers.plan import ReaderPlan
@@ -74,7 +74,7 @@ def scores(
 
 
 def _cut(rows: pl.DataFrame, shown: tuple[str, ...], form: Format) -> pl.DataFrame:
-    """Return all columns for programs; for people those that fit, without the ones that say nothing."""
+    """Return all columns for programs; for people those that fit, without uninformative ones."""
     if form is not Format.TABLE or rows.is_empty():
         return rows
     return rows.select(name for name in shown if rows[name].null_count() < rows.height)
@@ -83,7 +83,7 @@ def _cut(rows: pl.DataFrame, shown: tuple[str, ...], form: Format) -> pl.DataFra
 def _scopes(
     snapshot: Snapshot, names: list[str] | None, collection: str | None, golden_set: str | None
 ) -> list[Scope]:
-    """Return one workspace per collection that has scored answers, or that a named run is of."""
+    """Return one workspace per collection with scored answers, or with a named run."""
     known = snapshot.runs()
     having = {*snapshot.sizes("answers")["id"], *snapshot.sizes("answer_scores")["id"]}
     chosen = resolve_runs(known, names) if names else []
@@ -100,7 +100,7 @@ def _scopes(
 
 
 def _judged(snapshot: Snapshot, collection: str, asked: str | None) -> str | None:
-    """Return the golden set of the slices; without one there are none, which is no reason to show nothing."""
+    """Return the golden set of the slices, or None: without one the rest is still shown."""
     try:
         return golden_set_of(snapshot, collection, asked)
     except InputError as error:

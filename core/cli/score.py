@@ -1,6 +1,6 @@
 """``score``: measures of runs, as means with intervals, per query, or per query at every cutoff.
 
-``measures [MEASURE]``: what can be computed, or one measure with its worked example.
+``measures [MEASURE]``: the available measures, or one with its worked example.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def _written(
     *,
     asked_only: bool,
 ) -> pl.DataFrame:
-    """Write the values of the ranked runs, and say how many rows there are."""
+    """Write the values of the ranked runs, and report the number of rows."""
     ranked = runs.filter("has_rankings")
     tables = (
         table
@@ -169,7 +169,7 @@ def _written(
 
 
 def _refuse(*given: tuple[str, object]) -> None:
-    """Refuse options of one way to score that the other one does not have."""
+    """Refuse options that belong to the other way of scoring."""
     for name, value in given:
         if value:
             raise InputError(

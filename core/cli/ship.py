@@ -19,16 +19,16 @@ from core.prices import DEFAULT_BOOK
 from core.records import JsonMap, Stack
 from core.views.text import count
 
-_CHECKED = 50  # Queries that a check asks at most
+_CHECKED = 50  # Maximum queries in a check
 
 
 def ship(
     context: Context, name: str, kind: str, to: Path | None, *, check: bool, python: str, form: Format
 ) -> None:
-    """Write the stack of a run into a folder, or check one that is there; print what was written, or differs.
+    """Write the stack of a run into a folder, or check an existing one; print what was written, or differs.
 
     Raises:
-        typer.Exit: With code 1 where a check finds other orders than the store's.
+        typer.Exit: With code 1 if a check finds orders that differ from the store's.
     """
     from core.pipeline import ship as shipping  # noqa: PLC0415 - with the engines, a second
     from core.pipeline.evaluate import corpus_of  # noqa: PLC0415
@@ -81,7 +81,7 @@ def ship(
 
 
 def _prices(context: Context, used: pl.DataFrame) -> list[dict[str, Any]]:
-    """Return prices of what it uses, each with its source; null where there is none."""
+    """Return the prices of a stack's components, each with its source; null if there is none."""
     book = context.book(DEFAULT_BOOK)
     rows = []
     for item, unit in used.iter_rows():

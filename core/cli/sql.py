@@ -1,4 +1,4 @@
-"""``sql``: a question of one's own to the store; ``store views``: the same tables for DuckDB itself."""
+"""``sql``: an SQL query on the store; ``store views``: the same tables for DuckDB itself."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""``list runs|stacks|golden-sets|collections``: what the store holds.
+"""``list runs|stacks|golden-sets|collections``: the contents of the store.
 
-``delete RUN…`` hides runs, golden sets or collections with what is theirs; ``restore`` undoes it.
+``delete RUN…`` hides runs, golden sets or collections with their contents; ``restore`` undoes it.
 
 ``store backup DST`` and ``store restore SRC``: copies of the whole store, verified by checksums.
 
-``doctor``: is the store whole, what does it hold, what is missing.
+``doctor``: whether the store is intact, its contents, and what is missing.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _turn(
     *,
     dry_run: bool,
 ) -> None:
-    """Delete or restore runs, golden sets and collections in one transaction; print what goes along."""
+    """Delete or restore runs, golden sets and collections in one transaction; print what goes with them."""
     kinds: tuple[Kind, ...] = ("run", "golden_set", "collection")
     named: Mapping[Kind, list[str]] = {kind: names or [] for kind, names in zip(kinds, asked, strict=True)}
     if not any(named.values()):
@@ -86,7 +86,7 @@ def _turn(
     removed = event == "restore"
     labels = _labels(snapshot, removed=removed)
     chosen = {kind: _ids(kind, labels[kind], names) for kind, names in named.items()}
-    # A golden set of a collection that comes back with it, or that is to stay deleted when that comes back.
+    # A golden set of a collection that is restored with it, or that must stay deleted then.
     steps = [(kind, chosen[kind]) for kind in (reversed(kinds) if removed else kinds) if chosen[kind]]
     if not dry_run:
         with context.write(event, "; ".join(listed(ids, kind) for kind, ids in steps)) as writer:
@@ -108,9 +108,9 @@ def _turn(
 
 
 def _labels(snapshot: Snapshot, *, removed: bool) -> dict[Kind, dict[str, str]]:
-    """Return by kind the names of what is there.
+    """Return, by kind, the names of the existing things.
 
-    Removed: of what is not, whether it was deleted or is hidden.
+    With `removed`: of the others, whether deleted or hidden.
     """
     seen = snapshot.with_deleted() if removed else snapshot
     tables: dict[Kind, tuple[pl.DataFrame, str]] = {
@@ -203,7 +203,7 @@ def doctor(
 
 
 def _judging(context: Context) -> list[Finding]:
-    """Read the book of the people who judge, every row against its seal."""
+    """Check the judgement book, every row against its seal."""
     try:
         strokes = len(_book(context).strokes_of_all())
     except StoreError as error:
@@ -214,7 +214,7 @@ def _judging(context: Context) -> list[Finding]:
 
 
 def _artifacts(context: Context) -> pl.DataFrame:
-    """List what evaluations have built and keep beside the store: folders by kind, and their size."""
+    """Return the artifacts that evaluations keep beside the store: folders by kind, and their size."""
     from core.pipeline.evaluate.folder import ARTIFACTS  # noqa: PLC0415 - with the engines, a second
 
     sizes: dict[str, list[int]] = {}

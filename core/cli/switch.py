@@ -1,4 +1,4 @@
-"""``switch``: whether to replace the stack that runs today, what that costs, and when it has paid back."""
+"""``switch``: whether to replace the deployed stack, what that costs, and when it pays back."""
 
 from __future__ import annotations
 

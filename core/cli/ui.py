@@ -57,7 +57,7 @@ def run(
 
 
 def _crowd(host: str, port: int, processes: int, settings: Mapping[str, str]) -> int:
-    """Serve by several processes, and say where.
+    """Serve with several processes, and report the URL.
 
     Raises:
         AccessError: If this system cannot hand connections over, or nothing may listen there.

@@ -44,7 +44,7 @@ TWO = (
 SAME = "{} find the same passages: Chapman's and Chao's estimates are then a least."
 APART = "{} complement each other: Chapman's and Chao's estimates are then a most, no bound from below."
 SIGNS: Mapping[int | None, str] = {1: "same passages", -1: "complementary", 0: "not told apart", None: ""}
-"""How two lists depend on each other; None = it cannot be told."""
+"""Dependence between two lists; None = undetermined."""
 LEAST, MOST, ABOUT, UNSURE = "at least", "at most", "about", "about, which way unknown"
 BOUNDS = (
     "As if the unseen passages had the grades of those that were seen, query by query. At most: with the "

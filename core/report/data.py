@@ -39,7 +39,7 @@ from core.views.words.late import slow
 
 FORMAT = "clq-explorer/decision-record"
 VERSION = 1
-"""Of the JSON: grows by one when a field changes its meaning or goes; new fields leave it as it is."""
+"""Version of the JSON: increases when a field changes its meaning or is removed; not for new fields."""
 _ABOUT_PRICE = (
     "provider",
     "price",

@@ -17,7 +17,7 @@ from core.views.link import elsewhere
 
 FORMAT = "clq-explorer/gate"
 VERSION = 1
-"""Of the JSON, which `gate.schema.json` describes: grows where a field changes its meaning or goes."""
+"""Version of the JSON described in `gate.schema.json`: increases if a field changes meaning or is removed."""
 CODES: Mapping[str, int] = dict.fromkeys(("worse", "pgs", "another", "dominated"), 4) | {
     "": 0,
     "limit": 5,
@@ -36,7 +36,7 @@ CHECKS: Mapping[str, str] = {
 }
 """What is checked, by the cause of its failing, in order."""
 OLD, NEW = ("dominated", "another"), ("worse", "pgs")
-"""Of these what only the rule until 0.2 checks, and what only the one of now does."""
+"""Checks made only by the rule until 0.2, and only by the current one."""
 _NO_XML = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 

@@ -40,7 +40,7 @@ from core.views.pages import Page, now_at
 
 FORMAT = "clq-explorer/page"
 VERSION = 1
-"""Of the JSON, which `page.schema.json` describes: grows where a field changes its meaning or goes."""
+"""Version of the JSON described in `page.schema.json`: increases if a field changes meaning or is removed."""
 _IN_NOTEBOOK = 30  # Maximum rows of a table in a notebook; its frame has all
 ROWS = 300  # Maximum rows of a table in HTML and Markdown; JSON and CSV have all
 

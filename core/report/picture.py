@@ -28,9 +28,9 @@ _LOOKS = {
     "alternative": ("alternative", theme.OKABE_ITO[1], "square", 11),
     "chosen": ("ships", theme.ACCENT, "diamond", 12),
 }
-"""Name, colour, shape and size of a mark, by what became of its stack."""
+"""Name, colour, shape and size of a mark, by its stack's status."""
 _PLACES = ((11, 0, "left"), (-11, 0, "right"), (11, 16, "left"), (-11, -16, "right"), (11, -16, "left"))
-"""Where a letter may stand, from its mark: to the right, upwards, and on which side it begins; pixels."""
+"""Possible offsets of a letter from its mark: right, upwards, and the side on which it begins; pixels."""
 _LIMITS = {"latency": "sla_ms", "cost": "budget_usd_per_1k"}
 _FAR = 5  # A limit this many times the largest number isn't drawn
 _PIXELS = (280.0, 280.0)  # Approximate area between the axes of the narrow drawing

@@ -85,7 +85,7 @@ _WRITES: Mapping[type, Callable[[Any], Pieces]] = {
     Passages: _passages,
     Lack: lambda block: _lines(block.words),
 }
-"""Writers of blocks by their kind; what is not here is for the dashboard alone."""
+"""Writers of blocks by kind; other kinds are only for the dashboard."""
 
 
 def _lines(*words: str) -> Pieces:

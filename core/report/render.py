@@ -38,7 +38,7 @@ _JOINER = "\u2060"
 _LINKED_LATE = re.compile(r"://|www\.|@(?=[-\w]+\.[-\w])|:(?=[-+\w]+:)", re.IGNORECASE)
 """Marks that renderers turn into links and icons after escapes are gone; a joiner keeps them from it."""
 _BLOCK_START = re.compile(r"^(\d{1,9})(?=[.)](?:\s|$))|^(?=[-+=:])")
-"""Where a line would begin a list, a rule or a heading: a backslash goes there."""
+"""Positions at which a line would begin a list, a rule or a heading, to be escaped with a backslash."""
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ _OPTIONAL = {
     "best": "p_best",
     "excluded because": "reason",
 }
-"""Columns that are left out where nothing is known, with the column that says so."""
+"""Columns left out if nothing is known, with the column that shows whether it is."""
 _BASES = {"quality_basis": "quality", "latency_basis": "latency_ms", "cost_basis": "cost"}
 
 

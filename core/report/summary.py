@@ -46,7 +46,7 @@ MEASURED: Mapping[str, str] = {
     "RR": "its first relevant result scores {score}, where 1 is always on top",
     "Answer": "answers from its first {k} results score {score}, where 1 is best",
 }
-"""What the mean of a measure says of a stack, by the measure's name; another one is said by its name."""
+"""Meaning of a measure's mean for a stack, by the measure's name; others are described by their name."""
 _TYPICAL = {
     "p50": "half take this long or less",
     "p95": "95 of 100 take this long or less",
@@ -62,7 +62,7 @@ CHANGES = 4  # Maximum things named that would change the choice
 _SURE = 0.995  # Above this chance, whole percents would read as always; below its complement, as never
 _MORE = "judging more passages"
 _PLAIN = {"SLA": "time limit"}
-"""What a limit is called, where its usual name is one of the field."""
+"""Plain names of limits whose usual name is a technical term."""
 
 
 def summary(data: Data, view: View) -> list[str]:

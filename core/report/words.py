@@ -257,7 +257,7 @@ DEFAULTS: Mapping[str, object] = {
     for name, field in declared(Question).items()
     if field.usual is not None and name != "prices"  # elsewhere the default book may differ
 }
-"""Values of the options where nobody says; those that are not here have none."""
+"""Default values of the options; others have none."""
 
 
 def question(view: View) -> dict[str, object]:

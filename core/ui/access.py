@@ -27,7 +27,7 @@ from core.prefork import COOKIE, NUMBER, loopback
 from core.views.text import plain
 
 SETTING = "CLQ_WRITE"
-"""The variable of the environment that says it: ``local`` (where it is not set), ``all`` or ``none``."""
+"""The environment variable that sets it: ``local`` (the default), ``all`` or ``none``."""
 HOSTS = "CLQ_HOSTS"
 """The variable with further names that the dashboard is served under, with blanks between them."""
 _BY_PROXIES = frozenset({

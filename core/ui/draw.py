@@ -227,7 +227,7 @@ def _passages(block: Passages) -> None:
 
 _GRADES: Mapping[int | None, Any] = {5: "green", 4: "green", 3: "blue", 2: "gray", 1: "gray", None: "orange"}
 _MARKS: Mapping[str, Any] = {"l": "red", "n": "violet", "▲": "green", "▼": "orange"}
-"""Colours of what became of a passage, by the first letter of the word."""
+"""Colours of a passage's change, by the first letter of the word."""
 
 _DRAWS: Mapping[type, Callable[[Any], Any]] = {
     Answer: _answer,

@@ -68,7 +68,7 @@ _OLD = "_old_scripts"  # Session slot, like SCRIPTS: created once, as each one l
 
 
 _OWN = {path.stem: path for path in (ROOT / "pages").glob("*.py")}
-"""Scripts of pages that draw something by hand, by name; looked up once, not with every move of a slider."""
+"""Scripts of pages with parts drawn by hand, by name; looked up once, not on every move of a slider."""
 
 
 def open_page(sections: Callable[[], None]) -> tuple[Page, Any]:

@@ -26,7 +26,7 @@ T = TypeVar("T")
 _LISTED = 300
 _MOST = 1e9  # No declared choice is meaningful above this number
 KEPT = "_kept_"
-"""With a setting's name behind it: where a choice is kept while pages without its widget are shown."""
+"""Prefix of a setting's name for the slot of its choice while pages without its widget are shown."""
 
 
 def pick_stack(

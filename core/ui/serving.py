@@ -45,11 +45,11 @@ _MANY = 65_536
 _OWN_HANDLES = 128
 _LEAST, _MOST = 4, 128
 _EACH = 8
-_PATIENCE_S = 1.0  # that imports let one visitor after another go before
+_PATIENCE_S = 1.0  # that imports give way to visitors
 
 
 def everything() -> Iterator[str]:
-    """Yield the names of all modules that a page may need, those of the frame first: seconds in all."""
+    """Yield the names of all modules that a page may need, the frame's first: seconds in total."""
     yield "core.ui.shell"
     yield from (name for name in _LIBRARIES if installed(name.partition(".")[0]))
     for package in _PACKAGES:
@@ -59,16 +59,16 @@ def everything() -> Iterator[str]:
 
 
 def import_everything() -> None:
-    """Import all that a page may need, here and now."""
+    """Import everything that a page may need, in this thread."""
     for name in everything():
         importlib.import_module(name)
 
 
 class Imports:
-    """Imports modules in a thread of its own, one after another, and lets visitors go before.
+    """Imports modules in a separate thread, one after another, and gives way to visitors.
 
-    Libraries whose modules need each other are handed out half imported where two threads import them at
-    once. So scripts and imports take turns until all is there, which a browser's first second hides.
+    Libraries with cyclic imports are exposed half imported if two threads import them at
+    once. So scripts and imports alternate until everything is loaded, hidden by a browser's first second.
     """
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class Imports:
         self._busy, self._waiting, self._done = False, 0, True
 
     def begin(self, names: Iterable[str], then: Callable[[], object] = lambda: None) -> Thread:
-        """Import modules from now on; the thread ends when all are there or one has failed, after `then`."""
+        """Start importing modules; the thread ends when all are loaded or one has failed, after `then`."""
         self._done = False
         thread = Thread(target=self._run, args=(iter(names), then), name="imports", daemon=True)
         thread.start()
@@ -84,7 +84,7 @@ class Imports:
 
     @contextmanager
     def halted(self) -> Iterator[None]:
-        """Import nothing else meanwhile, and let no other script do so."""
+        """Pause the imports meanwhile, and block other scripts' imports."""
         if self._done:
             yield
             return
@@ -127,7 +127,7 @@ IMPORTS = Imports()
 
 @asynccontextmanager
 async def ready(_app: st.App) -> AsyncIterator[None]:
-    """Begin to import everything, and leave finding the pages to `st.navigation`.
+    """Start importing everything, and leave finding the pages to `st.navigation`.
 
     Until a session has run `st.navigation`, Streamlit takes the files in pages/ for pages of the older kind:
     the first visitor of a server would get a deep link without app.py around it.
@@ -149,12 +149,12 @@ def _imported() -> None:
 
 
 def send_at_once() -> None:
-    """Let connections send a short message without waiting until the one before has arrived, up to 40 ms.
+    """Let connections send a short message without waiting for the previous one to arrive, up to 40 ms.
 
-    Streamlit binds its socket in a way that asyncio does not know for TCP; what a listening socket is set to
-    holds for its connections.
+    Streamlit binds its socket in a way that asyncio doesn't recognise as TCP; options of a listening socket
+    apply to its connections.
     """
-    for handle in Path("/dev/fd").glob("*"):  # none where the system has no such folder
+    for handle in Path("/dev/fd").glob("*"):  # empty if the system has no such folder
         with suppress(OSError):
             if stat.S_ISSOCK(os.fstat(int(handle.name)).st_mode):
                 with socket.socket(fileno=os.dup(int(handle.name))) as listening:
@@ -164,11 +164,11 @@ def send_at_once() -> None:
 
 @st.cache_resource(show_spinner=False)
 def bound_handles() -> int:
-    """Keep visitors who have left from using up the files that the process may open.
+    """Keep departed visitors from exhausting the process's open files.
 
     Streamlit keeps each of the last 128 for two minutes, with three open files each; at a limit of 256 the
-    eighty-fifth visitor was refused, and as nobody could come any more, nobody was forgotten either. So the
-    limit is raised as far as the system allows, and fewer are kept where it stays low.
+    eighty-fifth visitor was refused, and as nobody could connect any more, none was forgotten either. So the
+    limit is raised as far as the system allows, and fewer are kept if it stays low.
     """
     try:
         import resource  # noqa: PLC0415 - not on every system
@@ -183,20 +183,20 @@ def bound_handles() -> int:
     spare = _MANY if soft == resource.RLIM_INFINITY else soft - _OWN_HANDLES
     kept = min(_MOST, max(_LEAST, spare // _EACH))
     if kept < _MOST and runtime.exists():
-        with suppress(AttributeError):  # another release of Streamlit, whose insides have other names
+        with suppress(AttributeError):  # another release of Streamlit, with other internals
             manager: Any = runtime.get_instance()._session_mgr
             manager._session_storage = MemorySessionStorage(kept)
     return kept
 
 
 class Turns:
-    """A queue of threads, each of which has the turn until it is done or its time is over.
+    """A queue of threads, each of which has the turn until it is done or its time is up.
 
-    Python computes in one thread at a time: twenty pages side by side, which wait for each other at every
-    step of Polars, cost nearly twice the processor time of twenty in a row, and all are late.
+    Python computes in one thread at a time: twenty pages in parallel, waiting for each other at every
+    step of Polars, cost nearly twice the CPU time of twenty in a row, and all are late.
 
     Args:
-        seconds: How long a turn keeps the next one waiting; whoever takes longer goes on beside it.
+        seconds: How long a turn blocks the next one; a longer one continues beside it.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -205,7 +205,7 @@ class Turns:
         self._waiting: deque[Condition] = deque()
         self._holder: Condition | None = None
         self._until = 0.0
-        self._here, self._left = 0, time.monotonic()  # who has a turn or waits for one; when the last left
+        self._here, self._left = 0, time.monotonic()  # threads with a turn or waiting; when the last left
 
     @contextmanager
     def take(self) -> Iterator[None]:
@@ -230,7 +230,7 @@ class Turns:
                     self._wake()
 
     def rest(self, seconds: float) -> None:
-        """Wait until nobody has had a turn or waited for one for so long."""
+        """Wait until nobody has had a turn or waited for one for this long."""
         while (left := self._left + seconds - time.monotonic() if not self._here else seconds) > 0:
             time.sleep(left)
 
@@ -238,7 +238,7 @@ class Turns:
         return self._holder is None or time.monotonic() >= self._until
 
     def _wake(self) -> None:
-        """Let the first in the queue look again, now that it is first or the turn is free."""
+        """Make the first in the queue check again, as it is now first or the turn is free."""
         if self._waiting:
             self._waiting[0].notify()
 

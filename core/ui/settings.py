@@ -1,4 +1,4 @@
-"""The controls behind Settings: what compares, the parameters of the measure, the speed of the generator."""
+"""The controls behind Settings: which runs to compare, the measure's parameters, the generator's speed."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ READS = Reads(cache.stacks, cache.query_sets, cache.cached(entries=64)(judging_o
 
 
 def judge_noise(snapshot: Snapshot, scope: Scope, quality: Quality) -> str:
-    """Offer to draw another judge's grades in the chances, where one graded enough of the same passages."""
+    """Offer to draw another judge's grades in the probabilities, if one graded enough common passages."""
     known = auditors(snapshot, scope) if scope.golden_set_id and about_grades(quality) else {}
     if not known:
         return OFF
     usual = usual_auditor(snapshot, scope) or OFF
-    options = list(dict.fromkeys((usual, *known, OFF)))  # no other words: what is shown stands in the address
+    options = list(dict.fromkeys((usual, *known, OFF)))  # no other words: the shown text is in the URL
     chosen = pick_asked("judge_noise", options)
     if chosen != OFF:
         st.caption(f"{known[chosen]:,} passages of this golden set were graded by both.")
@@ -53,18 +53,18 @@ def judge_noise(snapshot: Snapshot, scope: Scope, quality: Quality) -> str:
 
 
 def cluster_by(snapshot: Snapshot, scope: Scope) -> str:
-    """Offer what the questions come in groups of, where they do."""
+    """Offer the groups that the questions come in, if any."""
     known = groupings(snapshot, scope.collection_id, scope.golden_set_id)
     return pick_asked("cluster_by", [AUTO, *known, SINGLY], few=True) if known else AUTO
 
 
 class Asking(Choices):
-    """Asks the visitor how runs that differ are compared: a control for whatever differs."""
+    """Asks the visitor how to compare runs that differ: a control per difference."""
 
     offers = True
 
     def shared(self, sets: QuerySets) -> bool:
-        """Offer the queries that all compared stacks have, or all."""
+        """Offer only the queries common to all compared stacks, or all."""
         if not sets.differ and not (sets.ranked and sets.unasked):
             return False
         every = "one that a stack does not rank counts as 0" if sets.ranked else "each stack's own"
@@ -76,7 +76,7 @@ class Asking(Choices):
         return chosen == SHARED
 
     def together(self) -> bool:
-        """Offer to put averages that rest on different things on one scale."""
+        """Offer to compare averages over different data on one scale."""
         chosen = pick_one(
             "Stacks", [SAME, ALL], "figs", setting=True,
             help="Set apart are averages from elsewhere that rest on other queries or judgements, and stacks "
@@ -85,7 +85,7 @@ class Asking(Choices):
         return chosen == ALL
 
     def judging(self, scope: Scope, offer: Callable[[Scope], Offer]) -> tuple[Judging, tuple[str, ...]]:
-        """Offer well judged queries only, where stacks are not judged alike; say what else there is."""
+        """Offer well judged queries only, if stacks aren't judged alike; return the other options too."""
         sets = offer(scope)
         everywhere = bool(sets.everywhere) and pick_asked(
             "every_golden_set", [ONE_SET, EVERY_SET], few=True,
@@ -112,7 +112,7 @@ class Asking(Choices):
 
 
 def answering(offered: Offered) -> dict[str, Any]:
-    """Draw whose answers count and what a cost is one of, where readers answered; by the question's names."""
+    """Draw whose answers count and the unit of cost, if readers answered; by the question's names."""
     if not offered.sent:
         return {}
     reader = _name("reader", offered.readers, "unnamed" if offered.unnamed else "")
@@ -123,7 +123,7 @@ def answering(offered: Offered) -> dict[str, Any]:
 
 
 def _name(parameter: str, known: tuple[str, ...], first: str = "") -> str:
-    """Choose a reader, or a scorer, by the parameter of the measure of answers; `first`: what is usual."""
+    """Choose a reader, or a scorer, by the parameter of the measure of answers; `first`: the default."""
     about = ANSWER.param(parameter)
     usual, text = (str(about.default), about.text) if about else ("", "")
     words = {usual: f"usual: {first or next(iter(known), 'unnamed')}"}
@@ -138,7 +138,7 @@ _SPEEDS = (
 
 
 def generation(revision: int, scope: Scope) -> Generation | None:
-    """Draw the inputs of the model."""
+    """Draw the inputs of the generation model."""
     with st.expander("Generation, modelled", expanded=True):
         typed = [
             st.number_input(label, min_value=0.0, value=None, help=text, **bound(key, None))
@@ -175,7 +175,7 @@ def _speed(typed: list[float | None]) -> Speed | None:
 
 
 def parameters(name: str) -> str:
-    """Draw the parameters of a measure that has any worth moving."""
+    """Draw a measure's parameters, if any are worth changing."""
     params = [param for param in REGISTRY[name].params if parameter_key(param)] if name in REGISTRY else []
     if not params:
         return name

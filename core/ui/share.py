@@ -1,4 +1,4 @@
-"""The things to take from a page: the link to this view, and the decision record."""
+"""The exports of a page: the link to this view, and the decision record."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def offer(
     """Draw a button that opens the choice of files."""
     screen = (view, link, rule, weak)
     button = place.popover("Record", icon=":material/fact_check:", key="record", on_change="rerun")
-    if not button.open:  # what nobody looks at costs every move of a slider its time
+    if not button.open:  # hidden content would slow down every move of a slider
         return
     with button:
         st.caption(
@@ -131,12 +131,12 @@ def offer(
 
 
 def _written(render: Callable[..., str], view: View, link: str, rule: Rule, weak: bool) -> str:
-    """Write a file of what is on screen now."""
+    """Render a file of the current screen."""
     view = view.replace(rule=rule, weak=weak)
     return render(view, decided(view), address=link, made_at=datetime.now(UTC))
 
 
 def decided(view: View) -> Verdict:
-    """Return the decision on screen, with how sure it is."""
+    """Return the decision on screen, with its confidence."""
     shares = data.chances(view, view.constraints, view.rule)
     return Verdict(view.table, view.decision, shares, view.sure, view.paired, drawn(view, view.noise))

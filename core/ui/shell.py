@@ -1,6 +1,6 @@
 """The frame around every page: answer, limits, buttons, the link, errors.
 
-What a visitor meets who has nothing yet: the first visit, an empty store, a page that cannot be filled.
+Also the pages without data: the first visit, an empty store, a page that cannot be filled.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ _STYLE = Path(__file__).with_name("frame.css")
 def shell(page: Page) -> Iterator[None]:
     """Run a page inside the frame.
 
-    Workspace, settings and limits come first, then the page, then what needs to know what the page's widgets
-    took: the link and the notice about an address that could not be followed.
+    Workspace, settings and limits come first, then the page, then the parts that depend on its widgets:
+    the link and the notice about a URL that could not be followed.
     """
     bound_handles()
     st.logo(ICON, size="large")
@@ -87,7 +87,7 @@ def shell(page: Page) -> Iterator[None]:
     started = again = whole = lacks = False
     address.begin(arrived=just_arrived())
     _read_address()
-    remember(None)  # until the workspace is known, nothing may start the app over or use an old one
+    remember(None)  # until the workspace is known, nothing may restart the app or use an old one
     try:
         _passed_over()
         _first_visit()
@@ -113,31 +113,31 @@ def shell(page: Page) -> Iterator[None]:
     except RerunException:
         again = True
         raise
-    finally:  # also when a page has stopped early
+    finally:  # also if a page has stopped early
         if not frame.headed:
             frame.head.title(page.title, anchor=False)
         _take_away(frame.bar, page)
-        if not again:  # else the notice would be gone before anybody saw it
+        if not again:  # otherwise the notice would disappear before anybody saw it
             _notice(notice, lacks=lacks)
             address.write(whole=whole)
         _drawn(page, find_view() if whole else None)
     if not started:
-        st.stop()  # without it a page that never started would count as an error of its own
+        st.stop()  # without it a page that never started would raise a second error
 
 
 def _drawn(page: Page, view: View | None) -> None:
-    """Let what was left behind go, and what other pages will need of a view be worked out."""
+    """Let garbage be collected, and data for other pages be precomputed from a view."""
     GARBAGE.drawn(page.name)
     if view is not None:
         BEHIND.shown(view, repr(cache.table_key(view)))
 
 
 def _read_address() -> None:
-    """Keep what the address asks for, renew it, and take out of it what no widget could be given."""
+    """Record the URL's settings, update old ones, and drop those that no widget can take."""
     said = {key: st.query_params.get_all(key) for key in st.query_params}
     asked = renewed(said)
     waiting = st.session_state.setdefault(_ASKED, asked)
-    if just_arrived():  # what another page left to this one, where it was not changed since
+    if just_arrived():  # left by another page, if not changed since
         st.session_state[_ASKED] = {key: texts for key, texts in waiting.items() if asked.get(key) == texts}
     refused = unreadable(asked)
     new = {key: texts for key, texts in asked.items() if texts != said.get(key)}
@@ -145,15 +145,15 @@ def _read_address() -> None:
 
 
 def show_error(error: ClqError) -> None:
-    """Show what was found, where, and what to do; never a traceback, never markup from the message."""
+    """Show the finding, its place and the remedy; never a traceback, never markup from the message."""
     st.error(plain(str(error)), icon=":material/error:")
 
 
 def _notice(spot: DeltaGenerator, *, lacks: bool) -> None:
-    """Say what of the opened address could not be followed, once; what the page cannot tell waits.
+    """Show once the settings of the opened URL that could not be followed; the undecided ones wait.
 
     Args:
-        lacks: Whether the page has nothing to show, and so has not asked what it asks.
+        lacks: Whether the page has nothing to show, and so has not asked its questions.
     """
     asked, shown = dict(st.session_state[_ASKED]), st.session_state.pop(_SAID, "")
     for key in st.session_state.pop(HANDED_ON, ()):
@@ -164,7 +164,7 @@ def _notice(spot: DeltaGenerator, *, lacks: bool) -> None:
         return
     values = {key: st.session_state[key] for key in SETTINGS if key in st.session_state}
     place, view = find_place(), find_view()
-    if place is not None:  # used without a list of them: a single golden set, data of a page without settings
+    if place is not None:  # unlisted: a single golden set, data of a page without settings
         values.setdefault("gs", place.scope.golden_set_id or "")
         if view is not None and view.take is None:
             values[TAKE] = ""
@@ -184,7 +184,7 @@ def _warn(spot: DeltaGenerator, lost: str) -> None:
 
 
 def _gone() -> Mapping[str, Sequence[str]]:
-    """Return what an address may name that was deleted; nothing where the store cannot be read."""
+    """Return deleted things that a URL may name; empty if the store cannot be read."""
     place = find_place()
     with suppress(ClqError):
         return gone(cache.snapshot(None) if place is None else place.snapshot)
@@ -192,7 +192,7 @@ def _gone() -> Mapping[str, Sequence[str]]:
 
 
 def _passed_over() -> None:
-    """Say that the store's pointer names an older catalogue than lies beside it."""
+    """Warn that the store's pointer names an older catalogue than the newest one beside it."""
     store = cache.store()
     newer = store.passed_over()
     if newer is not None:
@@ -201,11 +201,11 @@ def _passed_over() -> None:
 
 
 def _newer(place: Place | None) -> None:
-    """Say that the view is pinned to older data, with one click to move on."""
+    """Say that the view is pinned to older data, with a button to show the newest."""
     if place is None or cache.store().revision() <= place.snapshot.revision:
         return
     now, pinned_to = cache.snapshot(None), place.snapshot.revision
-    # What happened to other workspaces changes no number here; pages about the data show them all.
+    # Changes to other workspaces affect no number here; pages about the data show them all.
     of = place.scope.collection_id if current_page().settings else None
     newer = now.revision - pinned_to if of is None else now.changes_of(of, pinned_to).height
     where = "" if of is None else " of this workspace"
@@ -219,15 +219,15 @@ def _newer(place: Place | None) -> None:
 
 
 def _take_away(bar: DeltaGenerator, page: Page) -> None:
-    """Draw the link to this view of this data, and on the pages that decide the record of the decision."""
+    """Draw the link to this view of this data, and on decision pages the record of the decision."""
     view = find_view()
     if view is None:
         return
     if page.records:
         held = set(st.query_params)
         asked = {key: st.query_params.get_all(key) for key in SETTINGS if key in held}
-        asked["ws"] = [view.scope.collection_id]  # which the address leaves out where it is the first
-        # For a moment after a change of the page the settings of the one before are still there.
+        asked["ws"] = [view.scope.collection_id]  # which the URL omits for the first one
+        # For a moment after a page change the previous page's settings are still there.
         words = st.session_state.get("rule") if "rule" in page.records else None
         weak = "form" in page.records and st.session_state.get("form") == FORMS[1]
         link = pinned(st.context.url or "", asked, view.snapshot.revision)
@@ -237,9 +237,9 @@ def _take_away(bar: DeltaGenerator, page: Page) -> None:
 
 
 def _first_visit() -> None:
-    """Open a workspace of the demo with limits that tell, where the address asks for nothing at all.
+    """Open a demo workspace with informative limits, if the URL has no settings.
 
-    An address that names a workspace says all of its limits: without any, none is meant.
+    A URL that names a workspace includes all of its limits: without any, none apply.
     """
     asked = SETTINGS.keys() & st.query_params.keys()
     if st.session_state.setdefault(_VISITED, False) and (asked or not address.stepped()):
@@ -254,7 +254,7 @@ def _first_visit() -> None:
 
 
 def _hint() -> None:
-    """Say in three steps what to do, until it is dismissed."""
+    """Explain the next actions in three steps, until dismissed."""
     if not st.session_state.get(_HINT):
         return
     with st.container(border=True, gap="xsmall", key="hint"):
@@ -266,7 +266,7 @@ def _hint() -> None:
 
 
 def _way_out(reason: PageEnd) -> None:
-    """Say why a page has nothing to show, and lead on."""
+    """Say why a page has nothing to show, and offer what to do."""
     if isinstance(reason, Empty):
         _fill_store()
     elif isinstance(reason, Lacking):
@@ -286,7 +286,7 @@ def _cannot_fill(lack: Lacking) -> None:
 
 
 def _fill_store() -> None:
-    """Offer the three ways to results: the demo, which is loaded here, one's own, and a new evaluation."""
+    """Offer the three sources of results: the demo, which is loaded here, own files, and a new evaluation."""
     if _JOB in st.session_state:
         _watch()
         return
@@ -312,7 +312,7 @@ def _begin() -> None:
 
 @st.fragment(run_every=0.5)
 def _watch() -> None:
-    """Draw progress, looked at twice a second."""
+    """Draw progress, refreshed twice a second."""
     job: Job = st.session_state[_JOB]
     status = job.status()
     if status.state is State.RUNNING:
@@ -321,6 +321,6 @@ def _watch() -> None:
     del st.session_state[_JOB]
     job.see()
     if status.state is State.FINISHED:
-        st.session_state[_VISITED] = False  # what the first visit shows is there now
+        st.session_state[_VISITED] = False  # the content for the first visit is there now
         st.rerun()
     st.error(plain(status.message or str(status.state)), icon=":material/error:")

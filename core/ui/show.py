@@ -1,4 +1,4 @@
-"""How pages show things: the answer, the table behind a chart with its download."""
+"""Display elements of pages: the answer, the table behind a chart with its download."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from core.views.columns import Column, Rows, scale_of, unit_of
 from core.views.text import plain, to_csv, to_parquet, upright
 from core.views.words.judging import provenance
 
-UNJUDGED_ON = "confidence"  # The page that says what is unjudged
-GRADED_ON = "decision"  # The page that says who graded what its answer rests on
+UNJUDGED_ON = "confidence"  # The page that states what is unjudged
+GRADED_ON = "decision"  # The page that states who graded the evidence
 _PERCENT, _USD, _CHANGE = "%.1f %%", "%.3g", "%+.3g"
 _DOLLARS = (_USD, _CHANGE)
 _DECIMALS = re.compile(r"%\+?,?\.\df")
-_WHOLE = 8  # Columns of a table that are seen whole, wide as a window of a desk is
+_WHOLE = 8  # Columns of a table visible without scrolling in a desktop window
 _WHOLE_ON_PHONE = 2
 _ON_PHONE = 140  # Pixels of a column of names on a phone
-_LETTERS = 20  # In a line of it
-_SEVERAL_LINES = 66  # Pixels of a row in which Streamlit breaks a text into lines: more than 4 rem
-_CENTS = 0.1  # Dollars below which two decimals say too little
-_FINEST = 9  # Decimals of a column at most
+_LETTERS = 20  # Letters per line in it
+_SEVERAL_LINES = 66  # Pixels of a row in which Streamlit wraps text: more than 4 rem
+_CENTS = 0.1  # Dollars below which two decimals are too coarse
+_FINEST = 9  # Maximum decimals of a column
 ROWS_SHOWN = 100
 """Rows that a page sends to the browser; every one of them slows the repaint after a slider move."""
 _FILES = (("CSV", "text/csv", to_csv), ("Parquet", "application/vnd.apache.parquet", to_parquet))
@@ -49,11 +49,11 @@ _APART = cols.Rows("set_apart", "name", cols.text("why", "not compared because")
 def head(
     answer: str, details: str = "", warning: str = "", caveats: Mapping[str, str] = MappingProxyType({})
 ) -> None:
-    """Draw the answer at the top of a page, in the place of one that was drawn before.
+    """Draw the answer at the top of a page, replacing an earlier one.
 
     Args:
         answer: The answer; names in it may come from users and are shown as text.
-        caveats: What else weakens it, as a sentence by the words of its chip; empty sentences are left out.
+        caveats: Other weaknesses, as a sentence keyed by the words of its chip; empty sentences are left out.
     """
     frame = current_frame()
     frame.headed = True
@@ -77,15 +77,15 @@ def head(
 
 
 def _grouped(view: View | None) -> dict[str, str]:
-    """Return that the questions of a workspace come in groups: in a few words, and what follows from it."""
+    """Return a chip if a workspace's questions come in groups: a few words, and the consequence."""
     said = "" if view is None else view.compared.grouped
     return {said.partition(":")[0]: said} if said else {}
 
 
 def _differing(view: View) -> None:
-    """Draw what the runs of the workspace differ in, as a chip on the pages that compare them.
+    """Draw the differences between the workspace's runs, as a chip on pages that compare them.
 
-    What is unjudged of the stacks within the limits stands on Confidence alone.
+    Unjudged passages of feasible stacks are shown only on Confidence.
     """
     left, compared = view.table.filter(pl.Series(view.decision.feasible)), view.compared
     if compared.unjudged(left) and current_page().name != UNJUDGED_ON:
@@ -108,9 +108,9 @@ def cards(*cards: tuple[str, str, str]) -> None:
     """Draw the numbers of a page's answer, at most four.
 
     Args:
-        cards: Label, number and what stands small below it; names in them may come from users.
+        cards: Label, number and the small text below it; names in them may come from users.
     """
-    row = st.container(horizontal=True, gap="small")  # which two of them share on a phone
+    row = st.container(horizontal=True, gap="small")  # two of them share it on a phone
     for label, value, note in cards:
         with row.container(border=True, gap=None, width="stretch"):
             st.metric(plain(label), plain(value))
@@ -133,17 +133,17 @@ def table(
     cells: Sequence[Mapping[str, str]] = (),
     **options: Any,
 ) -> Any:
-    """Show a table and offer all of it as CSV and as Parquet; columns that hold nothing are not shown.
+    """Show a table and offer all of it as CSV and as Parquet; empty columns are hidden.
 
     Args:
-        rows: The table; only what is declared is shown, all columns are downloaded.
+        rows: The table; only declared columns are shown, all columns are downloaded.
         of: Its declaration.
-        whole: What is downloaded; None = the rows.
-        cells: How single numbers are written, row by row, where a column holds several units.
+        whole: The rows to download; None = the rows shown.
+        cells: How single numbers are written, row by row, if a column mixes units.
         options: Passed to `st.dataframe`.
 
     Returns:
-        What `st.dataframe` returns (the selection, where one was asked for).
+        The result of `st.dataframe` (the selection, if requested).
     """
     place = st.container()
     bar = st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center")
@@ -153,12 +153,12 @@ def table(
     columns = configured([each for each in declared if _holds(rows[each.name])])
     view = find_view()
     columns, scales = _in_unit(rows, columns, None if view is None else text.cost_unit(view.table))
-    # Arrow goes to the browser as it is; a Polars frame would pass through pandas.
+    # Arrow goes to the browser unchanged; a Polars frame would pass through pandas.
     shown = rows.head(ROWS_SHOWN).select(
         pl.col(name) * scales[name] if name in scales else pl.col(name) for name in columns
     )
     phone = st.session_state.get(PHONE)
-    if len(columns) > (_WHOLE_ON_PHONE if phone else _WHOLE):  # whose row it is stays in sight, if paler
+    if len(columns) > (_WHOLE_ON_PHONE if phone else _WHOLE):  # the row's name stays in sight, if paler
         first = next(iter(columns))
         columns |= {first: _pinned(columns[first])}
     if phone:
@@ -166,7 +166,7 @@ def table(
         columns = {
             name: {**about, "width": _ON_PHONE} if name in cut else about for name, about in columns.items()
         }
-        if any(_long(shown[name]) for name in cut):  # a name that is cut may be another's
+        if any(_long(shown[name]) for name in cut):  # a truncated name may equal another's
             options = {"row_height": _SEVERAL_LINES, **options}
     data, settings = _signed(upright(shown), columns, cells)
     result = place.dataframe(
@@ -195,10 +195,10 @@ def table(
 def _in_unit(
     rows: pl.DataFrame, columns: Mapping[str, Any], said: CostUnit | None
 ) -> tuple[dict[str, Any], dict[str, float]]:
-    """Return columns under labels in the page's unit, and by what the numbers of some are multiplied.
+    """Return columns with labels in the page's unit, and the factors of converted columns.
 
     Args:
-        said: How the page says costs; None = as the rows say, or as suits them.
+        said: The page's cost unit; None = the rows' own unit, or one that suits them.
     """
     labels = {name: about["label"] for name, about in columns.items() if _format(about) in _DOLLARS}
     said = said or unit_of(rows, labels)
@@ -212,12 +212,12 @@ def _in_unit(
 
 
 def _pinned(about: Any) -> Any:
-    """Return the settings of a column that stays where the others are moved past it; its label may be all."""
+    """Return the settings of a column that stays in place while others scroll; its label may fill it."""
     return {**(about if isinstance(about, Mapping) else {"label": about}), "pinned": True}
 
 
 def _wide(about: Any) -> bool:
-    """Tell whether a column is narrowed on a phone, where the numbers beside a long name must be seen too."""
+    """Return whether a column is narrowed on a phone, where numbers beside a long name must be visible."""
     width = about.get("width") if isinstance(about, Mapping) else None
     return width == "large" or (isinstance(width, int) and width > _ON_PHONE)
 
@@ -229,7 +229,7 @@ def _long(values: pl.Series) -> bool:
 def _signed(
     shown: pl.DataFrame, columns: Mapping[str, Any], cells: Sequence[Mapping[str, str]]
 ) -> tuple[Any, Mapping[str, Any]]:
-    """Return rows as they go to the browser, which would write a hyphen for the sign of a number below 0."""
+    """Return rows in display form, as the browser would write a hyphen for a minus sign."""
     arrow = shown.to_arrow(compat_level=pl.CompatLevel.oldest())
     forms = {name: _format(about) or "" for name, about in columns.items()}
     below = [name for name, form in forms.items() if _DECIMALS.fullmatch(form) and (shown[name] < 0).any()]
@@ -241,7 +241,7 @@ def _signed(
     for place, row in enumerate(cells):
         for name in row.keys() & columns.keys():
             written = written.format(partial(_said, words=row[name]), subset=([place], [name]))
-    kind = {"type": "number", "format": None}  # the column stays one of numbers, and sorts as one
+    kind = {"type": "number", "format": None}  # the column remains numeric, and sorts as such
     names = {*below, *(name for row in cells for name in row)} & columns.keys()
     return written, {**columns, **{name: {**columns[name], "type_config": kind} for name in names}}
 
@@ -251,18 +251,18 @@ def _said(_: float, words: str) -> str:
 
 
 def _minus(value: float, form: str) -> str:
-    """Write a number with its sign, thousands apart; what rounds to 0 is not below it."""
+    """Format a number with its sign and thousands separators; one that rounds to 0 isn't negative."""
     written = format(value, form.replace(",", "").replace(".", ",."))
     return written.replace("-", text.MINUS if float(written.replace(",", "")) else "+" * form.startswith("+"))
 
 
 def _holds(values: pl.Series) -> bool:
-    """Tell whether a column has anything to show; of a table without rows every one has."""
+    """Return whether a column has anything to show; in a table without rows every column has."""
     return values.is_empty() or values.null_count() < len(values)
 
 
 def _same_digits(about: Any, values: pl.Series) -> Any:
-    """Give settings of a column; dollars get as many decimals as show the least and tell all apart."""
+    """Return a column's settings; dollars get enough decimals to show the smallest and distinguish all."""
     if _format(about) != _USD:
         return about
     each = values.cast(pl.Float64).drop_nulls().round_sig_figs(SHARED_DIGITS).unique()
@@ -278,7 +278,7 @@ def _format(about: Any) -> str | None:
 
 
 def configured(chosen: Sequence[Column]) -> dict[str, Any]:
-    """Return the columns as Streamlit's tables take them, by name."""
+    """Return the columns in the form of Streamlit's tables, by name."""
     return {column.name: _config(column) for column in chosen}
 
 
@@ -328,5 +328,5 @@ def card(rows: pl.DataFrame, run_id: str | None, quality: Quality) -> None:
 
 
 def _known(basis: str | None, note: str | None) -> str:
-    """Say how a number is known, and what is to be said about it."""
+    """Join a number's source and its note for display."""
     return " · ".join(part for part in (basis or "", plain(note or "")) if part)

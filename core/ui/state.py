@@ -1,6 +1,6 @@
-"""View state in the address: which settings a link carries, what it looks like, what is wrong with one.
+"""View state in the URL: the settings in a link, their form, and errors in them.
 
-Widgets are bound to the address by their key, which names what differs from the defaults; a copied address
+Widgets are bound to the URL by their key, which records non-default values; a copied URL
 restores them.
 """
 
@@ -25,25 +25,25 @@ from core.views.link import RULES, written
 
 LATEST = "latest"
 TAKE = "take"
-PHONE = "_phone"  # Slot of the session: whether the window is as narrow as a phone's
-HANDED_ON = "_handed_on"  # Slot of the session: settings that the page's script turned into others
-UNMOVED = "_unmoved"  # Slot of the session: whether this run follows nothing that the visitor did
+PHONE = "_phone"  # Session slot: whether the window is as narrow as a phone's
+HANDED_ON = "_handed_on"  # Session slot: settings that the page's script converted into others
+UNMOVED = "_unmoved"  # Session slot: whether this run doesn't follow any action of the visitor
 _DEFAULTS = "_defaults"
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A setting that may stand in an address."""
+    """A setting that may be in a URL."""
 
-    word: str  # what people read for it
-    options: tuple[str, ...] = ()  # its values, where they are the same in every workspace
+    word: str  # its readable name
+    options: tuple[str, ...] = ()  # its values, if they are the same in every workspace
     number: bool = False  # whether its values are numbers
     money: bool = False  # whether they are dollars with their unit
-    dependent: bool = False  # whether it means something in its workspace alone, and so is forgotten with it
-    rare: bool = False  # whether it stands behind the button "Settings", which counts it
+    dependent: bool = False  # whether it is meaningful only in its workspace, and so is forgotten with it
+    rare: bool = False  # whether it is behind the button "Settings", which counts it
 
 
-_WORDS: Mapping[str, tuple[str, ...]] = {"rule": tuple(RULES)}  # Values of a question that are words
+_WORDS: Mapping[str, tuple[str, ...]] = {"rule": tuple(RULES)}  # Values of question fields that are words
 
 
 def _of(kind: type[Declaring]) -> dict[str, Setting]:
@@ -208,19 +208,19 @@ SETTINGS: Mapping[str, Setting] = {
     "gold": Setting("gold passages that count"),
     "with": Setting("grades that are put on top", dependent=True),
 }
-"""Every setting that may stand in an address, by its key."""
+"""Every setting that may be in a URL, by its key."""
 
 CARRIED = tuple(dict.fromkeys([*_of(Question), *(key for key, each in SETTINGS.items() if each.rare)]))
-"""Settings that each page reads, so that every link takes them along: what is asked of a workspace."""
+"""Settings read by every page, so that every link includes them: the question to a workspace."""
 
 _NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,20})?(e[+-]?[0-9]{1,2})?", re.ASCII | re.IGNORECASE)
 _LARGEST = 1e9
 _LONGEST = 2_000
-_SHOWN, _NAMED = 30, 40  # Characters that are shown of a value, and settings that are named at most
+_SHOWN, _NAMED = 30, 40  # Maximum characters shown of a value, and maximum settings named
 
 
 def unreadable(asked: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return which settings of an address are no values at all, whatever the widgets offer."""
+    """Return the URL settings that cannot be parsed at all, regardless of the options offered."""
     return [
         key
         for key, texts in asked.items()
@@ -229,9 +229,9 @@ def unreadable(asked: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def renewed(said: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Return what an address of an earlier release says as one of this release has it.
+    """Convert the settings of an earlier release's URL to this release.
 
-    A limit that is said by its name of today too keeps that one.
+    A limit that also has its current name keeps that value.
     """
     return {
         key if (now := FORMER.get(key, key)) in said else now: [_renewed(now, text) for text in texts]
@@ -265,12 +265,12 @@ def problems(
     deleted: Mapping[str, Iterable[str]] = MappingProxyType({}),
     later: Collection[str] = (),
 ) -> dict[str, str]:
-    """Return what of an opened address could not be followed, with the reason, by key.
+    """Return the settings of an opened URL that could not be followed, with the reason, by key.
 
     Args:
-        values: What the settings hold that the page asks, by key.
-        deleted: What was deleted, by the key that would name it.
-        later: Keys that other pages ask, which decide then.
+        values: The values of the settings that the page asks for, by key.
+        deleted: Deleted things, by the key that would name them.
+        later: Keys that other pages ask for, which decide then.
     """
     found = {key: _problem(key, texts, values, deleted, later) for key, texts in asked.items()}
     return {key: reason for key, reason in found.items() if reason}
@@ -283,7 +283,7 @@ def _problem(
     deleted: Mapping[str, Iterable[str]],
     later: Collection[str],
 ) -> str:
-    """Return why a setting cannot be followed; empty where it is, or where another page decides it."""
+    """Return why a setting cannot be followed, or "" if it is, or if another page decides it."""
     setting = SETTINGS.get(key)
     if setting is None:
         near = nearest(key, [*SETTINGS, *FORMER])
@@ -302,7 +302,7 @@ def _problem(
 
 
 def _unreadable(key: str, setting: Setting, texts: Sequence[str]) -> str:
-    """Return why texts are no value of a setting, whatever a workspace offers; empty where they are."""
+    """Return why texts aren't valid for a setting in any workspace, or "" if they are."""
     if all(_sound(key, text) for text in texts):
         known = not setting.options or {*texts} <= {*setting.options}
         return "" if known else f"one of: {', '.join(setting.options)}"
@@ -312,7 +312,7 @@ def _unreadable(key: str, setting: Setting, texts: Sequence[str]) -> str:
 
 
 def not_followed(asked: Mapping[str, Sequence[str]], why: Mapping[str, str]) -> str:
-    """Say in one line what could not be followed: ``budget “abc”, SLA “x” (no number)``."""
+    """Say in one line which settings could not be followed: ``budget “abc”, SLA “x” (no number)``."""
     named: dict[str, list[str]] = {}
     for key in [*why][:_NAMED]:
         setting, text = SETTINGS.get(key), ", ".join(asked[key])
@@ -324,14 +324,14 @@ def not_followed(asked: Mapping[str, Sequence[str]], why: Mapping[str, str]) -> 
 
 
 def same(asked: Sequence[str], taken: Sequence[str]) -> bool:
-    """Tell whether two texts of a setting mean the same."""
+    """Return whether two texts of a setting are equivalent."""
     if len(asked) != len(taken):
         return False
     return all(a == b or number(a) == number(b) is not None for a, b in zip(asked, taken, strict=True))
 
 
 def number(text: str) -> float | None:
-    """Return what a text of an address says; None where it is no number."""
+    """Return the number in a URL's text, or None if it isn't one."""
     try:
         return float(text)
     except ValueError:
@@ -339,23 +339,23 @@ def number(text: str) -> float | None:
 
 
 def forget_defaults() -> None:
-    """Give other data other defaults, before the settings are drawn."""
+    """Reset the defaults for other data, before the settings are drawn."""
     st.session_state[_DEFAULTS] = {}
 
 
 def linked(key: str) -> dict[str, Any]:
-    """Return the options that bind a widget to its setting of the address."""
+    """Return the options that bind a widget to its URL setting."""
     return {"key": key, "bind": "query-params"}
 
 
 def bound(key: str, default: object) -> dict[str, Any]:
-    """Do as `linked`, for a setting that counts as changed where it is not its default."""
+    """Bind like `linked`, for a setting that counts as changed if it differs from its default."""
     st.session_state[_DEFAULTS][key] = default
     return linked(key)
 
 
 def changed(keys: Iterable[str]) -> int:
-    """Count the settings that differ from their defaults, as far as those are known from the last drawing."""
+    """Count the settings that differ from their defaults, as far as the last drawing recorded them."""
     defaults = st.session_state.get(_DEFAULTS)
     if defaults is None:
         return sum(key in st.query_params for key in keys)
@@ -364,7 +364,7 @@ def changed(keys: Iterable[str]) -> int:
 
 
 def back_to_defaults(keys: Iterable[str]) -> None:
-    """Set what differs to its default (a callback)."""
+    """Reset changed settings to their defaults (a callback)."""
     for key in keys:
         if key in st.session_state[_DEFAULTS]:
             st.session_state[key] = st.session_state[_DEFAULTS][key]

@@ -1,4 +1,4 @@
-"""Reads of one value of a visitor's state, for which Streamlit would read all of them."""
+"""Single-value reads of a visitor's state, for which Streamlit would read all values."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from streamlit.runtime.state.session_state import SessionState
 
 
 class OneByOne(Mapping[str, Any]):
-    """What a session holds under names, each value read when it is asked for.
+    """A session's named values, each read on demand.
 
-    A field or a list asks only whether its own value is there; Streamlit reads a hundred of them for each.
+    A field or list only checks whether its own value exists; Streamlit reads a hundred of them for each.
     """
 
     def __init__(self, state: SessionState) -> None:
@@ -32,6 +32,6 @@ class OneByOne(Mapping[str, Any]):
 
 
 def read_one_by_one() -> None:
-    """Have the widgets of all sessions of this process read no more than they ask for."""
-    if isinstance(getattr(SafeSessionState, "filtered_state", None), property):  # else another release
+    """Make the widgets of all sessions of this process read only the values they need."""
+    if isinstance(getattr(SafeSessionState, "filtered_state", None), property):  # otherwise another release
         SafeSessionState.filtered_state = property(lambda safe: OneByOne(safe._state))  # type: ignore[assignment, method-assign]

@@ -1,4 +1,4 @@
-"""The workspace that every page works on, as the sidebar sets it."""
+"""The workspace that every page works on, as set in the sidebar."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _PAGE, _ARRIVED, _FRAME = "_page", "_arrived", "_frame"
 
 @dataclass
 class Frame:
-    """The places that stand on every page, above what is its own."""
+    """The containers present on every page, above its own content."""
 
-    head: DeltaGenerator  # the answer; what is drawn there takes the place of what was
+    head: DeltaGenerator  # the answer; a new one replaces the old one
     bar: DeltaGenerator  # buttons beside the answer
-    numbers: DeltaGenerator  # the numbers of the answer, where a page has cards, below it
+    numbers: DeltaGenerator  # the numbers of the answer, if a page has cards, below it
     strip: DeltaGenerator  # the limits, below those
-    headed: bool = False  # whether the page has said its answer
-    question: str = ""  # what the open section answers; stands above the answer
-    has: Collection[Has] = ALL  # what the workspace can fill pages with
+    headed: bool = False  # whether the page has drawn its answer
+    question: str = ""  # the question of the open section; shown above the answer
+    has: Collection[Has] = ALL  # the data that the workspace has for pages
 
 
 def remember(place: Place | None, *, emptied: bool = False) -> None:
@@ -38,18 +38,18 @@ def remember(place: Place | None, *, emptied: bool = False) -> None:
 
 
 def arrive(page: Page, frame: Frame) -> None:
-    """Note which page this script run shows, and where."""
+    """Record the page of this script run, and its containers."""
     st.session_state[_FRAME] = frame
     st.session_state[_ARRIVED] = st.session_state.get(_PAGE) != page.name
     st.session_state[_PAGE] = page.name
 
 
 class PageEnd(Exception):  # noqa: N818 - nothing went wrong
-    """The page has shown all that it has to show."""
+    """The page has shown all its content."""
 
 
 class Empty(PageEnd):
-    """The store holds nothing."""
+    """The store is empty."""
 
 
 class Lacking(PageEnd):
@@ -60,22 +60,22 @@ class Lacking(PageEnd):
 
 
 def end() -> NoReturn:
-    """End the page here; what stands around it is still drawn, which `st.stop` would prevent."""
+    """End the page here; the frame around it is still drawn, which `st.stop` would prevent."""
     raise PageEnd
 
 
 def current_page() -> Page:
-    """Return the page that this script run shows."""
+    """Return the page of this script run."""
     return PAGES[st.session_state[_PAGE]]
 
 
 def just_arrived() -> bool:
-    """Tell whether the page of this script run is another than that of the run before."""
+    """Return whether this script run shows another page than the run before."""
     return bool(st.session_state.get(_ARRIVED))
 
 
 def current_frame() -> Frame:
-    """Return the places of this script run that stand on every page."""
+    """Return the containers of this script run that are on every page."""
     frame: Frame = st.session_state[_FRAME]
     return frame
 
@@ -87,28 +87,28 @@ def find_place() -> Place | None:
 
 
 def here(choice: str) -> tuple[str, str]:
-    """Tie a choice to the workspace of this script run, for it means nothing in another."""
+    """Tie a choice to the workspace of this script run, as it is meaningless in another."""
     place = find_place()
     return ("" if place is None else place.scope.collection_id, choice)
 
 
 def chosen_here(slot: str) -> str:
-    """Return the choice that a slot of the session has of this workspace (see `here`); empty for none."""
+    """Return a session slot's choice for this workspace (see `here`), or "" if there is none."""
     workspace, choice = st.session_state.get(slot, ("", ""))
     return choice if (workspace, choice) == here(choice) else ""
 
 
 def find_view() -> View | None:
-    """Give the workspace with what is asked of it; None while the store is empty, and on pages about data."""
+    """Return the workspace with its question; None while the store is empty, and on pages about data."""
     place = find_place()
     return place if isinstance(place, View) else None
 
 
 def current_view(*, runs: bool = True) -> View:
-    """Return the workspace; where it cannot fill the page, the page shows what to do instead and stops.
+    """Return the workspace; if it cannot fill the page, the page shows what to do instead and stops.
 
     Args:
-        runs: Whether the page needs runs; else an empty store alone stops it.
+        runs: Whether the page needs runs; otherwise only an empty store stops it.
     """
     view, place, need = find_view(), find_place(), current_page().needs
     if view is None and place is not None and need is not None:

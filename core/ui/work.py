@@ -1,4 +1,4 @@
-"""Long work begun from a page: its specification as text, its plan, what runs now, and how the rest ended."""
+"""Long-running work started from a page: its specification as text, its plan, progress and earlier jobs."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ LINES = cols.Rows(
     *(cols.text("counted"), cols.usd("usd", "$", "Empty = unknown.")),
     cols.text("unknown", "unknown because"),
 )
-"""Columns of what a plan pays for."""
+"""Columns of a plan's paid items."""
 
 _DRAFT, _DRAFTED, _SLOW = "_draft", "_drafted", "_plan_slow"
-_RUNS, _WATCHED = "_running", "_watched"  # what runs, and what this visitor saw run; by kind
-PATH_SEEN = 20  # letters of a path that its field shows
-_RUNS_S, _IDLE_S = 1.0, 10.0  # seconds until what runs is looked at again, and whether anything does
-_SLOW_S, _LATEST = 5.0, 5  # seconds from which on plans wait to be asked for; ended work with a row each
+_RUNS, _WATCHED = "_running", "_watched"  # running work, and the work that this visitor saw running; by kind
+PATH_SEEN = 20  # letters of a path visible in its field
+_RUNS_S, _IDLE_S = 1.0, 10.0  # seconds between refreshes of running work, and between checks for any
+_SLOW_S, _LATEST = 5.0, 5  # seconds above which a plan waits for a request; maximum ended jobs with a row
 P = TypeVar("P")
 B = TypeVar("B", bound=Bill)
 AnyWork = Work[Any, Any, Any]
@@ -43,12 +43,12 @@ Inside = Callable[[Known], None]
 
 
 def known(work: AnyWork) -> list[Known]:
-    """Return all work of a kind that was begun, newest first."""
+    """Return all started work of a kind, newest first."""
     return work.known(cache.store().path)
 
 
 def draft(written: str, kind: str, help_text: str) -> str:
-    """Return the specification as text: from the form as it is now, or from a file, then edited."""
+    """Return the specification as text: from the current form, or from a file, then edited."""
     key, source_key = f"{_DRAFT}_{kind}", f"{_DRAFTED}_{kind}"
     given = st.file_uploader(
         "From a file", type=["toml", "yaml", "yml", "json"], label_visibility="collapsed", key=f"file_{kind}"
@@ -62,7 +62,7 @@ def draft(written: str, kind: str, help_text: str) -> str:
 def chosen(
     place: DeltaGenerator, title: str, first: str, known: Sequence[str], *, key: str, empty: str = "a path"
 ) -> str:
-    """Draw a field for something that the store has, or a path of this machine; returns what was chosen."""
+    """Draw a field for something stored, or a path of this machine; return the choice."""
     if not known:
         about = "A path of the machine that runs the dashboard."
         path: str | None = place.text_input(
@@ -85,7 +85,7 @@ def chosen(
 
 
 def budget(place: DeltaGenerator, key: str, kept: str) -> float | None:
-    """Return the most dollars that work may take; what is kept stands in its help."""
+    """Ask for the maximum dollars of the work; what is kept is explained in its help."""
     return place.number_input(
         "Budget, $", min_value=0.0, value=None, placeholder="no limit", key=key,
         help=f"It stops before it would spend more, and keeps what was {kept}.",
@@ -93,15 +93,15 @@ def budget(place: DeltaGenerator, key: str, kept: str) -> float | None:
 
 
 def planned(text: str, kind: str, plan_of: Callable[[str], P]) -> P | SpecError | None:
-    """Return the plan of a specification, what is wrong with it, or nothing yet where planning takes long.
+    """Return the plan of a specification, its error, or None while a slow plan has not been requested.
 
-    A specification names files of this machine, so that only who may start it may have it read.
+    A specification names files of this machine, so only visitors who may start it may have it read.
     """
     access.require()
     key = f"{_SLOW}_{kind}"
     planned_last, *took = st.session_state.get(key, (text, 0.0, 0.0))
     place = st.empty()
-    # The first plan also loads what plans with: one that took long alone says nothing of the next.
+    # The first plan also loads the planning modules: its duration doesn't predict the next one's.
     if planned_last != text and min(took) > _SLOW_S:
         if not place.button(f"Update the plan (about {min(took):.0f} s)"):
             return None
@@ -119,17 +119,17 @@ def planned(text: str, kind: str, plan_of: Callable[[str], P]) -> P | SpecError 
 
 @cache.cached("Counting…", entries=24)
 def _plan_of(snapshot: Snapshot, _work: Work[Any, B, Any], noun: str, text: str) -> B:
-    """Plan what a specification asks for, once per revision."""
-    del noun  # part of the key
+    """Plan a specification's work, once per revision."""
+    del noun  # part of the cache key
     job, problems = _work.read(snapshot, load_as(_work.model, text), cache.books(), to_run=False)
     return _work.plan(job, problems)
 
 
 def offer(work: Work[Any, B, Any], text: str, *, key: str, plan_of: Callable[[str], B] | None = None) -> None:
-    """Draw what is wrong with a specification, or its plan in a line with the button that begins.
+    """Draw a specification's errors, or its plan in a line with the start button.
 
     Args:
-        plan_of: Plans it; None = as work of this kind is planned.
+        plan_of: Plans it; None = the planner of this kind of work.
     """
     planning = planned(text, key, plan_of or partial(_plan_of, cache.snapshot(None), work, work.noun))
     for problem in () if planning is None else planning.problems:
@@ -153,10 +153,10 @@ def start(
     key: str,
     details: Callable[[], None] | None = None,
 ) -> None:
-    """Draw a plan in a line, the button that begins, and what is paid for; without a key nothing begins.
+    """Draw a plan in a line, the start button, and what is paid for; without a key nothing starts.
 
     Args:
-        details: Draws the plan whole, where it is more than what is paid for.
+        details: Draws the whole plan, if it is more than what is paid for.
     """
     missing = any(str(problem.severity) == "missing" for problem in plan.problems)
     with st.container(border=True):
@@ -180,7 +180,7 @@ def start(
 
 
 def say(place: DeltaGenerator, problem: Problem) -> None:
-    """Draw one mistake, or what its owner should know."""
+    """Draw one error, or a note for its owner."""
     warns = str(problem.severity) == "warning"
     (place.warning if warns else place.error)(plain(str(problem)), icon=":material/warning:")
 
@@ -188,14 +188,14 @@ def say(place: DeltaGenerator, problem: Problem) -> None:
 def underway(
     work: AnyWork, *, may_start: bool, finish: Finish = lambda *_: None, inside: Inside = lambda _: None
 ) -> None:
-    """Draw what runs with its progress, and what this visitor saw run; look again each second while any runs.
+    """Draw running work with its progress, and work this visitor saw running; refresh while any runs.
 
     Args:
-        finish: Draws the way to what one yielded, in its bar.
-        inside: Draws below one what more is known of it.
+        finish: Draws the link to the result of a job, in its bar.
+        inside: Draws further details below a job.
     """
     runs = any(str(one.status.state) == paid.RUNNING for one in known(work))
-    # A look in the moment in which a page is left would hold up the next one: idle pages look rarely.
+    # A refresh while a page is being left would delay the next one: idle pages refresh rarely.
     looked_at = st.fragment(_underway, run_every=_RUNS_S if runs else _IDLE_S)
     looked_at(work, may_start=may_start, finish=finish, inside=inside)
 
@@ -217,14 +217,14 @@ def _underway(work: AnyWork, *, may_start: bool, finish: Finish, inside: Inside)
     for one in begun:
         if one.name in st.session_state.get(watched, ()) and one not in running:
             _how_it_ended(work, one, may_start=may_start, finish=finish, inside=inside)
-    if changed:  # last, or a button that was pressed meanwhile would be forgotten
+    if changed:  # last, otherwise a button pressed meanwhile would be forgotten
         st.rerun()
 
 
 def earlier(
     work: AnyWork, *, may_start: bool, finish: Finish = lambda *_: None, inside: Inside = lambda _: None
 ) -> None:
-    """Draw the latest of the others with how they ended, and all as a table; arguments as of `underway`."""
+    """Draw the latest other jobs with their outcome, and all as a table; arguments as in `underway`."""
     begun = known(work)
     keys = (f"{_RUNS}_{work.noun}", f"{_WATCHED}_{work.noun}")
     shown = {name for key in keys for name in st.session_state.get(key, ())}
@@ -237,7 +237,7 @@ def earlier(
 
 
 def _how_it_ended(work: AnyWork, one: Known, *, may_start: bool, finish: Finish, inside: Inside) -> None:
-    """Draw one that does not run, with what can be done about it."""
+    """Draw a job that isn't running, with its actions."""
     with st.container(horizontal=True, vertical_alignment="center", border=True):
         st.markdown(f"**{plain(one.status.name)}** · {plain(work.ended(one.status))}", width="stretch")
         bar = st.container(horizontal=True, width="content")
@@ -246,7 +246,7 @@ def _how_it_ended(work: AnyWork, one: Known, *, may_start: bool, finish: Finish,
 
 
 def _actions(work: AnyWork, one: Known, bar: DeltaGenerator, *, may_start: bool, finish: Finish) -> None:
-    """Draw the buttons that cancel and resume, and the way to what it yielded."""
+    """Draw the buttons that cancel and resume, and the link to the result."""
     press = partial(bar.button, disabled=not may_start)
     if str(one.status.state) == paid.RUNNING:
         if press("Cancel", key=f"cancel_{one.name}", icon=":material/stop:"):
@@ -260,7 +260,7 @@ def _actions(work: AnyWork, one: Known, bar: DeltaGenerator, *, may_start: bool,
 
 
 def _column(values: pl.Series) -> cols.Column:
-    """Declare a column of a table of works by what it holds."""
+    """Return a column for a table of jobs, by the type of its values."""
     if values.name == "usd":
         return cols.usd("usd", "$")
     if values.name == "began":

@@ -1,4 +1,4 @@
-"""The choices that a page works on: the workspace above the navigation, settings behind a button, limits."""
+"""The choices a page depends on: the workspace above the navigation, settings behind a button, limits."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _RUNS_LISTED = 300
 
 
 def open_workspace(frame: Frame) -> Place | None:
-    """Draw what a page works on: the workspace and, where the page has them, its settings and limits."""
+    """Draw the page's choices: the workspace and, if the page has them, its settings and limits."""
     _move()
     page = current_page()
     if not page.limits:
@@ -46,7 +46,7 @@ def open_workspace(frame: Frame) -> Place | None:
     place = None
     try:
         place = _with_settings(frame, top) if page.settings else _without_settings(frame, top)
-    finally:  # links take along what was set
+    finally:  # links include the settings
         address.follow()
         with rooms:
             links(frame.has)
@@ -87,10 +87,10 @@ def _with_settings(frame: Frame, top: DeltaGenerator) -> Place | None:
 
 
 def _view(top: DeltaGenerator, frame: Frame) -> Place | None:
-    """Draw the settings, the limits and the workspace's name in their places.
+    """Draw the settings, the limits and the workspace's name in their containers.
 
     Returns:
-        The workspace alone where it cannot fill the page, but a section of it needs nothing of a workspace.
+        The workspace alone if it cannot fill the page, but a section of the page needs no workspace.
     """
     forget_defaults()
     measure, rest, differing, foot = (st.container() for _ in range(4))
@@ -142,7 +142,7 @@ def _view(top: DeltaGenerator, frame: Frame) -> Place | None:
 
 
 def _taken(table: pl.DataFrame) -> str | None:
-    """Return the run that a person takes; None where the address names none of the workspace."""
+    """Return the run that a person took, or None if the URL names none of this workspace."""
     asked = str(st.session_state.get(TAKE) or "")
     try:
         return taken(table, asked) if asked else None
@@ -151,7 +151,7 @@ def _taken(table: pl.DataFrame) -> str | None:
 
 
 def _pinned() -> Snapshot:
-    """Return the data as of the revision that the address asks for."""
+    """Return the data as of the URL's revision."""
     asked = st.query_params.get("rev", LATEST)
     known = asked.isdigit() and 0 < int(asked) <= cache.store().revision()
     return cache.snapshot(int(asked) if known else None)
@@ -173,7 +173,7 @@ def go_to_workspace(collection_id: str) -> None:
 
 
 def _move() -> None:
-    """Follow `go_to_workspace`, before any widget is drawn."""
+    """Apply `go_to_workspace`, before any widget is drawn."""
     wanted = st.session_state.pop(_NEXT, None)
     if wanted is not None:
         st.session_state["ws"] = wanted
@@ -182,17 +182,17 @@ def _move() -> None:
 
 
 def show_newest() -> None:
-    """Show the newest data, whatever the address is pinned to (a callback)."""
+    """Show the newest data, whatever revision the URL pins (a callback)."""
     st.session_state["rev"] = LATEST
     address.put({"rev": None})
 
 
 def _forget_dependent() -> None:
-    """Forget settings of the old workspace: a new one has other runs and other ranges."""
+    """Forget settings of the old workspace, as a new one has other runs and other ranges."""
     for key, setting in SETTINGS.items():
         if setting.dependent:
             st.session_state.pop(key, None)
-            st.session_state.pop(KEPT + key, None)  # or a page would choose it again on arrival
+            st.session_state.pop(KEPT + key, None)  # otherwise a page would choose it again on arrival
             address.put({key: None})
     turn(st.session_state.get(_SHOWN), st.session_state.get("ws"))
 
@@ -206,7 +206,7 @@ def _pick(workspaces: Mapping[str, tuple[str, ...]]) -> str | None:
         _forget_dependent()
     choice = ASKED["collection"].choice
     about = "One collection: results on different corpora never share a chart."
-    # Without a usual one every address names its workspace: the first may be another one tomorrow.
+    # Without a default every URL names its workspace, as the first may be another one tomorrow.
     still_offered(choice.key, names)
     if choice.key not in st.query_params:
         st.session_state.setdefault(choice.key, names[0])
@@ -253,7 +253,7 @@ def _quality(offered: Choices) -> Quality:
 
 
 def _latency(offered: Choices, revision: int, within: Scope) -> dict[str, Any]:
-    """Draw what the latency is, by the question's names."""
+    """Draw the latency settings, by the question's names."""
     percentile: Percentile = pick_asked("on", get_args(Percentile), few=True, usual=offered.percentile)
     scopes: list[LatencyScope] = [of for of in get_args(LatencyScope) if offered.reranked or of != "rerank"]
     scope = pick_asked("latency", scopes, few=True)

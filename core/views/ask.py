@@ -20,14 +20,14 @@ from core.records import JsonMap
 T = TypeVar("T")
 
 BY_RULE = "recommended stack"
-"""The entry of a list of stacks that stands for no choice of one's own."""
+"""The entry of a list of stacks for making no choice."""
 RENAMED: Mapping[str, Mapping[str, str]] = {
     "kx": {"$ of generator input / 1k": "$ of generator input"},
     "rx": {"$ per 1,000 queries": "cost"},
 }
-"""Answers as release 0.2 had them, by key: they named a unit, which is that of the page now."""
+"""Answers as given in release 0.2, by key: they named a unit, which is now the page's."""
 BESIDE, RUNNER_UP = "Beside the chosen stack", "the runner-up"
-"""How several stacks are asked for where the first of the usual ones is always among them."""
+"""How several stacks are asked for if the first of the usual ones is always included."""
 
 
 def as_offered(name: Any, offered: Container[object]) -> Any:  # noqa: ANN401 - whatever a list offers

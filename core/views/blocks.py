@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # the charting library is slow to load, so only a section tha
     from core.views.columns import Rows
 
 Card = tuple[str, str, str]
-"""Label, number, and what stands small below it."""
+"""Label, number, and the small text below it."""
 
 
 @dataclass(frozen=True, slots=True)

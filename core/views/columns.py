@@ -551,7 +551,7 @@ COLUMNS: Mapping[str, Column] = {column.name: column for column in _EVERY}
 
 
 _DOLLARS = ("usd", "change")
-"""Forms of columns that may hold dollars per 1,000, which their label says then."""
+"""Forms of columns that may hold dollars per 1,000, which their label then includes."""
 
 
 def _of_many(label: str) -> bool:

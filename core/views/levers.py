@@ -113,7 +113,7 @@ LEVERS: Mapping[str, tuple[Lever, ...]] = {
         replace(_ADD, words="add a reranker over a wide pool"),
     ),
 }
-"""Suggestions of the paper (§6) by what limits."""
+"""Suggestions of the paper (§6) by bottleneck."""
 
 
 def to_try(

@@ -272,16 +272,16 @@ GROUPS: Mapping[str, tuple[Page, ...]] = {
         ),
     ),
 }
-"""Every page by the group that it stands in; the first is the one that opens."""
+"""The pages of each group; the first one is opened by default."""
 
 PAGES: Mapping[str, Page] = {page.name: page for group in GROUPS.values() for page in group}
 """Every page by its name, in the order of the navigation."""
 ADD, RUN = PAGES["add"], PAGES["run"]
-"""The pages that bring results: one's own, and new ones."""
+"""The pages that add results: existing ones, and new ones."""
 MOVED: Mapping[str, tuple[Page, str]] = {
     address: (page, section) for page in PAGES.values() for address, section in page.moved.items()
 }
-"""Page and section that an address leads to; the section is empty for the first."""
+"""The current page and section of an old address; the section is "" for the first."""
 
 
 def now_at(address: str, section: str) -> tuple[Page, str] | None:

@@ -1,1 +1,1 @@
-"""How the demo in data/demo was made: its passages from docstrings, the pools that were judged."""
+"""The making of the demo in data/demo: its passages from docstrings, and the pools that were judged."""

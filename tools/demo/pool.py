@@ -50,9 +50,9 @@ def pools(
     Args:
         corpus: Frame of `TABLES["passages"]`.
         queries: Frame of `TABLES["queries"]`.
-        expected: Further passages by query_id; those that the corpus lacks are left out.
+        expected: Further passages by query_id; those missing from the corpus are left out.
         systems: Specifications of stacks, as in `Stack.spec`.
-        depth: How many passages each system adds, ≥ 1.
+        depth: Number of passages from each system, ≥ 1.
 
     Returns:
         Passage ids by query_id, without repetition, shuffled by the query_id alone.
@@ -71,7 +71,7 @@ def pools(
 def _found(
     corpus: pl.DataFrame, queries: pl.DataFrame, systems: Sequence[JsonMap], depth: int
 ) -> dict[str, list[str]]:
-    """Per query what any system ranks."""
+    """Return, per query, the passages ranked by any system."""
     specs = [{**system, "candidates": depth} for system in systems]
     job = Job(
         name="pool",
@@ -89,7 +89,7 @@ def _found(
 
 
 def sheet(query_id: str, question: str, pool: pl.DataFrame) -> str:
-    """A sheet for the judge: the question, and each candidate with its title and the start of its text."""
+    """Return a sheet for the judge: the question, and each candidate with its title and first lines."""
     parts = [f"# {query_id}\nQuestion: {question}\nPassages: {pool.height}\n"]
     for number, (passage_id, title, text) in enumerate(
         pool.select("passage_id", "title", "text").iter_rows(), start=1
@@ -100,7 +100,7 @@ def sheet(query_id: str, question: str, pool: pl.DataFrame) -> str:
 
 
 def expected_answers() -> dict[str, list[str]]:
-    """Return by query_id the passages that the author of the question had in mind."""
+    """Return, by query_id, the passages that the author of the question had in mind."""
     return dict(pl.read_ndjson(demo.QUERIES).select("query_id", "answers").iter_rows())
 
 
@@ -108,11 +108,11 @@ def write_sheets(folder: Path, *, unjudged: bool = False) -> int:
     """Write the sheets of the demo's questions.
 
     Args:
-        folder: Made if it does not exist; sheets of the same name are replaced.
-        unjudged: Leave out candidates that have a grade, and sheets that would be empty.
+        folder: Created if it doesn't exist; sheets of the same name are replaced.
+        unjudged: Leave out candidates with a grade, and sheets that would be empty.
 
     Returns:
-        How many pairs of question and passage were written.
+        The number of question-passage pairs written.
 
     Raises:
         InputError: If the demo's files cannot be read.
@@ -135,14 +135,14 @@ def write_sheets(folder: Path, *, unjudged: bool = False) -> int:
 
 
 def write_tables(folder: Path, results: Path = demo_docs.RESULTS) -> int:
-    """Write tables of what is left to judge of the first look: question, passage, title and first characters.
+    """Write tables of the remaining first-look judgements: question, passage, title and first characters.
 
     Args:
-        folder: Made if it does not exist; tables of the same name are replaced.
-        results: Where the measured stacks are.
+        folder: Created if it doesn't exist; tables of the same name are replaced.
+        results: Location of the measured stacks.
 
     Returns:
-        How many pairs of question and passage were written.
+        The number of question-passage pairs written.
     """
     asked = demo_docs.queries().select("query_id", "text").with_row_index("place")
     found = _first(load([results])).join(_hoped(), on=["query_id", "passage_id"], how="full", coalesce=True)
@@ -151,7 +151,7 @@ def write_tables(folder: Path, results: Path = demo_docs.RESULTS) -> int:
         found.join(graded, on=["query_id", "passage_id"], how="anti")
         .join(demo.passages().select("passage_id", "title", body="text"), on="passage_id")
         .join(asked, on="query_id")
-        .with_columns(order=pl.struct("query_id", "passage_id").hash(seed=1))  # tells no judge who found what
+        .with_columns(order=pl.struct("query_id", "passage_id").hash(seed=1))  # hides who found what
         .sort("place", "order")
         .select("query_id", "passage_id", "text", "title", pl.col("body").str.slice(0, SHOWN_IN_TABLE))
         .with_columns(pl.col("text", "title", "body").str.replace_all(r"\s+", " "))
@@ -163,7 +163,7 @@ def write_tables(folder: Path, results: Path = demo_docs.RESULTS) -> int:
 
 
 def _first(batch: Batch) -> pl.DataFrame:
-    """Return the first passages of every stack on offer, each once per question."""
+    """Return the first passages of every offered stack, each once per question."""
     offered = [run.run_id for run in batch.runs if "perturb" not in run.stack.spec]
     final = pl.col("stage") == "final"
     kept = pl.col("run_id").is_in(offered) & final & (pl.col("rank") <= FIRST)

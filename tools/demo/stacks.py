@@ -22,7 +22,7 @@ from types import SimpleNamespace
 from typing import Any
 
 os.environ |= {"OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
-if hasattr(os, "sched_setaffinity"):  # one core, so that engines begin one thread
+if hasattr(os, "sched_setaffinity"):  # one core, so that engines start one thread
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 import polars as pl
@@ -54,7 +54,7 @@ CLOCK = "processor time of one core, of one thread; what else the machine did is
 
 
 def models(folder: Path) -> dict[str, ModelConfig]:
-    """Return the models that no catalogue has, with the tokens of a passage that each reads."""
+    """Return the models missing from every catalogue, with the tokens of a passage that each reads."""
     path = minilm.write(folder / "minilm")
     encoder = ModelConfig(provider="onnx", model=ENCODER, name=ENCODER, path=path, max_tokens=96)
     reranker = ModelConfig(
@@ -64,7 +64,7 @@ def models(folder: Path) -> dict[str, ModelConfig]:
 
 
 def stacks() -> Iterator[tuple[str, int, list[Stack]]]:
-    """List what is measured together: a name, passes, and stacks."""
+    """Yield the groups measured together: a name, passes, and stacks."""
     static, encoder = Encoder(name="wordllama", dim=256), Encoder(name=ENCODER, dim=384)
     index = tuple(Index(name=name) for name in ("flat", "hnsw-f32", "int8"))
     usual, near = Methodic(method="rrf"), Methodic(method="rrf", constant=10)
@@ -106,20 +106,20 @@ def _each(*axes: Axes) -> list[Stack]:
 
 
 def plain(stack: Stack) -> str:
-    """Name a stack without what all of these have in common, or what nothing reads."""
+    """Name a stack without the parts that all of them share, or that nothing reads."""
     said = stack.label.replace(RERANKER, "late interaction").replace(f"{ENCODER} 384 d", "MiniLM")
     said = re.sub(r"(rrf [\d.]+ : [\d.]+) constant 10|(wordllama) 256 d| normalise minmax", r"\1\2", said)
     return said if stack.spec["reranker"] != "none" else said.replace(f", K = {K}", "")
 
 
 def by_processor() -> None:
-    """Let steps be timed by the processor time of this process."""
+    """Time steps by the CPU time of this process."""
     asking.perf_counter_ns = time.process_time_ns
     base.time = SimpleNamespace(process_time=time.process_time, perf_counter=time.process_time)
 
 
 def measure(folder: Path) -> Batch:
-    """Run the stacks; those that ran to their end are read from the folder."""
+    """Run the stacks; completed ones are read from the folder."""
     batches = []
     for name, passes, some in stacks():
         kept = folder / name
@@ -149,7 +149,7 @@ def _run(folder: Path, some: list[Stack], passes: int, name: str) -> list[Batch]
 
 
 def read_by_trial(batch: Batch, folder: Path) -> dict[str, pl.DataFrame]:
-    """Let the trial reader answer from two of the runs, as anyone would: by the command line, on a store."""
+    """Let the trial reader answer from two of the runs, like a user: by the command line, on a store."""
     place = folder / "store"
     shutil.rmtree(place, ignore_errors=True)
     held = demo_docs.texts()

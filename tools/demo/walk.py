@@ -1,7 +1,7 @@
 """Finds the documented public objects of an installed package.
 
-Objects are looked at and never called. The walk follows the files of the package, not what happens to be
-imported already, so that every process finds the same.
+Objects are inspected and never called. The walk follows the files of the package, not what happens to be
+imported already, so that every process finds the same objects.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple
 MIN_CHARACTERS = 60
 MAX_SIGNATURE = 120
 
-# Parts of a module's name that hold no reference text: tests, bundled code, build tools, deprecated aliases,
+# Parts of a module's name without reference text: tests, bundled code, build tools, deprecated aliases,
 # and modules that need an extra package or start something when they are imported.
 _SKIPPED_PARTS = frozenset(
     {
@@ -37,7 +37,7 @@ _SKIPPED_PARTS = frozenset(
         "vendor",
     }
 )
-# Whole modules: the server's own machinery, which no app imports; testing makes a folder when it is imported.
+# Whole modules: the server's own machinery, which no app imports; testing creates a folder when imported.
 _SKIPPED_MODULES = frozenset(
     {
         "streamlit.dataframe",
@@ -70,7 +70,7 @@ class Documented(NamedTuple):
 
     @property
     def rank(self) -> tuple[int, bool, int, str]:
-        """Sorts the names of one text: the most public first, and a function's own name before an alias."""
+        """Return a sort key for names of one text: the most public first, a function's own before aliases."""
         own = _attribute(self.target, "__name__") if _is_defined(self.target) else None
         alias = own != self.name.rpartition(".")[2]
         return (self.name.count("."), alias, len(self.name), self.name)
@@ -83,8 +83,8 @@ def walk(package: str) -> Iterator[Documented]:
         package: An importable top-level package.
 
     Yields:
-        Objects with a docstring of at least `MIN_CHARACTERS`, in an order that depends on the installed
-        files alone; an object with several names comes several times.
+        Objects with a docstring of at least `MIN_CHARACTERS`, in an order that depends only on the installed
+        files; an object with several names is yielded several times.
 
     Raises:
         ModuleNotFoundError: If the package is not installed.
@@ -98,7 +98,7 @@ def walk(package: str) -> Iterator[Documented]:
 
 
 def _modules(package: str) -> Iterator[ModuleType]:
-    """Import the public modules of a package, in an order fixed by their names, those that can be."""
+    """Yield the importable public modules of a package, in the order of their names."""
     pending = [importlib.import_module(package)]
     while pending:
         module = pending.pop()
@@ -109,19 +109,19 @@ def _modules(package: str) -> Iterator[ModuleType]:
 
 
 def _import(parent: str, name: str) -> ModuleType | None:
-    """A module of a package, or None for those that are left out or cannot be imported here."""
+    """Return a module of a package, or None if it is left out or cannot be imported here."""
     path = f"{parent}.{name}"
     if name.startswith(("_", "test_")) or name in _SKIPPED_PARTS or path in _SKIPPED_MODULES:
         return None
     try:
         return importlib.import_module(path)
-    except Exception:  # it needs a package, a system or a setting that is not here
+    except Exception:  # it needs a package, a system or a setting that is missing here
         return None
 
 
 def _object(name: str, module: str, target: object, package: str) -> Iterator[Documented]:
-    """A class with its members, a function, or an instance with the members of its class."""
-    if type(target).__module__ == "typing":  # type variables carry the documentation of their kind
+    """Yield a class with its members, a function, or an instance with the members of its class."""
+    if type(target).__module__ == "typing":  # type variables have the documentation of their kind
         return
     if inspect.isclass(target):
         if _belongs(target, package):
@@ -136,13 +136,13 @@ def _object(name: str, module: str, target: object, package: str) -> Iterator[Do
 
 
 def _documentation(instance: object) -> object:
-    """What documents an instance: its call (for Streamlit's caches the decorator behind it) or its class."""
+    """Return what documents an instance: its call (for Streamlit's caches the decorator) or its class."""
     methods = (vars(type(instance)).get(method) for method in ("__call__", "_decorator"))
     return next((method for method in methods if getattr(method, "__doc__", None)), instance)
 
 
 def _members(name: str, module: str, owner: type, package: str) -> Iterator[Documented]:
-    """The documented public members of a class, those of its private bases, and of its accessors."""
+    """Yield the documented public members of a class, of its private bases, and of its accessors."""
     for base in owner.__mro__:
         if base is not owner and not (_belongs(base, package) and _is_private(base)):
             continue
@@ -158,7 +158,7 @@ def _members(name: str, module: str, owner: type, package: str) -> Iterator[Docu
 
 
 def _accessor(target: object, owner: type) -> type | None:
-    """The class behind a namespace property such as ``polars.Expr.str``; None for any other member."""
+    """Return the class behind a namespace property such as ``polars.Expr.str``, or None for other members."""
     getter = getattr(target, "fget", None)
     returned = str(getattr(getter, "__annotations__", {}).get("return", ""))
     if not returned.endswith("NameSpace"):
@@ -177,7 +177,7 @@ def _documented(name: str, module: str, target: object) -> Iterator[Documented]:
 
 
 def _public_names(module: ModuleType) -> list[str]:
-    """The names a module offers: declared, or all of a package's, or those that a plain module defines."""
+    """Return the names a module offers: declared, all of a package's, or those a plain module defines."""
     declared = getattr(module, "__all__", None)
     if declared is None and not hasattr(module, "__path__"):
         own = module.__name__
@@ -188,7 +188,7 @@ def _public_names(module: ModuleType) -> list[str]:
 
 
 def _attribute(owner: object, name: str) -> object:
-    """An attribute, or None where reading it raises: lazy attributes may fail in any way."""
+    """Return an attribute, or None if reading it raises: lazy attributes may fail in any way."""
     try:
         return getattr(owner, name)
     except Exception:
@@ -196,13 +196,13 @@ def _attribute(owner: object, name: str) -> object:
 
 
 def _belongs(target: object, package: str) -> bool:
-    """Whether the object was defined in the package, as far as it says."""
+    """Return whether the object says that it was defined in the package."""
     module = _attribute(target, "__module__")
     return module is None or str(module).partition(".")[0] == package
 
 
 def _is_defined(target: object) -> bool:
-    """Whether the object is a class or a function of some kind; asked without running its own code."""
+    """Return whether the object is a class or a function of some kind, without running its own code."""
     return (
         inspect.isclass(target)
         or inspect.isroutine(target)
@@ -215,7 +215,7 @@ def _is_private(target: type) -> bool:
 
 
 def signature_of(target: object) -> str:
-    """The parameters of a callable without annotations, or nothing where Python does not know them."""
+    """Return the parameters of a callable without annotations, or "" if Python doesn't know them."""
     if not callable(target):
         return ""
     try:

@@ -1,1 +1,1 @@
-"""The documents' reference, written from the code: what is declared once is described there."""
+"""The documents' reference, generated from the code: each declaration is described there."""

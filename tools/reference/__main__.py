@@ -16,7 +16,7 @@ from tools.reference.pages import FOLDER, stale, written
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write what is stale, or say it."""
+    """Write the stale pages, or list them."""
     parser = argparse.ArgumentParser(prog="python -m tools.reference", description=__doc__)
     parser.add_argument(
         "--check", action="store_true", help="write nothing; exit code 1 where a page is stale"

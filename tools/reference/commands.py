@@ -44,7 +44,7 @@ def commands() -> str:
 
 
 def walk(command: Any, path: str) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - typer's own types are private
-    """Yield every command that does something, with the words that call it."""
+    """Yield every command that does something, with the words that invoke it."""
     inner = getattr(command, "commands", {})
     if command.callback is not None and path != "python -m core":
         yield path, command
@@ -67,7 +67,7 @@ def _command(path: str, command: Any) -> str:  # noqa: ANN401
 
 
 def row(param: Any) -> tuple[str, str, str, str]:  # noqa: ANN401
-    """Return the row of an argument or an option: how it is written, what it takes, its default, its help."""
+    """Return the row of an argument or an option: its notation, values, default and help."""
     argument = param.param_type_name == "argument"
     names = _argument(param) if argument else " ".join([*param.opts, *param.secondary_opts])
     return code(names), _value(param), _default(param), param.help or ""
@@ -93,7 +93,7 @@ def _value(param: Any) -> str:  # noqa: ANN401
 
 
 def _bare(kind: Any) -> Any:  # noqa: ANN401
-    """Return what stands in an optional or a list."""
+    """Return the type inside an optional or a list."""
     if get_origin(kind) in (Union, types.UnionType):
         return _bare(next(each for each in get_args(kind) if each is not type(None)))
     return _bare(get_args(kind)[0]) if get_origin(kind) in (list, tuple) else kind

@@ -21,7 +21,7 @@ def layers() -> list[list[str]]:
 
 
 def mermaid() -> str:
-    """Return the picture of the layers: a box for each, arrows to what may be imported."""
+    """Return the diagram of the layers: a box per layer, arrows to what it may import."""
     boxes = [[ABOVE], *layers()]
     lines = ["flowchart TD"]
     for number, names in enumerate(boxes):
@@ -32,7 +32,7 @@ def mermaid() -> str:
 
 
 def house() -> str:
-    """Return the picture, and every package with what its docstring says first."""
+    """Return the diagram, and every package with the first sentence of its docstring."""
     rows = [(code(name), about(name)) for names in layers() for name in names]
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
     others = "\n".join(f"- {each['name']}." for each in contracts["contracts"][1:])

@@ -1,4 +1,4 @@
-"""The library as people call it: every name of the package's face, from its signature and docstring."""
+"""The library for its users: every name of the package's public interface, from signature and docstring."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _class(name: str, kind: type) -> list[str]:
 
 
 def _members(kind: type) -> list[tuple[str, Any]]:
-    """Return what a class and those that it stands on declare, its own first."""
+    """Return the members that a class and its bases declare, its own first."""
     found: dict[str, Any] = {}
     for base in kind.__mro__[:-1]:
         for name, member in vars(base).items():
@@ -67,7 +67,7 @@ def _signature(function: Any) -> str:  # noqa: ANN401
 
 
 def _said(thing: Any) -> tuple[str, str]:  # noqa: ANN401
-    """Return what a docstring says first, and its further parts as lists."""
+    """Return a docstring's summary, and its further parts as lists."""
     text = inspect.getdoc(thing) or ""
     parts: list[str] = []
     for paragraph in text.split("\n\n"):

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 
 
 def cell(text: str) -> str:
-    """Return a text for a table's cell or a list's line: nothing in it ends the cell or is read as HTML."""
+    """Return text for a table's cell or a list's line: nothing in it ends the cell or is read as HTML."""
     return re.sub(r"\s+", " ", text).strip().replace("|", "\\|").replace("<", "&lt;")
 
 
 def code(text: str) -> str:
-    """Return a text as code; nothing where it is empty."""
+    """Return a text as code, or "" if it is empty."""
     return f"`{text}`" if text else ""
 
 
@@ -28,7 +28,7 @@ def _cell(text: str) -> str:
 
 
 def cell_keeping(text: str) -> str:
-    """As `cell`, with the blanks at both ends, which part it from the code beside it."""
+    """Return text like `cell`, with the blanks at both ends, which separate it from the code beside it."""
     inner = cell(text)
     before, after = text[:1].isspace(), text[-1:].isspace()
     return f"{' ' if before else ''}{inner}{' ' if after and inner else ''}"

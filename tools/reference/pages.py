@@ -119,7 +119,7 @@ MONEY = "dollars with their unit: `2.5per1k`, `0.2per1M`; a bare number is per 1
 
 
 def choices() -> str:
-    """Return every setting that may stand in an address, with what its declaration says."""
+    """Return every URL setting, with the texts of its declaration."""
     said = {each.choice.key: each.choice for kind in DECLARING for each in declared(kind).values()}
     rows = [
         (
@@ -152,7 +152,7 @@ def _bounds(choice: Choice | None) -> str:
 
 
 def columns() -> str:
-    """Return the columns that tables share, and the tables with those that each declares itself."""
+    """Return the columns shared by tables, and the tables with the columns that each declares itself."""
     rows = [(code(each.name), each.label, each.form, each.help) for each in COLUMNS.values()]
     tables = {
         each.name: each for module in _modules() for each in vars(module).values() if isinstance(each, Rows)
@@ -191,7 +191,7 @@ def _rows(one: Rows) -> str:
 
 
 def pages() -> str:
-    """Return the pages of the dashboard with their addresses and sections."""
+    """Return the pages of the dashboard with their URLs and sections."""
     rows = [
         (page.group, page.title, code(f"/{page.name}"), ", ".join(page.sections),
          ", ".join(page.behind(None)), page.tells,
@@ -232,7 +232,7 @@ PAGES_OF: Mapping[str, tuple[str, Callable[[], str]]] = {
     "json": ("JSON shapes", shapes.shapes),
     "house": ("Packages and their order", house.house),
 }
-"""File in docs/reference without its ending: its title, and what writes the rest."""
+"""File in docs/reference without extension: its title, and the writer of the rest."""
 
 
 def page(name: str) -> str:
@@ -253,7 +253,7 @@ def written() -> dict[str, str]:
 
 
 def pictured() -> str:
-    """Return the page of the architecture with the picture of the house as it is now."""
+    """Return the architecture page with the current diagram of the packages."""
     text = (FOLDER / PICTURED).read_text(encoding="utf-8")
     before, rest = text.split("<!-- house -->\n")
     after = rest.partition("<!-- /house -->")[2]
@@ -261,7 +261,7 @@ def pictured() -> str:
 
 
 def stale(pages: Mapping[str, str]) -> list[str]:
-    """Return the names of files that do not say what they should."""
+    """Return the names of outdated files."""
     paths = {name: FOLDER / name for name in pages}
     there = {name: path.read_text(encoding="utf-8") for name, path in paths.items() if path.exists()}
     return sorted(name for name in pages if pages[name] != there.get(name))

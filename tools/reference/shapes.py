@@ -1,4 +1,4 @@
-"""Shapes of what is read and written: specifications, JSON of pages and records, tables of exports."""
+"""Shapes of inputs and outputs: specifications, JSON of pages and records, tables of exports."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def specifications() -> str:
 def _inner(
     model: type[BaseModel], seen: frozenset[type[BaseModel]] = frozenset()
 ) -> Iterator[type[BaseModel]]:
-    """Yield the tables that stand in a table, in their order."""
+    """Yield the tables nested in a table, in order."""
     for field in model.model_fields.values():
         for kind in _models(field.annotation):
             if kind not in seen and kind is not model:
@@ -103,7 +103,7 @@ def _default(field: Any) -> str:  # noqa: ANN401 - a field of pydantic
 
 
 def _plain(value: object) -> object:
-    """Return a table of a default as what people write for it: its one key where one is enough."""
+    """Return a default table as people write it: its one key if one is enough."""
     said = (
         value.model_dump(mode="json", exclude_defaults=True) if isinstance(value, BaseModel) else str(value)
     )
@@ -118,7 +118,7 @@ _NAMES: Mapping[object, str] = {
 
 
 def _type(kind: Any) -> str:  # noqa: ANN401, PLR0911 - a case each
-    """Return a type in words; limits stand in the text beside it."""
+    """Return a type in words; limits are in the text beside it."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Annotated:
         return _type(inner[0])
@@ -136,7 +136,7 @@ def _type(kind: Any) -> str:  # noqa: ANN401, PLR0911 - a case each
 
 
 def meanings(model: type) -> dict[str, str]:
-    """Return what the source says of each field: a comment above or behind it, or a line of Attributes."""
+    """Return the source's text on each field: a comment above or behind it, or a line of Attributes."""
     found: dict[str, str] = {}
     for each in reversed(model.__mro__):
         if each.__module__.startswith("core."):
@@ -255,7 +255,7 @@ def _polars(kind: pl.DataType) -> str:
 
 
 def _example() -> Mapping[str, object]:
-    """Return a record of the published figures: what has the fields that any record has."""
+    """Return a record of the published figures, with the fields of any record."""
     with tempfile.TemporaryDirectory() as folder:
         store = Store.open(Path(folder) / "store")
         with store.write("published") as writer:
@@ -273,7 +273,7 @@ def _example() -> Mapping[str, object]:
 
 
 def _fields(data: Mapping[str, object], at: str = "") -> Iterator[tuple[str, str]]:
-    """Yield every field with its type, those of tables and of the first row of lists below it."""
+    """Yield every field with its type, and below it those of tables and of the first row of lists."""
     for name, value in data.items():
         path = f"{at}.{name}" if at else name
         first = value[0] if isinstance(value, list) and value else None

@@ -1,4 +1,4 @@
-"""The parts that ``run`` and ``resume`` share: progress, the store as the sink, the exit code."""
+"""The parts shared by ``run`` and ``resume``: progress, the store as the sink, the exit code."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ for nothing twice."""
 
 
 def coded(command: C) -> C:
-    """Say the exit codes at the end of a command's help."""
+    """Append the exit codes to a command's help."""
     command.__doc__ = f"{cleandoc(command.__doc__ or '')}\n\n{CODES}"
     return command
 
 
 def work_of(context: Context) -> Path:
-    """Return the folder of all evaluations whose results go into the store."""
+    """Return the folder of all evaluations that write to the store."""
     from core.pipeline.evaluate.folder import EVALUATIONS  # noqa: PLC0415 - with the engines, a second
 
     return context.store().path.absolute().parent / EVALUATIONS
 
 
 def warn(problems: Sequence[Problem]) -> None:
-    """Print what the owner of a specification should know on standard error."""
+    """Print notes for the owner of a specification on standard error."""
     for problem in problems:
         complain(f"{problem.severity}: {problem}")
 
 
 def execute(context: Context, job: Job, form: Format, on: str) -> Outcome:
-    """Run an evaluation, or what is left of it, into the store, print its runs and return what it came to."""
+    """Run an evaluation, or the rest of it, into the store, print its runs and return the outcome."""
     from core.work.sweep.kind import EVALUATION as WORK  # noqa: PLC0415 - with the engines, a second
 
     outcome = carried_out(context, WORK.folder, WORK.kept, partial(WORK.run, context.store(), job), on)
@@ -61,12 +61,12 @@ def execute(context: Context, job: Job, form: Format, on: str) -> Outcome:
 
 
 def carried_out(context: Context, folder: str, kept: str, do: Callable[[Site], R], on: str = "") -> R:
-    """Do paid work with a bar; leave with the exit code of what ended early.
+    """Do paid work with a progress bar; exit with the code of its cause if it ends early.
 
     Args:
-        folder: Of all such work, beside the store.
-        kept: What becomes of it where it is interrupted.
-        on: The cluster that does it; empty = this machine.
+        folder: Folder of all such work, beside the store.
+        kept: What is kept if it is interrupted.
+        on: The cluster to use; "" = this machine.
     """
     from core.pipeline.evaluate.session import Site  # noqa: PLC0415
 
@@ -88,14 +88,14 @@ def carried_out(context: Context, folder: str, kept: str, do: Callable[[Site], R
 
 
 def leave_if_cancelled(result: Result) -> None:
-    """Leave with the exit code of work that somebody stopped."""
+    """Exit with the code of cancelled work."""
     if result.status.state is State.CANCELLED:
         raise typer.Exit(INTERRUPTED)
 
 
 @contextmanager
 def working(kept: str) -> Iterator[tuple[Callable[[Status], None], Callable[[], bool]]]:
-    """Work with a bar that can be interrupted; how it ended badly as an exit code."""
+    """Run the body with an interruptible progress bar; a failure becomes an exit code."""
     try:
         with progressing() as tell, asked_to_stop() as asked:
             yield tell, asked.is_set
@@ -116,7 +116,7 @@ def _report(outcome: Outcome, job: Job, form: Format) -> None:
 
 
 def agreed(dollars: float | None, *, yes: bool) -> bool:
-    """Tell whether to go on: asked at a terminal when it costs something or may do so."""
+    """Return whether to continue: asked at a terminal if it costs something or may do so."""
     if yes or dollars == 0 or not sys.stdin.isatty():
         return True
     words = "an unknown sum" if dollars is None else f"about ${dollars:,.4f}"

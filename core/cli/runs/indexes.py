@@ -1,4 +1,4 @@
-"""``indexes bench``, ``show`` and ``tune``: what indexes find, how fast, and which setting is safe."""
+"""``indexes bench``, ``show`` and ``tune``: recall and speed of indexes, and which setting is safe."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ BusyOption = Annotated[float, typer.Option(min=0.01, max=1, help="Share of the h
 
 
 class _Searched(NamedTuple):
-    """The vectors and texts that indexes are built of, and asked."""
+    """The vectors and texts to build and query indexes with."""
 
     source: str
     vectors: Vectors
@@ -81,7 +81,7 @@ def bench(
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Measure recall, latency, throughput, build time and size of indexes, and keep them in the store."""
-    # Here because the engines take a second to load, which no other command should wait for.
+    # Imported here as the engines take a second to load, and no other command should wait for them.
     from core.pipeline.environment import describe  # noqa: PLC0415
     from core.pipeline.index.bench import Grid, Point, frame_of  # noqa: PLC0415
     from core.pipeline.index.bench import bench as measure  # noqa: PLC0415
@@ -215,7 +215,7 @@ def _sweep(
     yes: bool,
     form: Format,
 ) -> list[Stack]:
-    """Run the stacks that are missing, or plan them; returns all, the flat one first."""
+    """Run the missing stacks, or plan them; return all, the flat one first."""
     from core.pipeline.sweep import parse  # noqa: PLC0415 - as above
     from core.pipeline.sweep.plan import plan  # noqa: PLC0415
     from core.views.run import tuning  # noqa: PLC0415
@@ -248,7 +248,7 @@ def _sweep(
 
 
 def _answer(view: View, tried: Sequence[Stack], bearable: float, form: Format) -> None:
-    """Name the setting to take per kind, and print what all of them lose."""
+    """Name the setting to choose per kind, and print the loss of every one."""
     from core.views.latency.index_loss import TUNED, losses, passing, taken_words  # noqa: PLC0415 - as above
     from core.views.within import beyond  # noqa: PLC0415 - as above
 
@@ -271,7 +271,7 @@ def _numbers(text: str, option: str) -> list[int]:
 
 
 def _kinds(text: str) -> list[tuple[str, dict[str, Any]]]:
-    """Read kinds with options as they are written in measures: name(key=value,…)."""
+    """Read kinds with options in the notation of measures: name(key=value,…)."""
     kinds = []
     for part in _BETWEEN.split(text):
         written = _KIND.fullmatch(part.strip())
@@ -292,7 +292,7 @@ def _random(passages: int, dim: int, kinds: Sequence[tuple[str, JsonMap]] | None
 
 
 def _of_spec(context: Context, path: Path, kinds: Sequence[tuple[str, JsonMap]] | None) -> _Searched:
-    """Embed what a specification searches and asks, with its first embedder that runs here."""
+    """Embed a specification's passages and queries, with its first embedder that runs here."""
     from core.analysis.export import StoreShelf  # noqa: PLC0415
     from core.pipeline.sweep import load  # noqa: PLC0415 - as above
     from core.pipeline.sweep.expand import expand  # noqa: PLC0415
@@ -318,7 +318,7 @@ def _of_spec(context: Context, path: Path, kinds: Sequence[tuple[str, JsonMap]] 
 
 
 def _first_local(specs: Sequence[JsonMap], known: Known, path: Path) -> JsonMap:
-    """Find the first stack with vectors of a model that runs here, before anything is read or embedded."""
+    """Return the first stack with vectors of a model that runs here, before anything is read or embedded."""
     dense = [spec for spec in specs if spec["mode"] != "sparse"]
     if not dense:
         raise InputError("No stack has vectors.", where=str(path), do="Name a dense or hybrid stack.")
@@ -334,7 +334,7 @@ def _first_local(specs: Sequence[JsonMap], known: Known, path: Path) -> JsonMap:
 
 
 def _own_kinds(job: Job, first: JsonMap) -> list[tuple[str, JsonMap]]:
-    """Return the indexes of the stacks that search with the same vectors, each once."""
+    """Return the indexes of the stacks that search the same vectors, each once."""
     from core.pipeline.index import index_options  # noqa: PLC0415 - as above
     from core.pipeline.index.bench import effort_of  # noqa: PLC0415
 
@@ -347,6 +347,6 @@ def _own_kinds(job: Job, first: JsonMap) -> list[tuple[str, JsonMap]]:
     kinds: dict[str, tuple[str, JsonMap]] = {}
     for spec in same:
         name, params = spec["index"], dict(spec.get("index_params", {}))
-        params.pop(effort_of(name, index_options(name, params)), None)  # the grid says it
+        params.pop(effort_of(name, index_options(name, params)), None)  # the grid sets it
         kinds.setdefault(f"{name} {canonical_json(params)}", (name, params))
     return list(kinds.values())

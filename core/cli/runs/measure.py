@@ -151,7 +151,7 @@ def measure(
 
 
 def _try(snapshot: Snapshot, asked: OwnForm, query: str, form: Format) -> None:
-    """Ask one query, and say what came back, how it was understood and what it lacks."""
+    """Ask one query, and report the response, how it was interpreted and what it lacks."""
     from core.pipeline.own.trial import try_query  # noqa: PLC0415 - the engines take a second to load
     from core.pipeline.sweep import parse  # noqa: PLC0415
     from core.work.sweep.asked import asked_corpus  # noqa: PLC0415
@@ -169,7 +169,7 @@ def _try(snapshot: Snapshot, asked: OwnForm, query: str, form: Format) -> None:
 
 
 def _scores(context: Context, asked: OwnForm, run_ids: Sequence[str]) -> None:
-    """Say what the stacks scored, and where they stand beside the others."""
+    """Report the scores of the stacks, and their rank among the others."""
     from core.analysis.workspace.choices import choices  # noqa: PLC0415
     from core.analysis.workspace.stacks import stack_table  # noqa: PLC0415
     from core.analysis.workspace.units import other_units  # noqa: PLC0415
@@ -179,7 +179,7 @@ def _scores(context: Context, asked: OwnForm, run_ids: Sequence[str]) -> None:
     quality = choices(snapshot, scope).quality
     table = stack_table(snapshot, scope, quality, Latency(), context.book("list"))
     new = table.filter(pl.col("run_id").is_in(list(run_ids)))
-    for row in new.iter_rows(named=True) if asked.limit is None else ():  # what was not asked counts as 0
+    for row in new.iter_rows(named=True) if asked.limit is None else ():  # a query not asked counts as 0
         complain(f"{row['name']}: {numbers(row, quality, Latency())}")
     others, _ = other_units(snapshot, table)
     for row in new.filter(pl.col("run_id").is_in(list(others))).iter_rows(named=True):

@@ -1,4 +1,4 @@
-"""Commands of work that a specification asks for and a budget limits: plan, begin, resume, status."""
+"""Commands for work defined by a specification and limited by a budget: plan, start, resume, status."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from core.cli.context import BudgetOption, DryRunOption, Format, FormatOption, S
 from core.cli.runs import CODES, agreed, carried_out, leave_if_cancelled, warn
 from core.work.paid import as_json, line_rows
 
-if TYPE_CHECKING:  # the engines take a second to load, which no other command should wait for
+if TYPE_CHECKING:  # the engines take a second to load, and no other command should wait for them
     from core.pipeline.evaluate.session import Result
     from core.pipeline.sweep.problems import Problem
     from core.work.golden.plan import GoldenPlan
@@ -26,7 +26,7 @@ J = TypeVar("J")
 P = TypeVar("P", bound="GoldenPlan | ReaderPlan")
 R = TypeVar("R", bound="Result")
 Show = Callable[[Context, J, R, Format], None]
-"""Prints what work brought into the store."""
+"""Prints the results that a job brought into the store."""
 
 
 def add_commands(
@@ -39,9 +39,9 @@ def add_commands(
     """Add the four commands of a kind of work.
 
     Args:
-        helps: Of each command by its name: plan, the one that begins, resume, status.
+        helps: Help text of each command by name: plan, the one that starts, resume, status.
         load: Loads the engines.
-        empty: Said where none was begun.
+        empty: Message to print if there are no jobs.
     """
     first, begins, resumes, last = helps.items()
 
@@ -79,10 +79,10 @@ def add_commands(
 def add_status(
     app: typer.Typer, name: str, help_text: str, load: Callable[[], Work[Any, Any, Any]], empty: str
 ) -> None:
-    """Add the command that lists what was begun.
+    """Add the command that lists started jobs.
 
     Args:
-        empty: Said where none was.
+        empty: Message to print if there are none.
     """
 
     @app.command(name, help=help_text)
@@ -99,7 +99,7 @@ def add_resume(
     load: Callable[[], Work[J, Any, R]],
     show: Show[J, R],
 ) -> None:
-    """Add the command that goes on with work where it stopped."""
+    """Add the command that resumes work where it stopped."""
 
     @app.command(name, help=f"{help_text}\n\n{CODES}")
     def _resume(
@@ -123,7 +123,7 @@ def add_resume(
 def _read(
     work: Work[J, Any, Any], context: Context, path: Path, budget: float | None, *, to_run: bool
 ) -> tuple[J, list[Problem]]:
-    """Read a specification and what it names, with another budget where one is given."""
+    """Read a specification and its files, with another budget if one is given."""
     from core.pipeline.sweep import load_as  # noqa: PLC0415
 
     spec = load_as(work.model, path)
@@ -145,7 +145,7 @@ def _show(work: Work[Any, P, Any], plan: P, form: Format) -> None:
 
 
 def execute(work: Work[J, Any, R], context: Context, job: J, show: Show[J, R], form: Format) -> None:
-    """Do it into the store, say how it ended, and print what it brought."""
+    """Do the work into the store, report the outcome, and print the results."""
     result = carried_out(context, work.folder, work.kept, partial(work.run, context.store(), job))
     complain(work.ended(result.status))
     leave_if_cancelled(result)

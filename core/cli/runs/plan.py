@@ -35,7 +35,7 @@ SplitOption = Annotated[
     str | None, typer.Option(help="Which split of a BEIR collection judges, instead of the specification's.")
 ]
 _STACKS_SHOWN = 20
-_REMEMBERED = 60  # Earlier runs whose times are looked at
+_REMEMBERED = 60  # Maximum earlier runs used for time estimates
 
 
 def run(
@@ -63,7 +63,7 @@ def run(
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Print the stacks of a specification with calls, tokens, dollars by stage, time and memory expected."""
-    # Here because the engines take a second to load, which no other command should wait for.
+    # Imported here as the engines take a second to load, and no other command should wait for them.
     from core.pipeline.evaluate.artifacts import Artifacts  # noqa: PLC0415
     from core.pipeline.evaluate.folder import ARTIFACTS  # noqa: PLC0415
     from core.pipeline.sweep import json_schema, load  # noqa: PLC0415
@@ -206,14 +206,14 @@ def find(context: Context, name: str) -> dict[str, Any]:
 
 
 def read(context: Context, spec: SweepSpec, *, to_run: bool) -> tuple[Job, list[Problem]]:
-    """Read what a specification names; see `core.work.sweep.into.read`."""
+    """Read a specification's sources; see `core.work.sweep.into.read`."""
     from core.work.sweep import into  # noqa: PLC0415
 
     return into.read(context.store(), context.books(), spec, to_run=to_run)
 
 
 def job_of(context: Context, name: str, *, to_run: bool) -> tuple[Job, list[Problem]]:
-    """Return the evaluation that repeats what a manifest tells of, measured anew; it runs nobody's code."""
+    """Return the evaluation that repeats the one in a manifest, measured anew; it never runs foreign code."""
     from core.pipeline.own.version import refuse_code  # noqa: PLC0415
 
     manifest = find(context, name)
@@ -223,7 +223,7 @@ def job_of(context: Context, name: str, *, to_run: bool) -> tuple[Job, list[Prob
 
 
 def continued(context: Context, name: str) -> tuple[Job, list[Problem]]:
-    """Return the evaluation that was begun under a name."""
+    """Return the evaluation started under a name."""
     from core.files import read_json  # noqa: PLC0415
     from core.pipeline.evaluate import folder  # noqa: PLC0415
     from core.pipeline.own.version import require_version  # noqa: PLC0415
@@ -244,12 +244,12 @@ def continued(context: Context, name: str) -> tuple[Job, list[Problem]]:
 
 
 def anew(job: Job) -> Job:
-    """Return the same evaluation with measurements of its own."""
+    """Return the same evaluation with separate measurements."""
     return replace(job, nonce=now().isoformat())
 
 
 def _spec_of(manifest: JsonMap, where: str) -> SweepSpec:
-    """Return the specification that a manifest holds."""
+    """Return the specification in a manifest."""
     from core.pipeline.sweep import parse  # noqa: PLC0415
 
     if not manifest.get("sweep"):

@@ -1,6 +1,6 @@
 """``run SPEC``: execute a sweep, resumable and within its budget, or repeat one from a manifest.
 
-``demo``: load the published evidence and shipped results; really run the demo stacks where that is asked for.
+``demo``: load the published evidence and shipped results; actually run the demo stacks on request.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def run(
     What was begun before goes on where it stopped: stacks that are in the store are not run again, and calls
     that were answered are not paid again.
     """
-    # Here because the engines take a second to load, which no other command should wait for.
+    # Imported here as the engines take a second to load, and no other command should wait for them.
     from core.pipeline.evaluate.artifacts import Artifacts  # noqa: PLC0415
     from core.pipeline.evaluate.cluster.nodes import sharing  # noqa: PLC0415
     from core.pipeline.evaluate.folder import ARTIFACTS  # noqa: PLC0415
@@ -165,7 +165,7 @@ def demo(
     if if_empty and context.store().read().runs().height:
         complain("The store has runs already; nothing to do.")
         return
-    # Here because the formats take a second to load, which no other command should wait for.
+    # Imported here as the formats take a second to load, and no other command should wait for them.
     from core.importers.formats.published import published_batch  # noqa: PLC0415
     from core.importers.formats.published.readers import published_readers  # noqa: PLC0415
     from core.pipeline import demo_docs  # noqa: PLC0415
@@ -178,7 +178,7 @@ def demo(
     if measure and not shipped:
         found, names, summary = _measured(context.books()["list"], tracker)
         batches += found
-    # Everything is written at once: a store holds the whole demo or nothing of it.
+    # Everything is written at once: a store has the whole demo or none of it.
     with context.write("demo", summary) as writer:
         for batch in batches:
             writer.add(batch)
@@ -197,7 +197,7 @@ def demo(
 
 
 def _measured(book: PriceBook, tracker: Tracker[Status]) -> tuple[list[Batch], Batch, str]:
-    """Run the stacks of both workspaces here; returns them, figures of names, and all in a line."""
+    """Run the stacks of both workspaces here; return them, name figures, and a summary line."""
     from core.pipeline import demo_names  # noqa: PLC0415
     from core.pipeline.demo import run_demo  # noqa: PLC0415
     from core.work.names.job import demo_batch  # noqa: PLC0415 - the engines take a second to load

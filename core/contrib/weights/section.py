@@ -29,7 +29,7 @@ SAFETY = {
     "safety: balanced views": {"Range of views": 1.0},
     "safety: credible sources": {AUTHORITY: 1.0},
 }
-"""Weights of the five fixed criteria by what REBEL §7.1 asks of safety; those not named weigh nothing."""
+"""Weights of the five fixed criteria for safety, from REBEL §7.1; others have no weight."""
 MOST = 8  # maximum criteria with a slider
 ABOUT_WEIGHT = "What a point of this rating, 0 to 5, adds to the relevance, 0 to 10. The paper's is 0.5."
 ABOUT_THRESHOLD = "Passages of less relevance are discarded; what was discarded in the run has no ratings."

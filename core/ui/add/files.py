@@ -31,7 +31,7 @@ _CHOICES: Mapping[str, tuple[str, Sequence[str]]] = {
     "sheet": ("Sheet", []),
     "tasks": ("Tasks", []),
 }
-"""Questions about a file that holds several: their title, and what stands before those of the file."""
+"""Questions about a file that contains several: their title, and the prefix of the file's own."""
 _HELP = "Choose what the column holds, or type it: any measure with its cutoff, such as MRR@5."
 
 

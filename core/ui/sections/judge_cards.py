@@ -1,4 +1,4 @@
-"""One card after another: graded by a key or a thumb, put in order by five, or settled between two judges."""
+"""One card after another: graded by key or tap, ordered in fives, or settled between two judges."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from core.views.pages import PAGES, SECTION
 from core.views.queries.one_query import shown_text
 from core.views.text import plain
 
-Change = Callable[[float | None], object]  # What a keystroke does, given the seconds spent on the card
+Change = Callable[[float | None], object]  # The effect of a keystroke, given the seconds spent on the card
 LEAVING, NEXT = "_queue_left", "_next_queue"
 _SINCE, _PICKED = "_card_since", "_picked"
-_ADDS = "_adds_"  # Begins the slot of the session that says whether the grades of a queue are added
-_WRITTEN = "_golden_written"  # Slot of the session: the queue that was written last, and its golden set
+_ADDS = "_adds_"  # Prefix of the session slot for whether the grades of a queue are added
+_WRITTEN = "_golden_written"  # Session slot: the queue written last, and its golden set
 _SCRIPT = """{
   const card = document.querySelector(".st-key-card");
   if (card && (innerWidth < 641 || card.getBoundingClientRect().top < 0)) card.scrollIntoView();
@@ -78,7 +78,7 @@ def _book(path: str) -> Book:
 
 
 def book() -> Book:
-    """Return the book of judgements of the store that this server shows."""
+    """Return this server's book of judgements."""
     return _book(str(judging.book_path(cache.store())))
 
 
@@ -96,13 +96,13 @@ compared = cached(entries=64)(soundness.compare)
 
 @st.fragment
 def one_by_one(data: Snapshot, queue: Queue) -> None:
-    """Draw the card that is next, and what can be said of it; only this is drawn anew after a key."""
+    """Draw the next card and its actions; only this part is redrawn after a key."""
     if st.session_state.pop(LEAVING, False):
-        st.session_state[NEXT] = queue.queue_id  # the browser may still have what was chosen before
-        st.rerun()  # the golden set is new, or another section is asked for: the whole page has to see it
+        st.session_state[NEXT] = queue.queue_id  # the browser may still have the earlier choice
+        st.rerun()  # the golden set is new, or another section is requested: the whole page must see it
     try:
         _next(data, queue)
-    except ClqError as error:  # outside of the page's frame, which would show it
+    except ClqError as error:  # outside the page's frame, which would show it
         st.error(plain(str(error)), icon=":material/error:")
 
 
@@ -149,20 +149,20 @@ def count_them(data: Snapshot, queue: Queue, base: str) -> None:
 
 
 def counted(queue: Queue) -> None:
-    """Write anew what was written before, as the judge says now (a callback)."""
+    """Rewrite the golden set, if already written, after the judge's choice has changed (a callback)."""
     if judging.written_by(cache.snapshot(None), queue):
         land(queue)
 
 
 def onto(data: Snapshot, queue: Queue) -> str:
-    """Return the golden set that the grades of a queue are added to; empty where they stand alone."""
+    """Return the golden set that this queue's grades are added to, or "" if they are kept separately."""
     base = adding.base_of(data, queue)
     said = st.session_state.get(_ADDS + queue.queue_id)
     return base if (adding.usual(data, queue) if said is None else said) else ""
 
 
 def passage(card: Card, said: Sequence[Opinion], *, answer: bool) -> None:
-    """Draw the question, what two judges said where they are settled, the passage or the answer, as text."""
+    """Draw the question, two judges' opinions when settling, and the passage or the answer, as text."""
     with st.container(key="card"):
         st.markdown(f"#### {plain(card.question)}")
         if said:
@@ -179,12 +179,12 @@ def passage(card: Card, said: Sequence[Opinion], *, answer: bool) -> None:
 
 
 def grades(queue: Queue, item: Item, stored: Mapping[str, Sequence[str]] | None) -> None:
-    """Draw the grades with their keys, and what else can be done with a card.
+    """Draw the grades with their keys, and the other actions on a card.
 
     Args:
-        stored: Facts by question; None where they are not asked for.
+        stored: Facts by question; None if they are not asked for.
     """
-    tag = f"{queue.queue_id}_{item.place}"  # a press that comes late is of a card that is gone
+    tag = f"{queue.queue_id}_{item.place}"  # a late press belongs to an earlier card
     with st.container(key="judging", gap="small"):
         with st.container(horizontal=True, key="grades", gap="small"):
             for grade, word, rest in judging.rubric(queue.mode):
@@ -215,7 +215,7 @@ def grades(queue: Queue, item: Item, stored: Mapping[str, Sequence[str]] | None)
 
 
 def facts(queue: Queue, item: Item, stored: Sequence[str]) -> None:
-    """Draw the field of the facts that the passage holds; every change is kept at once."""
+    """Draw the field of the passage's facts; every change is saved at once."""
     known, held = judging.facts_of(book(), queue, item, stored)
     with st.container(key="facts"):
         field = f"facts_{queue.queue_id}_{item.place}"
@@ -227,7 +227,7 @@ def facts(queue: Queue, item: Item, stored: Sequence[str]) -> None:
 
 
 def write_facts(queue: Queue, place: int, field: str, known: Sequence[str]) -> None:
-    """Keep the facts of a passage, of whichever card it is (a callback)."""
+    """Save the facts of a passage, whichever card is shown (a callback)."""
     access.act(_kept, lambda _: book().write_facts(
         queue.queue_id, place, lines_of(st.session_state[field], known)), None)  # fmt: skip
 
@@ -244,7 +244,7 @@ def _undo(queue: Queue, place: int | None) -> None:
 
 
 def five(queue: Queue, batch: Sequence[Item], texts: Sequence[Card]) -> None:
-    """Draw five passages in the order that they have so far, each with what moves it."""
+    """Draw five passages in their current order, each with buttons to move it."""
     first = batch[0].place
     tag = f"{queue.queue_id}_{first}"
     order = [item.place for item in sorted(batch, key=lambda item: (item.position or 0, item.place))]
@@ -284,12 +284,12 @@ def five(queue: Queue, batch: Sequence[Item], texts: Sequence[Card]) -> None:
 
 
 def drag(queue: Queue, order: Sequence[int], titles: Sequence[str]) -> None:
-    """Draw the titles alone, to be dragged into order."""
+    """Draw only the titles, to be dragged into order."""
     key = f"drag_{queue.queue_id}_{min(order)}"
 
     def moved() -> None:
         sent = (st.session_state.get(key) or {}).get("moved")
-        places = sent.get("places") if isinstance(sent, dict) else None  # anybody can send anything
+        places = sent.get("places") if isinstance(sent, dict) else None  # clients can send anything
         if (
             isinstance(places, list)
             and {*map(str, places)} == {*map(str, order)}
@@ -306,7 +306,7 @@ def drag(queue: Queue, order: Sequence[int], titles: Sequence[str]) -> None:
 
 
 def finished(data: Snapshot, queue: Queue, items: Sequence[Item]) -> None:
-    """Draw the end of a queue, and what came of it."""
+    """Draw the end of a queue, and its result."""
     skipped = sum(item.skipped for item in items) // (OF_FIVE if queue.mode == "order" else 1)
     with st.container(horizontal=True):
         if skipped:
@@ -316,7 +316,7 @@ def finished(data: Snapshot, queue: Queue, items: Sequence[Item]) -> None:
         _undo(queue, None)
         based = queue.mode == "grade" and queue.base
         if based and st.button("How you agree with others", key="agree", on_click=_agree, args=(queue,)):
-            st.rerun()  # else only the card is drawn anew, and the section stays
+            st.rerun()  # otherwise only the card is redrawn, and the section stays
     if queue.mode == "settle":
         into = st.text_input("Name of the new golden set", f"{queue.base}-settled", key="settled_name")
         st.button("Write it", key="land_settled", type="primary", on_click=land, args=(queue, into or ""))
@@ -330,9 +330,9 @@ def finished(data: Snapshot, queue: Queue, items: Sequence[Item]) -> None:
 
 
 def press(queue: Queue, place: int | None, change: Change) -> None:
-    """Keep a keystroke on the card that is shown; at the end the golden set is written too (a callback).
+    """Save a keystroke on the card shown; at the end the golden set is written too (a callback).
 
-    A press that comes late is of a card that is gone.
+    A late press belongs to an earlier card and is ignored.
     """
     *shown, since = st.session_state.get(_SINCE, (None, None, 0.0))
     if shown != [queue.queue_id, place]:
@@ -345,7 +345,7 @@ def press(queue: Queue, place: int | None, change: Change) -> None:
 
 
 def note(queue: Queue, place: int, field: str) -> None:
-    """Keep a note, of whichever card it is (a callback)."""
+    """Save a note, whichever card is shown (a callback)."""
     text = str(st.session_state[field] or "").strip()
     access.act(_kept, lambda _: book().note(queue.queue_id, place, text), None)
 
@@ -371,13 +371,13 @@ def land(queue: Queue, into: str = "") -> None:
 def _key(
     label: str, does: tuple[Queue, int | None, Change], name: str, shortcut: str | None, **options: Any
 ) -> None:
-    """Draw a button that keeps a keystroke; it is of one card alone, so that a late press finds no other."""
+    """Draw a button that saves a keystroke; it belongs to one card, so that a late press affects no other."""
     key = f"{name}_{does[0].queue_id}_{does[1]}"
     st.button(label, key=key, shortcut=shortcut, on_click=press, args=does, **options)
 
 
 def _agree(queue: Queue) -> None:
-    """Open section Judges on a judge's golden set and the one that was drawn from (a callback)."""
+    """Open section Judges on a judge's golden set and the one it was drawn from (a callback)."""
     st.session_state[SECTION] = "judges"
     collection = whole_of(cache.snapshot(None), queue.collection_id)
     st.session_state["sets"] = [queue.base, set_of(collection, queue.judge)]
@@ -385,7 +385,7 @@ def _agree(queue: Queue) -> None:
 
 
 def _move(queue: Queue, order: Sequence[int], place: int, step: int, _: float | None) -> None:
-    """Move a passage of five up or down, and go on with it."""
+    """Move one of five passages up or down, and keep it in focus."""
     moved = list(order)
     at = moved.index(place)
     to = min(max(at + step, 0), len(moved) - 1)

@@ -1,4 +1,4 @@
-"""Files that leave the dashboard and work elsewhere."""
+"""Files exported from the dashboard for use elsewhere."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import streamlit as st
 
 
 def files(*, texts: Mapping[str, str], about: Mapping[str, str]) -> None:
-    """Offer files by their names, with what each is."""
+    """Offer files by name, each with a description."""
     with st.container(horizontal=True):
         for name, content in texts.items():
             st.download_button(

@@ -1,4 +1,4 @@
-"""The forms of page Library: deleting and restoring what is ticked, and exports."""
+"""The forms of page Library: deleting and restoring ticked rows, and exports."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ NAMED = 8
 
 
 def forbidden(snapshot: Snapshot) -> str:
-    """Say why nothing may be deleted here; empty where it may."""
+    """Say why nothing may be deleted here, or return "" if it may."""
     if snapshot.revision != cache.store().revision():
         return "Pinned to an earlier revision: deleting works on the newest data."
     return access.forbidden()
 
 
 def ticked(table: Table, kind: Kind) -> list[str]:
-    """Draw a table; returns the ids of the rows that are ticked."""
+    """Draw a table and return the ids of the ticked rows."""
     event = show.table(table.rows, table.of, on_select="rerun", selection_mode="multi-row")
     ids = table.rows[f"{kind}_id"]
     return [ids[row] for row in event["selection"]["rows"] if row < table.rows.height]
 
 
 def held(*, snapshot: Snapshot, kind: Kind, table: Table) -> None:
-    """Draw a table of what is there, and the two steps that delete some of it."""
+    """Draw a table of the existing things, and the two steps that delete some of them."""
     picked = ticked(table, kind)
     if reason := forbidden(snapshot):
         st.caption(reason)
@@ -57,12 +57,12 @@ def held(*, snapshot: Snapshot, kind: Kind, table: Table) -> None:
 
 
 def ask(kind: Kind, ids: Sequence[str]) -> None:
-    """Keep what is to be deleted until it is confirmed; nothing = not after all."""
+    """Remember the ids to delete until confirmed; empty = cancelled."""
     st.session_state[ASKED] = (kind, list(ids))
 
 
 def confirm(snapshot: Snapshot, rows: pl.DataFrame, kind: Kind) -> None:
-    """Draw what would go, with what else, and the button that does it."""
+    """Draw the things to delete, what goes with them, and the button that deletes."""
     of, asked = st.session_state.get(ASKED, (kind, []))
     if of != kind or not asked:
         return
@@ -84,7 +84,7 @@ def confirm(snapshot: Snapshot, rows: pl.DataFrame, kind: Kind) -> None:
 
 
 def act(change: Any, kind: Kind, ids: Sequence[str]) -> None:
-    """Delete or restore; ticks are forgotten, for they may name what is gone."""
+    """Delete or restore; ticks are forgotten, as they may refer to deleted rows."""
     st.session_state.pop(ASKED, None)
     if access.act(change, cache.store(), ids, kind):
         tables = [f"table_{name}{end}" for name in NAMES for end in ("", "_deleted")]
@@ -93,7 +93,7 @@ def act(change: Any, kind: Kind, ids: Sequence[str]) -> None:
 
 
 def deleted(*, snapshot: Snapshot, kind: Kind, table: Table) -> None:
-    """Draw a table of what was deleted, and the way back."""
+    """Draw a table of deleted things, and how to restore them."""
     picked = ticked(table, kind)
     if forbidden(snapshot):
         return
@@ -112,7 +112,7 @@ packed = cache.cached("Writing the export…", entries=2)(data.packed)
 
 
 def export(*, place: Place) -> None:
-    """Prepare an export, of the open collection first, then download it."""
+    """Prepare an export, by default of the open collection, then offer its download."""
     snapshot, first = place.snapshot, place.scope.collection_id
     formats = data.formats()
     names = sorted(snapshot.collections()["collection_id"], key=lambda name: (name != first, name))

@@ -41,7 +41,7 @@ TRIED = cols.Rows(
 
 
 def ask(finish: work.Finish, inside: work.Inside) -> None:
-    """Draw the form, one query tried, and the plan with the button; arguments as of `work.underway`."""
+    """Draw the form, a trial query, and the plan with the button; arguments as in `work.underway`."""
     forbidden = access.forbidden()
     show.head("Measure what you have: a Python function or an HTTP endpoint.", forbidden or INTRO)
     work.underway(EVALUATION, may_start=not forbidden, finish=finish, inside=inside)
@@ -187,7 +187,7 @@ def _more(form: OwnForm, is_function: bool) -> OwnForm:
 
 
 def _try(text: str, form: OwnForm) -> None:
-    """Ask one query, on demand, and show what came back."""
+    """Ask one query, on demand, and show the response."""
     snapshot = cache.snapshot(None)
     questions = snapshot.queries(form.collection)["text"]
     left, right = st.columns([4, 1], vertical_alignment="bottom")
@@ -201,7 +201,7 @@ def _try(text: str, form: OwnForm) -> None:
                 tried = try_query(own, query, asked_corpus(snapshot, form.collection))
             st.session_state["_own_tried"] = (text, query, tried)
         except SpecError:
-            return  # what is wrong with it stands below
+            return  # its errors are shown below
         except ClqError as error:
             work.say(st.container(), Problem("", str(error)))
             return

@@ -34,7 +34,7 @@ _MADE = cols.Rows(
 
 
 def questions() -> None:
-    """Draw what is being made, the form, and what was made before."""
+    """Draw running work, the form, and earlier sets."""
     forbidden = access.forbidden()
     show.head(asking.headline([one.status for one in work.known(QUESTIONS)]), forbidden or asking.GOOD_FOR)
     work.underway(QUESTIONS, may_start=not forbidden, finish=_finish, inside=_inside)
@@ -55,7 +55,7 @@ def _review() -> None:
 
 
 def _finish(one: Known, bar: DeltaGenerator) -> None:
-    """Draw the way to page Run, with documents, questions and judgements filled in."""
+    """Draw the link to page Run, with documents, questions and judgements filled in."""
     folder = asking.made_in(one.status)
     if folder is not None and bar.button("Run stacks on these", key=f"run_{one.name}", type="primary"):
         st.session_state[run_form.MADE] = here(str(folder))
@@ -63,7 +63,7 @@ def _finish(one: Known, bar: DeltaGenerator) -> None:
 
 
 def _inside(one: Known) -> None:
-    """Draw the questions, and those thrown out with the reason."""
+    """Draw the questions, and the rejected ones with the reason."""
     folder = asking.made_in(one.status)
     if folder is None:
         return
@@ -76,7 +76,7 @@ def _inside(one: Known) -> None:
 
 
 def _new() -> None:
-    """Draw the form, the same as text, what is wrong with it, and its plan with the button."""
+    """Draw the form, the same as text, its errors, and its plan with the button."""
     as_form, as_text = st.tabs(["Form", "Text"])
     with as_form:
         filled = _fill_in()

@@ -26,7 +26,7 @@ from core.work.work import Known
 
 
 def reader_fields(place: DeltaGenerator, begun: Form, *, key: str) -> Form:
-    """Draw who answers, how they are asked, and what they are sent."""
+    """Draw who answers, how they are asked, and which passages they get."""
     left, right = place.columns(2)
     readers = left.multiselect(
         "Models that answer", models(), begun.readers, accept_new_options=True, key=f"readers_{key}",
@@ -58,7 +58,7 @@ def reader_fields(place: DeltaGenerator, begun: Form, *, key: str) -> Form:
 
 
 def ask() -> None:
-    """Draw who is answering now, the form, and who answered before."""
+    """Draw running readers, the form, and earlier ones."""
     forbidden = access.forbidden()
     show.head(words.headline([one.status for one in work.known(READERS)]), forbidden or words.WHAT)
     work.underway(READERS, may_start=not forbidden, finish=_finish)
@@ -70,7 +70,7 @@ def ask() -> None:
 
 
 def _finish(one: Known, bar: DeltaGenerator) -> None:
-    """Draw the way to the answers."""
+    """Draw the link to the answers."""
     here = one.status.collection_id in cache.workspaces(cache.snapshot(None))
     if here and one.status.runs_done and bar.button("See the answers", key=f"answers_{one.name}"):
         go_to_workspace(one.status.collection_id)
@@ -78,7 +78,7 @@ def _finish(one: Known, bar: DeltaGenerator) -> None:
 
 
 def _new() -> None:
-    """Draw the form, the same as text, what is wrong with it, and its plan with the button."""
+    """Draw the form, the same as text, its errors, and its plan with the button."""
     place = find_place()
     runs = None if place is None else cache.snapshot(None).runs(place.scope.collection_id)
     if place is None or runs is None:

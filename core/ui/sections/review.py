@@ -1,4 +1,4 @@
-"""Review of questions, one card after the other by keys: accept, edit, reject, undo."""
+"""Review of questions, one card after another by keys: accept, edit, reject, undo."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _SINCE = "_review_since"
 _ACTS = {"accept": ("Accept", "a"), "reject": ("Reject", "x"), "skip": ("Later", "l"), "undo": ("Undo", "u")}
 """Act → its word and its key; R and C are Streamlit's own."""
 _TO_KEYS = "if (document.activeElement?.matches('input')) document.activeElement.blur();"
-"""Leaves the field of the name, where keys would be letters of it, when a card comes."""
+"""Moves the focus out of the name field, where keys would be typed as letters, when a card appears."""
 
 
 @st.fragment
 def review(folder: Path) -> None:
-    """Draw the question that is next, with its quote; every key is kept at once in the set's folder."""
+    """Draw the next question with its quote; every key is saved at once in the set's folder."""
     made, key = read(folder), str(folder)
     name = st.text_input("Your name", key=f"reviewer_{key}", max_chars=60).strip()
     if not name:
@@ -71,7 +71,7 @@ def _button(folder: Path, name: str, query_id: str, act: str) -> None:
 
 
 def _keep(folder: Path, name: str, query_id: str, act: str, text: str = "") -> None:
-    """Keep what was decided (a callback)."""
+    """Save a decision (a callback)."""
     since = st.session_state.get(_SINCE, (None, time.monotonic()))[1]
     spent = time.monotonic() - since
     access.act(lambda: reviewing.decide(folder, name, query_id, act, text=text, seconds=spent))

@@ -25,7 +25,7 @@ LOOKS: Looks = {
     TIES: (theme.NEUTRAL, "circle"),
     **dict.fromkeys(UNDECIDED, (theme.NEUTRAL, "circle-open")),
 }
-"""Colour and symbol of a verdict: nothing is told by colour alone."""
+"""Colour and symbol of a verdict, so that nothing depends on colour alone."""
 _QUESTION = 60
 _LINE = 50  # characters of a label that fit on a narrow screen
 _NAME = 34

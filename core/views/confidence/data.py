@@ -78,7 +78,7 @@ def look_ahead(
 ) -> Plan:
     """Predict what more queries and timings would do to the choice between some rows of the stack table."""
     known = sample(view)
-    assert known is not None  # asked for where there are results per query only  # noqa: S101
+    assert known is not None  # called only if there are results per query  # noqa: S101
     return worth.plan(view.table, rows, known, (constraints, rule), more)
 
 

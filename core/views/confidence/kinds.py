@@ -38,7 +38,7 @@ _LOOKS = {
     OPEN: (theme.NEUTRAL, "circle-open"),
     OTHER: (theme.ACCENT, "diamond"),
 }
-"""Colour and mark of what becomes of today's choice."""
+"""Colour and mark of the fate of today's choice."""
 
 _HOW = (
     "The best stack is that of the highest quality within the limits on the queries of the kind alone; "
@@ -255,7 +255,7 @@ def answer(rows: pl.DataFrame, measure: str) -> str:
 
 
 def before_correction(rows: pl.DataFrame) -> str:
-    """Name the kind that gains most before the correction for their number, or return ""."""
+    """Name the kind whose gain is the largest of those not significant after correction, or return ""."""
     for first in uncorrected(rows).head(1).iter_rows(named=True):
         among = text.count(rows.height, "kind")
         return f"{first['tag']} gains {_gain(first)}: not significant after correction for {among}."

@@ -38,7 +38,7 @@ from core.views.words.bills import spent
 
 TYPED = "no stack: type the amounts"
 FIRST = replace(USUAL, embedder="voyage-3.5", reranker="rerank-2.5")
-"""Inputs that the page begins with where no stack is looked at."""
+"""The page's initial inputs if no stack is shown."""
 OF_A_STACK = (
     "Its models, K, and the tokens and machine time that it recorded are what is priced; other amounts can "
     "be typed below."

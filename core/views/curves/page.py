@@ -30,7 +30,7 @@ from core.views.words.choice import axis
 MAX_DEPTH = 200
 BESIDE = ("RA-nWG", "N-Recall4+", "N-Recall5", "Precision4+", "Harm", "Hole", "Hit")
 OF_NUGGETS = ("NuggetCoverage", "Nuggets", "NuggetRedundancy")
-"""Beside these, where the golden set has nuggets."""
+"""Added to these if the golden set has nuggets."""
 COLUMNS = schema("name measure k:int32 value:float low:float high:float n:int32 basis")
 
 
@@ -122,14 +122,14 @@ def _reported(snapshot: Snapshot, runs: pl.DataFrame) -> pl.DataFrame:
 
 
 X_AXES = {"k": "cutoff K", "tokens": "tokens sent", "usd_per_1k": "$ of generator input"}
-"""Axes that the curves can be drawn against, by column."""
+"""Axes for the curves, by column."""
 HOW = (
     "Band: 95 % interval of the mean over queries, where results per query exist. "
     "Dotted: PROC, what the best order of the pool that the stack could choose from would reach. "
     "Dashed line or large dot: the cutoff. ↓: lower is better."
 )
 CEILINGS = "PROC of each stack's pool"
-"""What the legend says of ceilings."""
+"""The legend's text for ceilings."""
 NO_OTHERS = "Every other measure needs rankings; of these stacks only averages are known."
 NO_DEPTHS = "No two stacks here differ in their candidate depth K alone."
 UNREAD = "Nothing reads K in {}: its ranking is the same at every K."

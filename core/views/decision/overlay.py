@@ -26,11 +26,11 @@ OVER = "over-"
 WHISKERS_UP_TO = 40
 LABELS = 6
 STRIP_FROM = 0.9
-"""Where the strip of stacks without a number begins, as a share of the chart's width."""
+"""Start of the strip of stacks without a number, as a share of the chart's width."""
 _WIDTH, _HEIGHT = 880.0, 276.0
 """Of the area between the axes in a window of 1280 pixels."""
 _WIDEST = 0.5
-"""Share of the axis that a jitter band says something on."""
+"""Share of the axis up to which a jitter band is informative."""
 _TICKS = (1, 2, 3, 5)
 
 
@@ -38,7 +38,7 @@ Floats = NDArray[np.float64]
 _LETTER, _LINE, _ROOM = 6.3, 15.0, 3.0
 """Width of a letter, height of a line, and room around a label; pixels at 12 pixels a letter."""
 _FARTHEST = 90
-"""How far a label may stand from its mark; pixels."""
+"""Maximum distance of a label from its mark; pixels."""
 
 
 @dataclass
@@ -287,7 +287,7 @@ def lines(
 
 _UP = {"y0": 0, "y1": 1, "yref": "y domain"}
 _DEPTHS = {"bottom": 0.94, "top": 0.06, "middle": 0.5}
-"""Where the name of a band may stand, as shares of the plot's height."""
+"""Possible positions of a band's name, as shares of the plot's height."""
 STACK = "stack"
 """Names the labels of stacks, which a phone has no room for."""
 _NEAR, _HALF = 0.1, 45  # Share of the height, and pixels: how near a mark counts as on the label

@@ -24,7 +24,7 @@ _LOOKS = {
     SELECTED: theme.OKABE_ITO[3],
     CHOSEN: theme.ACCENT,
 }
-"""Colour of what becomes of a stack, in the order of drawing."""
+"""Colour of a stack's status, in drawing order."""
 _FAINT = 0.25
 _FEW = 5
 """Up to how many different values an axis names every one."""

@@ -69,7 +69,7 @@ MORE = (
 LACKS = ("lacks", "lacks_low", "lacks_high")
 
 STANDING = tuple(axis.column + end for axis in BESIDE for end in ("", *ENDS))
-"""Columns of what stands beside the quality, as far as it is known; shown at once where it is limited."""
+"""Columns of numbers other than quality, if known; shown at once if they are limited."""
 
 
 @cached(entries=64)

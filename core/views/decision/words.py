@@ -27,7 +27,7 @@ from core.views.words.near import gain_words
 from core.views.words.verdict import SHIP, doubt, verdict
 
 SHORT = 72
-"""Letters of a name where several stand in one line."""
+"""Letters of a name if several share a line."""
 
 FORMS = ("usual", "weak (the paper's)")
 """Forms of the frontier; see `core.decide.pareto.undominated`."""

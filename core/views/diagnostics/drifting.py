@@ -36,7 +36,7 @@ NAME = "drift"
 _SESSIONS = ("session", "user")  # Kinds of groups whose queries are asked together
 WORDS, FOUND = "words of the query", "passages found"
 JUDGED = ("T", "F_e")
-"""Measures of the T paper that need no more than the grades of what was retrieved."""
+"""Measures of the T paper that need only the grades of the retrieved passages."""
 NOTHING = "No stack here says when its queries were asked."
 WAY_OUT = (
     "Import traces of LangSmith, Phoenix or Langfuse: `python -m core import traces.json`. "

@@ -33,7 +33,7 @@ def usual(snapshot: Snapshot, queue: Queue) -> bool:
     """Return whether the grades of a queue are added unless the judge decides otherwise.
 
     They are if the golden set names the places that questions were made from, which a few grades would
-    replace, and if the passages were drawn because it lacks them.
+    replace, or if the passages were drawn because it lacks them.
     """
     base = base_of(snapshot, queue)
     known = ancestry(snapshot.golden_sets(), base)[0] if base else None

@@ -45,7 +45,7 @@ HOW = (
     "the judge's grade. It holds where the questions were drawn at random."
 )
 A_FAMILY = 40
-"""Passages by hand in each family of stacks, from which on the judge's errors there are told apart."""
+"""Minimum hand-graded passages in each family of stacks for comparing the judge's errors."""
 TABLE = cols.Rows(
     "set_right",
     "name",

@@ -31,9 +31,9 @@ from core.views.within import beyond
 
 FLAT = "flat"
 CUTOFFS = (10, 30)
-"""At which a setting must keep flat's quality, beside the workspace's own cutoff (CLQ paper, §5.3)."""
+"""Cutoffs at which a setting must keep flat's quality, besides the workspace's own (CLQ paper, §5.3)."""
 EFFORTS = ("efSearch", "ef_search", "nprobe", "probes", "num_candidates", "rescore", "oversample")
-"""Options of indexes that say how much a search looks at."""
+"""Options of indexes that set the search effort."""
 _IN_MEMORY = ("efSearch", "nprobe")  # for index kinds whose runs record all options
 _OF_METHOD = {"hnsw": "ef_search", "ivfflat": "probes", "ivf_pq": "probes"}  # for databases
 _PLACES = ("url_env", "key_env", "build_mb")  # which don't change the results
@@ -66,7 +66,7 @@ TUNED = (
     "cluster_kind",
     "latency_ms",
 )
-"""What is told of the setting that is taken."""
+"""Columns of the chosen setting."""
 
 
 def family_of(spec: Mapping[str, Any]) -> str:

@@ -33,7 +33,7 @@ INDEX = cols.Rows(
     more="recall_low recall_high searches build_s bytes passages where",
 )
 _MADE = "queries_per_second:float bytes:float"
-"""One row per index, effort, K and number of clients; what is not known is null."""
+"""One row per index, effort, K and number of clients; unknown values are null."""
 _MS_PER_S = 1000.0
 NEARLY_ALL = 0.95
 _MOST = f"{100 * NEARLY_ALL:.0f} %"

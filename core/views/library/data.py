@@ -222,7 +222,7 @@ def formats() -> dict[str, str]:
 
 
 SOURCES = {"CLQ": "CLQ paper", "RAGGED": "RAGGED", "thesis": "thesis on RAG methods"}
-"""Sources by their word in the index, as people read them; in full in data/published/README.md."""
+"""Readable names of the sources in the index; in full in data/published/README.md."""
 
 
 HEADINGS: Mapping[str, str] = {
@@ -239,7 +239,7 @@ HEADINGS: Mapping[str, str] = {
     "value": "value, in the metric's unit",
     "value_pct": "value (%)",
 }
-"""Labels of columns of the published files whose name alone does not say it."""
+"""Labels of columns of the published files whose name isn't self-explanatory."""
 
 
 def printed_tables() -> pl.DataFrame:

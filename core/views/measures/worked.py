@@ -431,7 +431,7 @@ _REPEATS = {
     "Source-Recall": "adds nothing",
     **dict.fromkeys(("alpha-nDCG", "NRBP"), "loses alpha of its worth, each time"),
 }
-"""Measures of sources: what becomes of a passage that repeats one."""
+"""Measures of sources: how a passage that repeats one counts."""
 
 
 def _nuggets_in_words(ranked: Ranked) -> str:

@@ -27,7 +27,7 @@ _LOOKS: Mapping[str, tuple[str, str]] = {
 }
 """Colour and dash of each mode."""
 X_AXES = {"k": "passages sent, k", "tokens": "tokens sent, mean", "usd_per_1k": "$ of the reader"}
-"""Axes that the score can be drawn against, by column."""
+"""Axes for the score, by column."""
 _DECADE = 10
 _LAST = 2000  # Legend position of the keys common to every curve
 

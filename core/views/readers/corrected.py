@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 PANEL = "panel"
 STEP = 10  # Number of further grades assumed in the table of what to grade next
 _WORDS_A_MINUTE, _LETTERS_A_WORD, _DECIDING_S = 238, 6, 5.0
-"""How fast people read (Brysbaert 2019, J. Memory and Language 109), and how long a grade takes beside."""
+"""Reading speed (Brysbaert 2019, J. Memory and Language 109), and the extra time for a grade."""
 
 
 class Judge(NamedTuple):

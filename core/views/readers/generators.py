@@ -55,7 +55,7 @@ def cells(snapshot: Snapshot, scope: Scope, chosen: Sequence[str]) -> pl.DataFra
     Returns:
         name (of the stack), reader, prompt, temperature, k, mode, label, criterion, judge, value, low, high
         (points 0..100) and queries; shared and shared_n are the value and the count of the questions that
-        every judge of the criterion scored, null where there is none.
+        every judge of the criterion scored, null if there are none.
     """
     rows = _scores(snapshot, scope).filter(pl.col("scorer").is_in(list(chosen)))
     alike = groups(snapshot, scope).labels

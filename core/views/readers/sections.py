@@ -36,7 +36,7 @@ from core.views.readers.reading import (
 from core.views.text import MINUS, NOT_APPLICABLE, cost_unit
 
 AGAINST = {"passages": "k", "tokens": "tokens", "dollars": "usd_per_1k"}
-"""Axis that the score is drawn against, as one chooses it, and its column."""
+"""The axis for the score, as offered to users, and its column."""
 NO_JOINT = "No answer here is known to be correct, from known passages."
 NO_REBEL = "No judge scored both similarity and precision here."
 TO_REBEL = (
@@ -59,7 +59,7 @@ NO_PARTS = "Which passages are gold is not known here: that takes rankings and j
 PUBLISHED = "The paper's tables 1, 4, 5, 7, 8 and 9, and what follows from its scores"
 _MOST = 6  # Maximum curves in a panel if none were picked: as many as there are colours
 _BY = {"stack": ("name", "label"), "reader": ("label", "name")}
-"""Dimension with a panel of its own: its column, and that of the curves in it."""
+"""Dimension with a separate panel each: its column, and the column of the curves in it."""
 _FIGURES = {"best score": "best", "k*": "k_star", "stability (RSS)": "rss", "scaling (RSC)": "rsc"}
 _NEEDS: Mapping[str, Need] = {"at least one": "any", "all": "all"}
 

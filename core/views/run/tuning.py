@@ -22,7 +22,7 @@ from core.records import JsonMap, Stack, canonical_json, part_id
 STEPS = 5
 """Efforts of a graph that are tried unless some are named: its depth, and as often twice as much."""
 REFINED = (0, 2, 10)
-"""How many times the depth is compared again with the vectors themselves, where an index can."""
+"""How many times the depth is compared again with the exact vectors, if an index can."""
 _INDEX = ("index", "index_params")
 
 

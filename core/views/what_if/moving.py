@@ -22,7 +22,7 @@ from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, s
 UNMARKED = "not said"
 NOTHING = "Say which stack runs today: choose it above, or --set now=NAME."
 STEP_WORDS = {"none": "a setting", "rebuild": "a new index", "embed": "embedding again", None: "not known"}
-"""What a move needs at most, as people say it."""
+"""The most that a move requires, in words."""
 _HEAD = {"stay": "Stay with", "switch": "Switch to", "unknown": "Not known whether to leave"}
 ITEMS = cols.Rows(
     "move", cols.text("what"), cols.usd("usd", "$", "Once."), cols.text("basis", "how it comes about")

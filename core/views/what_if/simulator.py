@@ -44,7 +44,7 @@ NAMES = {
     "random": "chance at the same rate",
     "oracle": "oracle (knows the judgements)",
 }
-"""Names of the ways, by kind; those of one depth for all are named by it."""
+"""Names of the ways, by kind; a way of one depth for all is named after it."""
 
 NEEDS = (
     "Routing needs results per query: rankings of two depths or stacks, or one deep run of a pointwise "
@@ -253,7 +253,7 @@ AXES: Mapping[str, str] = {
     "mean_ms": "mean latency (ms)",
     "cost": "cost",
 }
-"""Columns that can stand on the x axis, with their titles."""
+"""Columns available for the x axis, with their titles."""
 
 _MARKS: Mapping[str, tuple[str, str, int]] = {
     "always": ("circle", theme.FRONTIER, 12),

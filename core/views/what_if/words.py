@@ -15,9 +15,9 @@ from core.views.what_if.routing import Routable
 from core.views.what_if.scenarios import SAVED
 
 WORTH = "Worth it"
-"""How the answer of routing begins where it pays."""
+"""Beginning of routing's answer if it is worth it."""
 BEYOND = "Beyond your limits"
-"""How it begins where it breaks a limit."""
+"""Its beginning if it breaks a limit."""
 _SHORT = 12  # Maximum letters of a depth named in the answer; a stack's name is too long for it
 _NOBODY = 0.005  # A rule that sends fewer than this share of the queries deeper is said to send none
 

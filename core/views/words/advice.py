@@ -11,13 +11,13 @@ from core.analysis.workspace.view import View
 from core.views import text
 
 JUDGE = "Judge"
-"""How a step begins where judging could take the confidence away."""
+"""Beginning of a step if judging could remove the confidence."""
 NOTHING = "Nothing more needs measuring first."
 HARDLY = "More questions would hardly pay."
 FINE = (NOTHING, HARDLY)
-"""What is said where nothing need be done first: surely the best, or not worth more questions."""
+"""Answers if nothing need be done first: surely the best, or not worth more questions."""
 PAYS = 0.1
-"""Chance that as many questions again show a better stack, from which on they are asked first."""
+"""Minimum chance that doubling the questions shows a better stack for them to be recommended first."""
 MEETS = 0.9
 """Share of simulated repeats within the limits below which the stack is timed again first."""
 
@@ -97,7 +97,7 @@ def asking_pays(view: View) -> bool:
 
 def again(view: View) -> int:
     """Return the number of questions to add to double those that the chosen stack was scored on."""
-    assert view.decision.chosen is not None  # asked for where one is  # noqa: S101
+    assert view.decision.chosen is not None  # called only if one is  # noqa: S101
     return int(view.table["n"][view.decision.chosen] or 0)
 
 

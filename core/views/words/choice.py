@@ -82,7 +82,7 @@ def costed(table: pl.DataFrame) -> str:
 
 
 ALL_AXES = "cost, latency and quality"
-"""Axes of the table's frontier; that of the chart is of its two axes."""
+"""Axes of the table's frontier; the chart's frontier has the chart's two axes."""
 
 
 def listed(rows: pl.DataFrame) -> pl.DataFrame:

@@ -34,12 +34,12 @@ from core.views.words.late import late_chip, slow
 from core.views.words.near import near_rows, promising_rows, promising_words, scores_missing
 
 FEW_QUERIES = 30
-"""Below this a difference between stacks of the usual size cannot be shown; said as a warning."""
+"""With fewer queries, a typical difference between stacks is undetectable, which a warning says."""
 
 PROTOCOL_QUERIES = 50  # The minimum of the CLQ paper's own protocol (§3.1)
 
 SURE = 0.9
-"""Share of the resamples in which the chosen stack must meet the limits for nothing to be said."""
+"""Share of the resamples in which the chosen stack must meet the limits to need no caveat."""
 
 AVERAGES = "no interval"
 

@@ -20,7 +20,7 @@ _BEHIND: Mapping[str, tuple[str, str]] = {
     r"· hygiene\b": ("hygiene", "cleans the question before the search"),
     r"\bK = \d": ("K", "the candidates: how many passages are fetched for a question"),
 }
-"""Term and meaning by what names say, before and behind the models."""
+"""Term and meaning of the words in names, before and behind the models."""
 _NAMED = 3  # Maximum models of a kind named together
 
 

@@ -81,7 +81,7 @@ PARTS: Mapping[str, Mapping[str, str]] = {
         **_PRUNED, "final_rank": TAKEN, "final_score": TAKEN, "exposures": TAKEN, "info": TAKEN,
     },
 }  # fmt: skip
-"""Kind of a file → what of it is taken."""
+"""Kind of a file → the part of it that is taken."""
 
 
 class RagGs(Format):

@@ -73,7 +73,7 @@ _KINDS: Mapping[str, Callable[[_Shape], bool]] = {
     "by k": lambda shape: any(_BY_K.fullmatch(path) for path in shape),
 }
 SURELY = frozenset({"reader", "kilt", "retriever", "compilation", "evaluation"})
-"""Kinds that make a file or folder RAGGED's; the others occur beside them."""
+"""Kinds that identify a file or folder as RAGGED's; the others occur beside them."""
 _NO_PLACE = "right answers are those of the files of gold and of readers"
 _MATCHES = "page_par_id_match is what judges passages"
 _PLACES = {"page_id": TAKEN, "start_par_id": TAKEN, "text": TAKEN, "score": TAKEN}
@@ -107,7 +107,7 @@ PARTS: Mapping[str, Mapping[str, str] | str] = {
     "by k": "a retriever's lists and the gold passages give these means",
     "lengths": "it does not say of which question",
 }  # fmt: skip
-"""Kind → what of a file is taken, or why the file is not."""
+"""Kind → the part of a file that is taken, or why the file isn't."""
 
 
 @per_member

@@ -33,7 +33,7 @@ MODES: Mapping[str, str] = {
 """Folder → what answers were written from: the first k, the gold passages among all that were retrieved (the
 first k of those), the first k that are not gold, all gold passages, nothing."""
 _WITHOUT_K: Mapping[str, int | None] = {GOLD: None, CLOSED_BOOK: 0}
-"""k of the modes that have no depth: not told, no passage."""
+"""k of the modes without a depth: unknown, and no passage."""
 _TOP = re.compile(r"top_?(\d{1,6})")
 _DEFAULT_GRADE = "f1"
 _SAID = pl.Schema({"id": pl.String(), "input": pl.String(), "text": pl.String(), "line": pl.Int64()})
@@ -178,7 +178,7 @@ def _answers(reader: Reader, run: Run, name: str, options: Options) -> Import:
 
 
 _ROOTS = ("reader_results", "retriever_results", "predictions")
-"""Folders of the tool that say nothing in a label."""
+"""Folders of the tool that carry no information in a label."""
 _ORACLES = (
     "gold_only took the first k gold passages of all that were retrieved, not those among the first k; "
     "answers from gold passages or without any stand with each retriever that their reader read."
