@@ -97,7 +97,7 @@ def test_a_deep_link_may_be_the_first_thing_a_fresh_server_is_asked_for(
 
 
 def test_the_other_alternatives_are_sent_when_they_are_opened(server: Server, visit: Open) -> None:
-    page = visit(f"{server.url}/?ws=python-docs&sla_ms=20")
+    page = visit(f"{server.url}/?ws=docs-search&sla_ms=10")
     dialog = page.page.get_by_test_id("stPopoverBody")
     others = page.page.locator(".st-key-more_alternatives button")
     before = page.answer
