@@ -105,7 +105,7 @@ def test_no_acknowledged_grade_is_lost_where_the_server_is_killed(
     context, pressed, number = browser.new_context(), dict[int, int](), 1
     seen = Visit(context.new_page())  # no `visit`, which asks that the server is there at the end
     for kill in range(KILLS + 1):
-        until = KEYS if kill == KILLS else number + KEYS // (KILLS + 1)
+        until = KEYS * (kill + 1) // (KILLS + 1)
         with serve(tmp_path / f"{kill}.log", port=port, CLQ_STORE=str(own_store)) as server:
             if not kill:
                 started(partial(opened, seen), server, "Gil", KEYS)
