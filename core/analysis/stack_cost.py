@@ -225,5 +225,9 @@ def idle(bill: pl.DataFrame) -> str:
         return ""
     used = machines.filter(pl.col("units_per_query") > 0, pl.col("usd_per_1k").is_not_null())
     hourly = used.select("item", pl.col("usd_per_1k") / pl.col("units_per_query") / 1000)
-    month = sum(dict(hourly.iter_rows()).values()) * HOURS
-    return f"{IDLE}; one machine all month {usd(month)}" if month else IDLE
+    return idle_words(sum(dict(hourly.iter_rows()).values()))
+
+
+def idle_words(usd_per_hour: float) -> str:
+    """Say that idle time is in no bill, and what machines of this hourly price cost all month."""
+    return f"{IDLE}; one machine all month {usd(usd_per_hour * HOURS)}" if usd_per_hour else IDLE

@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 from core.decide.axes import BESIDE, COST, LATENCY, QUALITY, Axis, Floats, floats
 from core.decide.pareto import frontier_2d
 from core.decide.rules import Constraints, Decision, Rule, best, decide, feasible
-from core.decide.ties import CHEAPER, ROUNDING, Paired
+from core.decide.ties import ROUNDING, Paired
 
 _SEARCHED = 32
 _HALVINGS = 50
+_NOISE = 0.1  # Share of a limit within which two that let stacks in are the same
 _DEARER = 10.0  # Largest factor by which a cost or a latency of the chosen stack is raised
 
 
@@ -209,7 +210,7 @@ def near_misses(
 
         firsts = _best(aim, over, rows, at_edge, closest=chosen is None)
         if by_gain:
-            same = decision.band if axis == LATENCY else CHEAPER * np.abs(values)
+            same = np.maximum(decision.band if axis == LATENCY else 0.0, _NOISE * np.abs(values))
             firsts += _least_loosening(merit - here, over, rows[worth[rows]], same)
         for first in firsts:
             row = _ships(first, set(rows.tolist()), lambda row: best(table, wide(row), rule, paired=paired))

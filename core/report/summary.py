@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from core.analysis.stack_cost import IDLE
 from core.analysis.workspace.comparable import clock
 from core.analysis.workspace.scope import MEAN, Quality
 from core.analysis.workspace.sure import good_enough
 from core.axes import Spec
 from core.decide.axes import LIMITS
-from core.report.tables import STACKS, WORDS, Data, costs, counted, said_in, waits, written_as
+from core.report.tables import STACKS, WORDS, Data, costs, counted, said_in, waiting, written_as
 from core.views import text
 from core.views.words.advice import FINE, JUDGE
 from core.views.words.facts import SURE
@@ -115,7 +114,9 @@ def _price(data: Data) -> str:
         MEAN: f"One {one} takes {time}{of} on average (mean){limit}",
     }
     fast = kinds.get(on) or f"{on[1:]} of 100 {many} take at most {time}{of}{limit}"
-    slow = row["latency_ms"] is None
+    slow, late, sla = row["latency_ms"] is None, data["slow"], asked["sla_ms"]
+    if late and late["ms"] is not None and sla is not None and late["ms"] > sla:
+        fast += f"; 5 of 100 take over {text.ms(late['ms'])}"
     if row["cost"] is None and row["cost_least"] is None:
         unpriced = _limit(asked["budget_usd_per_1k"], said_in(data).usd)
         return (
@@ -133,8 +134,8 @@ def _cost(data: Data) -> str:
     amount = costs(data["chosen"], said).replace("≥", "at least")
     limit = _limit(data["asked"]["budget_usd_per_1k"], said.bare)
     size, counts = "a million" if said.million else said.many, what.replace("queries", "searches")
-    waiting = f", {IDLE}" if waits(data) else ""
-    return f"{size} {counts} cost {amount}{limit}{waiting}"
+    left_out = waiting(data)
+    return f"{size} {counts} cost {amount}{limit}{f', {left_out}' if left_out else ''}"
 
 
 def _limit(value: float | None, written: Callable[[float], str]) -> str:
@@ -209,7 +210,16 @@ def _judging(data: Data) -> bool:
 def _numbers(data: Data) -> Iterator[_Change]:
     """Yield the number that would change the choice, the closest one."""
     turns = [turn for turn in data["would_turn"] if turn["winner"] and turn["then"] is not None]
-    for turn in sorted(turns, key=lambda turn: abs(turn["by"]) / (abs(turn["now"]) or 1.0)):
+    good = {row["stack"]: row.get("quality") for row in data["stacks"]}
+    best, delta = data["chosen"]["quality"] if data["chosen"] else None, data["delta"] or 0.0
+
+    def far(turn: Data) -> tuple[bool, float]:
+        """Put last a change to a stack that is as good: nobody need fear it."""
+        other = good.get(turn["winner"])
+        harmless = best is not None and other is not None and abs(best - other) <= delta
+        return harmless, abs(turn["by"]) / (abs(turn["now"]) or 1.0)
+
+    for turn in sorted(turns, key=far):
         word, written = WORDS[turn["of"]], written_as(data)[turn["of"]]
         now, then = written(turn["now"]), written(turn["then"])
         if now != then:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from core.analysis.stack_cost import price_basis
+from core.analysis.stack_cost import MACHINES, idle_words, price_basis
 from core.decide.axes import LIMITS, axes
 from core.decide.selection import SHOWN
 from core.number_format import PER_1K, CostUnit
@@ -324,6 +324,14 @@ def basis(row: Data, name: str) -> str:
 def waits(data: Data) -> bool:
     """Return whether the chosen stack is billed for machine time while it works."""
     return any(entry["of_chosen"] and entry["unit"].endswith("_hour") for entry in data["price_entries"])
+
+
+def waiting(data: Data) -> str:
+    """Say what machine time leaves out, and what one machine of the chosen stack costs all month."""
+    if not waits(data):
+        return ""
+    entries = (entry for entry in data["price_entries"] if entry["of_chosen"] and entry["unit"] in MACHINES)
+    return idle_words(sum(entry["price"] / entry["per"] for entry in entries))
 
 
 def priced(data: Data) -> str:

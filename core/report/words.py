@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from core.analysis.stack_cost import IDLE
 from core.analysis.workspace.answers import as_name
 from core.analysis.workspace.comparable import clock
 from core.analysis.workspace.noise import OFF
@@ -30,7 +29,7 @@ from core.report.tables import (
     priced,
     record_tables,
     said_in,
-    waits,
+    waiting,
 )
 from core.views import text
 from core.views.words.judging import graded
@@ -129,7 +128,7 @@ def _tiles(data: Data) -> list[tuple[str, str, str, str]]:
         (
             f"Cost per {said.many} {counted(data)}",
             costs(row, said),
-            _joined(row["cost_note"], IDLE if waits(data) else None),
+            _joined(row["cost_note"], waiting(data) or None),
             priced(data),
         ),
         ("Confidence (PGS)", _share(row["pgs"]), _repeats(data), ""),

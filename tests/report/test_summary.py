@@ -217,11 +217,12 @@ def test_time_and_cost_are_said_as_far_as_they_are_known(more: dict[str, Any], s
 
 
 def test_processor_time_and_a_machine_that_waits_are_said_with_the_numbers():
-    data = fake(latency_ms=9.06, cost=1.25, price_entries=({"of_chosen": True, "unit": "cpu_hour"},))
+    machine = {"of_chosen": True, "unit": "cpu_hour", "price": 0.05, "per": 1}
+    data = fake(latency_ms=9.06, cost=1.25, price_entries=(machine,))
     data["stack"]["environment"] = {"reported": "processor time of one core, of one thread"}
     fast, dear = summary(data, ASKED)[1].split(" time. ")
     assert fast == "A typical search takes 9.06 ms of processor"
-    assert dear == "1,000 searches cost $1.25, idle time not counted."
+    assert dear == "1,000 searches cost $1.25, idle time not counted; one machine all month $36.50."
 
 
 MISS = {
@@ -264,6 +265,16 @@ JUDGE = "Judge 12 passages first; graded like the rest, b would lead."
 )
 def test_how_sure_it_is_and_what_would_change_it(more: dict[str, Any], said: str):
     assert summary(fake(**more), ASKED)[2].endswith(said)
+
+
+LIMITED = {"sla_ms": 10.0, "budget_usd_per_1k": None}
+
+
+def test_slow_searches_beyond_a_limit_on_the_typical_one_are_said():
+    data = fake(latency_ms=9.06, cost=1.25, slow={"ms": 12.5}, asked=LIMITED)
+    assert summary(data, ASKED)[1].startswith(
+        "A typical search takes 9.06 ms (limit 10.0 ms); 5 of 100 take over 12.5 ms. "
+    )
 
 
 def test_what_would_change_it_names_what_then_ships():

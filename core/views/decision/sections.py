@@ -102,7 +102,7 @@ def answered(view: View) -> Blocks:
     first = advice(view)
     yield Answer(
         words.title(view),
-        words.why(view),
+        " ".join(filter(None, (words.why(view), words.late_words(view)))),
         "" if first in FINE else first,
     )
     if choice_of.undecided(view.table):

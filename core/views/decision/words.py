@@ -23,6 +23,7 @@ from core.views import text
 from core.views.words.advice import FINE, advice
 from core.views.words.bills import spent
 from core.views.words.choice import ALL_AXES, COSTED, all_unknown, limits, meaning, quality_notes, undecided
+from core.views.words.late import slow
 from core.views.words.near import gain_words
 from core.views.words.verdict import SHIP, doubt, verdict
 
@@ -228,6 +229,15 @@ def why(asked: View) -> str:
     first = advice(asked)
     said += [rivalled(asked), *([first] if first in FINE else [])]
     return " ".join(filter(None, said))
+
+
+def late_words(asked: View) -> str:
+    """Say that the p95 of the choice is beyond an SLA on the p50, or return "" if it isn't."""
+    sla, chosen = asked.constraints.sla_ms, asked.decision.chosen
+    late = None if sla is None or chosen is None else slow(asked, str(asked.table["run_id"][chosen]))
+    if late is None or late["ms"] is None or sla is None or late["ms"] <= sla:
+        return ""
+    return f"Its p95 of {text.ms(late['ms'])} is beyond the SLA, which is on the p50."
 
 
 def rivalled(asked: View) -> str:
