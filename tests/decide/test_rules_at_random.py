@@ -88,10 +88,10 @@ stacks = st.lists(st.tuples(known, known, known, known), min_size=1, max_size=25
     min_quality=known,
     rule=st.sampled_from(["quality", "cost", "latency"]),
 )
-def test_invariants(rows, sla, budget, floor, rule):
+def test_invariants(rows, sla, budget, min_quality, rule):
     named = [(f"r{n}", q, q, q, latency, cost, k) for n, (q, latency, cost, k) in enumerate(rows)]
     found = decide(
-        table(*named), Constraints(sla_ms=sla, budget=budget, min_quality=floor, jitter_ms=1), rule
+        table(*named), Constraints(sla_ms=sla, budget=budget, min_quality=min_quality, jitter_ms=1), rule
     )
     assert found.feasible.sum() + found.excluded().height == len(rows)
     assert (found.chosen is None) == (not found.feasible.any())
@@ -104,7 +104,7 @@ def test_invariants(rows, sla, budget, floor, rule):
     feasible = [rows[row] for row in np.flatnonzero(found.feasible)]
     assert sla is None or latency <= sla
     assert budget is None or cost <= budget
-    assert floor is None or quality >= floor
+    assert min_quality is None or quality >= min_quality
     if rule == "quality":  # averages tie where they are equal
         assert quality == max(row[0] for row in feasible)
     if rule == "cost":

@@ -43,10 +43,10 @@ def test_ones_own_scenario_is_added_by_the_form_and_by_the_link(open_page: OpenP
     assert rows(app).filter(scenario="Fast").height == 1
     app.text_input(key="_scen_name").set_value("Cheap")
     app.selectbox(key="_scen_rule").set_value("lowest cost")
-    app.number_input(key="_scen_floor").set_value(0.7)
+    app.number_input(key="_scen_min_quality").set_value(0.7)
     next(button for button in app.button if button.label.startswith("Add")).click().run()
     assert_sound(app, "What if")
-    assert app.session_state["scen"] == "Fast: quality, sla 700; Cheap: cost, floor 0.7"
+    assert app.session_state["scen"] == "Fast: quality, sla_ms 700; Cheap: cost, min_quality 0.7"
     assert rows(app)["scenario"].to_list()[-2:] == ["Fast", "Cheap"]
 
 

@@ -16,7 +16,7 @@ from core.analysis.workspace.query_sets import unperturbed
 from core.analysis.workspace.question import Question
 from core.analysis.workspace.scope import Answering, Latency, Quality, Scope, audits, resolve_runs, zone
 from core.decide.rules import Constraints
-from core.errors import InputError, UnknownNameError
+from core.errors import InputError, UnknownNameError, nearest
 from core.metrics import REGISTRY, Measure
 from core.number_format import cost_unit
 from core.prices import PriceBook
@@ -185,10 +185,11 @@ def quality_of(text: str) -> Quality:
     """
     try:
         measure = Measure.parse(text)
-    except (InputError, UnknownNameError) as error:
+    except (InputError, UnknownNameError):
         bare, _, cutoff = text.strip().rpartition("@")
         # A table may call its measure anything, also with brackets; parameters are those of our own measures.
-        own = "(" in bare and (isinstance(error, UnknownNameError) or bare.partition("(")[0] in REGISTRY)
+        head = bare.partition("(")[0]
+        own = "(" in bare and (head in REGISTRY or bool(nearest(head, REGISTRY)))
         if bare and not own and cutoff.isdecimal() and int(cutoff) > 0:
             return Quality(bare, int(cutoff))
         raise
