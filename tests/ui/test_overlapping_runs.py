@@ -4,6 +4,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.ui import pages
+from tests.pages.served import served
 
 
 def _overlapping() -> None:
@@ -18,6 +19,7 @@ def _overlapping() -> None:
 
 @pytest.mark.slow
 def test_each_of_two_runs_draws(monkeypatch: pytest.MonkeyPatch):
+    served(monkeypatch)
     monkeypatch.setattr(pages, "_OWN", {})
     app = AppTest.from_function(_overlapping).run()
     assert [each.message for each in app.exception] == []
