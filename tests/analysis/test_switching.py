@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from core.analysis.switching import Corpus, moves, switch
 from core.analysis.workspace.question import Question
 from core.analysis.workspace.resolve import resolve
 from core.analysis.workspace.view import View
+from core.api import open as open_store
+from core.cli.app import app
 from core.decide.switching import Terms
 from core.errors import InputError, UnknownNameError
 from tests.stores import Lab
@@ -55,6 +59,28 @@ def test_the_worked_example(view: View):
     assert found["monthly_usd"] == pytest.approx(20 * (0.06 - 0.02))  # $0.80 more
     assert (found["pays_back"], found["payback_months"]) == (False, None)
     assert found["difference"] == pytest.approx(0.5)
+
+
+def test_command_page_and_python_say_the_same(tmp_path: Path):
+    made = Lab().judge({query: {"good": 5, "bad": 1} for query in QUERIES})
+    made.run(
+        "small",
+        final={key: ["good" if place % 2 else "bad"] for place, key in enumerate(QUERIES)},
+        spec=SMALL,
+    )
+    made.run("large", final={key: ["good"] for key in QUERIES}, spec=LARGE)
+    store = tmp_path / "s"
+    made.write(store)
+    ask = ["--store", str(store), "switch", "--incumbent", "small", "--format", "json"]
+    printed = CliRunner().invoke(app, ask)
+    assert printed.exit_code == 0, printed.output
+    told = json.loads(printed.stdout)
+    assert told == open_store(store).workspace("lab").switch("small")
+    shown = ["page", "what_if", "--section", "stay or switch", "--set", f"now={told['incumbent']}"]
+    page = CliRunner().invoke(app, ["--store", str(store), *shown])
+    assert page.stdout.startswith(f"{told['answer'].capitalize()} to {told['to']}: {told['why']}."), (
+        page.output
+    )
 
 
 def test_what_nobody_said_is_not_known(view: View):
