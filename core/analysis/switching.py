@@ -94,7 +94,7 @@ def switch(view: View, incumbent: str, terms: Terms, corpus: Corpus) -> Switch:
         InputError: If it is the only stack.
     """
     table = view.table
-    run_id = _found(table, incumbent)
+    run_id = found(table, incumbent)
     others = table.filter(pl.col("run_id") != run_id)
     if others.is_empty():
         raise InputError(f"{incumbent} is the only stack of the workspace.", do="Measure candidates first.")
@@ -117,7 +117,7 @@ def moves(view: View, incumbent: str, terms: Terms, corpus: Corpus) -> pl.DataFr
     Returns:
         name, step (null = unknown), difference with its ends, p_better, once_usd; best first.
     """
-    run_id, rows = _found(view.table, incumbent), []
+    run_id, rows = found(view.table, incumbent), []
     now = view.table.row(by_predicate=pl.col("run_id") == run_id, named=True)
     before = json.loads(_spec(view, run_id))
     for to in view.table.filter(pl.col("run_id") != run_id).iter_rows(named=True):
@@ -150,7 +150,12 @@ MOVES = schema(
 _NO_MOVE = Move(gain=None, saves_usd=None, saves_ms=None)
 
 
-def _found(table: pl.DataFrame, name: str) -> str:
+def found(table: pl.DataFrame, name: str) -> str:
+    """Return the run_id of the stack with a name, label or run_id.
+
+    Raises:
+        UnknownNameError: If no stack, or more than one, has it.
+    """
     for column in ("run_id", "name", "label"):
         if column in table.columns and len(rows := table.filter(pl.col(column) == name)) == 1:
             return str(rows["run_id"][0])

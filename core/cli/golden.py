@@ -162,6 +162,48 @@ def proposed(
         complain(f"Queue {name}: open Golden sets, section judge, to take it.")
 
 
+@deciding
+def between(
+    ctx: typer.Context,
+    question: Question,
+    now: Annotated[str, typer.Argument(help="The stack that runs today.", show_default=False)],
+    to: Annotated[str, typer.Argument(help="The candidate.", show_default=False)],
+    *,
+    margin: Annotated[float, typer.Option(min=0, help="What the candidate has to be better by.")] = 0.0,
+    alike: Annotated[float, typer.Option(min=0, max=1, help="Difference that does not matter.")] = 0.02,
+    queue: Annotated[
+        bool, typer.Option("--queue", help="Write down what to judge, for a judge to take in the dashboard.")
+    ] = False,
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """Say what two stacks show differently, and what the grades of their queue decide so far."""
+    from core.analysis.deciding import Contest, differences  # noqa: PLC0415
+    from core.analysis.switching import found  # noqa: PLC0415
+    from core.golden.book import Book  # noqa: PLC0415
+    from core.views.golden.between import begin, begun, stand  # noqa: PLC0415
+    from core.views.golden.judging import book_path  # noqa: PLC0415
+    from core.views.words.deciding import changed, stands  # noqa: PLC0415
+
+    view = question.on_page(ctx.obj)
+    ends = {"now": found(view.table, now), "to": found(view.table, to)}
+    contest = Contest(**ends, k=view.quality.k, margin=margin, delta=alike)
+    rows = differences(view.snapshot, contest)
+    book = Book(book_path(ctx.obj.store()))
+    if queue:
+        begin(book, view.snapshot, view.scope, contest)
+    known = begun(book, view.snapshot, view.scope, contest)
+    standing = None if known is None else stand(book, view.snapshot, known)
+    if form is Format.JSON:
+        whole: dict[str, object] = {"now": now, "to": to, "queue": known and known.queue_id}
+        whole |= {"standing": standing and standing.to_dict(), "questions": rows.to_dicts()}
+        typer.echo(escaped(json.dumps(whole, ensure_ascii=False, indent=2, allow_nan=False)))
+        return
+    complain(" ".join(changed(rows, contest)))
+    if standing is not None:
+        complain(stands(standing))
+    emit(rows, form)
+
+
 _REFINED = RefineSettings()
 
 
@@ -224,6 +266,7 @@ add_resume(app, "questions-resume", questions.RESUME, questions.work, questions.
 add_status(app, "questions-status", questions.STATUS, questions.work, "No questions were made here.")
 app.command("simulate")(simulated)
 app.command("next")(proposed)
+app.command("between")(between)
 
 judging = typer.Typer(
     help="Compare the golden sets of several judges, merge them, or add grades by hand to what was known.",

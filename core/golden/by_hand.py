@@ -42,6 +42,8 @@ SAMPLINGS: Mapping[Sampling, str] = {
     "holes of stacks": "Unjudged first: what most stacks rank in their Top-K",
     "by value": "By value: passages whose grade could change the choice, the likeliest first",
 }
+BETWEEN = "between two stacks"
+"""Sampling of a queue whose grades decide between two stacks: drawn by `core.analysis.deciding`."""
 OF_FIVE = 5  # Passages that are ordered at once
 
 

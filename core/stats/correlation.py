@@ -9,6 +9,7 @@ resamples draw queries, not samples.
 How alike two rankings are: which passages they share, and whether they order the shared ones alike.
 
 overlap@K = |Top-K of one ∩ Top-K of the other| / the longer of the two lists, at most K.
+Rank-biased overlap (RBO) weighs the first ranks more.
 Kendall's tau-b over the shared passages of the two Top-K (Kendall 1945, Biometrika 33). Ranks of one list
 never tie, so tau-b = (concordant − discordant) / all pairs. Fewer than two shared passages have no order.
 The two do not mix: a low overlap says nothing about the order, and the other way round.
@@ -226,7 +227,9 @@ def best_alpha(
     )
 
 
-AGREEMENT = pl.Schema({"query_id": pl.String, "shared": pl.Int32, "overlap": pl.Float64, "tau": pl.Float64})
+AGREEMENT = pl.Schema(
+    {"query_id": pl.String, "shared": pl.Int32, **dict.fromkeys(("overlap", "rbo", "tau"), pl.Float64)}
+)
 """Columns of `agreement`."""
 
 
@@ -240,7 +243,8 @@ def agreement(first: pl.DataFrame, second: pl.DataFrame, k: int) -> pl.DataFrame
 
     Returns:
         `AGREEMENT`, one row per query that either ranks, by id: shared (passages in both Top-K), overlap
-        (0..1; 0 where only one ranks the query) and tau (−1..1, null with fewer than two shared passages).
+        (0..1; 0 where only one ranks the query), rbo (0..1, the first ranks weigh most) and tau (−1..1, null
+        with fewer than two shared passages).
     """
     one, other = (
         ranking.filter(pl.col("rank") <= k).select("query_id", "passage_id", "rank")
@@ -255,19 +259,37 @@ def agreement(first: pl.DataFrame, second: pl.DataFrame, k: int) -> pl.DataFrame
         .select("query_id", pl.max_horizontal("one", "other").alias("longer"))
     )
     both = one.join(other, on=["query_id", "passage_id"]).sort("query_id", "rank")
-    ordered = both.group_by("query_id", maintain_order=True).agg(pl.col("rank_right"))
+    deeper = pl.max_horizontal("rank", "rank_right")
+    ordered = both.group_by("query_id", maintain_order=True).agg(
+        pl.col("rank_right"), rbo=deeper.replace_strict(_rbo_weights(k), return_dtype=pl.Float64).sum()
+    )
     shared = ordered.select(
         "query_id",
         pl.col("rank_right").list.len().cast(pl.Int32).alias("shared"),
+        "rbo",
         pl.Series("tau", _taus(ordered["rank_right"].to_list(), k), dtype=pl.Float64).fill_nan(None),
     )
     return (
         sizes.join(shared, on="query_id", how="left")
-        .with_columns(pl.col("shared").fill_null(0))
+        .with_columns(pl.col("shared").fill_null(0), pl.col("rbo").fill_null(0.0))
         .with_columns((pl.col("shared") / pl.col("longer")).alias("overlap"))
         .select(pl.col(name).cast(dtype) for name, dtype in AGREEMENT.items())
         .sort("query_id")
     )
+
+
+_PERSISTENCE = 0.9  # Of rank-biased overlap: the chance to go on to the next rank
+
+
+def _rbo_weights(k: int) -> dict[int, float]:
+    """Return what a shared passage adds to the extrapolated rank-biased overlap, by the deeper of its ranks.
+
+    Webber, Moffat and Zobel (2010, ACM TOIS 28, equation 32): the share of common passages at each depth d,
+    weighted by (1 − p) p^(d − 1), and that at depth k for all below.
+    """
+    p = _PERSISTENCE
+    at_depth = [(1 - p) * p ** (depth - 1) / depth for depth in range(1, k + 1)]
+    return {rank: sum(at_depth[rank - 1 :]) + p**k / k for rank in range(1, k + 1)}
 
 
 _BLOCK = 2_000_000  # pairs of ranks compared at a time

@@ -8,19 +8,22 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
+from core.analysis.deciding import Contest
 from core.analysis.workspace.scope import Scope
 from core.decide.axes import BESIDE, Axis
 from core.errors import ClqError
 from core.number_format import CostUnit, dollars_per_1k
-from core.ui import access
+from core.ui import access, cache
 from core.ui.links import go
 from core.ui.live import pareto_chart
 from core.ui.sections import decision, leaving, library
 from core.ui.sections.judge_cards import book
+from core.views.golden.between import begin, begun, stand
 from core.views.golden.judging import propose
 from core.views.link import RULES
 from core.views.text import plain
 from core.views.what_if.scenarios import Scenario, with_one
+from core.views.words.deciding import stands
 
 
 def judge_next(scope: Scope, rows: pl.DataFrame) -> None:
@@ -29,6 +32,18 @@ def judge_next(scope: Scope, rows: pl.DataFrame) -> None:
         return
     queue = propose(book(), scope.collection_id, rows, scope.golden_set_id or "")
     go("golden", queue=queue.queue_id)  # the section follows from it
+
+
+def judge_between(scope: Scope, contest: Contest) -> None:
+    """Draw what the grades decide so far, and the button that begins to judge, or goes on."""
+    data = cache.snapshot(None)
+    known = begun(book(), data, scope, contest)
+    if known is not None and (found := stand(book(), data, known)) is not None:
+        st.markdown(plain(stands(found)))
+    if not access.forbidden() and st.button(
+        "Judge what decides" if known is None else "Go on judging", icon=":material/rule:"
+    ):
+        go("golden", queue=begin(book(), data, scope, contest).queue_id)
 
 
 _PROBLEM = "_scenario_problem"
@@ -95,6 +110,7 @@ def _add(key: str, fields: Sequence[tuple[str, str, float]], said: CostUnit) -> 
 
 CONTROLS: Mapping[str, Callable[..., None]] = {
     "judge next": judge_next,
+    "judge between": judge_between,
     "new scenario": new_scenario,
     "choice": decision.choice,
     "alternatives": decision.alternatives,

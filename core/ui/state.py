@@ -174,6 +174,8 @@ SETTINGS: Mapping[str, Setting] = {
     "rate": Setting("price of a day", number=True),
     "once": Setting("cost of the evaluation", number=True),
     "marg": Setting("margin of a move", number=True),
+    "cand": Setting("candidate beside the stack that runs", dependent=True),
+    "alike": Setting("difference that does not matter", number=True),
     "mths": Setting("months to pay back", number=True),
     "view": Setting("way of drawing"),
     "form": Setting("form of the frontier"),

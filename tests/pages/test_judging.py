@@ -3,7 +3,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.analysis.deciding import Contest, draw
 from core.golden.book import Book
+from core.golden.by_hand import BETWEEN
 from core.store import Store
 from core.views.golden import judging
 from tests.pages.conftest import OpenPage
@@ -204,6 +206,27 @@ def test_a_list_of_others_is_taken_by_one_person(open_page: OpenPage, store: Pat
     assert "Anne has taken this queue" in other.error[0].value
     assert book.queue(queue.queue_id).judge == "Anne"
     assert "Judge passages yourself" in answer(other), "nobody goes on in another's queue"
+
+
+@pytest.mark.slow
+def test_grades_between_two_stacks_say_what_they_decide(open_page: OpenPage, store: Path):
+    asked = {f"q{number}": f"question {number}" for number in range(12)}
+    made = Lab("logged").ask(asked).hold({name: name for name in ("common", "useless", "found")})
+    made.run("old", final={query: ["common", "useless"] for query in asked})
+    made.run("new", final={query: ["found", "common"] for query in asked}).write(store)
+    opened = Store.open(store)
+    contest = Contest(now="old", to="new", k=2)
+    book = Book(judging.book_path(opened))
+    pairs = draw(opened.read(), contest)
+    queue = judging.propose(book, "logged", pairs, sampling=BETWEEN, seed=contest.seed)
+    app = open_page(store, "golden/judge", ws="logged", queue=queue.queue_id)
+    app.text_input(key="judge_name").set_value("Anne")
+    app.button(key="FormSubmitter:take_queue-Judge these").click().run()
+    assert "Nothing is decided yet: 0 of 12 questions judged." in everything(app)
+    for item in book.items(queue.queue_id):
+        key(app, f"grade{5 if item.passage_id == 'found' else 1}")
+    assert_sound(app, "Golden sets")
+    assert ": switch. The candidate's lead is +0.500" in everything(app)
 
 
 @pytest.mark.slow

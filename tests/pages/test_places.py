@@ -69,6 +69,7 @@ OF_OTHERS = {
     "golden/judges": "how far judges agree",
     "golden/unseen": "passages that nobody judged",
     "latency": "milliseconds",
+    "what_if/few grades": "what two stacks show differently",
 }
 """Places whose numbers are of something else than the measure."""
 FORMS = ("golden/build", "golden/judge", "run/your own", "run/readers")

@@ -21,11 +21,13 @@ from core.ui.cache import cached
 from core.ui.pages import way
 from core.views import columns as cols
 from core.views.golden import adding, judging, soundness
+from core.views.golden.between import stand
 from core.views.golden.chunks import whole_of
 from core.views.golden.judging import Card, Opinion
 from core.views.pages import PAGES, SECTION
 from core.views.queries.one_query import shown_text
 from core.views.text import plain
+from core.views.words.deciding import stands
 
 Change = Callable[[float | None], object]  # The effect of a keystroke, given the seconds spent on the card
 LEAVING, NEXT = "_queue_left", "_next_queue"
@@ -112,6 +114,8 @@ def _next(data: Snapshot, queue: Queue) -> None:
     progress = judging.progress(items, queue.mode)
     said = judging.far(progress) if progress.done < progress.total else judging.judged_by_hand(progress)
     st.progress(progress.done / max(progress.total, 1), plain(f"{queue.judge} · {said}"))
+    if (standing := stand(book(), data, queue)) is not None:
+        st.markdown(plain(stands(standing)))
     access.outcome()
     with st.container(horizontal=True, vertical_alignment="center"):
         if base := adding.base_of(data, queue):

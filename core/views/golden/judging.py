@@ -250,10 +250,18 @@ def begin_settling(book: Book, snapshot: Snapshot, first: str, second: str, *, j
     return _start(book, collection, judge, pairs, mode="settle", base=first, other=second, seed=seed)
 
 
-def propose(book: Book, collection_id: str, rows: pl.DataFrame, base: str = "") -> Queue:
+def propose(
+    book: Book,
+    collection_id: str,
+    rows: pl.DataFrame,
+    base: str = "",
+    *,
+    sampling: str = "by value",
+    seed: str = "",
+) -> Queue:
     """Record a queue, not yet taken, of passages (query_id, passage_id) chosen elsewhere."""
     pairs = list(rows.select(PAIR).unique(maintain_order=True).iter_rows())
-    return _start(book, collection_id, "", pairs, base=base, sampling="by value")
+    return _start(book, collection_id, "", pairs, base=base, sampling=sampling, seed=seed)
 
 
 def take(book: Book, snapshot: Snapshot, queue: Queue, judge: str) -> Queue:

@@ -19,6 +19,7 @@ from core.views.blocks import Answer, Blocks, Cards, Chart, Control, Fold, Table
 from core.views.text import cost_unit
 from core.views.what_if import data, sent, simulator, words
 from core.views.what_if.bounds import Bounds
+from core.views.what_if.deciding import few_grades
 from core.views.what_if.moving import stay_or_switch, steps
 from core.views.what_if.options import ask_options, way_of
 from core.views.what_if.routing import Routable
@@ -210,4 +211,4 @@ TARGETS = cols.Rows(
     "quality latency_ms cost feasible",
     more="quality_low quality_high n frontier runner_up",
 )
-SECTIONS = (scenarios, latency_targets, route, stay_or_switch, steps)
+SECTIONS = (scenarios, latency_targets, route, stay_or_switch, steps, few_grades)

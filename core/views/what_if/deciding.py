@@ -1,0 +1,80 @@
+"""Section of What if: two stacks without judgements, and how few grades decide between them."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from core.analysis.deciding import DELTA, Contest, differences
+from core.analysis.workspace.telling import seldom
+from core.analysis.workspace.view import View
+from core.errors import InputError
+from core.views import columns as cols
+from core.views.ask import Ask, run_of
+from core.views.blocks import Answer, Blocks, Cards, Control, Fold, Table, Text, section
+from core.views.text import percent, score
+from core.views.words.deciding import changed, mean
+
+TOO_FEW = "Two stacks with rankings are needed."
+MOST = 200  # Questions in the table
+TABLE = cols.Rows(
+    "differences",
+    "query_id text",
+    cols.share("overlap", "shared", "Share of the passages that stand in both Top-K."),
+    cols.score("rbo", "RBO", "Rank-biased overlap: how alike two rankings are; first ranks weigh most."),
+    cols.text("other_first", "first passage", "Whether another passage comes first."),
+    cols.count("only_now", "only today's", "Passages that only today's stack shows."),
+    cols.count("only_to", "only candidate's", "Passages that only the candidate shows."),
+)
+HOW = (
+    "Only passages that one Top-K has and the other has not decide on Precision4+. "
+    "Questions are drawn with a chance in proportion to their number. "
+    "The interval holds at every look with 95 %, so that you may stop at any time. "
+    "A skipped passage counts as not useful."
+)
+
+
+@section("few grades", "How few grades decide between two stacks?", seldom)
+def few_grades(view: View, ask: Ask) -> Blocks:
+    """Yield what two stacks show differently, and the way to judge only what decides between them."""
+    ranked = view.table.filter("has_rankings")["name"].to_list()
+    if len(ranked) < 2:
+        yield Answer("No two stacks have rankings.", TOO_FEW)
+        return
+    now = ask.listed("Runs today", ranked, "now")
+    others = [name for name in ranked if name != now]
+    to = ask.listed("Candidate", others, "cand")
+    with ask.aside("What decides"):
+        margin = ask.number("Better by at least", "marg", 0.0, 0.0, step=0.01)
+        delta = ask.number("Alike below", "alike", DELTA, 0.0, 1.0, step=0.01)
+    contest = Contest(
+        now=run_of(view.table, now),
+        to=run_of(view.table, to),
+        k=view.quality.k,
+        margin=margin or 0.0,
+        delta=DELTA if delta is None else delta,
+    )
+    try:
+        rows = differences(view.snapshot, contest)
+    except InputError as error:
+        yield Answer(str(error), "")
+        return
+    yield Answer(*changed(rows, contest))
+    yield Cards(_cards(rows))
+    yield Control("judge between", {"scope": view.scope, "contest": contest})
+    questions = view.snapshot.queries(view.scope.collection_id).select("query_id", "text")
+    said = pl.when("other_first").then(pl.lit("another")).otherwise(pl.lit("the same"))
+    shown = rows.head(MOST).join(questions, on="query_id", how="left").with_columns(other_first=said)
+    yield Table(TABLE.frame(shown.to_dicts()), TABLE)
+    yield Fold("How it decides", (Text(HOW, "caption"),))
+
+
+def _cards(rows: pl.DataFrame) -> list[tuple[str, str, str]]:
+    of, of_all = f"n = {rows.height}", mean(rows)
+    apart = rows.filter(pl.col("only_now") + pl.col("only_to") > 0)
+    passages = int(apart.select(pl.col("only_now", "only_to").sum()).sum_horizontal().item())
+    return [
+        ("Another first passage", percent(of_all["other_first"]), of),
+        ("Shared passages", percent(of_all["overlap"]), of),
+        ("Rank-biased overlap", score(of_all["rbo"]), of),
+        ("Passages that differ", f"{passages:,}", f"on {apart.height} of {rows.height} questions"),
+    ]

@@ -1,0 +1,42 @@
+"""What two stacks show differently, and what a few grades decide, in sentences."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from core.analysis.deciding import Contest, Standing
+from core.number_format import interval, signed
+from core.views import text
+
+NOT_A_GAIN = "A change is not yet a gain."
+_ANSWERS = {
+    "switch": "switch",
+    "stay": "stay",
+    "no difference": "no difference that matters",
+}
+
+
+def changed(rows: pl.DataFrame, contest: Contest) -> tuple[str, str]:
+    """Say on how many questions another passage comes first, and how much the two Top-K share."""
+    others, alike = int(rows["other_first"].sum()), mean(rows)
+    first = f"Another passage comes first on {others:,} of {text.count(rows.height, 'question')}."
+    shared = f"The two Top-{contest.k} share {text.percent(alike['overlap'])} of their passages"
+    return first, f"{shared}; rank-biased overlap {text.score(alike['rbo'])}. {NOT_A_GAIN}"
+
+
+def mean(rows: pl.DataFrame) -> dict[str, float]:
+    """Return the means over the questions of `DIFFERENCES`."""
+    return rows.select(pl.col("overlap", "rbo", "other_first").mean()).row(0, named=True)
+
+
+def stands(found: Standing) -> str:
+    """Say what the grades so far decide, and how many more questions are expected."""
+    of = text.count(found.open, "question")
+    if not found.done:
+        return f"Nothing is decided yet: 0 of {of} judged."
+    lead = f"{signed(found.value)} {interval(*found.ends)} {found.contest.measure}"
+    if found.answer is not None:
+        said = f"Decided after {text.count(found.at or 0, 'question')}: {_ANSWERS[found.answer]}"
+        return f"{said}. The candidate's lead is {lead}."
+    more = "" if found.more is None else f"; about {found.more} more"
+    return f"Not decided after {found.done} of {of}{more}. The candidate's lead is {lead}."
