@@ -60,7 +60,7 @@ def noise(
     ] = False,
     form: FormatOption = Format.TABLE,
 ) -> None:
-    """Print what perturbing the queries costs each stack, and what each rewrite wins back."""
+    """Print what perturbing the queries costs each stack, and what each rewrite recovers."""
     # Imported here as they take a second to load, and no other command should wait for them.
     from core.views.diagnostics.noise import effect_table, gather  # noqa: PLC0415
 

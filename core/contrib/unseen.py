@@ -319,7 +319,7 @@ def is_unseen(view: View, ask: Ask) -> Blocks:
 def scores(view: View, row: Row, known: int, least: int) -> Blocks:
     """Yield what the stacks would score if the unseen passages counted."""
     if row["total"] <= known:
-        yield Text("By this estimate nothing is unseen, so that the scores stay as they are.")
+        yield Text("By this estimate nothing is unseen: the scores stay as they are.")
         return
     rows = bounded(view, ((row["total_low"] or known) / known, row["total"] / known), least)
     yield Text(BOUNDS, "caption")
@@ -344,10 +344,10 @@ def answer(row: Row, found: Unseen, depth: int) -> str:
             f"Not known: {text.percent(1 - found.judged)} of the lists' first {depth} passages are unjudged."
         )
     if row["total"] - found.known < 1:
-        most = found.estimates.row(int(found.estimates["missing"].arg_max() or 0), named=True)
-        other = f"; others ≤ {text.percent(most['missing'])}" if most["missing"] else ""
+        highest = max(found.estimates["missing"].to_list())
+        other = f"; others ≤ {text.percent(highest)}" if highest else ""
         judged = f"all {found.known:,} relevant passages of the Top-{depth} are judged"
-        return f"None, says {row['method']}: {judged}{other}."
+        return f"None: {judged} (estimate: {row['method']}{other})."
     ends = _ends(row["total_low"], row["total_high"], lambda end: text.percent(1 - found.known / end))
     side = {LEAST: "At least ", MOST: "At most "}.get(row["side"], "")
     return f"{side}{text.percent(row['missing'])} of the relevant passages are unjudged ({ends})."

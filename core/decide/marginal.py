@@ -142,6 +142,8 @@ def _fitted(group: pl.DataFrame, jitter_ms: float) -> pl.DataFrame:
 REQUIRED = ("series", "run_id", "candidates", "quality", "latency_ms", "cost")
 GAIN = ("gain_low", "gain_high")
 """Optional: interval of the gain in quality over the next smaller K of the series."""
+NO_GAIN, MAY_BE_CHANCE = "no gain in quality", "the gain may be chance: its interval reaches 0"
+"""Why a step does not pay."""
 
 
 def marginal(table: pl.DataFrame, *, quality: Axis = QUALITY) -> pl.DataFrame:
@@ -185,9 +187,9 @@ def marginal(table: pl.DataFrame, *, quality: Axis = QUALITY) -> pl.DataFrame:
         .with_columns(_rate("d_ms", 100).alias("per_100_ms"), _rate("d_usd", 1).alias("per_usd"))
         .with_columns(
             pl.when(pl.col("d_quality") <= 0)
-            .then(pl.lit("no gain in quality"))
+            .then(pl.lit(NO_GAIN))
             .when(pl.col("gain_low") <= 0)
-            .then(pl.lit("the gain may be chance: its interval reaches 0"))
+            .then(pl.lit(MAY_BE_CHANCE))
             .alias("reason")
         )
         .select(

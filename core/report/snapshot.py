@@ -66,7 +66,7 @@ def _headroom(view: View, verdict: Verdict) -> tuple[list[str], dict[str, Chart]
     caption = f"{headroom_words.HOW} Pool convention: {pool}."
     figures = headroom_words.numbers(split.explained, view.quality)
     tried = headroom_words.caveats(split.explained, view, mixed=False)["what was tried"]
-    said = [headroom_words.answer(split.explained), f"{figures} {tried}"]
+    said = [headroom_words.answer(split.explained, view.quality), f"{figures} {tried}"]
     return said, {"headroom": Chart(split.figure, figures, caption)}
 
 

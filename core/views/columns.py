@@ -362,7 +362,7 @@ _EVERY = (
     text("hurt_by", "hurt most by", "Empty = no perturbation makes it worse."),
     signed("lost", "change"),
     score("clean", "as they are"),
-    signed("won", "won back", "Against no rewrite of the same queries."),
+    signed("won", "recovered", "Against no rewrite of the same queries."),
     number("rewrite_ms", help="p50 over queries."),
     score("cosine"),
     score("d_name", "D_name", "Right name and topic minus the better of two other names."),

@@ -12,7 +12,7 @@ from typing import Any
 import plotly.graph_objects as go
 import polars as pl
 
-from core.analysis.workspace.pools import BALANCED, NOT_STATED, ORDERING, RETRIEVAL, lost, split, stack_of
+from core.analysis.workspace.pools import NOT_STATED, ORDERING, RETRIEVAL, lost, split, stack_of
 from core.analysis.workspace.scope import Quality
 from core.analysis.workspace.view import View
 from core.decide.ties import Paired
@@ -36,11 +36,8 @@ DEEPER = (
     "of this stack kept: {pool}."
 )
 MIXED_POOLS = "These bars stand on several pool conventions: compare ceilings only within one of them."
-_ANSWERS = {
-    RETRIEVAL: "{0} loses most to missed passages: {2}, and {1} to bad ranking ({3}).",
-    ORDERING: "{0} loses most to bad ranking: {1}, and {2} to missed passages ({3}).",
-    BALANCED: "{0} loses {1} to bad ranking and {2} to missed passages ({3}).",
-}
+_ORDERING = "Better ordering adds at most {ordering} {of} to {name}, better retrieval {retrieval} ({n})."
+_RETRIEVAL = "Better retrieval adds at most {retrieval} {of} to {name}, better ordering {ordering} ({n})."
 
 
 def no_ceiling(quality: Quality) -> Answer:
@@ -52,10 +49,12 @@ def no_ceiling(quality: Quality) -> Answer:
     )
 
 
-def answer(row: Mapping[str, Any]) -> str:
-    """Say whether retrieval or ordering limits a stack; takes a row of `HeadroomView.table`."""
-    said = _ANSWERS[row["reading"]]
-    return said.format(row["name"], *written(row), text.sample(row))
+def answer(row: Mapping[str, Any], quality: Quality) -> str:
+    """Say what better ordering and better retrieval could add; takes a row of `HeadroomView.table`."""
+    ordering, retrieval = written(row)
+    parts = {"ordering": ordering, "retrieval": retrieval, "of": quality.name, "n": text.sample(row)}
+    said = _RETRIEVAL if row["reading"] == RETRIEVAL else _ORDERING
+    return said.format(name=row["name"], **parts)
 
 
 def written(row: Mapping[str, Any]) -> tuple[str, str]:
@@ -231,7 +230,7 @@ def limit(view: View, ask: Ask) -> Blocks:
         return
     mixed = parted.table["pool"].n_unique() > 1
     chips = caveats(parted.explained, view, mixed=mixed)
-    yield Answer(answer(parted.explained), caveats=chips)
+    yield Answer(answer(parted.explained, view.quality), caveats=chips)
     yield Cards(cards(parted.explained, view.quality))
     yield Chart(parted.figure, "headroom", numbers(parted.explained, view.quality))
     yield Table(

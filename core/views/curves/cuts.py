@@ -313,7 +313,7 @@ def verdict(row: Mapping[str, Any]) -> str:
         return "beats"
     if row["lead_high"] < 0:
         return "loses to"
-    return f"gains ≤ {ALIKE:g} over" if row["lead_most"] <= ALIKE else "does not measurably beat"
+    return "only matches" if row["lead_most"] <= ALIKE else "does not measurably beat"
 
 
 def _span(row: Mapping[str, Any], names: tuple[str, str, str]) -> str:

@@ -14,7 +14,7 @@ from core.analysis.workspace.samples import joint_sample
 from core.analysis.workspace.scope import Latency, Quality, Scope
 from core.axes import SAID_K
 from core.decide.axes import quality_axis
-from core.decide.marginal import GAIN, marginal
+from core.decide.marginal import GAIN, MAY_BE_CHANCE, NO_GAIN, marginal
 from core.stats.intervals import Sample, paired_rows
 from core.stats.significance import Setup, bounds
 from core.store import Snapshot
@@ -81,15 +81,20 @@ def said(rows: pl.DataFrame, quality: Quality, n: object) -> tuple[str, str]:
     paying = rows.filter("pays")
     if paying.is_empty():
         if not (rows["d_quality"].abs() > 0).any():
-            return f"K changes nothing here {sample}.", ""
-        return f"Keep the smallest K: no larger one pays off {sample}.", ""
+            return f"No: K changes nothing here {sample}.", ""
+        if rows["series"].n_unique() > 1:
+            return f"No: none of {rows.height:,} steps to a larger K pays off {sample}.", ""
+        more = f"No: reranking more than {min(rows['from_k'].to_list())} candidates does not"
+        if rows["reason"].is_in([NO_GAIN, MAY_BE_CHANCE]).all():
+            return f"{more} measurably improve {quality.name} ({text.sample(n)}).", ""
+        return f"{more} pay off within your limits {sample}.", ""
     best = paying.sort("d_quality", descending=quality.higher_is_better).row(0, named=True)
     low, high = best.get("gain_low"), best.get("gain_high")
     sure = UNTESTED
     if low is not None and high is not None:
         sure = f"95 % CI {text.signed(low)} to {text.signed(high)}"
     return (
-        f"A larger K pays off in {paying.height} of {text.count(rows.height, 'step')} {sample}.",
+        f"Yes: a larger K pays off in {paying.height} of {text.count(rows.height, 'step')} {sample}.",
         f"Most for {best['family']} from K = {best['from_k']} to {best['to_k']}: "
         f"{text.signed(best['d_quality'])} ({sure}).",
     )

@@ -146,7 +146,7 @@ def leaders(rows: pl.DataFrame, quality: Quality, names: Sequence[str]) -> list[
 
 
 def answer(main: pl.DataFrame, quality: Quality, names: Sequence[str]) -> str:
-    """Say which stack leads at the cutoff, and its value at the deepest one."""
+    """Say how the leading stack's value changes from the cutoff to the deepest one."""
     known = main.filter(pl.col("value").is_not_null())
     places = dict(zip(names, range(len(names)), strict=True))
     place = pl.col("name").replace_strict(places, default=len(names), return_dtype=pl.Int64)
@@ -156,13 +156,17 @@ def answer(main: pl.DataFrame, quality: Quality, names: Sequence[str]) -> str:
         return f"None of the stacks shown has a value for {quality.name}."
     best = at_k.row(0, named=True)
     deepest = known.filter(pl.col("name") == best["name"]).sort("k").row(-1, named=True)
-    ends = text.interval(deepest["low"], deepest["high"])
-    deeper = f", {text.score(deepest['value'])}{ends} with {deepest['k']}"
-    return (
-        f"{best['name']} reaches {quality.name} {text.score(best['value'])}"
-        f"{text.interval(best['low'], best['high'])} with {text.count(quality.k, 'passage')}"
-        f"{deeper if deepest['k'] > quality.k else ''} ({text.sample(best['n'])})."
+    first, last = (
+        f"{text.score(row['value'])}{text.interval(row['low'], row['high'])}" for row in (best, deepest)
     )
+    sent, n = text.count(quality.k, "passage"), text.sample(best["n"])
+    if deepest["k"] <= quality.k:
+        return f"{best['name']} reaches {quality.bare} {first} with {sent} ({n})."
+    moves = "rises" if deepest["value"] > best["value"] else "falls"
+    if text.score(best["value"]) == text.score(deepest["value"]):
+        return f"{quality.bare} of {best['name']} is {first} with {sent} and with {deepest['k']} ({n})."
+    said = f"{moves} from {first} with {sent} to {last} with {deepest['k']}"
+    return f"{quality.bare} of {best['name']} {said} ({n})."
 
 
 def nothing(table: pl.DataFrame, quality: Quality, x: str) -> str:

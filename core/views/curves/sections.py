@@ -65,7 +65,11 @@ def by_cutoff(view: View, ask: Ask) -> Blocks:
     x = axes[ask.one("Against", axes, "kx", usual=page.X_AXES["k"])]
     rows = points(view, tuple(names), generator)
     best, *others = [*page.leaders(view.table, view.quality, names), None]
-    ahead = f"Against {others[0]}: {gap(view, best, others[0])}." if best and others and others[0] else ""
+    ahead = (
+        f"{view.quality.name} against {others[0]}: {gap(view, best, others[0])}."
+        if best and others and others[0]
+        else ""
+    )
     curves = page.curves(rows, view.quality, theme.colours_for(names), x, cost_unit(view.table))
     ceilings = view.table.filter(pl.col("name").is_in(names), pl.col("proc").is_not_null())
     chips = {"how to read": page.HOW, "several pools": about_pools(ceilings["proc_pool"])}

@@ -37,7 +37,7 @@ _SESSIONS = ("session", "user")  # Kinds of groups whose queries are asked toget
 WORDS, FOUND = "words of the query", "passages found"
 JUDGED = ("T", "F_e")
 """Measures of the T paper that need only the grades of the retrieved passages."""
-NOTHING = "No stack here says when its queries were asked."
+NOTHING = "No queries with a date yet."
 WAY_OUT = (
     "Import traces of LangSmith, Phoenix or Langfuse: `python -m core import traces.json`. "
     "`python -m core demo --measure` asks questions and logs when, in the workspace python-names."

@@ -210,12 +210,12 @@ def answer(table: pl.DataFrame, quality: Quality) -> tuple[str, str]:
     sure = single.filter(pl.col("low") > 0).height
     best = single.sort("rho", descending=True).row(0, named=True)
     rho = text.signed(best["rho"], "{:.2f}".format)
-    warn = "warn" if sure > 1 else "warns"
+    signs = text.count(single.height, "sign")
+    warns = f"The {best['diagnostic']} warns best: rho" if sure else f"None of {signs} warns: rho at most"
     return (
-        f"{sure or 'None'} of {text.count(single.height, 'sign')} {warn} of lower "
-        f"{quality.name}: rho at most {rho}{_ends(best)}, n = {best['n']:,}.",
+        f"{warns} {rho}{_ends(best)} ({quality.name}, {text.sample(best['n'])}).",
         f"Highest: {best['diagnostic']}, {best['stack']}, {asked(best['perturb'])}. "
-        f"By chance {0.025 * single.height:.1f} would warn.",
+        f"{sure} of {signs} under noise warn; by chance {0.025 * single.height:.1f} would.",
     )
 
 

@@ -13,7 +13,7 @@ from core.diagnostics.noise import CLEAN, NONE, orders
 from core.views import text, theme
 
 HOW = (
-    "Change: quality minus that of the same stack and rewrite with the queries as they are. Won back: minus "
+    "Change: quality minus that of the same stack and rewrite with the queries as they are. Recovered: minus "
     "that without a rewrite. Both are paired over queries; intervals are of 95 %."
 )
 
@@ -29,6 +29,8 @@ ASKED_CLEAN = "as they are"
 _PANELS, _DASHES, _SYMBOLS = 6, ("solid", "dash", "dot", "dashdot"), ("circle", "square", "diamond", "cross")
 
 _HALF = 0.5
+
+_WAYS = {"noise": "small talk", "typo": "typos", "accents": "no accents", "case": "another letter case"}
 
 _TYPED = ~pl.col("perturb").str.contains("names ", literal=True)
 
@@ -69,25 +71,32 @@ def answer(table: pl.DataFrame, quality: Quality) -> tuple[str, str]:
         return f"No clean run beside these: their loss of {quality.name} is unknown.", ""
     sign = 1 if quality.higher_is_better else -1
     worse = row["change_high"] if sign > 0 else row["change_low"]
+    said = f"With {in_words(row['perturb'])}, {quality.name} of {row['stack']}"
+    n = text.sample(row["n"])
     if worse is None or sign * worse >= 0:
-        return f"{row['perturb'].capitalize()} costs {row['stack']} nothing measurable (n = {row['n']}).", ""
-    does = "lowers" if sign > 0 else "raises"
-    lost = f"{does} {quality.name} of {row['stack']} by {text.score(abs(row['change']))}"
+        return f"{said} does not measurably {'fall' if sign > 0 else 'rise'} ({n}).", ""
+    lost = f"{'falls' if sign > 0 else 'rises'} by {text.score(abs(row['change']))}"
     advice = _advice(best_rewrite(table, row, quality), row, sign)
-    return f"{row['perturb'].capitalize()} {lost} (n = {row['n']}).", f"{advice}."
+    return f"{said} {lost} ({n}).", f"{advice}."
+
+
+def in_words(perturb: str) -> str:
+    """Say what was done to the queries, such as "small talk (noise 4)"."""
+    ways = [words for way, words in _WAYS.items() if way in perturb.split()]
+    return f"{' and '.join(ways)} ({perturb})" if ways else perturb
 
 
 def _advice(won: Row | None, row: Row, sign: int) -> str:
     if won is None:
-        return 'Run it with rewrite = ["rules", "chat:MODEL"] to see what that wins back'
+        return 'Run it with rewrite = ["rules", "chat:MODEL"] to see what that recovers'
     least = won["won_low"] if sign > 0 else won["won_high"]
     share = won["won"] / -row["change"]
     if least is not None and sign * least > 0 and share >= _HALF:
-        return f"Rewrite queries by {won['rewrite']}, which wins {text.percent(share)} of it back"
+        return f"Rewrite queries by {won['rewrite']}, which recovers {text.percent(share)} of it"
     then = "choose by Robust quality" if ":" in won["rewrite"] else "try a rewrite by a chat model"
     if least is not None and sign * least > 0:
-        return f"Rewriting by {won['rewrite']} wins only {text.percent(share)} back, so {then}"
-    return f"Rewriting by {won['rewrite']} wins nothing measurable back, so {then}"
+        return f"Rewriting by {won['rewrite']} recovers only {text.percent(share)}, so {then}"
+    return f"Rewriting by {won['rewrite']} recovers nothing measurable, so {then}"
 
 
 def cards(table: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
@@ -98,7 +107,7 @@ def cards(table: pl.DataFrame, quality: Quality) -> list[tuple[str, str, str]]:
     cards = [(row["perturb"].capitalize(), text.signed(row["change"]), _interval(row, "change"))]
     won = best_rewrite(table, row, quality)
     if won is not None:
-        cards.append((f"Won back by {won['rewrite']}", text.signed(won["won"]), _interval(won, "won")))
+        cards.append((f"Recovered by {won['rewrite']}", text.signed(won["won"]), _interval(won, "won")))
     if row["overlap"] is not None:
         cards.append((f"Top-{quality.k} that stays", text.percent(row["overlap"]), f"n = {row['n']}"))
     kept = orders(table, higher_is_better=quality.higher_is_better)

@@ -210,9 +210,10 @@ def answer(judged: Judged, overturned: str | None, table: pl.DataFrame, quality:
         return f"{_judgements(judged)}: {reason[:1].lower()}{reason[1:]}"
     if overturned or table["hole_high"].count():
         gaps = f"{text.percent(table.select(pl.median('hole')).item())} of Top-{quality.k} is unjudged"
+        sample = f"({quality.name}, {text.sample(table['n'].drop_nulls().max())})"
         if overturned:
-            return f"Not yet: {gaps} and could change the choice ({quality.name})."
-        return f"Yes: {gaps}, too little to change the choice ({quality.name})."
+            return f"Not yet: {gaps} and could change the choice {sample}."
+        return f"Yes: {gaps}, too little to change the choice {sample}."
     return f"{_judgements(judged)} carry the scores here."
 
 

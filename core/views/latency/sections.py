@@ -206,7 +206,7 @@ def answer(row: Mapping[str, Any], stages: pl.DataFrame) -> str:
     if own.height < 2 or not own["p50"].sum():
         return f"{row['name']} answers half of its queries within {text.ms(row['p50'])}."
     longest, whole = own["p50"][0], own["p50"].sum()
-    share = f"{text.ms(longest)}, {text.percent(longest / whole)} of the time of {row['name']}"
+    share = f"{text.percent(longest / whole)} of the time of {row['name']}: {text.ms(longest)}"
     return f"Stage {own['stage'][0]} takes {share} (p50, {text.sample(own['n'][0])})."
 
 
@@ -249,7 +249,7 @@ def per_candidate(lines: pl.DataFrame) -> tuple[str, str]:
     return (
         f"Each further candidate adds {text.ms(first['slope'])} to {first['reranker']} "
         f"({text.count(first['stacks'], 'stack')}, {text.count(first['depths'], 'depth')}).",
-        f"With {first['embedder']}{more}." if first["embedder"] else "",
+        f"Embedder: {first['embedder']}{more}." if first["embedder"] else "",
     )
 
 

@@ -25,7 +25,7 @@ from core.views.readers.charts import points
 from core.views.readers.corrected import PANEL, Graded, Judge
 from core.views.readers.generators import COMPUTED
 
-NO_GRADES = "Nobody has graded answers by hand here."
+NO_GRADES = "No answers graded by hand yet."
 
 NO_JUDGE = "No judge scored the answers that people graded."
 

@@ -25,7 +25,7 @@ from core.views import text
 from core.views.ask import Ask
 from core.views.blocks import Answer, Blocks, Fold, Table, Text, Way, section
 
-NONE_THERE = "No question here is known to have no answer."
+NONE_THERE = "No unanswerable questions yet."
 TO_HAVE = (
     "Write such questions (`golden questions` has a kind unanswerable), or tag queries `unanswerable`; a "
     f"judged question of whose passages none reaches grade {SOME_USE} counts too."
@@ -204,7 +204,7 @@ def _gold_found(view: View, ids: list[str]) -> pl.DataFrame:
     return hits.group_by("run_id", "query_id").agg(first_gold=pl.col("rank").min())
 
 
-@section("refusing", "When should it say that there is no answer?", unanswerable)
+@section("refusing", "When should the reader say that there is no answer?", unanswerable)
 def refusing(view: View, ask: Ask) -> Blocks:
     """Yield unanswerable questions: how well scores detect them, and which readers refuse them."""
     known = classes(view.snapshot, view.scope)

@@ -37,8 +37,8 @@ from core.views.text import MINUS, NOT_APPLICABLE, cost_unit
 
 AGAINST = {"passages": "k", "tokens": "tokens", "dollars": "usd_per_1k"}
 """The axis for the score, as offered to users, and its column."""
-NO_JOINT = "No answer here is known to be correct, from known passages."
-NO_REBEL = "No judge scored both similarity and precision here."
+NO_JOINT = "No answers graded as correct or wrong yet."
+NO_REBEL = "No judge has scored both similarity and precision yet."
 TO_REBEL = (
     'Have readers answer with `judge = { model = "…", scorers = ["similarity", "precision"] }` under '
     "`[reader]`, on runs with and without a reranker; the judge should be another model than the reader."

@@ -145,7 +145,7 @@ def time_and_memory(plan: Plan) -> tuple[str, str]:
 def headline(known: Sequence[Status]) -> str:
     """State how many there are, or which are running: ``“paris” is running.``."""
     if not known:
-        return "No evaluation was started from this store yet."
+        return "No evaluation run from this store yet."
     evaluations = count(len(known), "evaluation")
     return f"{paid.now(known, 'running', f'{evaluations} run here')}."
 

@@ -131,7 +131,7 @@ ALONE = {"gain": [0.0, 0.05], "gain_low": [0.0, -0.01], "gain_high": [0.0, 0.1]}
         (0.01, 0.1, 0.09, "beats"),
         (-0.1, -0.01, -0.02, "loses to"),
         (-0.1, 0.1, 0.05, "does not measurably beat"),
-        (-0.02, 0.011, 0.01, "gains ≤ 0.01 over"),
+        (-0.02, 0.011, 0.01, "only matches"),
         (-0.02, 0.012, 0.0101, "does not measurably beat"),
         (None, None, None, "does not measurably beat"),  # too few queries
     ],

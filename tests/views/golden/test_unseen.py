@@ -41,7 +41,9 @@ def test_two_lists_tell_what_both_lack(tmp_path: Path):
     cards = next(block for block in blocks if isinstance(block, Cards)).cards
     assert [number for _, number, _ in cards] == ["24", "≈ 24", "0.0 %"]
     said = next(block for block in blocks if isinstance(block, Answer)).sentence
-    assert said == "None, says Chapman: all 24 relevant passages of the Top-3 are judged; others ≤ 3.9 %."
+    assert (
+        said == "None: all 24 relevant passages of the Top-3 are judged (estimate: Chapman; others ≤ 3.9 %)."
+    )
 
 
 @pytest.mark.slow

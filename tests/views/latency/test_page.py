@@ -96,7 +96,7 @@ def test_the_answer_is_about_the_stack_to_ship(lab: Snapshot):
     stages = path_stages(stage_table(lab, runs, stage_samples(lab, runs, Latency())), Latency())
     slow, fast = (rows.row(by_predicate=pl.col("name") == name, named=True) for name in ("slow", "fast"))
     assert page.answer(slow, stages) == "slow answers half of its queries within 110 ms."  # of one stage
-    said = "Stage retrieve takes 35.5 ms, 95.9 % of the time of fast (p50, n = 70)."
+    said = "Stage retrieve takes 95.9 % of the time of fast: 35.5 ms (p50, n = 70)."
     assert page.answer(fast, stages) == said
     for chosen in (None, "slow", "silent"):
         why = page.instead(rows, "slow", chosen)
@@ -134,7 +134,7 @@ def test_the_discontinuity_of_the_paper_is_said_drawn_and_listed(published_store
     assert at["rerank-2.5 voyage-3.5"] == 150
     said, more = page.per_candidate(lines)
     assert said == "Each further candidate adds 2.98 ms to rerank-2.5 (12 stacks, 4 depths)."
-    assert more == "With voyage-3.5; 5 more pairs in the table."
+    assert more == "Embedder: voyage-3.5; 5 more pairs in the table."
     assert at["rerank-2.5 voyage-3-large"] is None
     drawn = charts.by_depth(depths)
     (ringed,) = (trace for trace in drawn.data if str(trace.name).startswith("leaves its line"))
