@@ -13,7 +13,7 @@ from core.analysis.workspace.scope import MEAN, Ids, Latency
 from core.analysis.workspace.scores import mean, places
 from core.decide.rules import Constraints, Decision
 from core.decide.ties import JITTER_MS, jitter, pass_differences
-from core.number_format import count
+from core.number_format import count, ms
 from core.prices.cost import mean_usage
 from core.records import Origin
 from core.stats.intervals import Alike, singly
@@ -32,10 +32,17 @@ from core.store import Snapshot
 from core.tables import GENERATE, remembered
 
 MEAN_SAID = "a mean, which few slow queries raise"
+LEAST_FLOOR = 0.01
+"""Share of a latency from which on the time of an empty pipeline is said beside it."""
 _NO_MODEL = "generation was not timed: give its speed in Settings"
 _MODELLED = "retrieval {}, generation modelled"
 _NONE = Ids()
 COLUMNS = ("latency_ms", "latency_low", "latency_high", "latency_n", "latency_basis", "latency_note")
+
+
+def empty_pipeline(floor_ms: float) -> str:
+    """Say what a pipeline that does nothing takes, asked as the custom one was."""
+    return f"an empty pipeline takes {ms(floor_ms) if floor_ms >= 0.01 else 'under 0.01 ms'}"
 
 
 def latencies(
@@ -60,20 +67,38 @@ def latencies(
     )
     of_mean = [pl.lit(MEAN_SAID)] if latency.percentile == MEAN else []
     both = pl.concat([*known, *sources], how="vertical_relaxed").unique("run_id", keep="first")
+    floors = _floors(runs, known[0].select("run_id", "latency_ms"))
     return (
         runs.select("run_id", "reranker")
         .join(both, on="run_id", how="left", maintain_order="left")
         .join(_other(snapshot, runs, latency), on="run_id", how="left", maintain_order="left")
+        .join(floors, on="run_id", how="left", maintain_order="left")
         .with_columns(
             pl.when(pl.col("latency_ms").is_not_null()).then(pl.col("latency_basis")).alias("latency_basis"),
             pl.when(pl.col("latency_ms").is_null())
             .then(why)
-            .otherwise(pl.concat_str([*of_mean, "latency_note"], separator="; ", ignore_nulls=True))
+            .otherwise(pl.concat_str([*of_mean, "latency_note", "floor"], separator="; ", ignore_nulls=True))
             .replace("", None)
             .alias("latency_note"),
         )
         .select("run_id", *COLUMNS)
     )
+
+
+def _floors(runs: pl.DataFrame, measured: pl.DataFrame) -> pl.DataFrame:
+    """Say what an empty pipeline took in the process that asked a custom one, if that is a share of its time.
+
+    It is constant, and no part of the band of jitter.
+
+    Returns:
+        run_id and floor, in words.
+    """
+    told = runs.filter(pl.col("manifest").str.contains('"floor_ms"', literal=True))
+    floor = pl.col("manifest").str.json_path_match("$.own.floor_ms").cast(pl.Float64, strict=False)
+    known = told.select("run_id", floor.alias("ms")).join(measured, on="run_id")
+    share = known.filter(pl.col("ms") >= LEAST_FLOOR * pl.col("latency_ms"))
+    words = [empty_pipeline(value) for value in share["ms"]]
+    return share.select("run_id", pl.Series("floor", words, dtype=pl.String))
 
 
 def _other(snapshot: Snapshot, runs: pl.DataFrame, latency: Latency) -> pl.DataFrame:

@@ -46,6 +46,7 @@ class Node(NamedTuple):
     step: Step  # what it is
     ask: Ask  # does it
     model: str | None = None  # the remote model that it calls; None if it runs here
+    expect: Callable[[Sequence[str]], None] | None = None  # takes note of which queries a pass asks
 
     def workers(self, concurrency: int) -> int:
         """Return how many queries it is asked at once.
@@ -186,7 +187,7 @@ class Asker:
             cpu_ms = reply.details["cpu_ms"]
             return Outcome(reply.value, reply.ms, cpu_ms, reply.waited_ms, reply.usage, reply.details)
 
-        return Node(step, ask, name)
+        return Node(step, ask, name, retriever.expect)
 
     def _cut(self, step: Step) -> Node:
         cut, depth = step.params["cut"], step.params["depth"]

@@ -160,6 +160,9 @@ class Measurer:
         self._stage(node.step.stage)
         workers = node.workers(self._protocol.concurrency)
         order = self._order(of)
+        if node.expect is not None:
+            texts = self._asked(node.step)
+            node.expect([texts[query] for query in order])
         outcomes: dict[int, Outcome] = {}
         asked = in_order(lambda query: self._ask(node, query, again), order, workers)
         for query, outcome in zip(order, asked, strict=True):

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from core.answers import CLOSED_BOOK, TOP_K
 from core.errors import ProviderError
+from core.number_format import count
 from core.pipeline import environment
 from core.pipeline.evaluate.asking import clipped, reranked
 from core.pipeline.evaluate.build import Builder
@@ -140,16 +141,17 @@ class Writer:
         return own_chunking(self._job.collection_id, run.run_id, name, asked.shelf, used)
 
     def _run(self, route: Route) -> Run:
-        load = [self._load, environment.load_average()]
+        load, manifest = [self._load, environment.load_average()], self._manifest(route)
+        capped = manifest.get(OWN, {}).get("capped_at")
         return Run(
             run_id=self._job.run_id(route),
             collection_id=self._job.collection_id,
             stack=route.stack,
-            label=route.stack.label,
+            label=route.stack.label + (f" · at most {count(capped, 'passage')}" if capped else ""),
             origin=Origin.RUN,
             pool=route.pool_name,
             environment={**self._machine, "load_average": load},
-            manifest=self._manifest(route),
+            manifest=manifest,
             created_at=self._started,
             chunking=route.chunking,
         )
@@ -182,7 +184,8 @@ class Writer:
         """
         if route.pool.kind != OWN:
             return {}
-        problems = faults(self._job.queries["query_id"].to_list(), self._results[route.pool].details)
+        wanted = min(route.depth, len(self._job.corpora[route.chunking]))
+        problems = faults(self._job.queries["query_id"].to_list(), self._results[route.pool].details, wanted)
         if problems["failed"] == self._job.queries.height:
             first = problems["faults"][0]
             at = f" ({first['where']})" if first["where"] else ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import sys
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, BinaryIO
 
@@ -36,7 +37,7 @@ def offered(config: OwnStack) -> bool:
 
 
 class Here:
-    """Asks a pipeline of this process, one query at a time; see `core.pipeline.own.process.Worker`."""
+    """Asks a pipeline of this process; see `core.pipeline.own.process.Worker`."""
 
     def __init__(self, config: OwnStack) -> None:
         self._config = config
@@ -47,17 +48,28 @@ class Here:
         self.hello: JsonMap = {}
 
     def ask(self, query: str, k: int, params: JsonMap) -> dict[str, Any]:
-        """Ask one query; see `clq_worker.Server` for what comes back.
+        """Ask one query; see `ask_all`."""
+        (answer,) = self.ask_all([query], k, params)
+        return answer
+
+    def ask_all(self, queries: Sequence[str], k: int, params: JsonMap) -> list[dict[str, Any]]:
+        """Ask queries in a row; see `clq_worker.Server` for what comes back.
 
         Raises:
             KeyboardInterrupt: If it was interrupted.
         """
         self.ready()
         with contextlib.redirect_stderr(self._said):
-            answer = self._server.ask({"query": query, "k": k, "params": dict(params)})
-        if str(answer.get("fault", {}).get("text", "")).startswith("KeyboardInterrupt"):
+            answers = self._server.ask({"queries": queries, "k": k, "params": dict(params)})
+        if any(
+            str(each.get("fault", {}).get("text", "")).startswith("KeyboardInterrupt") for each in answers
+        ):
             raise KeyboardInterrupt
-        return answer
+        return answers
+
+    def echo(self, k: int, times: int) -> list[float]:
+        """Return milliseconds of an empty pipeline that is asked the same way."""
+        return list(self._server.echo(k, times)["ms"]) if self.begun else []
 
     def ready(self) -> None:
         """Look up what is asked.

@@ -6,8 +6,10 @@ empty ranking and no time. What cannot be started at all, or fails query after q
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
+from itertools import islice
+from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +32,11 @@ IN_A_ROW = 20
 """So many queries that fail one after the other end it: the pipeline is broken, not the queries."""
 ENDS = ("timeout", "exit", "segfault", "killed", "abort", "memory")
 """Faults after which a query is not asked again: it would end the process once more."""
+FAST_MS = 20.0
+"""Queries that take at most this are asked in a row: after a pause, or other work, a processor's caches are
+cold, and each would take .05 to .5 ms longer. One that reports usage is paid for, and asked alone."""
+_ROW_MS, _ROW = 200.0, 1000  # How long queries in a row take at most, and how many they are
+_ECHOES = 21
 _SHOWN = 300
 _LISTED = 50
 _MS_PER_HOUR = 3.6e6
@@ -89,6 +96,20 @@ class OwnRetriever(Model):
         self._ended: dict[str, JsonMap] = {}
         self._failed = 0
         self._k = config.candidates
+        self._coming: deque[str] = deque()  # the queries of this pass that were not asked yet
+        self._answers: deque[tuple[str, dict[str, Any]]] = deque()  # of queries that were asked in a row
+        self._ms: float | None = None  # how long the last queries took
+        self._in_rows = True
+        self._floors: list[float] = []
+
+    def expect(self, texts: Sequence[str]) -> None:
+        """Take note of which queries come next; times an empty pipeline, asked as these will be."""
+        self._coming, self._answers = deque(texts), deque()
+        if self._ms is None or isinstance(self._asks, Endpoint):
+            return
+        row = self._row()
+        for _ in range(0, _ECHOES, row):
+            self._floors += self._asks.echo(self._k, min(row, _ECHOES))
 
     def retrieve(self, text: str, *, extra: str = "") -> Reply[Retrieved]:
         """Ask one query.
@@ -112,6 +133,7 @@ class OwnRetriever(Model):
             *self._hits(value["passages"], value["scores"]), None if pool is None else self._hits(*pool)
         )
         details = {name: value[name] for name in _TOLD if value.get(name) is not None}
+        details["returned"] = len(value["passages"]) + sum(value.get(name) or 0 for name in _LEFT_OUT)
         ms = float("nan") if value.get("fault") else reply.ms
         usage = tuple(amount for amount in reply.usage if amount.item != LOCAL_ITEM)
         cpu = next((amount.amount for amount in reply.usage if amount.item == LOCAL_ITEM), None)
@@ -141,7 +163,7 @@ class OwnRetriever(Model):
         if text in self._ended:
             return {"fault": {**self._ended[text], "again": True}}
         try:
-            return self._asks.ask(text, self._k, self._params)
+            return self._next(text)
         except Ended as error:
             ended = error
         if ended.kind == "killed":  # by somebody else, perhaps: a query that is at fault ends it once more
@@ -150,6 +172,44 @@ class OwnRetriever(Model):
             except Ended as error:
                 ended = error
         return {"fault": {"kind": ended.kind, "text": ended.text, "where": ""}}
+
+    def _next(self, text: str) -> dict[str, Any]:
+        """Return the answer to a query, asked in a row with those that come next where all are fast."""
+        while self._answers:
+            asked, answer = self._answers.popleft()
+            if asked == text:
+                return answer
+        row = self._coming_row(text)
+        if len(row) > 1 and not isinstance(self._asks, Endpoint):
+            try:
+                answers = self._asks.ask_all(row, self._k, self._params)
+            except Ended:
+                self._in_rows = False  # one of them ends it: each is asked alone from here on
+            else:
+                self._learn(answers)
+                self._answers.extend(zip(row[1:], answers[1:], strict=True))
+                return answers[0]
+        answer = self._asks.ask(text, self._k, self._params)
+        self._learn([answer])
+        return answer
+
+    def _learn(self, answers: Sequence[Mapping[str, Any]]) -> None:
+        self._ms = median(float(answer["ms"]) for answer in answers)
+        self._in_rows &= not any(answer.get("usage") for answer in answers)
+
+    def _coming_row(self, text: str) -> list[str]:
+        """Return a query and those that are asked with it."""
+        while self._coming and self._coming.popleft() != text:
+            pass
+        row = [text, *islice(self._coming, self._row() - 1)]
+        return row[: next((at for at, each in enumerate(row) if each in self._ended), len(row))]
+
+    def _row(self) -> int:
+        """Return how many queries are asked in a row."""
+        if self._ms is None or self._ms > FAST_MS or not self._in_rows:
+            return 1
+        most = min(_ROW_MS, 500 * self._config.timeout_s)
+        return max(1, min(_ROW, int(most / max(self._ms, 0.01))))
 
     def _watch(self, fault: JsonMap | None) -> None:
         """End it where failure follows failure."""
@@ -226,12 +286,13 @@ class OwnRetriever(Model):
         """
         hello = {
             key: self._asks.hello[key]
-            for key in ("python", "packages", "start_s", "spans")
+            for key in ("python", "packages", "start_s", "spans", "size")
             if key in self._asks.hello
         }
         begun = {"processes": self._asks.begun} if isinstance(self._asks, Worker) else {}
+        floor = {"floor_ms": round(median(self._floors), 6)} if self._floors else {}
         asked = {"asked_again": self._again["asked"], "in_another_order": self._again["differ"]}
-        return {**hello, **begun, **asked}
+        return {**hello, **begun, **floor, **asked}
 
 
 def _is_kept(value: object) -> bool:
@@ -249,11 +310,15 @@ _TOLD = (
 )  # fmt: skip
 
 
-def faults(query_ids: Sequence[str], details: Sequence[Mapping[str, Any]]) -> JsonMap:
+_LEFT_OUT = ("unmatched", "repeated")
+
+
+def faults(query_ids: Sequence[str], details: Sequence[Mapping[str, Any]], wanted: int) -> JsonMap:
     """Sum up what went wrong with queries, and what of answers could not be used; for the manifest.
 
     Args:
         details: The details from `OwnRetriever.retrieve` for each query.
+        wanted: Number of passages asked for, as far as there are so many.
     """
     failed = [
         {"query_id": query_id, **asked["fault"]}
@@ -273,8 +338,20 @@ def faults(query_ids: Sequence[str], details: Sequence[Mapping[str, Any]]) -> Js
         **{name: count for name, count in sums.items() if count},
         **({"unmatched_passages": named[:_LISTED]} if named else {}),
         **({"known_by": dict(known_by)} if known_by.keys() - {"id"} else {}),
+        **_fewer([detail["returned"] for detail in details if not detail.get("fault")], wanted),
         "understood_as": shapes,
     }
+
+
+def _fewer(returned: Sequence[int], wanted: int) -> JsonMap:
+    """Return the most passages of an answer, if fewer came than asked for, and whether that is a cap.
+
+    A search that returns what matches returns another number for each query; a cap is met by most of them.
+    """
+    most = max(returned, default=wanted)
+    capped = 0 < most < wanted and 2 * sum(number == most for number in returned) >= len(returned)
+    fewer = {"most_returned": most, "wanted": wanted} if most < wanted else {}
+    return {**fewer, **({"capped_at": most} if capped else {})}
 
 
 def expected_usage(config: OwnStack) -> tuple[Amount, ...]:

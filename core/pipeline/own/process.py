@@ -41,7 +41,7 @@ class Ended(Exception):  # noqa: N818 - it is reported as a fault of the query
 
 
 class Worker:
-    """One process; asked one query at a time."""
+    """One process, asked by one thread."""
 
     def __init__(self, config: OwnStack, params: Sequence[JsonMap] = ()) -> None:
         self._config, self._params = config, list(params)
@@ -53,14 +53,27 @@ class Worker:
         self.hello: JsonMap = {}  # what it said of itself when it was ready
 
     def ask(self, query: str, k: int, params: JsonMap) -> dict[str, Any]:
-        """Ask one query; see `clq_worker.Server` for what comes back.
+        """Ask one query; see `ask_all`."""
+        (answer,) = self.ask_all([query], k, params)
+        return answer
+
+    def ask_all(self, queries: Sequence[str], k: int, params: JsonMap) -> list[dict[str, Any]]:
+        """Ask queries in a row, without a pause between them; see `clq_worker.Server` for what comes back.
 
         Raises:
-            Ended: If it took too long, or its process ended.
+            Ended: If they took too long, or its process ended; none of their answers is known then.
             ProviderError: If it cannot be started, or was started too often.
         """
         self.ready()
-        return self._exchange({"query": query, "k": k, "params": dict(params)}, self._config.timeout_s)
+        message = {"queries": list(queries), "k": k, "params": dict(params)}
+        return self._exchange(message, self._config.timeout_s, len(queries))
+
+    def echo(self, k: int, times: int) -> list[float]:
+        """Return milliseconds of an empty pipeline that is asked the same way; [] where no process runs."""
+        if self._process is None or self._process.poll() is not None:
+            return []
+        (answer,) = self._exchange({"echo": times, "k": k}, self._config.timeout_s)
+        return list(answer["ms"])
 
     def ready(self) -> None:
         """Start the process, unless it runs."""
@@ -103,7 +116,7 @@ class Worker:
             "params": self._params,
         }
         try:
-            answer = self._exchange(order, config.start_s)
+            (answer,) = self._exchange(order, config.start_s)
         except Ended as error:
             raise self._no_start(f"It did not start: {error.text}") from error
         if "fault" in answer:
@@ -124,7 +137,7 @@ class Worker:
             )
         return ProviderError(found, kind="refused", where=self._config.name, do=do)
 
-    def _exchange(self, message: JsonMap, seconds: float) -> dict[str, Any]:
+    def _exchange(self, message: JsonMap, seconds: float, answers: int = 1) -> list[dict[str, Any]]:
         process = self._process
         if process is None or process.stdin is None or process.stdout is None:
             raise Ended("exit", "Its process is not there.")
@@ -133,12 +146,15 @@ class Worker:
             process.stdin.write(_HEAD.pack(len(body)) + body)
             process.stdin.flush()
             until = time.monotonic() + seconds
-            (size,) = _HEAD.unpack(self._read(process.stdout, _HEAD.size, until, seconds))
-            if size > self._config.answer_mb * 1e6 + _BYTES_BESIDE:
-                raise self._over("too large", f"An answer of {size / 1e6:.1f} MB came.")
-            answer: dict[str, Any] = json.loads(self._read(process.stdout, size, until, seconds))
+            return [self._answer(process.stdout, until, seconds) for _ in range(answers)]
         except (BrokenPipeError, EOFError):
             raise self._over(*self._how_it_ended(process)) from None
+
+    def _answer(self, stream: IO[bytes], until: float, seconds: float) -> dict[str, Any]:
+        (size,) = _HEAD.unpack(self._read(stream, _HEAD.size, until, seconds))
+        if size > self._config.answer_mb * 1e6 + _BYTES_BESIDE:
+            raise self._over("too large", f"An answer of {size / 1e6:.1f} MB came.")
+        answer: dict[str, Any] = json.loads(self._read(stream, size, until, seconds))
         return answer
 
     def _read(self, stream: IO[bytes], size: int, until: float, seconds: float) -> bytes:

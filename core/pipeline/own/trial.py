@@ -14,6 +14,7 @@ from core.pipeline.own.model import asker_of, used_by
 from core.pipeline.own.parts import DocumentShelf, shelf_of
 from core.pipeline.own.passages import Placed, Shelf, Told
 from core.pipeline.own.process import Ended
+from core.pipeline.own.signature import fewer_words
 from core.providers.calls import Keys, redact
 from core.records import JsonMap
 from core.tables import schema
@@ -67,7 +68,7 @@ def try_query(own: OwnStack, query: str, corpus: Corpus, *, keys: Keys | None = 
         answer["ms"],
         str(answer.get("shape", "")),
         hello=asks.hello,
-        lacks=tuple(_lacks(config, answer, shelf, placed)),
+        lacks=tuple(_lacks(config, answer, shelf, placed, asks.hello)),
         answer=str(answer.get("answer") or ""),
         printed=redact(printed),
         headed=placed.headed,
@@ -85,13 +86,15 @@ def _rows(hits: list[Any], shelf: Shelf, config: OwnStack) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=TRIED, orient="row")
 
 
-def _lacks(config: OwnStack, answer: JsonMap, shelf: Shelf, placed: Placed) -> list[str]:
+def _lacks(config: OwnStack, answer: JsonMap, shelf: Shelf, placed: Placed, hello: JsonMap) -> list[str]:
     """List what pages will not know, and what would tell them."""
     hits, whole = answer["hits"], sum(at < len(shelf) for at in placed.passages)
     priced = any(
         amount.unit != "requests" and amount.item != "local-cpu" for amount in used_by(config, answer)
     )
+    wanted, size = min(config.candidates, len(shelf)), hello.get("size")
     sentences = {
+        fewer_words(len(hits), wanted, size): len(hits) < wanted,
         f"{placed.unmatched} of {len(hits)} passages match nothing {placed.unknown(config.match)};"
         " they would be left out and counted.": placed.unmatched > 0,
         "These are whole documents: stacks that retrieve passages of them would not be compared with it.":

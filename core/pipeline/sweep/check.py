@@ -13,6 +13,7 @@ from core.pipeline.evaluate.identity import MODELS, billed_by
 from core.pipeline.index import check_metric, index_options, obstacles
 from core.pipeline.own.config import OwnStack, own_of
 from core.pipeline.own.endpoint import check_endpoint
+from core.pipeline.own.signature import NO_SIZE, takes_no_k
 from core.pipeline.query.perturb import check_perturb
 from core.pipeline.ranking.pool import LEGS
 from core.pipeline.sweep.expand import MAX_STACKS, count, expand
@@ -261,6 +262,9 @@ def _own(own: OwnStack) -> Iterator[Problem]:
         yield Problem(f"stack {own.name}, python", f"There is no such interpreter: {own.python}.")
     if own.url is not None:
         yield from _refused(f"stack {own.name}", partial(check_endpoint, own))
+    if takes_no_k(own):
+        reason = f"{own.call} may return fewer than K = {own.candidates}: {NO_SIZE}."
+        yield Problem(f"stack {own.name}", reason, "Give it one, or lower K.", Severity.WARNING)
 
 
 def _whole(spec: SweepSpec, books: Mapping[str, PriceBook]) -> Iterator[Problem]:

@@ -12,11 +12,12 @@ from core.files import read_json
 from core.number_format import count
 from core.pipeline.evaluate import Job, Outcome
 from core.pipeline.evaluate.folder import EVALUATIONS
-from core.pipeline.own.config import OwnStack
+from core.pipeline.own.config import OWN, OwnStack
 from core.pipeline.own.version import versioned
 from core.pipeline.sweep.model import SweepSpec
 from core.pipeline.sweep.problems import Problem
 from core.prices import PriceBook
+from core.records import Run
 from core.store import Store
 from core.work.sweep.kind import EVALUATION
 from core.work.sweep.own import about_words, fault_words
@@ -49,11 +50,19 @@ def with_budget(job: Job, usd: float | None) -> Job:
 
 
 def rows(outcome: Outcome) -> pl.DataFrame:
-    """Return the runs of an evaluation: run_id, label (null for existing ones), status."""
-    new = [(run.run_id, run.label, "new") for run in outcome.runs]
-    known = [(run_id, None, "there before") for run_id in outcome.held]
-    schema = {"run_id": pl.String, "label": pl.String, "status": pl.String}
-    return pl.DataFrame(new + known, schema=schema, orient="row")
+    """Return the runs of an evaluation: run_id, label (null for existing ones), status.
+
+    Of custom pipelines also floor_ms, the time of an empty one (null if it was not measured).
+    """
+    new = [(run.run_id, run.label, "new", _floor(run)) for run in outcome.runs]
+    known = [(run_id, None, "there before", None) for run_id in outcome.held]
+    schema = {"run_id": pl.String, "label": pl.String, "status": pl.String, "floor_ms": pl.Float64}
+    made = pl.DataFrame(new + known, schema=schema, orient="row")
+    return made if any(OWN in run.manifest for run in outcome.runs) else made.drop("floor_ms")
+
+
+def _floor(run: Run) -> float | None:
+    return (run.manifest.get(OWN) or {}).get("floor_ms")
 
 
 def sentences(outcome: Outcome, job: Job) -> Iterator[str]:

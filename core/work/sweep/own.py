@@ -7,9 +7,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from core.analysis.workspace.latencies import empty_pipeline
 from core.number_format import count, ms
 from core.pipeline.own.config import Match
 from core.pipeline.own.passages import Way
+from core.pipeline.own.signature import fewer_words
 from core.records import JsonMap
 from core.toml_text import toml, toml_text
 
@@ -151,6 +153,8 @@ def fault_words(report: JsonMap, asked: int) -> list[str]:
         )
     if report.get("headed"):
         words.append(f"Source and heading would tell {report['headed']} of them: --match headings.")
+    if report.get("most_returned") is not None:
+        words.append(fewer_words(report["most_returned"], report["wanted"], report.get("size")))
     for key, said in _COUNTED.items():
         if report.get(key):
             words.append(said.format(count(report[key], "passage")))
@@ -199,5 +203,6 @@ def about_words(report: JsonMap) -> str:
         packages,
         f"loaded in {ms(1000 * report['start_s'])}" if report.get("start_s") is not None else "",
         _known(report),
+        empty_pipeline(report["floor_ms"]) if report.get("floor_ms") is not None else "",
     ]
     return "; ".join(filter(None, parts))

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import ast
 import io
+import sqlite3
 from collections import namedtuple
 from types import SimpleNamespace
 from typing import Any
 
+import duckdb
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from core.pipeline.own.process import WORKER
@@ -21,6 +26,41 @@ LLAMA = SimpleNamespace(
 )
 HAYSTACK = SimpleNamespace(content="cats purr", meta={"id": "a"}, id="0f", score=0.5)
 Row = namedtuple("Row", "id score text")
+Found = namedtuple("Found", "documents scores")
+TABLE = {"id": ["a", "b"], "text": ["cats", "dogs"], "score": [2.0, 1.0]}
+OF_TABLE = [[["a"], 2.0, "cats"], [["b"], 1.0, "dogs"]]
+IDS = [[["a"], None, "a"], [["b"], None, "b"]]
+
+
+class OfWhoosh:
+    """A hit: its stored fields by key, its score beside them."""
+
+    score = 1.5
+
+    def keys(self) -> list[str]:
+        return ["id", "text"]
+
+    def __getitem__(self, key: str) -> str:
+        return {"id": "a", "text": "cats"}[key]
+
+
+def rows_of_sqlite() -> list[sqlite3.Row]:
+    connection = sqlite3.connect(":memory:")
+    connection.row_factory = sqlite3.Row
+    return connection.execute("SELECT 'a' AS id, 1.5 AS score").fetchall()
+
+
+def of_chroma(**changes: Any) -> dict[str, Any]:
+    return {
+        "ids": [["a", "b"]],
+        "distances": [[0.1, 0.2]],
+        "documents": [["cats", "dogs"]],
+        "metadatas": [[{"source": "pets.md"}, None]],
+        "embeddings": None,
+        "included": ["documents"],
+        **changes,
+    }
+
 
 SHAPES: dict[str, tuple[Any, list[list[Any]]]] = {
     "ids": (["a", "b"], [[["a"], None, "a"], [["b"], None, "b"]]),
@@ -38,6 +78,34 @@ SHAPES: dict[str, tuple[Any, list[list[Any]]]] = {
     "named tuples": ([Row("a", 1.0, "cats")], [[["a"], 1.0, "cats"]]),
     "array": (np.array(["a", "b"]), [[["a"], None, "a"], [["b"], None, "b"]]),
     "nothing found": ([], []),
+    "Chroma": (of_chroma(), [[["a"], None, "cats", {"source": "pets.md"}], [["b"], None, "dogs"]]),
+    "Chroma, nothing found": (of_chroma(ids=[[]], documents=[[]], metadatas=[[]]), []),
+    "Chroma, ids alone": ({"ids": [["a", "b"]], "documents": None}, IDS),
+    "Qdrant": (
+        SimpleNamespace(points=[SimpleNamespace(id=7, score=0.5, payload={"id": "a", "text": "cats"})]),
+        [[["7", "a"], 0.5, None]],
+    ),
+    "Redis": (SimpleNamespace(total=1, docs=[SimpleNamespace(id="a", score="x")]), [[["a"], None, None]]),
+    "Whoosh": ([OfWhoosh()], [[["a"], 1.5, "cats"]]),
+    "Milvus": ([[{"id": "a", "distance": 0.5, "entity": {"text": "cats"}}]], [[["a"], None, None]]),
+    "Weaviate": (
+        SimpleNamespace(objects=[SimpleNamespace(uuid="0f", properties={"id": "a"})]),
+        [[["0f", "a"], None, None]],
+    ),
+    "bm25s": (Found(np.array([["a", "b"]]), np.array([[2.0, 1.0]])), [[["a"], 2.0, "a"], [["b"], 1.0, "b"]]),
+    "the only query's": ([["a", "b"]], IDS),
+    "Arrow table": (pa.table(TABLE), OF_TABLE),
+    "Arrow array": (pa.array(["a", "b"]), IDS),
+    "pandas": (pd.DataFrame(TABLE), OF_TABLE),
+    "pandas, ids in the index": (pd.DataFrame(TABLE).set_index("id"), OF_TABLE),
+    "pandas, scores by id": (pd.Series([2.0, 1.0], ["a", "b"]), [[["a"], 2.0, "a"], [["b"], 1.0, "b"]]),
+    "pandas, ids": (pd.Series(["a", "b"]), IDS),
+    "Polars": (pl.DataFrame(TABLE), OF_TABLE),
+    "rows of one column": ([("a",), ("b",)], IDS),
+    "rows of SQLite": (rows_of_sqlite(), [[["a"], 1.5, None]]),
+    "id and text": ([("a", "cats")], [[["a"], None, "cats"]]),
+    "id, text and score": ([("a", "cats", 1.5)], [[["a"], 1.5, "cats"]]),
+    "score and id": ([(1.5, "a")], [[["a"], 1.5, "a"]]),
     "several calls": ({"calls": [["a", "b"], ["c", "a"]]}, [[[i], None, i] for i in "acb"]),
 }
 
@@ -100,7 +168,8 @@ WRONG: dict[str, tuple[Any, str]] = {
     "object": (object(), "object came back"),
     "keys": ({"foo": 1, "bar": "x"}, "foo, bar"),
     "None within": (["a", None], "passage 2 of the answer is None"),
-    "lists within": ([["a", "b", "c", "d", "e"]], "a list of 5"),
+    "lists within": ([["a", "b", "c", "d", "e"], ["f"]], "a list of 5"),
+    "columns": (of_chroma(documents=[["cats"]]), "2 of id, 1 of text, 2 of metadata"),
     "neither": ([{"title": "cats"}], "neither an id nor a text; its keys: title"),
     "two components": ({"x": {"documents": []}, "y": {"documents": []}}, "x, y"),
     "bool": ([True], "passage 1 of the answer is bool"),
@@ -130,6 +199,56 @@ def test_more_is_taken_where_it_is_there():
     assert found["stages"] == {"rerank": 3.0}
     assert found["usage"] == [{"model": "rerank-2", "input_tokens": 12.0}]
     assert (found["calls"], found["answer"]) == (2, "Cats.")
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("SELECT 'a' AS id, 1.5 AS score", [[["a"], 1.5, None]]),
+        ("SELECT 'a' AS name, 1.5 AS rank", [[["a"], 1.5, "a"]]),
+    ],
+)
+def test_what_a_database_has_yet_to_work_out_is_worked_out_while_it_is_timed(code: str, expected: list[Any]):
+    finished = clq_worker.Pipeline("os.path:join").finished
+    asks = (duckdb.connect().sql, duckdb.connect().execute, sqlite3.connect(":memory:").execute)
+    for ask in asks:
+        rows = finished(ask(code))
+        assert type(rows) is list
+        assert understood(rows)["hits"] == expected
+
+
+class OfChroma:
+    """A collection: a search of its own beside the one that takes texts."""
+
+    def search(self, searches: object) -> None:
+        raise AssertionError
+
+    def query(
+        self, query_embeddings: object = None, query_texts: list[str] | None = None, n_results: int = 10
+    ) -> dict[str, Any]:
+        return {"ids": [[f"{text} {at}" for at in range(n_results)] for text in query_texts or ()]}
+
+
+def offered(name: str) -> list[str]:
+    """Return what a pipeline returned that takes K by a name."""
+    namespace: dict[str, Any] = {}
+    exec(f"def find(query, {name}=10): return [query] * {name}", namespace)  # noqa: S102 - of the test itself
+    return asked(namespace["find"])
+
+
+def asked(target: object, k: int = 3) -> list[str]:
+    clq_worker.target = target  # type: ignore[attr-defined]
+    ask = clq_worker.Pipeline("core.pipeline.own.worker.clq_worker:target").prepared({})
+    return [hit[0][0] for hit in understood(ask("cats", k))["hits"]]
+
+
+@pytest.mark.parametrize("name", clq_worker.SIZES)
+def test_k_goes_by_the_name_that_the_signature_has_for_it(name: str):
+    assert offered(name) == ["cats"] * 3
+
+
+def test_a_collection_of_chroma_is_asked_by_texts():
+    assert asked(OfChroma()) == ["cats 0", "cats 1", "cats 2"]
 
 
 def test_an_interpreter_that_is_too_old_is_refused_by_its_version(monkeypatch: pytest.MonkeyPatch):

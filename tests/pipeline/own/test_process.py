@@ -112,6 +112,21 @@ def test_parameters_are_keyword_arguments_or_build_it(tmp_path: Path):
     built.close()
 
 
+def test_queries_in_a_row_are_answered_as_one_by_one(tmp_path: Path):
+    one = worker(tmp_path, "plain")
+    queries = ["cats", "dogs", "cows"]
+    row = one.ask_all(queries, 2, {"alpha": 0.5})
+    assert [answer["hits"] for answer in row] == [
+        one.ask(each, 2, {"alpha": 0.5})["hits"] for each in queries
+    ]
+    assert all(answer["ms"] > 0 for answer in row)
+    floors = one.echo(50, 5)
+    assert len(floors) == 5
+    assert max(floors) < 50
+    one.close()
+    assert one.echo(50, 5) == []
+
+
 def test_stages_are_told_each_without_those_inside(tmp_path: Path):
     one = worker(tmp_path, "staged")
     answer = one.ask("cats", 1, {})

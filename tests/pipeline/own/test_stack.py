@@ -10,9 +10,11 @@ import pytest
 
 from core.errors import BudgetError, InputError, ProviderError
 from core.files import read_json
+from core.number_format import count
 from core.pipeline.evaluate import Outcome, Protocol, State
 from core.pipeline.evaluate.job import named_corpus
 from core.pipeline.own.config import OwnStack
+from core.pipeline.own.signature import takes_no_k
 from core.pipeline.own.version import refuse_code, versioned
 from core.pipeline.search.evaluation import searching
 from core.pipeline.sweep import parse
@@ -22,6 +24,7 @@ from core.pipeline.sweep.plan import plan
 from core.pipeline.sweep.problems import SpecError
 from core.records import Batch, GoldenSet, Stack
 from core.tables import frame
+from core.work.sweep.own import fault_words
 from tests.pipeline.corpora import passages
 from tests.pipeline.evaluate.helpers import Sunk, job, run
 
@@ -158,6 +161,57 @@ def test_an_answer_that_comes_along_is_one_of_a_reader_of_its_name(tmp_path: Pat
     assert last not in calls["query_id"]
 
 
+@pytest.mark.parametrize(
+    ("returned", "told"),
+    [
+        ([2, 2, 2], {"most_returned": 2, "wanted": 4, "capped_at": 2}),
+        ([1, 2, 2], {"most_returned": 2, "wanted": 4, "capped_at": 2}),
+        ([0, 1, 3], {"most_returned": 3, "wanted": 4}),  # what matches
+        ([0, 0, 0], {"most_returned": 0, "wanted": 4}),
+        ([0, 2, 4], {}),
+    ],
+)
+def test_fewer_than_k_are_told_and_a_cap_stands_in_the_label(
+    returned: list[int], told: dict[str, int], tmp_path: Path
+):
+    code = f"COUNTS = dict(zip({ASKED}, {returned}))\ndef find(query, n_results=10):\n"
+    code += "    return [f'p00{at}' for at in range(COUNTS[query])]\n"
+    pipeline = own(tmp_path)
+    (tmp_path / "barn.py").write_text(code)
+    (one,) = measured(tmp_path, pipeline)[0].runs
+    said = one.manifest["own"]
+    assert {name: said[name] for name in ("most_returned", "wanted", "capped_at") if name in said} == told
+    cap = f" · at most {told['capped_at']} passages" if "capped_at" in told else ""
+    assert one.label == f"barn, K = 4{cap}"
+    words = [text for text in fault_words(said, 3) if text.startswith("It returns at most")]
+    most = count(told.get("most_returned", 0), "passage")
+    assert words == (
+        [f"It returns at most {most} of the 4 asked for as n_results."] if "wanted" in told else []
+    )
+
+
+SIGNATURES = {
+    "def find(query): ...": True,
+    "def find(query, depth=3): ...": True,
+    "def find(query, n_results=10): ...": False,
+    "def find(query, **more): ...": False,
+    "class find:\n def __call__(self, query): ...": False,  # how it is made is not told
+    "find = partial(other, k=3)": False,
+    "from elsewhere import find": False,
+    "def find(": False,
+}
+
+
+@pytest.mark.parametrize("code", SIGNATURES)
+def test_a_plan_says_that_nothing_takes_k_without_running_it(code: str, tmp_path: Path):
+    pipeline = own(tmp_path)
+    (tmp_path / "barn.py").write_text(f"raise SystemExit\n{code}\n")
+    assert takes_no_k(pipeline) is SIGNATURES[code]
+    spec = parse('collection = "x"\n[[stack]]\nname = "barn"\ncall = "barn:find"\n', folder=tmp_path)
+    said = [str(problem) for problem in check(spec) if "may return fewer than K = 50" in str(problem)]
+    assert bool(said) is SIGNATURES[code]
+
+
 def test_passages_are_known_by_their_text(tmp_path: Path):
     outcome, sunk = measured(tmp_path, own(tmp_path, "by_text"), asked=["cats"])
     assert list(ranked(sunk).values()) == [["p002", "p003"]]
@@ -180,7 +234,9 @@ def test_parameters_are_stacks_that_share_a_process(tmp_path: Path):
     tops = sunk.table("rankings").filter(rank=1)["passage_id"].to_list()
     assert sorted(tops) == ["p000", "p003"]
     assert {each.manifest["own"]["processes"] for each in outcome.runs} == {1}
-    assert [each.label for each in outcome.runs] == ["barn, K = 4 · first p000", "barn, K = 4 · first p003"]
+    assert [each.label for each in outcome.runs] == [
+        f"barn, K = 4 · first {first} · at most 2 passages" for first in ("p000", "p003")
+    ]
 
 
 @pytest.mark.slow
