@@ -229,7 +229,9 @@ def _explaining(answers: Answers) -> tuple[Callable[..., Small], ...]:
 def _writing(writes: Writes) -> tuple[Callable[..., Small], ...]:
     def import_results(
         paths: Annotated[list[str], Field(description="Files or folders of the working folder.")],
-        collection: Annotated[str | None, Field(description="Workspace that they go into.")] = None,
+        collection: Annotated[
+            str | None, Field(description="Workspace that they go into; by default ids decide.")
+        ] = None,
         label: Annotated[str | None, Field(description="Name for the run.")] = None,
     ) -> Small:
         """Import results, rankings, judgements or tables into the store: all of them or nothing."""

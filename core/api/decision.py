@@ -232,7 +232,7 @@ class Gate(Shown):
 
     @property
     def findings(self) -> pl.DataFrame:
-        """The reasons it doesn't: check ("gone", "limit", "worse", "pgs", …), was, now, reason."""
+        """The reasons it doesn't: check ("elsewhere", "gone", "limit", …), was, now, reason."""
         return self.held.findings
 
     @property

@@ -141,7 +141,7 @@ class Results(Shown):
         """
         from core.api.frames import offered  # noqa: PLC0415
         from core.importers.meaning import mapped  # noqa: PLC0415
-        from core.work.imports.imports import bring, collection_of, knowing, read_into, report  # noqa: PLC0415
+        from core.work.imports.imports import collection_of, knowing, land, read_into, report  # noqa: PLC0415
 
         snapshot = self.store.read()
         options = knowing(
@@ -162,10 +162,10 @@ class Results(Shown):
         given = [offered(thing, called) for thing, called in zip(things, names, strict=False)]
         imported = read_into(given, options, snapshot, unmatched=unmatched, by=match)
         note = shown(", ".join(map(_called, given)), 200)
-        fresh, said = bring(self.store, imported, note, choice=if_changed, unmatched=unmatched)
-        rows = report(imported, "taken" if fresh else "known already")
-        runs = tuple(run.run_id for run in imported.runs)
-        return Added(fresh, said, collection_of(imported), runs, rows)
+        done = land(self.store, imported, note, choice=if_changed, unmatched=unmatched)
+        rows = report(imported, "taken" if done.fresh else "known already")
+        runs = tuple(run.run_id for run in done.made.runs)
+        return Added(done.fresh, done.said, collection_of(done.made), runs, rows)
 
     def score(
         self, measures: str | Iterable[str], *, runs: Sequence[str] | None = None, per_query: bool = False
@@ -198,9 +198,16 @@ class Results(Shown):
         space = self.workspace() if reads_results(name) else Workspace(self.store, "")
         return space.page(name, section, choices)
 
-    def gate(self, record: str | Path, *, share: float = 0.8) -> Gate:
-        """Check a recorded decision with its own question; see `Workspace.gate`."""
-        return Workspace(self.store, "").gate(record, share=share)
+    def gate(
+        self,
+        record: str | Path,
+        *,
+        share: float = 0.8,
+        results: Sequence[str | Path] = (),
+        into: str | None = None,
+    ) -> Gate:
+        """Check a recorded decision with its own question, and new results; see `Workspace.gate`."""
+        return Workspace(self.store, "").gate(record, share=share, results=results, into=into)
 
     def measure(self, target: object, collection: str | None = None, **options: Any) -> Measured:  # noqa: ANN401
         """Measure an existing pipeline on a collection; see `Workspace.measure`."""

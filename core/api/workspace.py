@@ -220,29 +220,41 @@ class Workspace(Shown):
         return switch(view, incumbent, Terms(**terms), corpus).to_dict()
 
     def gate(
-        self, record: str | Path, *, share: float = 0.8, least_pgs: float = 0.0, waive: Collection[str] = ()
+        self,
+        record: str | Path,
+        *,
+        share: float = 0.8,
+        least_pgs: float = 0.0,
+        waive: Collection[str] = (),
+        results: Collection[str | Path] = (),
+        into: str | None = None,
     ) -> Gate:
         """Check a recorded decision with its own question.
 
         Args:
             record: The JSON that `Decision.record` wrote.
+            results: Files and folders to import first; they replace stored results of the same names.
+            into: The workspace that the results belong to; required with them.
             share: For records of the rule until 0.2: probability above which another stack must be chosen.
             least_pgs: Minimum probability of good selection of the recorded stack.
             waive: Limits to drop if that stack has no number for them: "min_robust".
 
         Raises:
-            InputError: If it isn't a record, or chose nothing.
+            InputError: If it isn't a record, or chose nothing, or the results cannot be read.
             NothingKnownError: If no stack has a number for a limit.
         """
         from core.analysis.workspace.question import Question  # noqa: PLC0415
         from core.analysis.workspace.resolve import resolve  # noqa: PLC0415
         from core.report.data import verdict  # noqa: PLC0415
         from core.report.gate import Held, asked_again, record_of, waived  # noqa: PLC0415
+        from core.report.gate_results import given  # noqa: PLC0415
 
-        was, snapshot = record_of(Path(record)), self._snapshot()
+        was = record_of(Path(record))
+        came = given(self.store, [Path(path) for path in results], into)
+        was, snapshot = was.beside_results(came), self._snapshot()
         question = asked_again(was, Question(), snapshot, ())
         view, dropped = waived(was, resolve(question, snapshot, self._book(question.prices)), waive)
-        return Gate(Held(was, view, verdict(view), share, least_pgs, dropped))
+        return Gate(Held(was, view, verdict(view), share, least_pgs, dropped, came))
 
     def measure(
         self,

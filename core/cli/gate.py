@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from core.bidi import escaped
-from core.cli.base import complain
+from core.cli.base import complain, waiting
 from core.cli.context import Format, FormatOption, emit, lay
 from core.cli.deciding import Question, deciding
 from core.decide.axes import LIMITS
-from core.files import write_text
 
 if TYPE_CHECKING:
     from core.report.gate import Held
@@ -28,18 +25,27 @@ def compared(
     share: float,
     least_pgs: float = 0.0,
     waive: Sequence[str] = (),
+    results: Sequence[Path] = (),
+    into: str | None = None,
 ) -> Held:
-    """Compare a record with today's store and prices; anything no option sets is asked as in the record."""
+    """Compare a record with today's store and prices; anything no option sets is asked as in the record.
+
+    Args:
+        results: Files and folders that are imported first, into the workspace `into`.
+    """
     from core.report.data import verdict  # noqa: PLC0415
     from core.report.gate import Held, asked_again, record_of, waived  # noqa: PLC0415
+    from core.report.gate_results import given  # noqa: PLC0415
 
-    was = record_of(path)
-    given = [name for name in vars(question) if _given(ctx, name)]
-    snapshot = ctx.obj.store().read(question.revision)
-    view, dropped = waived(was, asked_again(was, question, snapshot, given).on_page(ctx.obj), waive)
+    was, store = record_of(path), ctx.obj.store()
+    came = given(store, results, into, waiting)
+    was = was.beside_results(came)
+    said = [name for name in vars(question) if _given(ctx, name)]
+    snapshot = store.read(question.revision)
+    view, dropped = waived(was, asked_again(was, question, snapshot, said).on_page(ctx.obj), waive)
     if was.command is None:
         complain("warning: the record leaves out what does not compare in a way that no option repeats.")
-    return Held(was, view, verdict(view), share, least_pgs, dropped)
+    return Held(was, view, verdict(view), share, least_pgs, dropped, came)
 
 
 def _given(ctx: typer.Context, option: str) -> bool:
@@ -69,6 +75,18 @@ WaiveOption = Annotated[
         show_default=False,
     ),
 ]
+ResultsOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help="File or folder of results to import first; may be repeated. They take the place of what has "
+        "their names.",
+        show_default=False,
+    ),
+]
+IntoOption = Annotated[
+    str | None,
+    typer.Option(help="Workspace that --results belong to: that of the record.", show_default=False),
+]
 
 
 @deciding
@@ -82,6 +100,8 @@ def run(
     share: ShareOption = 0.8,
     least_pgs: LeastOption = 0.0,
     waive: WaiveOption = None,
+    results: ResultsOption = None,
+    into: IntoOption = None,
     junit: Annotated[Path | None, typer.Option(help="JUnit XML to write: a test case per check.")] = None,
     markdown: Annotated[
         Path | None, typer.Option(help="Markdown to write: for a step's summary, or one comment.")
@@ -102,27 +122,26 @@ def run(
 
     Exit codes: 0 it holds; 1 refused, such as no record or no such workspace; 2 wrong usage; 4 it is surely
     worse than what the rule chooses, or its PGS is below what is asked; 5 it breaks a limit; 6 it is gone; 7
-    what a limit asks for is unknown of it, unless --waive says to go on without. Of several causes the
-    gravest counts. Files are written whether or not it holds; one that is there is replaced.
+    what a limit asks for is unknown of it, unless --waive says to go on without; 8 nothing of --results is in
+    the workspace that is judged. Of several causes the gravest counts. Files are written whether it holds,
+    fails or refuses; one that is there is replaced.
     """
     from core.report import gate_files  # noqa: PLC0415
     from core.report.gate_blocks import gate_blocks  # noqa: PLC0415
     from core.report.plain import pieces  # noqa: PLC0415
 
-    held = compared(ctx, record, question, share=share, least_pgs=least_pgs, waive=waive or ())
-    whole = escaped(
-        json.dumps(
-            gate_files.as_data(held, dashboard=dashboard), ensure_ascii=False, indent=2, allow_nan=False
-        )
-    )
-    if junit is not None:
-        write_text(junit, gate_files.as_junit(held, record.name))
-    if markdown is not None:
-        write_text(markdown, gate_files.as_markdown(held, dashboard=dashboard))
-    if json_ is not None:
-        write_text(json_, f"{whole}\n")
+    files = gate_files.Files(record.name, dashboard, junit, markdown, json_)
+    try:
+        held = compared(
+            ctx, record, question, share=share, least_pgs=least_pgs, waive=waive or (),
+            results=results or (), into=into,
+        )  # fmt: skip
+        said = files.write(held)
+    except Exception as error:
+        files.refuse(error)
+        raise
     if form is Format.JSON:
-        typer.echo(whole)
+        typer.echo(gate_files.as_json(said))
     elif form is Format.CSV:
         emit(held.changes, form)
     else:

@@ -34,6 +34,7 @@ from core.store import Snapshot
 from core.work.imports.background import ChangedError, Choice, as_sentence, offers
 from core.work.imports.imports import (
     REPORT,
+    begins,
     bring,
     came,
     collection_of,
@@ -130,7 +131,9 @@ def run(
         ),
     ] = None,
     label: Annotated[str | None, typer.Option(help="Name of the run.")] = None,
-    collection: Annotated[str | None, typer.Option(help="Collection that the files belong to.")] = None,
+    collection: Annotated[
+        str | None, typer.Option(help="Collection that the files belong to; by default ids decide.")
+    ] = None,
     golden_set: Annotated[
         str | None, typer.Option(help="Name of the golden set that judgements make.")
     ] = None,
@@ -254,7 +257,8 @@ def run(
         if match == "ids":
             seen = pl.concat([seen, _elsewhere(snapshot, imported)])
         if dry_run:
-            emit(pl.concat([report(imported, "would take", most=most), seen]), form)
+            new = begins(snapshot, imported).strip()
+            emit(pl.concat([report(imported, "would take", new, most=most), seen]), form)
             return
 
         def write(choice: Choice | None) -> tuple[bool, str]:

@@ -1,9 +1,10 @@
 """Whether a decision still holds: today's store and prices against a decision record.
 
-It fails when the chosen stack is gone, breaks a limit or lacks a number that one asks for, is surely more
-than the indifference zone worse than the rule's choice today, or if its probability of good selection
-falls below the required one. A record of the rule until 0.2 is judged by that rule (`core.report.old_rule`).
-Changes since then are shown beside it.
+It fails when nothing of the results that it was given is in the workspace that it judges, when the chosen
+stack is gone, breaks a limit or lacks a number that one asks for, is surely more than the indifference zone
+worse than the rule's choice today, or if its probability of good selection falls below the required one. A
+record of the rule until 0.2 is judged by that rule (`core.report.old_rule`). Changes since then are shown
+beside it.
 """
 
 from __future__ import annotations
@@ -40,10 +41,12 @@ from core.records import JsonMap
 from core.report import old_rule
 from core.report.changed import changes
 from core.report.data import FORMAT, VERSION, Verdict, record_data
+from core.report.gate_results import Given
 from core.stats.latency import Generation
 from core.store import Snapshot
 from core.views import text
 from core.views.decision.words import numbers
+from core.work.imports.versions import is_later_version
 
 SHARE = 0.8  # Probability of another choice above which a decision no longer holds
 SCHEMA = {"check": pl.String, "was": pl.String, "now": pl.String, "reason": pl.String}
@@ -124,7 +127,19 @@ class Recorded(BaseModel):
     command: str | None  # the command line that decides the same; None if there is none
     decided_by: int = 1  # version of the rule
     taken: _Taken | None = None  # the stack that a person took, and the quality given up
+    revision: int | None = None  # of the store that it was made of
     _data: dict[str, Any] = PrivateAttr(default_factory=dict)
+    _given: frozenset[str] = PrivateAttr(default=frozenset())
+
+    @property
+    def given(self) -> frozenset[str]:
+        """The runs that a gate was given, by id: of the recorded stack's runs these count first."""
+        return self._given
+
+    def beside_results(self, given: Given | None) -> Recorded:
+        """Return the record with the runs of results that a gate was given."""
+        self._given = frozenset() if given is None else given.runs
+        return self
 
     @property
     def accepted(self) -> float:
@@ -185,11 +200,15 @@ class Held:
     share: float = SHARE  # for the old rule: probability of another choice above which it is reported
     least_pgs: float = 0.0  # minimum probability of good selection of the recorded stack
     waived: tuple[Axis, ...] = ()  # limits that were dropped, as their number is unknown
+    given: Given | None = None  # the results that it was given
 
     @cached_property
     def findings(self) -> pl.DataFrame:
         """The reasons it no longer holds; see `broken`."""
-        return broken(self.was, self.view, share=self.share, least_pgs=self.least_pgs)
+        found = broken(self.was, self.view, share=self.share, least_pgs=self.least_pgs)
+        return (
+            found if self.given is None else pl.concat([_elsewhere(self.was, self.view, self.given), found])
+        )
 
     @cached_property
     def today(self) -> Mapping[str, Any]:
@@ -219,6 +238,14 @@ class Held:
         return f"No longer holds: {self.was.chosen.stack}."
 
 
+def _elsewhere(was: Recorded, asked: View, given: Given) -> pl.DataFrame:
+    """Return that nothing of the given results is in the workspace that is judged, if so."""
+    if given.landed(asked):
+        return _rows([])
+    reason = f"nothing of the results counts in {asked.scope.collection_id}, which is judged"
+    return _rows([("elsewhere", was.chosen.stack, f"results in {given.into}", reason)])
+
+
 def asked_again(was: Recorded, question: Q, snapshot: Snapshot, given: Collection[str]) -> Q:
     """Return the question of a record, with some choices replaced.
 
@@ -227,14 +254,26 @@ def asked_again(was: Recorded, question: Q, snapshot: Snapshot, given: Collectio
         given: The names of the fields to replace.
     """
     asked = was.question
-    known = snapshot.runs(asked.collection)
-    named = known.filter(pl.col("run_id").is_in(asked.run))["run_id"].to_list()
     taken: dict[str, Any] = {
         **{name: getattr(asked, name) for name in vars(question).keys() & type(asked).model_fields},
         **asked.beside,
-        "runs": () if "origin" in given else tuple(named or asked.run),
+        "runs": () if "origin" in given else _runs_again(was, snapshot),
     }
     return replace(question, **{name: value for name, value in taken.items() if name not in given})
+
+
+def _runs_again(was: Recorded, snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the recorded choice of runs as far as they are there, and later runs of the same stacks."""
+    chosen = was.question.run
+    if not chosen:
+        return ()
+    known = snapshot.with_deleted().runs(was.question.collection)
+    meant = known.filter(pl.col("run_id").is_in(chosen))
+    later = pl.col("added_revision") > (was.revision or 0)
+    stacks, labels = (meant[name].implode() for name in ("stack_id", "label"))
+    again = (pl.col("stack_id").is_in(stacks) | pl.col("label").is_in(labels)) & later
+    there = snapshot.runs(was.question.collection)
+    return tuple(there.filter(pl.col("run_id").is_in(chosen) | again)["run_id"]) or tuple(chosen)
 
 
 def broken(was: Recorded, asked: View, *, share: float = SHARE, least_pgs: float = 0.0) -> pl.DataFrame:
@@ -334,15 +373,16 @@ def _rows(findings: list[tuple[str, str, str, str]]) -> pl.DataFrame:
 
 
 def today(was: Recorded, table: pl.DataFrame) -> int | None:
-    """Return the row of the chosen stack: of its newest run, preferring the recorded one among equals.
+    """Return the row of the chosen stack: of the results given, its newest run, the recorded one of equals.
 
-    The newest version of a custom pipeline represents it: the question is whether that may ship.
+    The newest version of a custom pipeline, or of an imported stack, represents it: the question is whether
+    that may ship.
     """
-    own = pl.col("run_id") == was.chosen.run_id
+    own, given = pl.col("run_id") == was.chosen.run_id, pl.col("run_id").is_in(was.given)
     rows = (
         table.with_row_index("row")
         .filter(own | _same(was, table) | _versions(was, table))
-        .sort("created_at", own, descending=True, nulls_last=True)
+        .sort(given, "created_at", own, descending=True, nulls_last=True)
     )
     return None if rows.is_empty() else int(rows["row"][0])
 
@@ -355,11 +395,20 @@ def _same(was: Recorded, table: pl.DataFrame) -> pl.Series:
 
 
 def _versions(was: Recorded, table: pl.DataFrame) -> pl.Series:
-    """Return which stacks are versions of the chosen one, if that is a custom pipeline [n]."""
-    if was.stack.spec.get("mode") != OWN:
+    """Return which stacks are later versions of the chosen one [n].
+
+    A custom pipeline's differ in nothing but their version; an imported stack that is known by its name
+    alone has them as ``name (2)``, which the store made of a name that it had.
+    """
+    spec = was.stack.spec
+    if spec.get("mode") == OWN:
+        chosen = _unversioned(spec)
+        return pl.Series([_unversioned(json.loads(one)) == chosen for one in table["spec"]], dtype=pl.Boolean)
+    if set(spec) != {"name"} or was.revision is None:
         return pl.Series([False] * table.height, dtype=pl.Boolean)
-    chosen = _unversioned(was.stack.spec)
-    return pl.Series([_unversioned(json.loads(spec)) == chosen for spec in table["spec"]], dtype=pl.Boolean)
+    named = [str(json.loads(one).get("name", "")) for one in table["spec"]]
+    versions = [is_later_version(name, str(spec["name"])) for name in named]
+    return pl.Series(versions, dtype=pl.Boolean) & (table["added_revision"] > was.revision)
 
 
 def _version(row: int, was: Recorded, table: pl.DataFrame) -> str:

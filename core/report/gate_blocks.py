@@ -32,6 +32,10 @@ def gate_blocks(held: Held) -> Blocks:
         "cost n",
     )
     yield Table(beside(held), shown)
+    if held.given is not None:
+        yield Text(held.given.sentence)
+        if (stale := _stale(held)) is not None:
+            yield Text(stale)
     if not held.holds:
         yield Text("What flipped it", "heading")
         yield Table(held.findings, _FINDINGS)
@@ -45,6 +49,16 @@ def gate_blocks(held: Held) -> Blocks:
         names = ", ".join(axis.limit_word for axis in held.waived)
         yield Text(f"Waived, as nothing is known of it for this stack: {names}.")
     yield Text(_fails(held), "caption")
+
+
+def _stale(held: Held) -> str | None:
+    """Say that the results bring nothing of the recorded stack, and when its numbers were made; or None."""
+    row = today(held.was, held.view.table)
+    if row is None or held.view.table["run_id"][row] in held.was.given:
+        return None
+    made = held.view.table["created_at"][row]
+    when = "" if made is None else f": its numbers are of {made:%Y-%m-%d}"
+    return f"The results bring nothing of {held.was.chosen.stack}{when}."
 
 
 def _fails(held: Held) -> str:

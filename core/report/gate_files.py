@@ -1,13 +1,18 @@
-"""The output of a gate in files for CI systems: JSON by schema, JUnit XML, Markdown."""
+"""The output of a gate, or its refusal, in files for CI systems: JSON by schema, JUnit XML, Markdown."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from xml.etree import ElementTree as Xml
 
-from core.bidi import strip_bidi_controls
+from core.bidi import escaped, strip_bidi_controls
 from core.decide.selection import DECIDED_BY
+from core.errors import ClqError, NothingKnownError, refusal
+from core.files import write_text
 from core.records import JsonMap
 from core.report.files import pinned_link
 from core.report.gate import Held
@@ -23,9 +28,12 @@ CODES: Mapping[str, int] = dict.fromkeys(("worse", "pgs", "another", "dominated"
     "limit": 5,
     "gone": 6,
     "unknown": 7,
+    "elsewhere": 8,
+    "refused": 1,
 }
-"""Exit code by the first cause; 1 is refused input, 2 wrong usage."""
+"""Exit code by the first cause; 2 is wrong usage."""
 CHECKS: Mapping[str, str] = {
+    "elsewhere": "the results that were given are in the workspace that is judged",
     "gone": "the chosen stack is in the workspace",
     "limit": "it is within the limits",
     "unknown": "what the limits ask for is known of it, or waived",
@@ -38,6 +46,69 @@ CHECKS: Mapping[str, str] = {
 OLD, NEW = ("dominated", "another"), ("worse", "pgs")
 """Checks made only by the rule until 0.2, and only by the current one."""
 _NO_XML = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files to write of a gate; None = not this one."""
+
+    record: str  # name of the record's file
+    dashboard: str  # URL of the dashboard
+    junit: Path | None = None
+    markdown: Path | None = None
+    json: Path | None = None
+
+    def write(self, held: Held) -> JsonMap:
+        """Write what a gate found; return it as plain data."""
+        said = as_data(held, dashboard=self.dashboard)
+        self._write(said, as_junit(held, self.record), as_markdown(held, dashboard=self.dashboard))
+        return said
+
+    def refuse(self, error: BaseException) -> None:
+        """Write that a gate could not decide, and why, in place of what an earlier one found."""
+        words = error if isinstance(error, ClqError) else refusal(error)
+        sentence = str(words or f"It stopped: {type(error).__name__}.")
+        cause = "unknown" if isinstance(error, NothingKnownError) else "refused"
+        markdown = as_text("md", (), kind="Decision gate: refused", sentence=sentence, made=f"{self.record}.")
+        self._write(_refused(sentence, cause), _junit_refused(self.record, sentence, cause), markdown)
+
+    def _write(self, data: JsonMap, junit: str, markdown: str) -> None:
+        for path, text in ((self.junit, junit), (self.markdown, markdown), (self.json, f"{as_json(data)}\n")):
+            if path is not None:
+                write_text(path, text)
+
+
+def as_json(data: JsonMap) -> str:
+    """Return plain data as indented JSON."""
+    return escaped(json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False))
+
+
+def _refused(sentence: str, cause: str) -> JsonMap:
+    """Return a refusal as plain data: nothing holds, and nothing is known of any workspace."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "holds": False,
+        "cause": cause,
+        "exit_code": CODES[cause],
+        "stack": "",
+        "sentence": sentence,
+        "share": 0.0,
+        "link": "",
+        "workspace": {},
+        "findings": [],
+        "changes": [],
+        "blocks": [],
+    }
+
+
+def _junit_refused(name: str, sentence: str, cause: str) -> str:
+    """Render a refusal as JUnit XML: one test case, with an error."""
+    suites = Xml.Element("testsuites")
+    suite = _suite(suites, name, tests=1, errors=1)
+    case = Xml.SubElement(suite, "testcase", classname=_plain(name), name="the gate can decide")
+    Xml.SubElement(case, "error", type=cause, message=_plain(sentence))
+    return _xml(suites)
 
 
 def as_data(held: Held, *, dashboard: str) -> JsonMap:
@@ -53,6 +124,7 @@ def as_data(held: Held, *, dashboard: str) -> JsonMap:
         "share": held.share,
         "least_pgs": held.least_pgs,
         "waived": [axis.limit for axis in held.waived],
+        "results": held.given and {"into": held.given.into, "sentence": held.given.sentence},
         "link": pinned_link(held.view, dashboard),
         "workspace": workspace_data(held.view),
         "findings": held.findings.to_dicts(),
@@ -81,18 +153,26 @@ def as_junit(held: Held, name: str) -> str:
         name: Name of the record, for the suite.
     """
     findings = {row["check"]: row for row in held.findings.to_dicts()}
-    others = OLD if held.was.decided_by >= DECIDED_BY else NEW
+    others = {*(OLD if held.was.decided_by >= DECIDED_BY else NEW), *(() if held.given else ("elsewhere",))}
     checks = {check: words for check, words in CHECKS.items() if check not in others}
-    suite = Xml.Element("testsuite", name=_plain(f"clq gate {name}"), tests=str(len(checks)),
-                        failures=str(len(findings)), errors="0", skipped="0")  # fmt: skip
+    suites = Xml.Element("testsuites")
+    suite = _suite(suites, name, tests=len(checks), failures=len(findings))
     for check, words in checks.items():
         case = Xml.SubElement(suite, "testcase", classname=_plain(name), name=_plain(words))
         if row := findings.get(check):
             failure = Xml.SubElement(case, "failure", type=check, message=_plain(row["reason"]))
             failure.text = _plain(f"was: {row['was']}\nnow: {row['now']}")
     Xml.SubElement(suite, "system-out").text = _plain(held.sentence)
-    suites = Xml.Element("testsuites")
-    suites.append(suite)
+    return _xml(suites)
+
+
+def _suite(suites: Xml.Element, name: str, *, tests: int, failures: int = 0, errors: int = 0) -> Xml.Element:
+    counts = {"tests": tests, "failures": failures, "errors": errors, "skipped": 0}
+    counted = {kind: str(number) for kind, number in counts.items()}
+    return Xml.SubElement(suites, "testsuite", {"name": _plain(f"clq gate {name}"), **counted})
+
+
+def _xml(suites: Xml.Element) -> str:
     return Xml.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
 
 

@@ -264,3 +264,56 @@ def test_the_recipe_of_the_guide_gives_the_action_what_it_takes():
     assert given.keys() <= inputs.keys()
     assert {name for name, about in inputs.items() if about.get("required")} <= given.keys()
     assert recipe["permissions"]["pull-requests"] == "write"
+
+
+RESULTS = "run,query_id,passage_id,rank,latency_ms\n"
+
+
+def results(path, **stacks):
+    """A table of results: queries answered at rank 1, ms."""
+    rows = [
+        f"{name},{query},{passage},{rank},{ms}\n"
+        for name, (found, ms) in stacks.items()
+        for query, order in ranking(found).items()
+        for rank, passage in enumerate(order, 1)
+    ]
+    path.write_text(RESULTS + "".join(rows))
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chosen", [[], ["--run", "good", "--run", "cheap"]])
+@pytest.mark.parametrize(
+    ("choice", "now", "code"),
+    [
+        ("new", {"good": (14, 450)}, 5),  # its newest version stands for it
+        ("new", {"good": (14, 140)}, 0),
+        ("replace", {"good": (14, 450)}, 5),
+        ("new", {"good (1)": (14, 450)}, 0),  # no version of it
+    ],
+)
+def test_the_newest_version_of_an_imported_stack_stands_for_it(tmp_path, chosen, choice, now, code):
+    path = store(tmp_path / "store", **{name: (*numbers[:2], None) for name, numbers in BEFORE.items()})
+    made = call(path, "record", tmp_path / "r.json", *LIMITS[:4], *chosen)
+    assert made.exit_code == 0, made.output
+    file = results(tmp_path / "new.csv", **now)
+    done = call(path, "import", file, "--collection", "lab", "--if-changed", choice)
+    assert done.exit_code == 0, done.output
+    assert call(path, "gate", tmp_path / "r.json").exit_code == code
+
+
+@pytest.mark.slow
+def test_results_that_are_given_again_unchanged_count(tmp_path):
+    path = store(tmp_path / "store", **{name: (*numbers[:2], None) for name, numbers in BEFORE.items()})
+    assert call(path, "record", tmp_path / "r.json", *LIMITS[:4]).exit_code == 0
+    file = results(tmp_path / "new.csv", good=(14, 140))
+    for said in ("Added as revision", "in the store already"):
+        done = call(path, "gate", tmp_path / "r.json", "--results", file, "--into", "lab")
+        assert done.exit_code == 0, done.output
+        assert said in done.stdout
+    stale = results(tmp_path / "other.csv", other=(2, 10))
+    done = call(path, "gate", tmp_path / "r.json", "--results", stale, "--into", "lab")
+    assert "The results bring nothing of good: its numbers are of" in done.stdout
+    back = results(tmp_path / "slow.csv", good=(14, 450))
+    assert call(path, "gate", tmp_path / "r.json", "--results", back, "--into", "lab").exit_code == 5
+    assert call(path, "gate", tmp_path / "r.json", "--results", file, "--into", "lab").exit_code == 0

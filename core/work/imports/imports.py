@@ -273,7 +273,17 @@ def own_name(imported: Import, snapshot: Snapshot) -> str:
     return next(free for free in itertools.chain([name], later) if free not in taken)
 
 
-def bring(
+@dataclass(frozen=True)
+class Landed:
+    """An import as it was written."""
+
+    fresh: bool  # whether anything was new
+    said: str  # whether anything was new, and what, in sentences
+    made: Import  # with the names and ids that it has in the store
+    revision: int  # the store's, with it
+
+
+def land(
     store: Store,
     imported: Import,
     note: str,
@@ -282,16 +292,13 @@ def bring(
     choice: Choice | None = None,
     unmatched: Unmatched = "refuse",
     on_step: Callable[[str], None] = lambda _: None,
-) -> tuple[bool, str]:
+) -> Landed:
     """Write an import in one transaction.
 
     Args:
         note: Its origin, for the list of revisions.
         choice: How to treat stored items of the same name with other content.
         unmatched: "take": import also runs and judgements with names unknown to their collection.
-
-    Returns:
-        Whether anything was new, and a sentence that says so.
 
     Raises:
         UnmatchedError: If there are such runs or judgements; nothing was written then.
@@ -316,9 +323,35 @@ def bring(
         )
     after = store.revision()
     if after == before:
-        return False, "Everything in these files is in the store already; nothing was written."
+        known = "Everything in these files is in the store already; nothing was written."
+        return Landed(fresh=False, said=known, made=settled.made, revision=after)
     words = ", ".join(worded(what, rows) for what, rows in imported.taken.items())
-    return True, f"Added as revision {after}: {words}.{graded}{_done(settled, choice)}"
+    said = f"Added as revision {after}: {words}.{graded}{_done(settled, choice)}"
+    said += begins(snapshot, settled.made)
+    return Landed(fresh=True, said=said, made=settled.made, revision=after)
+
+
+def bring(
+    store: Store,
+    imported: Import,
+    note: str,
+    on_wait: Callable[[float], None] | None = None,
+    *,
+    choice: Choice | None = None,
+    unmatched: Unmatched = "refuse",
+    on_step: Callable[[str], None] = lambda _: None,
+) -> tuple[bool, str]:
+    """Write an import as `land` does; return whether anything was new, and a sentence that says so."""
+    done = land(store, imported, note, on_wait, choice=choice, unmatched=unmatched, on_step=on_step)
+    return done.fresh, done.said
+
+
+def begins(snapshot: Snapshot, imported: Import) -> str:
+    """Name the workspaces that an import begins, in a sentence after a blank; "" if it begins none."""
+    known = set(snapshot.collections()["collection_id"])
+    new = [one.collection_id for one in imported.collections if not one.part_of]
+    named = [shown(name) for name in dict.fromkeys(new) if name not in known]
+    return f" New workspace{'s' * (len(named) > 1)}: {', '.join(named)}." if named else ""
 
 
 def _done(settled: Settled, choice: Choice | None) -> str:

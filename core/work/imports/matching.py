@@ -205,11 +205,19 @@ _MOST_TRIED = 50  # collections, the latest ones
 
 def suggested(snapshot: Snapshot, imported: Import) -> tuple[Match, ...]:
     """Return a new collection's matches with the stored collection that it fits best."""
+    return next(iter(_fitting(snapshot, imported)), ())
+
+
+def _fitting(snapshot: Snapshot, imported: Import) -> list[tuple[Match, ...]]:
+    """Return a new collection's matches with each stored collection that it may belong to, best first."""
     if not belongs_anywhere(imported, frozenset(snapshot.collections()["collection_id"])):
-        return ()
+        return []
     tried = [matches(snapshot, imported, name) for name in _latest(snapshot)]
-    fitting = [matched for matched in tried if fits(matched)]
-    return max(fitting, key=lambda matched: sum(match.known / match.offered for match in matched), default=())
+    return sorted((matched for matched in tried if fits(matched)), key=_share, reverse=True)
+
+
+def _share(matched: Sequence[Match]) -> float:
+    return sum(match.known / match.offered for match in matched)
 
 
 def _latest(snapshot: Snapshot) -> list[str]:
@@ -232,14 +240,19 @@ def follows(snapshot: Snapshot, imported: Import, workspace: str | None) -> str 
     """Find the stored collection that an import belongs to if nobody named one; None for a new one.
 
     It is the open workspace if at least half of the ids exist there, or of the ids in use there come with
-    their texts; and for a table of queries alone the only collection that has nearly all of them.
+    their texts. Without an open one it is the only collection of which that is true, or the one that has
+    more of the ids than any other; and for a table of queries alone the only one that has nearly all of them.
     """
     known = frozenset(snapshot.collections()["collection_id"])
     if workspace and belongs_anywhere(imported, known) and fits(matches(snapshot, imported, workspace)):
         return workspace
-    if workspace and _are_texts_of(snapshot, imported, workspace, known):
-        return workspace
-    if {"rankings", "judgements", "spans"} & imported.frames.keys() or not belongs_anywhere(imported, known):
+    users = [name for name in ([workspace] if workspace else _latest(snapshot))
+             if _are_texts_of(snapshot, imported, name, known)]  # fmt: skip
+    if len(users) == 1:
+        return users[0]
+    if {"rankings", "judgements", "spans"} & imported.frames.keys():
+        return None if workspace else _best(_fitting(snapshot, imported))
+    if not belongs_anywhere(imported, known):
         return None
     tried = {name: matches(snapshot, imported, name) for name in _latest(snapshot)}
     whole = [
@@ -248,6 +261,13 @@ def follows(snapshot: Snapshot, imported: Import, workspace: str | None) -> str 
         if matched and all(match.known >= _MOST * match.offered for match in matched)
     ]
     return whole[0] if len(whole) == 1 else None
+
+
+def _best(fitting: Sequence[Sequence[Match]]) -> str | None:
+    """Return the collection that has more of the ids than any other, or None."""
+    if not fitting or (len(fitting) > 1 and _share(fitting[1]) == _share(fitting[0])):
+        return None
+    return fitting[0][0].collection_id
 
 
 def _are_texts_of(snapshot: Snapshot, imported: Import, workspace: str, known: frozenset[str]) -> bool:

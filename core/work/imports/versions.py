@@ -19,7 +19,7 @@ from core.store import Kind, Snapshot
 from core.work.imports.background import OWNED, RECORDS, Changed, Choice, parts_of, renamed, with_own_runs
 
 _KINDS: tuple[Kind, ...] = ("collection", "golden_set")
-_VERSION = re.compile(r"(.*) \(\d+\)", re.DOTALL)  # Label of a later version of a run
+_VERSION = re.compile(r"(.*) \((\d+)\)", re.DOTALL)  # Label of a later version of a run
 _LATER = re.compile(r"(.+)-(\d+)", re.DOTALL)  # Id of a later version of a collection or a golden set
 
 
@@ -259,6 +259,17 @@ def _by_label(runs: pl.DataFrame) -> Mapping[tuple[str, str], Sequence[tuple[str
         if version := _VERSION.fullmatch(label):
             by_label[collection, version[1]].append((run_id, label))
     return by_label
+
+
+def is_later_version(label: str, than: str) -> bool:
+    """Return whether a run's label is that of a later version of another: ``bm25 (3)`` of ``bm25 (2)``."""
+    version, before = _VERSION.fullmatch(label), _VERSION.fullmatch(than)
+    if version is None:
+        return False
+    first = 1 if version[1] == than else None
+    if before is not None and before[1] == version[1]:
+        first = int(before[2])
+    return first is not None and int(version[2]) > first
 
 
 def _as_stored(run: Run, row: Mapping[str, Any] | None) -> Run:

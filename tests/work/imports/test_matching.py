@@ -235,7 +235,8 @@ def test_files_go_into_the_open_workspace_where_their_ids_are_its_ids(store: Sto
     options = Options(known_collections=frozenset(snapshot.collections()["collection_id"]))
     cases = {
         (trec(), "whole"): "whole", (trec("x{}"), "whole"): "new", (trec(), "judged"): "new",
-        (trec("p{}", "j{}"), "judged"): "judged", (trec(), None): "new",
+        (trec("p{}", "j{}"), "judged"): "judged", (trec(), None): "whole", (trec("x{}"), None): "new",
+        (trec("p{}", "j{}"), None): "judged", (trec("p{}", "z{}"), None): "new",
     }  # fmt: skip
     for (text, workspace), expected in cases.items():
         made = read_into([Upload("new.trec", text.encode())], options, snapshot, workspace=workspace)
@@ -258,6 +259,28 @@ def test_the_stored_collection_that_fits_best_is_suggested(store: Store) -> None
         assert {each.collection_id for each in found} == expected
         assert fits(found) is bool(expected)
     assert not suggested(snapshot, run(store, trec("x{}"), "whole")), "it was named"
+
+
+@pytest.mark.slow
+def test_without_an_open_workspace_ids_decide_and_a_new_one_is_said(tmp_path: Path) -> None:
+    own = Store(tmp_path / "own")
+    _, said = bring(own, read(own, {"gold.qrels": "".join(f"q{n} 0 p{n} 1\n" for n in range(8))}), "")
+    assert said.endswith("New workspace: gold.")
+
+    def follow(**files: str) -> tuple[set[str], str]:
+        uploads = [Upload(name.replace("_", "."), text.encode()) for name, text in files.items()]
+        made = read_into(uploads, Options(known_collections=frozenset({"gold", "copy"})), own.read())
+        return {one.collection_id for one in made.runs}, bring(own, made, "")[1]
+
+    both = {"one_trec": trec("p{}", "q{}", queries=7), "two_trec": trec("p{}", "q{}", queries=6)}
+    for files in ({"one_trec": both["one_trec"]}, both):
+        where, said = follow(**files)
+        assert (where, "New workspace" in said) == ({"gold"}, False)
+    assert follow(strange_trec=trec("x{}", "y{}"))[1].endswith("New workspace: strange.")
+    copied = {"gold.qrels": "".join(f"q{n} 0 p{n} 1\n" for n in range(8))}
+    bring(own, read(own, copied, collection_id="copy"), "")
+    where, said = follow(third_trec=trec("p{}", "q{}", queries=5))
+    assert (where, said.endswith("New workspace: third.")) == ({"third"}, True), "two have the ids alike"
 
 
 def test_judgements_that_come_along_say_nothing_of_a_collection_that_knows_no_ids(tmp_path: Path) -> None:
@@ -400,7 +423,8 @@ def test_texts_of_what_the_open_workspace_uses_go_there(tmp_path: Path):
     options = Options(known_collections=frozenset({"scored"}))
     for text, workspace, expected in (
         (QUERIES, "scored", "scored"),
-        (QUERIES, None, "queries"),
+        (QUERIES, None, "scored"),
+        (QUERIES.replace('"q', '"x'), None, "queries"),
         (QUERIES.replace('"q', '"x'), "scored", "queries"),
     ):
         uploads = [Upload("queries.jsonl", text.encode())]

@@ -1,0 +1,88 @@
+"""The results that a gate is given: imported first, and looked for in the workspace that it judges.
+
+What is given now takes the place of what was there under the same name, so that the recorded stack is judged
+by its newest numbers. Where nothing of it is in that workspace the gate fails: it would judge old results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from core.analysis.workspace.view import View
+from core.errors import InputError
+from core.importers.read.text import shown
+from core.store import Store
+from core.work.imports.imports import knowing, land, read_into
+
+
+@dataclass(frozen=True)
+class Given:
+    """Imported results, with the names that they have in the store."""
+
+    into: str  # the workspace that was named for them
+    sentence: str  # what came, or that all of it was there before
+    runs: frozenset[str]  # ids
+    golden_sets: frozenset[str]  # ids
+    collections: frozenset[str]  # ids of those whose queries or passages came
+
+    def landed(self, asked: View) -> bool:
+        """Return whether anything of it counts in a workspace: its judgements, its texts, or a run.
+
+        A run that ranks no judged query counts as 0 on all of them, which says nothing of it.
+        """
+        snapshot, place = asked.snapshot, asked.scope
+        texts = set(snapshot.collections()["collection_id"]) & {place.collection_id}
+        if texts & self.collections or {place.golden_set_id} & self.golden_sets:
+            return True
+        came = snapshot.runs(place.collection_id).filter(pl.col("run_id").is_in(self.runs))
+        if place.golden_set_id is None or not came["has_rankings"].all():
+            return not came.is_empty()
+        queries = snapshot.existing("judgements", [place.golden_set_id], "query_id")
+        return bool(snapshot.existing("rankings", came["run_id"].to_list(), "query_id", queries, most=1))
+
+
+def given(
+    store: Store,
+    paths: Sequence[Path],
+    into: str | None,
+    on_wait: Callable[[float], None] | None = None,
+) -> Given | None:
+    """Import the results that a gate is given, all of them or nothing; None if it is given none.
+
+    Args:
+        paths: Files and folders.
+        into: The workspace that they belong to.
+
+    Raises:
+        InputError: If one of the two is missing, or like `core.work.imports.imports.land`.
+    """
+    if not paths and not into:
+        return None
+    if not into:
+        raise InputError(
+            "Results were given, but no workspace for them.",
+            where="--into",
+            do="Name the one that the record is of.",
+        )
+    if not paths:
+        raise InputError(
+            f"No results were given for {shown(into)}.",
+            where="--results",
+            do="Name their files, or leave out --into to judge what is stored.",
+        )
+    snapshot = store.read()
+    imported = read_into(paths, knowing(snapshot, collection_id=into), snapshot)
+    note = shown(", ".join(path.name for path in paths), 200)
+    done = land(store, imported, note, on_wait, choice="replace")
+    texts = {"queries", "passages", "chunks"} & imported.frames.keys()
+    return Given(
+        into,
+        done.said,
+        frozenset(run.run_id for run in done.made.runs),
+        frozenset(golden.golden_set_id for golden in done.made.golden_sets),
+        frozenset(each.part_of or each.collection_id for each in done.made.collections if texts),
+    )
