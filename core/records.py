@@ -212,6 +212,8 @@ class Batch:
     golden_sets: tuple[GoldenSet, ...] = ()
     runs: tuple[Run, ...] = ()
     frames: Mapping[str, Frame] = field(default_factory=dict)
+    # Runs of the stacks that run today, one per collection; they mark only where nothing is marked yet
+    incumbents: tuple[str, ...] = ()
 
 
 Sink = Callable[[Batch], None]  # Where the pipeline puts its results; the caller connects it to a store

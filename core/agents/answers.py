@@ -92,6 +92,22 @@ class Answers:
             "link": decision.link(),
         }
 
+    def stay_or_switch(self, workspace: str | None, limits: Limits, terms: Mapping[str, float]) -> Small:
+        """Return whether to replace the stack that runs today, as `switch --format json` says it."""
+        from core.analysis.switching import switch  # noqa: PLC0415
+        from core.views.words.moving import as_data  # noqa: PLC0415
+
+        move = [f"{name}={value:.10g}" for name, value in terms.items()]
+        view = self._decided(workspace, {**limits, "move": move}).view
+        said = as_data(switch(view), view.quality.name)
+        names = ("in_words", "incumbent", "to")
+        return {
+            **{name: number(value) if isinstance(value, float) else value for name, value in said.items()},
+            **{name: said[name] and untrusted(said[name]) for name in names},
+            "asked": _asked(view),
+            "made_of": _made_of(view),
+        }
+
     def near_misses(self, workspace: str | None, limits: Limits) -> Small:
         """Return the near misses, and the limit that would admit each."""
         decision = self._decided(workspace, limits)

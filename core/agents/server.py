@@ -20,6 +20,7 @@ from core.agents.writes import Writes
 from core.analysis.workspace.question import Question
 from core.analysis.workspace.scope import Percentile
 from core.choices import declared
+from core.decide.switching import Terms
 from core.extras import needed
 from core.paths import DOCS, PACKAGE
 
@@ -154,6 +155,21 @@ def _deciding(answers: Answers) -> tuple[Callable[..., Small], ...]:
         """List the stacks that limits keep out by little, and the limit that would let each in."""
         return answers.near_misses(workspace, limits)
 
+    @limited
+    def stay_or_switch(
+        incumbent: Annotated[
+            str | None, Field(description="The stack that runs today; by default the marked one.")
+        ] = None,
+        workspace: Workspace = None,
+        terms: Annotated[
+            dict[str, float] | None,
+            Field(description=f"What a move is judged by: {', '.join(declared(Terms))}."),
+        ] = None,
+        **limits: Any,  # noqa: ANN401 - those of `LIMITS`
+    ) -> Small:
+        """Say whether to replace the stack that runs today, what that costs once, and when it pays back."""
+        return answers.stay_or_switch(workspace, {**limits, "incumbent": incumbent}, terms or {})
+
     def headroom(
         workspace: Workspace = None, measure: Measure = None, sla_ms: Sla = None, budget: Budget = None
     ) -> Small:
@@ -171,7 +187,7 @@ def _deciding(answers: Answers) -> tuple[Callable[..., Small], ...]:
         limits, pair = {"measure": measure}, {"stack": first, "vs": second}
         return answers.page("compare", None, workspace, limits, choices=pair, rows=5)
 
-    return workspaces, decide, near_misses, headroom, compare
+    return workspaces, decide, near_misses, stay_or_switch, headroom, compare
 
 
 def _explaining(answers: Answers) -> tuple[Callable[..., Small], ...]:

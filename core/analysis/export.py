@@ -69,6 +69,9 @@ def batch_of(
         golden_sets=tuple(records(GoldenSet, golden_sets)),
         runs=tuple(_run(row) for row in runs.iter_rows(named=True)),
         frames={table: rows for table, rows in frames.items() if rows.height},
+        incumbents=tuple(
+            run_id for name in names if (run_id := snapshot.incumbent(name)) and run_id in runs["run_id"]
+        ),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,17 +29,12 @@ from core.decide.switching import (
     total,
 )
 from core.errors import InputError, UnknownNameError
+from core.pipeline.sweep.paid import count_texts
 from core.pipeline.sweep.scale import at_scale, usd_of
+from core.providers.base import Purpose
+from core.providers.config import ModelConfig
 from core.providers.embed import embedder_config
 from core.tables import schema
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Corpus:
-    """Sizes to embed and index again; None = the collection's, or unknown."""
-
-    passages: int | None = None
-    tokens_per_passage: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,60 +76,62 @@ def _finite(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def switch(view: View, incumbent: str, terms: Terms, corpus: Corpus) -> Switch:
-    """Decide whether to replace the running stack with the best of the others within the limits.
+def stay_or_move(view: View) -> Switch | None:
+    """Decide like `switch`; None if no stack is said to run today, or if it is the only one."""
+    return None if view.incumbent is None or view.table.height < 2 else view.once(switch)
+
+
+def switch(view: View) -> Switch:
+    """Decide whether to replace the running stack with the rule's choice among the others.
 
     Args:
-        view: The workspace with its limits.
-        incumbent: Name, label or run_id of the running stack.
-        terms: Criteria for a move.
-        corpus: Sizes to embed and index again.
+        view: The workspace with its limits, the stack that runs today, and the terms of a move.
 
     Raises:
-        UnknownNameError: If no stack of the workspace has this name.
-        InputError: If it is the only stack.
+        InputError: If no stack is said to run today, or if it is the only one.
     """
-    table = view.table
-    run_id = found(table, incumbent)
-    others = table.filter(pl.col("run_id") != run_id)
-    if others.is_empty():
-        raise InputError(f"{incumbent} is the only stack of the workspace.", do="Measure candidates first.")
-    now = table.row(by_predicate=pl.col("run_id") == run_id, named=True)
-    chosen = decide(others, view.constraints, view.rule, paired=view.paired).chosen
+    now, others = _running(view)
+    chosen = decide(others, view.constraints, view.rule, paired=view.paired, take=view.take).chosen
     if chosen is None:
         stays = Verdict("stay", "no other stack is within the limits", None)
-        return Switch(now=now, to=None, needs=None, move=_NO_MOVE, terms=terms, verdict=stays)
-    to = others.row(chosen, named=True)
-    before, after = (json.loads(_spec(view, row["run_id"])) for row in (now, to))
-    needs = needed(before, after, shortens=_shortens(after))
-    asked = _Asked(view=view, now=now, to=to, needs=needs, spec=after, terms=terms, corpus=corpus)
+        return Switch(now=now, to=None, needs=None, move=_NO_MOVE, terms=view.terms, verdict=stays)
+    asked = _asked(view, now, others.row(chosen, named=True))
     move = _move(asked)
-    return Switch(now=now, to=to, needs=needs, move=move, terms=terms, verdict=stay_or_switch(move, terms))
+    verdict = stay_or_switch(move, view.terms)
+    return Switch(now=now, to=asked.to, needs=asked.needs, move=move, terms=view.terms, verdict=verdict)
 
 
-def moves(view: View, incumbent: str, terms: Terms, corpus: Corpus) -> pl.DataFrame:
-    """Return the gains and costs of a move to each other stack.
+def moves(view: View) -> pl.DataFrame:
+    """Return the gains and costs of a move to each other stack; arguments and errors as of `switch`.
 
     Returns:
         name, step (null = unknown), difference with its ends, p_better, once_usd; best first.
     """
-    run_id, rows = found(view.table, incumbent), []
-    now = view.table.row(by_predicate=pl.col("run_id") == run_id, named=True)
-    before = json.loads(_spec(view, run_id))
-    for to in view.table.filter(pl.col("run_id") != run_id).iter_rows(named=True):
-        after = json.loads(_spec(view, to["run_id"]))
-        needs = needed(before, after, shortens=_shortens(after))
-        asked = _Asked(view=view, now=now, to=to, needs=needs, spec=after, terms=terms, corpus=corpus)
+    now, others = _running(view)
+    rows = []
+    for to in others.iter_rows(named=True):
+        asked = _asked(view, now, to)
         gain = _gain(asked)
         row = {
             "name": to["name"],
-            "step": largest(needs),
+            "step": largest(asked.needs),
             "once_usd": total(each.usd for each in _items(asked)),
         }
         for key, of in _SHOWN.items():
             row[key] = None if gain is None else _finite(getattr(gain, of))
         rows.append(row)
     return pl.DataFrame(rows, schema=MOVES).sort("difference", descending=True, nulls_last=True)
+
+
+def _running(view: View) -> tuple[dict[str, Any], pl.DataFrame]:
+    """Return the row of the running stack, and the rows of the others."""
+    if view.incumbent is None:
+        raise InputError("No stack is said to run today.", do=NOTHING_RUNS)
+    own = pl.col("run_id") == view.incumbent
+    now, others = view.table.row(by_predicate=own, named=True), view.table.filter(~own)
+    if others.is_empty():
+        raise InputError(f"{now['name']} is the only stack of the workspace.", do="Measure candidates first.")
+    return now, others
 
 
 _SHOWN = {
@@ -147,31 +145,8 @@ MOVES = schema(
 )
 
 
+NOTHING_RUNS = "Mark it: `incumbent NAME`, or name it: --incumbent NAME."
 _NO_MOVE = Move(gain=None, saves_usd=None, saves_ms=None)
-
-
-def found(table: pl.DataFrame, name: str) -> str:
-    """Return the run_id of the stack with a name, label or run_id.
-
-    Raises:
-        UnknownNameError: If no stack, or more than one, has it.
-    """
-    for column in ("run_id", "name", "label"):
-        if column in table.columns and len(rows := table.filter(pl.col(column) == name)) == 1:
-            return str(rows["run_id"][0])
-    raise UnknownNameError("stack", name, table["name"].to_list())
-
-
-def _spec(view: View, run_id: str) -> str:
-    return str(view.snapshot.runs(view.scope.collection_id).filter(run_id=run_id)["spec"][0])
-
-
-def _shortens(spec: Spec) -> bool:
-    """Return whether the vectors of a stack's model can be cut to fewer dimensions."""
-    try:
-        return embedder_config(str(spec.get("embedder"))).matryoshka
-    except UnknownNameError:
-        return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,8 +158,13 @@ class _Asked:
     to: dict[str, Any]
     needs: Mapping[str, Step] | None
     spec: Spec  # of the new stack
-    terms: Terms
-    corpus: Corpus
+
+
+def _asked(view: View, now: dict[str, Any], to: dict[str, Any]) -> _Asked:
+    before, after = (json.loads(row["spec"]) for row in (now, to))
+    model = _config(str(after.get("embedder")))
+    needs = needed(before, after, shortens=model is not None and model.matryoshka)
+    return _Asked(view=view, now=now, to=to, needs=needs, spec=after)
 
 
 def _move(asked: _Asked) -> Move:
@@ -198,15 +178,22 @@ def _move(asked: _Asked) -> Move:
 
 
 def _gain(asked: _Asked) -> Gain | None:
-    """Compare the two stacks as part of the family of all candidates."""
-    view, paired = asked.view, asked.view.paired
-    if paired is None:
-        return None
-    now, to = (int(place) for place in paired.places(pl.Series([asked.now["run_id"], asked.to["run_id"]])))
-    if min(now, to) < 0:
-        return None
+    """Return the gain of the new stack, as one of the family of all candidates."""
+    return asked.view.once(family).get(str(asked.to["run_id"]))
+
+
+def family(view: View) -> dict[str, Gain]:
+    """Compare every stack with the one that runs today, by run_id; empty if nothing is known per query."""
+    paired, runs = view.paired, view.table["run_id"]
+    if paired is None or view.incumbent is None:
+        return {}
+    places = dict(zip(runs.to_list(), paired.places(runs).tolist(), strict=True))
+    if places[view.incumbent] < 0:
+        return {}
     merits = paired.values if view.quality.higher_is_better else -paired.values
-    return gains(merits, now, asked.terms.margin, view.constraints.delta, paired.clusters).get(to)
+    args = (places[view.incumbent], view.terms.margin, view.constraints.delta, paired.clusters)
+    found = gains(merits, *args)
+    return {run_id: found[place] for run_id, place in places.items() if place in found}
 
 
 def _less(asked: _Asked, column: str) -> float | None:
@@ -215,15 +202,15 @@ def _less(asked: _Asked, column: str) -> float | None:
 
 
 def _saved(asked: _Asked) -> float | None:
-    less, queries = _less(asked, COST.column), asked.terms.queries_per_month
+    less, queries = _less(asked, COST.column), asked.view.terms.queries_per_month
     return None if less is None or queries is None else less * queries / 1000
 
 
 def _items(asked: _Asked) -> Iterator[Item]:
     """List the one-time costs of the move."""
-    view, terms = asked.view, asked.terms
+    view, terms = asked.view, asked.view.terms
     steps = None if asked.needs is None else {*asked.needs.values()}
-    passages = asked.corpus.passages or len(view.snapshot.passages(view.scope.collection_id)) or None
+    passages = asked.view.terms.passages or len(view.snapshot.passages(view.scope.collection_id)) or None
     if steps is None:
         yield Item("rebuild", None, "what the move needs is not known of a custom or imported stack")
     elif "embed" in steps:
@@ -239,12 +226,31 @@ def _items(asked: _Asked) -> Iterator[Item]:
 
 
 def _embedding(asked: _Asked, passages: int | None) -> Item:
-    name, tokens = str(asked.spec["embedder"]), asked.corpus.tokens_per_passage
+    name, tokens = str(asked.spec["embedder"]), asked.view.terms.tokens_per_passage
+    config = _config(name)
+    item = name if config is None else config.price_item
+    if asked.view.book.find(item, "input_tokens") is None:
+        return Item("embed again", None, f"by {name}: no price")
+    if tokens is None and config is not None:
+        tokens = asked.view.once(_tokens, config.tokenizer, config.prefixes.get(Purpose.PASSAGE, ""))
     if passages is None or tokens is None:
         return Item("embed again", None, "passages or tokens per passage are not given")
-    usd = usd_of(asked.view.book, name, "input_tokens", passages * tokens)
-    basis = f"{passages:,} passages of {tokens:g} tokens by {name}"
-    return Item("embed again", usd, basis if usd is not None else f"{basis}: no price")
+    usd = usd_of(asked.view.book, item, "input_tokens", passages * tokens)
+    return Item("embed again", usd, f"{passages:,} passages of {tokens:.4g} tokens by {name}")
+
+
+def _tokens(view: View, tokenizer: str | None, prefix: str) -> float | None:
+    """Return the mean tokens of the collection's passages, as a model counts them; None without texts."""
+    texts = view.snapshot.passages(view.scope.collection_id)["text"].drop_nulls().to_list()
+    counted = count_texts(texts, tokenizer, prefix)
+    return counted.tokens / counted.texts if counted.texts else None
+
+
+def _config(model: str) -> ModelConfig | None:
+    """Return what is known of an embedding model; None of one that no catalogue has."""
+    with suppress(UnknownNameError):
+        return embedder_config(model)
+    return None
 
 
 def _building(asked: _Asked, passages: int | None) -> Item:

@@ -139,7 +139,12 @@ class Decision(Shown):
 
         view, verdict = self.view, self.verdict
         drawn = pareto(
-            verdict.table, verdict.decision, view.constraints, quality=view.quality, latency=view.latency
+            verdict.table,
+            verdict.decision,
+            view.constraints,
+            quality=view.quality,
+            latency=view.latency,
+            today=view.incumbent,
         )
         return drawn.figure
 

@@ -41,6 +41,8 @@ class Asked(TypedDict, total=False):
     rule: Rule
     indifference: float | None
     take: str | None
+    incumbent: str | None
+    move: list[str] | None
     jitter_ms: float | None
     min_robust: float | None
     min_refusal_rate: float | None
@@ -183,22 +185,18 @@ class Workspace(Shown):
 
     def switch(
         self,
-        incumbent: str,
+        incumbent: str | None = None,
         *,
         sla_ms: float | None = None,
         budget: float | None = None,
-        passages: int | None = None,
-        tokens_per_passage: float | None = None,
-        **terms: Any,  # noqa: ANN401 - fields of Terms
+        **terms: float,
     ) -> dict[str, Any]:
-        """Return whether to stay with the deployed stack or to switch to the best of the others.
+        """Return whether to stay with the stack that runs today or to switch to the best of the others.
 
         Args:
-            incumbent: Name or run of the deployed stack.
+            incumbent: Name or run of the stack that runs today; None = the one that is marked.
             sla_ms: Highest latency in milliseconds.
             budget: Highest cost in $ per 1,000 queries.
-            passages: Number to embed and index; None = the collection's.
-            tokens_per_passage: Billing unit of embedding; None = unknown.
             terms: Fields of `core.decide.switching.Terms`: queries_per_month, months, margin …
 
         Returns:
@@ -206,18 +204,24 @@ class Workspace(Shown):
 
         Raises:
             UnknownNameError: If there is no stack of that name, or no such term.
-            InputError: If it is the only stack.
+            InputError: If no stack is known to run today, or if it is the only one.
         """
-        from core.analysis.switching import Corpus, switch  # noqa: PLC0415
-        from core.decide.switching import Terms  # noqa: PLC0415
+        from core.analysis.switching import switch  # noqa: PLC0415
+        from core.views.words.moving import as_data  # noqa: PLC0415
 
-        known = list(Terms.__dataclass_fields__)
-        for name in terms:
-            if name not in known:
-                raise UnknownNameError("term", name, known)
-        view = self._view({"sla_ms": sla_ms, "budget": budget})
-        corpus = Corpus(passages=passages, tokens_per_passage=tokens_per_passage)
-        return switch(view, incumbent, Terms(**terms), corpus).to_dict()
+        move = [f"{name}={value:.10g}" for name, value in terms.items()]
+        asked: dict[str, Any] = {"sla_ms": sla_ms, "budget": budget, "incumbent": incumbent, "move": move}
+        view = self._view(asked)
+        return as_data(switch(view), view.quality.name)
+
+    def mark_incumbent(self, stack: str | None) -> None:
+        """Mark the stack that runs today in the store, by its run or label; None = none is known."""
+        from core.work.incumbent import mark, unmark  # noqa: PLC0415
+
+        if stack is None:
+            unmark(self.store, self.name)
+        else:
+            mark(self.store, self.name, stack)
 
     def gate(
         self,

@@ -32,6 +32,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("measures", "score:listed"),
     ("plugins", "plugins:run"),
     ("decide", "decide:run"),
+    ("incumbent", "switch:incumbent"),
     ("switch", "switch:run"),
     ("gate", "gate:run"),
     ("next", "decide:evaluate_next"),

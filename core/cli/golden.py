@@ -178,14 +178,14 @@ def between(
 ) -> None:
     """Say what two stacks show differently, and what the grades of their queue decide so far."""
     from core.analysis.deciding import Contest, differences  # noqa: PLC0415
-    from core.analysis.switching import found  # noqa: PLC0415
+    from core.analysis.workspace.resolve import taken  # noqa: PLC0415
     from core.golden.book import Book  # noqa: PLC0415
     from core.views.golden.between import begin, begun, stand  # noqa: PLC0415
     from core.views.golden.judging import book_path  # noqa: PLC0415
     from core.views.words.deciding import changed, stands  # noqa: PLC0415
 
     view = question.on_page(ctx.obj)
-    ends = {"now": found(view.table, now), "to": found(view.table, to)}
+    ends = {"now": taken(view.table, now), "to": taken(view.table, to)}
     contest = Contest(**ends, k=view.quality.k, margin=margin, delta=alike)
     rows = differences(view.snapshot, contest)
     book = Book(book_path(ctx.obj.store()))

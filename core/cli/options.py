@@ -53,7 +53,7 @@ def _parameter(field: Declared, usual: Declaring | None) -> Parameter:
     about, kind, default = choice.about, field.type, field.usual
     if usual is not None:
         value = getattr(usual, field.name)
-        words = f"{value:,.10g}" if field.number else "none" if value is None else str(value)
+        words = "none" if value is None else f"{value:,.10g}" if field.number else str(value)
         about, kind, default = f"{about.removesuffix('.')}; else {words}.", field.type | None, None
     option = typer.Option(
         *([flag] if flag else []), min=choice.low, max=choice.high, help=about, metavar=choice.metavar or None

@@ -1,56 +1,55 @@
-"""``switch``: whether to replace the deployed stack, what that costs, and when it pays back."""
+"""``switch``: whether to replace the stack that runs today, what that costs, and when it pays back.
+
+``incumbent``: which stack runs today, kept in the store.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated
 
 import polars as pl
 import typer
 
 from core.bidi import escaped
+from core.cli.base import Context
 from core.cli.context import Format, FormatOption, emit
 from core.cli.deciding import Question, deciding
+from core.cli.options import options
+from core.decide.switching import Terms
+from core.errors import InputError
 
 
+@options(Terms, "terms", Terms())
 @deciding
 def run(
     ctx: typer.Context,
     question: Question,
+    terms: Mapping[str, float],
     *,
-    incumbent: Annotated[str, typer.Option(help="The stack that runs today: its name, or its run.")],
-    queries_per_month: Annotated[float | None, typer.Option(min=0, help="How many are asked.")] = None,
-    passages: Annotated[int | None, typer.Option(min=1, help="By default those of the collection.")] = None,
-    tokens_per_passage: Annotated[
-        float | None, typer.Option(min=0, help="What embedding is paid by.")
+    to: Annotated[
+        str | None,
+        typer.Option(help="The stack to move to, in place of the rule's choice.", show_default=False),
     ] = None,
-    margin: Annotated[float, typer.Option(min=0, help="What a move must surely bring, in quality.")] = 0.0,
-    months: Annotated[float, typer.Option(min=0, help="Within which a move must have paid back.")] = 24.0,
-    weeks_both: Annotated[float, typer.Option(min=0, help="Weeks in which both stacks run.")] = 2.0,
-    engineering_days: Annotated[float, typer.Option(min=0, help="Days of work.")] = 0.0,
-    usd_per_day: Annotated[float | None, typer.Option(min=0, help="What a day costs.")] = None,
-    evaluation_usd: Annotated[float, typer.Option(min=0, help="Of measuring and judging.")] = 0.0,
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Say whether to stay with the stack that runs or to switch, by the rule of docs/switch.md."""
-    from core.analysis.switching import Corpus, switch  # noqa: PLC0415 - with the engines, a second
-    from core.decide.switching import Terms  # noqa: PLC0415
-    from core.views.what_if.moving import sentences  # noqa: PLC0415
+    from core.analysis.switching import switch  # noqa: PLC0415 - with the engines, a second
+    from core.views.words.moving import as_data, sentences  # noqa: PLC0415
 
-    terms = Terms(
-        margin=margin,
-        months=months,
-        queries_per_month=queries_per_month,
-        weeks_both=weeks_both,
-        engineering_days=engineering_days,
-        usd_per_day=usd_per_day,
-        evaluation_usd=evaluation_usd,
-    )
-    view = question.on_page(ctx.obj)
-    corpus = Corpus(passages=passages, tokens_per_passage=tokens_per_passage)
-    move = switch(view, incumbent, terms, corpus)
+    said = [*(question.move or ()), *(f"{name}={value:.10g}" for name, value in terms.items())]
+    view = replace(question, move=said, take=to or question.take).on_page(ctx.obj)
+    move = switch(view)
+    if to is not None and (move.to is None or move.to["run_id"] != view.take):
+        raise InputError(f"{to} is not within the limits.", do="Loosen them, or leave --to out.")
     if form is Format.JSON:
-        typer.echo(escaped(json.dumps(move.to_dict(), ensure_ascii=False, indent=2, allow_nan=False)))
+        typer.echo(
+            escaped(
+                json.dumps(as_data(move, view.quality.name), ensure_ascii=False, indent=2, allow_nan=False)
+            )
+        )
         return
     if form is Format.TABLE:
         typer.echo("\n".join(filter(None, sentences(move, view.quality.name))))
@@ -58,3 +57,27 @@ def run(
 
 
 ONE_TIME = {"what": pl.String, "usd": pl.Float64, "basis": pl.String}
+
+
+def incumbent(
+    ctx: typer.Context,
+    name: Annotated[
+        str | None, typer.Argument(help="The stack: its name, label or run.", show_default=False)
+    ] = None,
+    *,
+    collection: Annotated[str | None, typer.Option(help="The workspace; by default the only one.")] = None,
+    none: Annotated[bool, typer.Option("--none", help="No stack is known to run today.")] = False,
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """Mark the stack that runs today, or say which one is marked; it stays marked until another is."""
+    from core.work.incumbent import mark, marked, unmark  # noqa: PLC0415
+
+    context: Context = ctx.obj
+    store = context.store()
+    if name is not None and none:
+        raise typer.BadParameter("Give a name or --none, not both.", param_hint="NAME")
+    if none:
+        unmark(store, collection)
+    elif name is not None:
+        mark(store, collection, name)
+    emit(marked(store.read(), collection), form, empty="No stack is said to run today.")

@@ -10,13 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from core.axes import KEYS, Spec, Step
+from core.choices import Choice, declared
 from core.decide.axes import Floats
+from core.errors import InputError, UnknownNameError
 from core.stats.intervals import Labels
 from core.stats.significance import holm, student_ends
 
@@ -68,27 +70,103 @@ def largest(needs: Mapping[str, Step] | None) -> Step | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """Criteria for a move, besides the measured stacks.
+    """Criteria for a move, besides the measured stacks; None = not known."""
 
-    Attributes:
-        margin: The least improvement required of a move, in units of the measure; one-sided.
-        months: Period within which a move that costs money must have paid for itself.
-        queries_per_month: Number of queries per month.
-        weeks_both: Weeks in which both stacks run.
-        engineering_days: Days of work; None = not known.
-        usd_per_day: Cost of a day of work; None = unknown.
-        evaluation_usd: Cost of measuring and judging before the move.
-        value_usd: Value of one more unit of the measure per query; None = quality isn't money.
-    """
+    queries_per_month: Annotated[
+        float | None, Choice("qpm", "queries a month", "How many are asked in a month.", low=0)
+    ] = None
+    passages: Annotated[
+        int | None,
+        Choice(
+            "corp", "passages of the corpus", "By default those of the collection.", low=1, title="Passages",
+            whole=True,
+        ),
+    ] = None  # fmt: skip
+    tokens_per_passage: Annotated[
+        float | None,
+        Choice(
+            "ctok", "tokens of a passage that is embedded", "What embedding is paid by.", low=0,
+            title="Tokens per passage",
+        ),
+    ] = None  # fmt: skip
+    weeks_both: Annotated[
+        float,
+        Choice("both", "weeks in which both run", "Beside one another, before the old one ends.", low=0),
+    ] = 2.0
+    engineering_days: Annotated[
+        float, Choice("days", "days of engineering", "Days of work for the move.", low=0)
+    ] = 0.0
+    usd_per_day: Annotated[
+        float | None, Choice("rate", "price of a day", "What a day costs.", low=0, title="$ per day")
+    ] = None
+    evaluation_usd: Annotated[
+        float,
+        Choice(
+            "once", "cost of the evaluation", "Of measuring and judging before the move.", low=0,
+            title="$ of evaluation",
+        ),
+    ] = 0.0  # fmt: skip
+    margin: Annotated[
+        float,
+        Choice(
+            "marg", "margin of a move", "What a move must surely bring, in quality.", low=0,
+            title="Better by at least", step=0.01,
+        ),
+    ] = 0.0  # fmt: skip
+    months: Annotated[
+        float,
+        Choice(
+            "mths", "months to pay back", "Within which a move for money or time must have paid back.", low=0,
+            title="Paid back within months",
+        ),
+    ] = 24.0  # fmt: skip
+    value_usd: Annotated[
+        float | None,
+        Choice(
+            "worth", "value of one unit of quality",
+            "What a whole point of the measure is worth per query; then quality has to pay back too.", low=0,
+            title="$ per point of quality", step=0.01,
+        ),
+    ] = None  # fmt: skip
 
-    margin: float = 0.0
-    months: float = 24.0
-    queries_per_month: float | None = None
-    weeks_both: float = 2.0
-    engineering_days: float | None = 0.0
-    usd_per_day: float | None = None
-    evaluation_usd: float | None = 0.0
-    value_usd: float | None = None
+    @classmethod
+    def of(cls, said: Iterable[str]) -> Terms:
+        """Read terms as texts: ``queries_per_month=1e6``.
+
+        Raises:
+            UnknownNameError: If there is no such term.
+            InputError: If it is no number, or out of range.
+        """
+        values: dict[str, Any] = dict(_term(text) for text in said)
+        return cls(**values)
+
+    def said(self) -> list[str]:
+        """Return the terms that differ from the usual ones, as texts."""
+        return [f"{name}={value:.10g}" for name, value in self._own().items()]
+
+    def in_address(self) -> dict[str, float]:
+        """Return the terms that differ from the usual ones, by their key in an address."""
+        return {declared(Terms)[name].choice.key: value for name, value in self._own().items()}
+
+    def _own(self) -> dict[str, float]:
+        usual = {name: field.usual for name, field in declared(Terms).items()}
+        values = {name: getattr(self, name) for name in usual}
+        return {name: value for name, value in values.items() if value is not None and value != usual[name]}
+
+
+def _term(text: str) -> tuple[str, float]:
+    name, _, number = text.partition("=")
+    known = declared(Terms)
+    if name not in known:
+        raise UnknownNameError("term of a move", name, known)
+    choice = known[name].choice
+    try:
+        value = float(number)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or value < (choice.low or 0):
+        raise InputError(f"{name}={number} is no number of {choice.low:g} or more.", do=f"Write {name}=10.")
+    return name, int(value) if choice.whole else value
 
 
 @dataclass(frozen=True, slots=True)

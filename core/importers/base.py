@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar
 
 import polars as pl
@@ -121,6 +121,7 @@ class Import:
         detected: What each offered file was read as.
         held: What the frames need for as long as they are used: spools of rows on disk.
         told: Where ranked passages are from, beside their ids, as far as files say so: frame of `TOLD`.
+        incumbents: Runs of the stacks that run today.
     """
 
     collections: tuple[Collection, ...] = ()
@@ -134,20 +135,17 @@ class Import:
     detected: tuple[Detected, ...] = ()
     held: tuple[object, ...] = ()
     told: pl.DataFrame = field(default_factory=TOLD.to_frame)
+    incumbents: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, batch: Batch) -> Import:
         """Return a batch as it would be read."""
-        return cls(
-            collections=batch.collections, golden_sets=batch.golden_sets, runs=batch.runs, frames=batch.frames
-        )
+        return cls(**{each.name: getattr(batch, each.name) for each in fields(Batch)})
 
     @property
     def batch(self) -> Batch:
         """Return the batch that one transaction adds to the store."""
-        return Batch(
-            collections=self.collections, golden_sets=self.golden_sets, runs=self.runs, frames=self.frames
-        )
+        return Batch(**{each.name: getattr(self, each.name) for each in fields(Batch)})
 
     @property
     def taken(self) -> dict[str, int]:
@@ -186,6 +184,7 @@ def merged(parts: Iterable[Import]) -> Import:
         detected=tuple(entry for part in parts for entry in part.detected),
         held=tuple(entry for part in parts for entry in part.held),
         told=pl.concat([TOLD.to_frame(), *(part.told for part in parts)]).unique(maintain_order=True),
+        incumbents=tuple(run_id for part in parts for run_id in part.incumbents),
     )
 
 

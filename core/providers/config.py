@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from core.errors import UnknownNameError
 from core.paths import DATA
 from core.providers.base import Purpose
+from core.providers.ends import KEYS as ENDS
 
 Pooling = Literal["mean", "cls", "last"]
 Device = Literal["cpu", "cuda"]
@@ -187,8 +188,10 @@ def vendor_models(kind: Literal["embed", "rerank", "chat"]) -> dict[str, ModelCo
     """Read the models of vendors that are known by name, of one kind, from ``data/models.toml``."""
     vendors = tomllib.loads((DATA / "models.toml").read_text(encoding="utf-8"))[kind]
     configs = []
-    for provider, shared in vendors.items():
-        for own in shared.pop("models"):
+    for provider, vendor in vendors.items():
+        rows = ({key: value for key, value in row.items() if key not in ENDS} for row in vendor["models"])
+        shared = {key: value for key, value in vendor.items() if key not in ("models", *ENDS)}
+        for own in rows:
             both = {name: {**shared.get(name, {}), **own[name]} for name in ("limits", "chat") if name in own}
             configs.append(ModelConfig(provider=provider, **{**shared, **own, **both}))
     return {config.name: config for config in configs}

@@ -31,6 +31,7 @@ from core.views.decision import words as decision_words
 from core.views.decision.ship import handed
 from core.views.headroom import limiting
 from core.views.link import elsewhere
+from core.views.words import moving
 from core.views.words import verdict as standing
 from core.views.words.advice import advice
 from core.views.words.choice import meaning
@@ -96,8 +97,8 @@ def decision_data(view: View, verdict: Verdict) -> dict[str, object]:
     """Return the decision itself, and its inputs: the output of `decide --format json`.
 
     Returns:
-        The result of `facts.record`, with verdict, doubt (the objection to shipping), advice, collection,
-        golden_set, prices, seed, resamples and revision.
+        The result of `facts.record`, with verdict, doubt (the objection to shipping), advice, stay_or_switch
+        (None if no stack is said to run today), collection, golden_set, prices, seed, resamples and revision.
     """
     decision = record(verdict.table, view, chances=verdict.chances)
     return {
@@ -105,6 +106,7 @@ def decision_data(view: View, verdict: Verdict) -> dict[str, object]:
         "verdict": standing.verdict(view),
         "doubt": standing.doubt(view) or None,
         "advice": advice(view) or None,
+        "stay_or_switch": moving.told(view),
         "collection": view.scope.collection_id,
         "golden_set": view.scope.golden_set_id,
         "prices": view.book.title,

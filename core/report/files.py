@@ -67,7 +67,12 @@ def _name(data: Data) -> str:
 def _pareto(view: View, verdict: Verdict, data: Data) -> Chart:
     """Return the Pareto chart of a view."""
     drawn = pareto(
-        verdict.table, verdict.decision, view.constraints, quality=view.quality, latency=view.latency
+        verdict.table,
+        verdict.decision,
+        view.constraints,
+        quality=view.quality,
+        latency=view.latency,
+        today=view.incumbent,
     )
     caption = (
         f"{theme.best_corner(higher=view.quality.higher_is_better)} The line is the frontier of what the "

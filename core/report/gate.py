@@ -74,6 +74,8 @@ class Again(BaseModel):
     jitter_ms: Amount | None
     indifference: Amount | None = None
     take: str | None = None
+    incumbent: str | None = None
+    move: list[str] = []
     prices: str
     price: list[str] = []
     seed: Annotated[int, Field(ge=0)]

@@ -283,6 +283,8 @@ def question(view: View) -> dict[str, object]:
         "jitter_ms": limits.jitter_ms,
         "indifference": view.indifference,
         "take": view.take,
+        "incumbent": view.incumbent,
+        "move": view.terms.said(),
         "prices": view.book.name,
         "price": list(view.book.changes),
         "seed": view.seed,

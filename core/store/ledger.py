@@ -34,7 +34,7 @@ HIDDEN = (pl.col("event") != "removed") & pl.col("behind").is_not_null()
 
 def standing(state: pl.DataFrame, wholes: Callable[[], pl.DataFrame]) -> pl.DataFrame:
     """Return where every record stands."""
-    gone = state.filter((pl.col("event") == "removed") & (pl.col("kind") != "run"))
+    gone = state.filter((pl.col("event") == "removed") & ~pl.col("kind").is_in(["run", INCUMBENT]))
     if gone.is_empty():
         return state.with_columns(behind=pl.lit(None, pl.String))
     named = pl.format("{} '{}'", pl.col("kind").str.replace("_", " "), "id")
@@ -60,6 +60,8 @@ def _behind(records: pl.DataFrame, gone: pl.DataFrame, left: list[str], right: l
 
 Kind = Literal["collection", "golden_set", "run"]
 KINDS: tuple[Kind, ...] = ("collection", "golden_set", "run")
+INCUMBENT = "incumbent"
+"""Kind of the events that mark a run as that of the stack that runs today; `id` is the run's."""
 Rows = dict[str, dict[str, Any]]
 
 _HELD = "SELECT h.id, h.path, p.bytes, p.checksum FROM held(?, ?) h JOIN parts p ON p.path = h.path"
@@ -123,6 +125,9 @@ class Ledger:
         self._records("stack", _rows("stack", stacks.values(), _stack_row))
         self._records("run", runs)
         self.turn("run", list(runs), "restored")
+        for run_id in batch.incumbents:
+            if run_id in self.ids("run") and not self._marked_beside(run_id):
+                self.mark(run_id)
 
     def turn(self, kind: str, ids: Sequence[str], event: str) -> None:
         """Record that records were removed or restored; those that are so already are left alone."""
@@ -150,6 +155,30 @@ class Ledger:
             ],
             event,
         )
+
+    def mark(self, run_id: str) -> None:
+        """Record that the stack of a run is the one that runs today, in place of the collection's other."""
+        if run_id not in (known := self.ids("run")):
+            raise UnknownNameError("run", run_id, known)
+        marked = self._marked_beside(run_id)
+        self._events(INCUMBENT, [each for each in marked if each != run_id], "removed")
+        self._events(INCUMBENT, [run_id] if run_id not in marked else [], "added")
+
+    def unmark(self, collection_id: str) -> None:
+        """Record that no stack of a collection is said to run today."""
+        self._events(INCUMBENT, self._marked(collection_id), "removed")
+
+    def _marked(self, collection_id: str) -> list[str]:
+        """Return the marked runs of a collection: one, or none."""
+        marked = self._standing(INCUMBENT).filter(pl.col("event") == "added")["id"].to_list()
+        own = "SELECT run_id FROM runs WHERE collection_id = ? AND run_id IN (SELECT unnest(?)) ORDER BY 1"
+        return [row[0] for row in self._cursor.execute(own, [collection_id, marked]).fetchall()]
+
+    def _marked_beside(self, run_id: str) -> list[str]:
+        """Return the marked runs of the collection that a run belongs to."""
+        whose = "SELECT collection_id FROM runs WHERE run_id = ?"
+        (collection_id,) = self._cursor.execute(whose, [run_id]).fetchall()[0]
+        return self._marked(collection_id)
 
     def add_parts(self, folder: Path, parts: Sequence[Part]) -> None:
         """List newly written parts."""

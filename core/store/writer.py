@@ -97,6 +97,18 @@ class Writer:
         """Bring deleted records back, with what their deletion hid; arguments and errors as for `remove`."""
         self._guarded(lambda: self._ledger.turn(kind, ids, "restored"))
 
+    def mark(self, run_id: str) -> None:
+        """Mark the stack of a run as the one that runs today, in place of the collection's other.
+
+        Raises:
+            UnknownNameError: If there is no such run.
+        """
+        self._guarded(lambda: self._ledger.mark(run_id))
+
+    def unmark(self, collection_id: str) -> None:
+        """Say that no stack of a collection is known to run today."""
+        self._guarded(lambda: self._ledger.unmark(collection_id))
+
     def reseal(self, files: Mapping[str, tuple[int, str]]) -> None:
         """List derived files with other bytes; a revision is made even if there are none."""
         self._guarded(lambda: self._ledger.reseal(files))

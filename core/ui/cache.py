@@ -189,7 +189,16 @@ class _Views:
 def _asked(view: View) -> tuple[object, ...]:
     """Return all inputs of a view, and its catalogue."""
     told, catalogue = view.compared, view.snapshot.catalogue.path
-    chosen = (view.noise, view.rule, view.take, view.weak, view.seed, repr(view.constraints))
+    chosen = (
+        view.noise,
+        view.rule,
+        view.take,
+        view.incumbent,
+        view.terms,
+        view.weak,
+        view.seed,
+        repr(view.constraints),
+    )
     apart = tuple(told.apart.iter_rows())
     return (
         repr(table_key(view)),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+import polars as pl
 import streamlit as st
 
 from core.analysis.workspace.choices import Choices as Offered
@@ -21,14 +23,19 @@ from core.analysis.workspace.narrow import (
 )
 from core.analysis.workspace.noise import OFF, about_grades, auditors, usual_auditor
 from core.analysis.workspace.query_sets import ANY, EVERY_SET, ONE_SET, QuerySets
+from core.analysis.workspace.resolve import NO_INCUMBENT, running, taken
 from core.analysis.workspace.scope import AUTO, PER, SINGLY, Answering, Judging, Quality, Scope
+from core.choices import declared
+from core.decide.switching import Terms
+from core.errors import InputError, UnknownNameError
 from core.metrics import REGISTRY, Measure
 from core.metrics.rates import ANSWER
 from core.params import Param, Value
 from core.stats.latency import Generation, Speed
 from core.store import Snapshot
 from core.ui import cache
-from core.ui.pick import ASKED, pick_asked, pick_listed, pick_one, type_asked
+from core.ui.address import put
+from core.ui.pick import ASKED, listed, pick_asked, pick_listed, pick_one, type_asked
 from core.ui.state import bound
 from core.views.latency.data import fitted
 from core.views.latency.sections import speed as in_words
@@ -50,6 +57,31 @@ def judge_noise(snapshot: Snapshot, scope: Scope, quality: Quality) -> str:
     if chosen != OFF:
         st.caption(f"{known[chosen]:,} passages of this golden set were graded by both.")
     return chosen
+
+
+def running_stack(snapshot: Snapshot, scope: Scope, table: pl.DataFrame) -> dict[str, Any]:
+    """Offer which stack runs today, and read the terms of a move; by the question's names.
+
+    The terms are asked for on page What if, and hold on every page.
+    """
+    key = ASKED["incumbent"].choice.key
+    marked = table.filter(run_id=running(table, snapshot, scope, None) or "")["name"]
+    usual = NO_INCUMBENT if marked.is_empty() else str(marked[0])
+    said = st.query_params.get(key)
+    if said is not None and key not in st.session_state and said != NO_INCUMBENT:
+        with suppress(UnknownNameError):  # the list of names puts it right
+            put({key: table.filter(run_id=taken(table, said))["name"][0]})
+    chosen = pick_asked("incumbent", [NO_INCUMBENT, *listed(table, key)], usual=usual)
+    return {"incumbent": chosen, "move": [*_terms()]}
+
+
+def _terms() -> Iterator[str]:
+    """Yield the terms of a move in the URL, as a question has them; what is none is left out."""
+    for name, field in declared(Terms).items():
+        text = f"{name}={st.query_params.get(field.choice.key, '')}"
+        with suppress(InputError):
+            Terms.of([text])
+            yield text
 
 
 def cluster_by(snapshot: Snapshot, scope: Scope) -> str:

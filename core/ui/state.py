@@ -17,6 +17,7 @@ import streamlit as st
 from core.analysis.workspace.question import Question
 from core.choices import Declaring, declared
 from core.decide.axes import FORMER
+from core.decide.switching import Terms
 from core.errors import cut, nearest
 from core.number_format import PER_1K, dollars_per_1k
 from core.prices.calculator import CostInputs
@@ -165,18 +166,10 @@ SETTINGS: Mapping[str, Setting] = {
     "ixloss": Setting("bearable loss of an index", number=True),
     "ixusd": Setting("price of the indexes' machine", number=True),
     "ixuse": Setting("utilisation of the indexes' machine", number=True),
-    "now": Setting("stack that runs today", dependent=True),
-    "qpm": Setting("queries a month", number=True),
-    "corp": Setting("passages of the corpus", number=True),
-    "ctok": Setting("tokens of a passage that is embedded", number=True),
-    "both": Setting("weeks in which both run", number=True),
-    "days": Setting("days of engineering", number=True),
-    "rate": Setting("price of a day", number=True),
-    "once": Setting("cost of the evaluation", number=True),
-    "marg": Setting("margin of a move", number=True),
+    **_of(Terms),
+    "first": Setting("stack that a candidate is judged against", dependent=True),
     "cand": Setting("candidate beside the stack that runs", dependent=True),
     "alike": Setting("difference that does not matter", number=True),
-    "mths": Setting("months to pay back", number=True),
     "view": Setting("way of drawing"),
     "form": Setting("form of the frontier"),
     "slas": Setting("latency targets"),
@@ -212,7 +205,9 @@ SETTINGS: Mapping[str, Setting] = {
 }
 """Every setting that may be in a URL, by its key."""
 
-CARRIED = tuple(dict.fromkeys([*_of(Question), *(key for key, each in SETTINGS.items() if each.rare)]))
+CARRIED = tuple(
+    dict.fromkeys([*_of(Question), *_of(Terms), *(key for key, each in SETTINGS.items() if each.rare)])
+)
 """Settings read by every page, so that every link includes them: the question to a workspace."""
 
 _NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,20})?(e[+-]?[0-9]{1,2})?", re.ASCII | re.IGNORECASE)

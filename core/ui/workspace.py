@@ -23,7 +23,16 @@ from core.ui.find import search
 from core.ui.limits import adopt, alike, constraints, standing, turn
 from core.ui.pages import links
 from core.ui.pick import ASKED, KEPT, pick_asked, still_offered
-from core.ui.settings import READS, Asking, answering, cluster_by, generation, judge_noise, parameters
+from core.ui.settings import (
+    READS,
+    Asking,
+    answering,
+    cluster_by,
+    generation,
+    judge_noise,
+    parameters,
+    running_stack,
+)
 from core.ui.state import LATEST, SETTINGS, TAKE, back_to_defaults, bound, changed, forget_defaults, linked
 from core.ui.view import Frame, Lacking, current_page
 from core.views.text import plain
@@ -132,12 +141,13 @@ def _view(top: DeltaGenerator, frame: Frame) -> Place | None:
         scope, latency, table = asked.narrowed.scope, asked.narrowed.latency, asked.narrowed.table
         drawn = judge_noise(snapshot, scope, asked.quality)
         band = alike(table, asked.quality)
+        today = running_stack(snapshot, scope, table)
     if page.limits:
         with frame.strip:
             limits = constraints(table, asked.quality, latency)
     else:
         limits = standing(table, asked.quality, latency)
-    question = replace(question, judge_noise=drawn, take=_taken(table), **band, **limits)
+    question = replace(question, judge_noise=drawn, take=_taken(table), **today, **band, **limits)
     return cache.shared(decided(question, asked))
 
 

@@ -101,6 +101,8 @@ def settings(view: View, *, runs: tuple[str, ...] = ()) -> dict[str, object]:
         "jitter": limits.jitter_ms,
         "delta": view.indifference,
         "take": view.take,
+        "now": view.running_name,
+        **view.terms.in_address(),
         "book": view.book.name,
         "price": view.book.changes,
         **_answering(scope.answering),

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from core.analysis.switching import Corpus, moves, switch
+from core.agents.answers import Answers
+from core.analysis.switching import moves, switch
 from core.analysis.workspace.question import Question
 from core.analysis.workspace.resolve import resolve
 from core.analysis.workspace.view import View
@@ -17,6 +18,7 @@ from core.api import open as open_store
 from core.cli.app import app
 from core.decide.switching import Terms
 from core.errors import InputError, UnknownNameError
+from core.views.blocks import Text
 from tests.stores import Lab
 from tests.views.made import BOOK
 
@@ -24,9 +26,14 @@ QUERIES = [f"q{number:02}" for number in range(40)]
 DENSE = {"mode": "dense", "dim": 1024, "index": "flat", "candidates": 10, "reranker": "none"}
 SMALL, LARGE = ({**DENSE, "embedder": name} for name in ("voyage-3.5-lite", "voyage-3.5"))
 EXAMPLE = Terms(
-    queries_per_month=1_000_000, weeks_both=4, engineering_days=5, usd_per_day=600, evaluation_usd=40
+    queries_per_month=1_000_000,
+    weeks_both=4,
+    engineering_days=5,
+    usd_per_day=600,
+    evaluation_usd=40,
+    passages=2_000_000,
+    tokens_per_passage=250,
 )
-CORPUS = Corpus(passages=2_000_000, tokens_per_passage=250)
 
 
 @pytest.fixture(scope="module")
@@ -40,12 +47,12 @@ def view(tmp_path_factory: pytest.TempPathFactory) -> View:
     made.run("large", final={key: ["good"] for key in QUERIES}, spec=LARGE, usage=usage)
     figures = [{"measure": "RA-nWG", "k": 10, "stage": None, "value": 0.1, "n": 40}]
     made.run("told", figures=figures)
-    return resolve(Question(together=True), made.write(tmp_path_factory.mktemp("s") / "s").read(), BOOK)
+    snapshot = made.write(tmp_path_factory.mktemp("s") / "s").read()
+    return resolve(Question(together=True, incumbent="small", move=EXAMPLE.said()), snapshot, BOOK)
 
 
 def row(view: View, **asked: Any) -> dict[str, Any]:
-    small = view.table.filter(embedder="voyage-3.5-lite")["name"][0]
-    return switch(view, **{"incumbent": small, "terms": EXAMPLE, "corpus": CORPUS} | asked).to_dict()
+    return switch(view.replace(**asked)).to_dict()
 
 
 def test_the_worked_example(view: View):
@@ -61,49 +68,86 @@ def test_the_worked_example(view: View):
     assert found["difference"] == pytest.approx(0.5)
 
 
-def test_command_page_and_python_say_the_same(tmp_path: Path):
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store in which the small model is marked as the one that runs today."""
     made = Lab().judge({query: {"good": 5, "bad": 1} for query in QUERIES})
-    made.run(
-        "small",
-        final={key: ["good" if place % 2 else "bad"] for place, key in enumerate(QUERIES)},
-        spec=SMALL,
-    )
+    hits = {query: ["good"] if number % 2 else ["bad"] for number, query in enumerate(QUERIES)}
+    made.run("small", final=hits, spec=SMALL)
     made.run("large", final={key: ["good"] for key in QUERIES}, spec=LARGE)
-    store = tmp_path / "s"
-    made.write(store)
-    ask = ["--store", str(store), "switch", "--incumbent", "small", "--format", "json"]
-    printed = CliRunner().invoke(app, ask)
-    assert printed.exit_code == 0, printed.output
-    told = json.loads(printed.stdout)
-    assert told == open_store(store).workspace("lab").switch("small")
-    shown = ["page", "what_if", "--section", "stay or switch", "--set", f"now={told['incumbent']}"]
-    page = CliRunner().invoke(app, ["--store", str(store), *shown])
-    assert page.stdout.startswith(f"{told['answer'].capitalize()} to {told['to']}: {told['why']}."), (
-        page.output
-    )
+    path = tmp_path_factory.mktemp("marked") / "s"
+    made.write(path)
+    call(path, "incumbent", "small")
+    return path
+
+
+def call(store: Path, *words: str) -> str:
+    done = CliRunner().invoke(app, ["--store", str(store), *words])
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_every_surface_says_the_same_of_a_move(store: Path, tmp_path: Path):
+    told = json.loads(call(store, "switch", "--format", "json", "--queries-per-month", "1000"))
+    asked = ["--move", "queries_per_month=1000"]
+    results, move = open_store(store), ["queries_per_month=1000"]
+    space = results.workspace("lab")
+    decision = space.decide(move=move)
+    record = decision.record(tmp_path / "r.json", tmp_path / "r.md")
+    says = {
+        "python": space.switch(queries_per_month=1000),
+        "decide": json.loads(call(store, "decide", "--format", "json", *asked))["stay_or_switch"],
+        "record": json.loads(record[0].read_text())["stay_or_switch"],
+        "by name": space.switch("small", queries_per_month=1000),
+    }
+    assert says == dict.fromkeys(says, told)
+    agents = Answers(results, tmp_path).stay_or_switch("lab", {}, {"queries_per_month": 1000})
+    assert {name: agents[name] for name in told} == {
+        name: pytest.approx(value, abs=1e-3) if isinstance(value, float) else value
+        for name, value in told.items()
+    }
+    line = told["in_words"]
+    assert line in record[1].read_text().replace("\\", "")
+    shown = decision.page("decision").blocks
+    assert [block.label for block in shown if isinstance(block, Text) and block.words == line]
+    page = call(store, "page", "what_if", "--section", "stay or switch", *asked)
+    assert line.startswith(page.split("\n")[0])
+    assert page == call(store, "page", "what_if", "--section", "stay or switch", "--set", "qpm=1000")
+    assert "now=small" in decision.link()
+    assert "qpm=1000" in decision.link()
+
+
+def test_nothing_is_said_of_a_move_where_no_stack_runs(store: Path):
+    space = open_store(store).workspace("lab")
+    unmarked = space.decide(incumbent="none")
+    assert unmarked.data["stay_or_switch"] is None
+    assert "runs today" not in json.dumps(unmarked.page("decision").data)
+    page = call(store, "page", "what_if", "--section", "steps", "--incumbent", "none")
+    assert page.startswith("No stack is said to run today.")
 
 
 def test_what_nobody_said_is_not_known(view: View):
-    found = row(view, corpus=Corpus(passages=10), terms=Terms())
+    found = row(view, terms=Terms(passages=10))
     assert found["one_time_usd"] is None
     assert found["monthly_usd"] is None
     assert {each["what"]: each["usd"] for each in found["one_time"]}["embed again"] is None
 
 
 def test_each_other_stack_has_its_step(view: View):
-    small = view.table.filter(embedder="voyage-3.5-lite")["name"][0]
-    found = moves(view, small, EXAMPLE, CORPUS)
+    found = moves(view)
     assert found["step"].to_list() == ["embed", None]
     assert found["difference"].to_list() == [pytest.approx(0.5), None]
 
 
 def test_a_stack_that_is_none_is_refused(view: View):
     with pytest.raises(UnknownNameError):
-        row(view, incumbent="nope")
+        resolve(Question(together=True, incumbent="nope"), view.snapshot, BOOK)
+    with pytest.raises(InputError, match="No stack is said to run today"):
+        row(view, incumbent=None)
 
 
 def test_a_stack_alone_has_nothing_to_switch_to(tmp_path: Path):
     made = Lab().judge({"q1": {"good": 5}}).run("alone", final={"q1": ["good"]}, spec=SMALL)
-    alone = resolve(Question(), made.write(tmp_path / "s").read(), BOOK)
+    alone = resolve(Question(incumbent="alone"), made.write(tmp_path / "s").read(), BOOK)
     with pytest.raises(InputError, match="only stack"):
-        switch(alone, alone.table["name"][0], EXAMPLE, CORPUS)
+        switch(alone)

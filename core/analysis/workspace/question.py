@@ -87,6 +87,23 @@ class Question(ExtraLimits, Aim):
             metavar="RUN", dependent=True,
         ),
     ] = None  # fmt: skip
+    incumbent: Annotated[
+        str | None,
+        Choice(
+            "now", "stack that runs today",
+            "The stack that others would replace: its run, name or label; none = no stack. By default the "
+            "one that the store marks.",
+            title="Runs today", metavar="STACK", dependent=True, rare=True,
+        ),
+    ] = None  # fmt: skip
+    move: Annotated[
+        list[str] | None,
+        Choice(
+            "", "terms of a move",
+            "What a move from the stack that runs today is judged by, NAME=NUMBER (queries_per_month=1e6); "
+            "see `switch`; may be repeated.",
+        ),
+    ] = None  # fmt: skip
     jitter_ms: Annotated[
         float | None,
         Choice(

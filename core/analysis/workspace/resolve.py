@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -15,7 +16,9 @@ from core.analysis.workspace.narrow import READS, Choices, Narrowed, Reads, judg
 from core.analysis.workspace.query_sets import unperturbed
 from core.analysis.workspace.question import Question
 from core.analysis.workspace.scope import Answering, Latency, Quality, Scope, audits, resolve_runs, zone
+from core.axes import stack_key
 from core.decide.rules import Constraints
+from core.decide.switching import Terms
 from core.errors import InputError, UnknownNameError, nearest
 from core.metrics import REGISTRY, Measure
 from core.number_format import cost_unit
@@ -99,6 +102,8 @@ def decided(question: Question, asked: Compared) -> View:
         noise=auditor(asked.snapshot, narrowed.scope, question.judge_noise),
         rule=question.rule,
         take=None if question.take is None else taken(narrowed.table, question.take),
+        incumbent=running(narrowed.table, asked.snapshot, narrowed.scope, question.incumbent),
+        terms=Terms.of(question.move or ()),
         seed=question.seed,
         given=narrowed.table,
     )
@@ -154,8 +159,32 @@ def _limits(question: Question, quality: Quality, answering: Answering) -> Const
     )
 
 
+NO_INCUMBENT = "none"
+
+
+def running(table: pl.DataFrame, snapshot: Snapshot, scope: Scope, asked: str | None) -> str | None:
+    """Return the run_id of the stack that runs today, as asked or as marked in the store.
+
+    Args:
+        asked: Its run, name or label; "none" for no stack, None for the marked one.
+
+    Raises:
+        UnknownNameError: If the workspace has no such stack.
+    """
+    if asked is not None:
+        return None if asked == NO_INCUMBENT else taken(table, asked)
+    marked = snapshot.incumbent(scope.collection_id)
+    if marked is None or marked in table["run_id"]:
+        return marked
+    spec = snapshot.runs(scope.collection_id).filter(run_id=marked)["spec"][0]
+    key = stack_key(json.loads(spec))  # a K that nothing reads sets no stack apart
+    alike = [stack_key(json.loads(other)) == key for other in table["spec"]]
+    found = table.filter(pl.Series(alike, dtype=pl.Boolean))["run_id"]
+    return None if found.is_empty() else str(found[0])
+
+
 def taken(table: pl.DataFrame, name: str) -> str:
-    """Return the run_id of the stack that a person takes, by its id, name or label.
+    """Return the run_id of a stack of the workspace, by its id, name or label.
 
     Raises:
         UnknownNameError: If there is none in the workspace.

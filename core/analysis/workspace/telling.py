@@ -28,6 +28,11 @@ def seldom(snapshot: Snapshot, collection_id: str) -> bool:
     return False
 
 
+def incumbent_known(snapshot: Snapshot, collection_id: str) -> bool:
+    """Return whether a stack is marked as the one that runs today."""
+    return snapshot.incumbent(collection_id) is not None
+
+
 def real_answers(snapshot: Snapshot, collection_id: str) -> bool:
     """Return whether any reader answered, or was scored, that does not make its answers up."""
     readers = {*_of_runs(snapshot, collection_id, "answers", "reader")}

@@ -16,6 +16,7 @@ from core.analysis.workspace.scope import Latency, Quality, Scope, zone
 from core.analysis.workspace.stacks import stack_table
 from core.decide.rules import Constraints, Decision, Rule, decide
 from core.decide.selection import Assessment
+from core.decide.switching import Terms
 from core.decide.ties import Paired
 from core.prices import PriceBook
 from core.stats.intervals import SEED
@@ -56,6 +57,8 @@ class View(Place):
     noise: str | None = None
     rule: Rule = "quality"  # the rule that selects a stack within the constraints
     take: str | None = None  # run_id of the stack that a person takes instead
+    incumbent: str | None = None  # run_id of the stack that runs today; None = not known
+    terms: Terms = field(default_factory=Terms)  # what a move from it is judged by
     weak: bool = False  # whether the frontier takes the paper's form; see `core.decide.pareto.undominated`
     seed: int = SEED  # of the resampling
     given: pl.DataFrame | None = None  # the stack table, if already available
@@ -97,6 +100,16 @@ class View(Place):
             return None
         names = self.table.filter(run_id=self.take)["name"]
         return self.take if names.is_empty() else str(names[0])
+
+    @property
+    def running_row(self) -> int | None:
+        """The row of the stack that runs today."""
+        return None if self.incumbent is None else self.table["run_id"].index_of(self.incumbent)
+
+    @property
+    def running_name(self) -> str | None:
+        """The name of the stack that runs today."""
+        return None if self.running_row is None else str(self.table["name"][self.running_row])
 
     @cached_property
     def _made(self) -> dict[tuple[object, ...], Any]:

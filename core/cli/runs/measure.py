@@ -84,6 +84,9 @@ def measure(
             "--try", help="Ask this one query, show how its passages are known, and stop.", show_default=False
         ),
     ] = "",
+    incumbent: Annotated[
+        bool, typer.Option("--incumbent", help="Mark it as the stack that runs today.")
+    ] = False,
     show_spec: Annotated[
         bool, typer.Option("--spec", help="Print the specification that says the same, and stop.")
     ] = False,
@@ -126,6 +129,7 @@ def measure(
         usd_per_hour=usd_per_hour,
         limit=limit,
         repeats=repeats,
+        incumbent=incumbent,
         budget=budget,
     )
     text = specification(asked)

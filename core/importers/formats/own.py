@@ -1,7 +1,8 @@
 """The product's own format, version 1: a folder or zip that holds everything and reads back as it was.
 
 ``manifest.json``
-    {"format": "clq-explorer", "version": 1, "tables": {table: {"file", "rows", "blake2b"}}}
+    {"format": "clq-explorer", "version": 1, "tables": {table: {"file", "rows", "blake2b"}}}, and under
+    "incumbents" the runs of the stacks that run today, if any are marked
 ``collections.jsonl``, ``golden_sets.jsonl``, ``runs.jsonl``
     One record a line, fields as in `core.records`; a run has `spec` (its stack) and `created_at` (ISO 8601).
     Fields that came later (`part_of`, `chunking`, `parents`, `manifest`) may be absent.
@@ -78,7 +79,7 @@ class Own(Format):
         """Report records as read whole, tables by the columns that they have, other files as left out."""
         for archive in archives:
             manifest = _manifest(archive)
-            root, listed = manifest.relative.removesuffix(MANIFEST), _listed(manifest)
+            root, listed = manifest.relative.removesuffix(MANIFEST), _listed(manifest, _said(manifest))
             known: dict[str, Parts] = {root + name: {"*": TAKEN} for name in (MANIFEST, *_RECORD_FILES)}
             for table, entry in listed.items():
                 columns = (*_READ.get(table, TABLES[table]), "doc_id")
@@ -109,7 +110,8 @@ def _read(archive: Archive) -> Import:
         for member in archive.members
         if member.relative.startswith(root)
     }
-    listed = _listed(manifest)
+    said = _said(manifest)
+    listed = _listed(manifest, said)
     frames: dict[str, pl.DataFrame] = {}
     for table, entry in listed.items():
         file = entry["file"]
@@ -122,6 +124,7 @@ def _read(archive: Archive) -> Import:
         golden_sets=_small(GoldenSet, members.get("golden_sets.jsonl"), "golden_set_id"),
         runs=tuple(_records(members.get("runs.jsonl"), _run, "run_id")),
         frames=frames,
+        incumbents=tuple(map(str, marked)) if isinstance(marked := said.get("incumbents"), list) else (),
     )
 
 
@@ -133,7 +136,8 @@ def _manifest(archive: Archive) -> Member:
     return manifest
 
 
-def _listed(manifest: Member) -> dict[str, Mapping[str, Any]]:
+def _said(manifest: Member) -> Mapping[str, Any]:
+    """Return the content of the manifest, if it is one of this format."""
     with manifest.stream() as stream:
         text = stream.read(_MANIFEST_BYTES)
     try:
@@ -149,6 +153,10 @@ def _listed(manifest: Member) -> dict[str, Mapping[str, Any]]:
         )
         do = "Update CLQ Explorer, or export again with this release."
         raise InputError(problem, where=manifest.name, do=do)
+    return content
+
+
+def _listed(manifest: Member, content: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     tables = content.get("tables", {})
     if not isinstance(tables, dict) or not all(isinstance(entry, dict) for entry in tables.values()):
         raise InputError("`tables` is not a map of maps.", where=manifest.name)
@@ -252,6 +260,8 @@ def _write(batch: Batch, folder: Path) -> None:
             held.write_parquet(file, compression_level=_LEVEL)
             tables[table] = {"file": file.name, "rows": held.height, "blake2b": _hash(file.read_bytes())}
     manifest = {"format": NAME, "version": VERSION, "tables": tables}
+    if batch.incumbents:
+        manifest["incumbents"] = list(batch.incumbents)
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
 
 

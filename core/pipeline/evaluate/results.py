@@ -84,6 +84,7 @@ def merged(batches: Sequence[Batch]) -> Batch:
         golden_sets=tuple(golden_set for batch in batches for golden_set in batch.golden_sets),
         runs=tuple(run for batch in batches for run in batch.runs),
         frames={table: rows for table, rows in frames.items() if rows.height},
+        incumbents=tuple(run_id for batch in batches for run_id in batch.incumbents),
     )
 
 

@@ -202,6 +202,7 @@ def check(
         )
     problems += check_stacks(listed, Facts(known, passages, spec.latency.rerank == "deepest"))
     problems += _missing(spec, listed, known, books.get(spec.budget.prices))
+    problems += _incumbent(spec, listed)
     return sorted(problems, key=lambda problem: _ORDER.index(problem.severity))
 
 
@@ -298,6 +299,16 @@ def _whole(spec: SweepSpec, books: Mapping[str, PriceBook]) -> Iterator[Problem]
         if model.provider not in providers:
             reason = f"There is no provider {model.provider!r}."
             yield Problem(f"models.{name}.provider", reason, suggestion(model.provider, providers))
+
+
+def _incumbent(spec: SweepSpec, stacks: Sequence[Stack]) -> Iterator[Problem]:
+    """Yield why the stack that runs today is none of these, or more than one of them."""
+    if spec.incumbent is None or spec.searched:
+        return
+    named = [stack for stack in stacks if spec.incumbent in (stack.label, stack.spec.get("name"))]
+    if len(named) != 1:
+        reason = f"{len(named) or 'No'} stacks are called {spec.incumbent!r}."
+        yield Problem("incumbent", reason, f"Name one: {', '.join(stack.label for stack in stacks[:8])}.")
 
 
 def _missing(

@@ -303,6 +303,8 @@ class SweepSpec(Table):
             it is given.
         reader: Which models answer from the passages of the runs; None = none.
         resources: What a task gets of a machine, where a cluster does the work.
+        incumbent: The stack that runs today, by its label, or a pipeline by its name; it is marked in the
+            store.
     """
 
     name: Named = "sweep"
@@ -319,6 +321,7 @@ class SweepSpec(Table):
     models: OwnModels = Field(default_factory=dict)
     reader: Reader | None = None
     resources: Resources = Resources()
+    incumbent: Named | None = None
 
     @model_validator(mode="after")
     def _own_names(self) -> Self:

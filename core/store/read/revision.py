@@ -11,7 +11,7 @@ import polars as pl
 
 from core.errors import UnknownNameError
 from core.store.engine import Catalogue
-from core.store.ledger import DELETED, HIDDEN, STATE, THERE, WHOLES, standing
+from core.store.ledger import DELETED, HIDDEN, INCUMBENT, STATE, THERE, WHOLES, standing
 from core.store.read.codes import Filed, path_of
 from core.store.rules import GROWING, RULES
 from core.store.seals import Sealed, verify
@@ -169,6 +169,13 @@ class Revision:
             pl.col("run_id").is_in(ranked).alias("has_rankings"),
         ).sort("created_at", "run_id")
 
+    def incumbent(self, collection_id: str) -> str | None:
+        """Return the run whose stack is marked as running today; None if none is, or if it is deleted."""
+        state = self.catalogue.records(STATE, {"revision": self.revision})
+        marked = state.filter(kind=INCUMBENT, event="added")["id"].implode()
+        runs = self.runs(collection_id).filter(pl.col("run_id").is_in(marked))["run_id"]
+        return None if runs.is_empty() else str(runs[0])
+
     def stacks(self) -> pl.DataFrame:
         """Return stacks that have runs: stack_id, spec (JSON), label, runs (count)."""
         counts = self._records("run", RUNS).group_by("stack_id").agg(runs=pl.len().cast(pl.Int64))
@@ -206,7 +213,7 @@ class Revision:
         parts = pl.col("id").is_in([collection_id]) | pl.col("part_of").is_in([collection_id])
         own = wholes.filter(parts, kind="collection")["id"].implode()
         theirs = wholes.filter(pl.col("collection_id").is_in(own)).select("kind", "id")
-        kinds = {table: rules.kind for table, rules in RULES.items()}
+        kinds = {table: rules.kind for table, rules in RULES.items()} | {INCUMBENT: "run"}
         later = self.catalogue.records(_LATER, {"after": after, "revision": self.revision})
         later = later.with_columns(kind=pl.col("said").replace(kinds))
         return self.revisions().join(later.join(theirs, on=["kind", "id"]), on="revision", how="semi")

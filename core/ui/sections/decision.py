@@ -8,10 +8,12 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
+from core.analysis.workspace.resolve import NO_INCUMBENT
 from core.analysis.workspace.view import View
 from core.decide.selection import SHOWN
-from core.ui import limits, show
+from core.ui import access, cache, limits, show
 from core.ui.links import go, link
+from core.ui.pick import ASKED
 from core.ui.state import TAKE
 from core.ui.view import current_frame
 from core.views import text
@@ -21,6 +23,7 @@ from core.views.decision import words
 from core.views.decision.sections import OFFERED, PRICES, STEPS, alternative_rows, price_rows
 from core.views.text import count, plain
 from core.views.words.near import broken, kind, way_in
+from core.work.incumbent import mark, unmark
 
 NEAR_SHOWN = 1
 ALTERNATIVES_SHOWN = 1
@@ -133,8 +136,8 @@ def _lacking(lacking: pl.DataFrame, own: str) -> None:
         link("run", "Run it here")
 
 
-def stacks(*, table: Table) -> None:
-    """Draw the stacks with checkboxes for a comparison."""
+def stacks(*, view: View, table: Table) -> None:
+    """Draw the stacks with checkboxes, for a comparison or to mark the one that runs today."""
     place = st.container(key="compare", horizontal=True, vertical_alignment="center")
     rows = table.rows
     event = show.table(
@@ -147,6 +150,26 @@ def stacks(*, table: Table) -> None:
         "Compare", type="primary", key="compare_ticked", icon=":material/compare_arrows:"
     ):
         go("compare", cmp=ticked)
+    if len(ticked) == 1:
+        runs = view.running_name == ticked[0]
+        label, name = ("No longer runs today", NO_INCUMBENT) if runs else ("Runs today", ticked[0])
+        place.button(label, key="runs_today", icon=":material/flag:", on_click=today, args=(view, name))
+
+
+def today(view: View, name: str) -> None:
+    """Mark the stack that runs today, in the store if this visitor may write there (a callback)."""
+    st.session_state[ASKED["incumbent"].choice.key] = name
+    if not access.forbidden() and view.snapshot.revision == cache.store().revision():
+        access.act(_keep, view.scope.collection_id, name)
+
+
+def _keep(collection: str, name: str) -> str:
+    """Write the mark to the store; the page shows it, so there is nothing to say."""
+    if name == NO_INCUMBENT:
+        unmark(cache.store(), collection)
+    else:
+        mark(cache.store(), collection, name)
+    return ""
 
 
 def stack(*, view: View, run_id: str) -> None:

@@ -86,6 +86,7 @@ def pareto(
     colour: str = "cost",
     size: str = "same",
     selected: str | None = None,
+    today: str | None = None,
     weak: bool = False,
 ) -> ParetoView:
     """Draw the stacks of a workspace.
@@ -97,6 +98,7 @@ def pareto(
         colour: One of `core.views.decision.marks.COLOURS`.
         size: One of `core.views.decision.marks.SIZES`.
         selected: run_id of the stack to ring in addition to the chosen one.
+        today: run_id of the stack that runs today, which has a mark of its own.
         weak: Use the paper's form of the frontier for the table; the line keeps the usual form.
 
     Returns:
@@ -111,10 +113,11 @@ def pareto(
     along = along or measure_of(table, across) or across.word
     layout = theme.layout(x=along, y=axis_title(quality), height=HEIGHT)
     picked = table["run_id"].index_of(selected) if selected is not None else None
+    running = table["run_id"].index_of(today) if today is not None else None
     dense = drawn.height > DENSE_FROM
     # On a density the frontier is drawn as marks; without one, all stacks are marks.
     shown = drawn.filter(pl.col("line") | pl.col("frontier")) if dense else drawn
-    shown = merged(shown, kept(decision.chosen, picked), identical(table)[shown["row"]])
+    shown = merged(shown, kept(decision.chosen, picked, running), identical(table)[shown["row"]])
     line = overlay.on_line(drawn)
     bars = overlay.with_whisker(line)
     plot = overlay.axes(layout, drawn, bars, across, decision.quality)
@@ -123,11 +126,13 @@ def pareto(
     bar = stacks[0]["marker"]["colorbar"] if stacks else {}
     layout["margin"] = overlay.margins(bar.get("ticktext", ()))
     below = density(drawn, over, decision.quality) if over else []
-    rings = overlay.rings(drawn, decision, picked)
+    rings = overlay.rings(drawn, decision, picked, running)
     overlay.lines(layout, plot, table=table, decision=decision, limits=constraints, across=across)
     plot.take_bars(*(bars[name].to_numpy() for name in ("x", "quality_low", "quality_high")))
     plot.take_steps(line["x"].to_numpy(), line["quality"].to_numpy())
-    overlay.labels(layout, plot, shown=shown, decision=decision, across=across, selected=picked)
+    overlay.labels(
+        layout, plot, shown=shown, decision=decision, across=across, selected=picked, today=running
+    )
     return ParetoView(
         traces=[*below, *stacks, *overlay.frontier(line), *overlay.whiskers(bars), *rings, *shapes(shown)],
         layout=layout,

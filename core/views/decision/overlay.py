@@ -20,6 +20,7 @@ from core.views import text, theme
 from core.views.decision.marks import PLACED_AXIS
 from core.views.decision.parallel import ticks_of
 from core.views.theme import logarithmic
+from core.views.words.moving import RUNS_TODAY
 
 OVER = "over-"
 """How the meta of a trace begins that holds for these limits only: frontier, whiskers, rings."""
@@ -246,18 +247,27 @@ def whiskers(part: pl.DataFrame) -> list[theme.Spec]:
     return [theme.quiet("95 % interval", x, at, meta=f"{OVER}whiskers", marker=marker, error_y=ends)]
 
 
-def rings(drawn: pl.DataFrame, decision: Decision, selected: int | None) -> list[theme.Spec]:
-    """Return rings around the chosen stack and the selected one."""
+def rings(
+    drawn: pl.DataFrame, decision: Decision, selected: int | None, today: int | None
+) -> list[theme.Spec]:
+    """Return rings around the chosen stack and the selected one, and a square around the one of today."""
     looks = (
-        (decision.chosen, "chosen", theme.ACCENT, 20),
-        (None if selected == decision.chosen else selected, "selected", theme.OKABE_ITO[3], 22),
+        (decision.chosen, "chosen", theme.ACCENT, 20, "circle-open"),
+        (
+            None if selected == decision.chosen else selected,
+            "selected",
+            theme.OKABE_ITO[3],
+            22,
+            "circle-open",
+        ),
+        (today, RUNS_TODAY, theme.OKABE_ITO[2], 26, "square-open"),
     )
     traces, numbers = [], drawn["row"].to_numpy()  # rising
-    for place, title, colour, size in looks:
+    for place, title, colour, size, symbol in looks:
         at = -1 if place is None else int(np.searchsorted(numbers, place))
         if 0 <= at < len(numbers) and numbers[at] == place:
             row = drawn.row(at, named=True)
-            ring = {"symbol": "circle-open", "size": size, "line": {"width": 2.5}, "color": colour}
+            ring = {"symbol": symbol, "size": size, "line": {"width": 2.5}, "color": colour}
             place_of = {"meta": f"{OVER}{title}", "xaxis": row["axis"]}
             traces.append(theme.quiet(title, [row["x"]], [row["quality"]], marker=ring, **place_of))
     return traces
@@ -336,13 +346,14 @@ def labels(
     decision: Decision,
     across: Axis,
     selected: int | None,
+    today: int | None,
 ) -> None:
-    """Label the limits, the chosen stack, the selected one and the frontier, if there is room."""
+    """Label the limits, the chosen, the selected and today's stack, and the frontier, if there is room."""
     x, y = shown["x"].to_numpy(), shown["quality"].to_numpy()
     placed = (shown["axis"] == PLACED_AXIS).to_numpy()
     plot.take(x[placed], y[placed], 6)
     chosen = -1 if decision.chosen is None else decision.chosen
-    rows = [chosen, *([] if selected is None else [selected])]
+    rows = [chosen, *(row for row in (selected, today) if row is not None)]
     row_of = shown["row"].to_numpy()
     named = np.isin(row_of, rows)
     few = np.flatnonzero(placed & (named | shown["line"].to_numpy()))
@@ -351,6 +362,7 @@ def labels(
     for row in wanted.tolist():
         alike, place = shown["alike"][row], (float(x[row]), float(y[row]))
         words = text.shorten(shown["name"][row], 38) + (f" (+{alike} equal)" if alike else "")
+        words += f", {RUNS_TODAY}" if row_of[row] == today else ""
         at = plot.place(words, *place)
         if at is not None:
             said = f"<b>{text.escape(words)}</b>" if row_of[row] == decision.chosen else text.escape(words)

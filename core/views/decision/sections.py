@@ -10,6 +10,7 @@ import polars as pl
 from core.analysis.cache import cached
 from core.analysis.identical import identical, kept, merged
 from core.analysis.stack_cost import priced_by, recorded
+from core.analysis.switching import stay_or_move
 from core.analysis.workspace.beside import ENDS
 from core.analysis.workspace.comparable import environment
 from core.analysis.workspace.latencies import assumed, jitter_words
@@ -31,6 +32,7 @@ from core.views.words.advice import FINE, advice
 from core.views.words.facts import caveats
 from core.views.words.judging import provenance
 from core.views.words.late import slow, slow_words
+from core.views.words.moving import RUNS_TODAY, line
 from core.views.words.near import (
     HEADING,
     PROMISING,
@@ -87,7 +89,7 @@ def reranker_only(view: View) -> str:
 @section(question="Which stack should I ship?")
 def which_to_ship(view: View, ask: Ask) -> Blocks:
     """Yield the answer with its numbers, near misses, and every stack as a chart and as a table."""
-    for part in (answered, choice, alternatives, outside):
+    for part in (answered, choice, moving, alternatives, outside):
         yield from view.once(_whole, part)
     yield from stacks(view, ask)
     yield from ship_it(view)
@@ -144,6 +146,14 @@ def choice(view: View) -> Blocks:
     }
     given |= {"label": next(iter(doubts), "what it rests on"), "several": len(doubts)}
     yield Control("choice", given, written)
+
+
+def moving(view: View) -> Blocks:
+    """Yield whether to stay with the stack that runs today, if one is said to."""
+    move = stay_or_move(view)
+    if move is not None:
+        yield Text(line(move, view.quality.name), label=f"{move.now['name']} runs today.")
+        yield Way("what_if", "Is the move worth it?", "stay or switch")
 
 
 def ship_it(view: View) -> Blocks:
@@ -276,6 +286,7 @@ def _drawn(
     return pareto(
         view.table, view.decision, view.constraints, quality=view.quality, latency=view.latency,
         across=across, colour=colour, size=size, weak=weak, selected=selected,
+        today=view.incumbent,
     )  # fmt: skip
 
 
@@ -299,7 +310,11 @@ def lines(view: View, marked: ParetoView, selected: str | None) -> Chart | Text:
 def every_stack(view: View, marked: ParetoView) -> Control:
     """Return the stacks as a table, with checkboxes for a comparison."""
     alike = identical(view.table)[marked.rows["row"]]
-    rows = choice_of.listed(merged(marked.rows, kept(view.decision.chosen), alike))
+    stay = kept(view.decision.chosen, view.running_row)
+    rows = choice_of.listed(merged(marked.rows, stay, alike))
+    today = pl.col("row").is_in([] if view.running_row is None else [view.running_row])
+    said = pl.when(today).then(pl.format(f"{RUNS_TODAY}; {{}}", "outcome")).otherwise("outcome")
+    rows = rows.with_columns(outcome=said)
     asked = [axis.column for axis in BESIDE if view.constraints.of(axis) is not None]
     limited = {*asked, *(f"{name}_n" for name in asked)}
     shown = [name for name in STANDING if name in rows.columns]
@@ -307,7 +322,7 @@ def every_stack(view: View, marked: ParetoView) -> Control:
     columns = (*stack_columns(view), *missing, *(name for name in shown if name in limited))
     more: cols.Columns = (*MORE, *(name for name in shown if name not in limited))
     table = Table(rows, cols.Rows("stacks", *columns, more=more), whole=marked.rows)
-    return Control("stacks", {"table": table}, lambda: iter([table]))
+    return Control("stacks", {"view": view, "table": table}, lambda: iter([table]))
 
 
 SECTIONS = (which_to_ship,)

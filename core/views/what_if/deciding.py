@@ -40,7 +40,8 @@ def few_grades(view: View, ask: Ask) -> Blocks:
     if len(ranked) < 2:
         yield Answer("No two stacks have rankings.", TOO_FEW)
         return
-    now = ask.listed("Runs today", ranked, "now")
+    usual = view.running_name if view.running_name in ranked else None
+    now = ask.listed("Runs today", ranked, "first", usual=usual)
     others = [name for name in ranked if name != now]
     to = ask.listed("Candidate", others, "cand")
     with ask.aside("What decides"):

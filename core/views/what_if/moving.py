@@ -9,21 +9,19 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
-from core.analysis.switching import Corpus, Switch, moves, switch
-from core.analysis.workspace.telling import seldom
+from core.analysis.switching import Switch, moves, stay_or_move
+from core.analysis.workspace.telling import incumbent_known
 from core.analysis.workspace.view import View
+from core.choices import Declared, declared
 from core.decide.switching import STEPS, Item, Terms, largest
 from core.number_format import interval, ms, signed, usd
 from core.views import columns as cols
 from core.views import theme
-from core.views.ask import Ask, named, run_of
-from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, section
+from core.views.ask import Ask
+from core.views.blocks import Answer, Blocks, Cards, Chart, Fold, Table, Text, Way, section
+from core.views.words.moving import STEP_WORDS, sentences
 
-UNMARKED = "not said"
-NOTHING = "Say which stack runs today: choose it above, or --set now=NAME."
-STEP_WORDS = {"none": "a setting", "rebuild": "a new index", "embed": "embedding again", None: "not known"}
-"""The most that a move requires, in words."""
-_HEAD = {"stay": "Stay with", "switch": "Switch to", "unknown": "Not known whether to leave"}
+NOTHING = "Mark it: tick it on Decision, Settings → Runs today, or `incumbent NAME`."
 ITEMS = cols.Rows(
     "move", cols.text("what"), cols.usd("usd", "$", "Once."), cols.text("basis", "how it comes about")
 )
@@ -39,45 +37,34 @@ MOVES = cols.Rows(
 )
 
 
-def _terms(ask: Ask) -> tuple[Terms, Corpus]:
-    """Ask for the terms that a move is judged by."""
-    queries = ask.number("Queries a month", "qpm", None, 0.0)
+def _asked(view: View, ask: Ask) -> View:
+    """Ask for the terms that a move is judged by; terms that the question states hold if none is answered."""
+    answers: dict[str, float | None] = {}
+    first, *rest = declared(Terms).items()
+    answers[first[0]] = _number(ask, first[1])
     with ask.aside("What a move costs"):
-        passages = ask.number("Passages", "corp", None, 1.0, unsaid="those of the collection")
-        tokens = ask.number("Tokens per passage", "ctok", None, 1.0)
-        weeks = ask.number("Weeks in which both run", "both", 2.0, 0.0)
-        days = ask.number("Days of engineering", "days", 0.0, 0.0)
-        rate = ask.number("$ per day", "rate", None, 0.0)
-        spent = ask.number("$ of evaluation", "once", 0.0, 0.0)
-        margin = ask.number("Better by at least", "marg", 0.0, 0.0, step=0.01)
-        months = ask.number("Paid back within months", "mths", 24.0, 0.0)
-    terms = Terms(
-        margin=margin or 0.0,
-        months=24.0 if months is None else months,
-        queries_per_month=queries,
-        weeks_both=weeks or 0.0,
-        engineering_days=days,
-        usd_per_day=rate,
-        evaluation_usd=spent,
-    )
-    return terms, Corpus(passages=None if passages is None else int(passages), tokens_per_passage=tokens)
+        answers |= {name: _number(ask, field) for name, field in rest}
+    given = {name: value for name, value in answers.items() if value is not None}
+    terms = Terms.of(f"{name}={value:.10g}" for name, value in given.items())
+    return view if terms == Terms() else view.replace(terms=terms)
 
 
-def _running(view: View, ask: Ask) -> str | None:
-    """Ask which stack is deployed today; return its run_id."""
-    name = ask.listed("Runs today", [UNMARKED, *view.table["name"]], "now")
-    return None if name == UNMARKED else run_of(view.table, name)
+def _number(ask: Ask, field: Declared) -> float | None:
+    choice = field.choice
+    unsaid = "those of the collection" if choice.key == "corp" else "unknown"
+    step = choice.step or 1.0
+    low = float(choice.low or 0)
+    return ask.number(choice.label, choice.key, field.usual, low, step=step, unsaid=unsaid)
 
 
-@section("stay or switch", "Is a move from the stack that runs today worth it?", seldom)
-def stay_or_switch(view: View, ask: Ask) -> Blocks:
+@section("stay or switch", "Is a move from the stack that runs today worth it?", incumbent_known)
+def staying(view: View, ask: Ask) -> Blocks:
     """Yield whether to keep the deployed stack, and what a move to the best alternative costs."""
-    now = _running(view, ask)
-    terms, corpus = _terms(ask)
-    if now is None:
-        yield Answer("No stack is said to run today.", NOTHING)
+    view = _asked(view, ask)
+    move = stay_or_move(view)
+    if move is None:
+        yield from _unmarked()
         return
-    move = switch(view, now, terms, corpus)
     yield Answer(*sentences(move, view.quality.name))
     yield Cards(_cards(move, view.quality.name))
     if (figure := _months(move)) is not None:
@@ -87,22 +74,16 @@ def stay_or_switch(view: View, ask: Ask) -> Blocks:
     yield Fold("The rule", (Text(RULE, "caption"),))
 
 
+def _unmarked() -> Blocks:
+    yield Answer("No stack is said to run today.", NOTHING)
+    yield Way("decision", "Mark it on Decision")
+
+
 RULE = (
     "Switch where the candidate is surely better by the margin, or surely within δ and cheaper or faster. "
     "Surely: at 2.5 % on one side, for all candidates together (Holm). "
     "A move for money or time must pay back within the months."
 )
-
-
-def sentences(move: Switch, measure: str) -> tuple[str, str]:
-    """Say what to do and why, then by how much the candidate is better."""
-    verdict, gain = move.verdict, move.move.gain
-    name = str(move.now["name"] if verdict.answer != "switch" or move.to is None else move.to["name"])
-    head = f"{_HEAD[verdict.answer]} {name}: {verdict.why}."
-    if move.to is None or gain is None:
-        return head, ""
-    apart = f"{signed(gain.difference)} {interval(gain.low, gain.high)} {measure}, n = {gain.n}"
-    return head, f"{move.to['name']}: {apart}; it needs {STEP_WORDS[largest(move.needs)]}."
 
 
 def _cards(move: Switch, measure: str) -> list[tuple[str, str, str]]:
@@ -147,17 +128,16 @@ def _months(move: Switch) -> go.Figure | None:
     return theme.figure(traces, x="months", y="$ since the decision", height=300)
 
 
-@section("steps", "What does each step away from the running stack buy?", seldom)
+@section("steps", "What does each step away from the running stack buy?", incumbent_known)
 def steps(view: View, ask: Ask) -> Blocks:
     """Yield the gain of a setting, a new index and re-embedding, stack by stack."""
-    now = _running(view, ask)
-    terms, corpus = _terms(ask)
-    if now is None:
-        yield Answer("No stack is said to run today.", NOTHING)
+    view = _asked(view, ask)
+    if view.incumbent is None or view.table.height < 2:
+        yield from _unmarked()
         return
-    rows = moves(view, now, terms, corpus)
+    rows = moves(view)
     shown = rows.with_columns(step=pl.col("step").replace_strict(STEP_WORDS, default=STEP_WORDS[None]))
-    yield Answer(_best_steps(rows), f"Runs today: {named(view.table, now)}.")
+    yield Answer(_best_steps(rows), f"Runs today: {view.running_name}.")
     yield Table(MOVES.frame(shown.to_dicts()), MOVES)
 
 

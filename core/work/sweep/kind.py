@@ -17,6 +17,7 @@ from core.prices import PriceBook
 from core.records import Batch
 from core.store import Snapshot, Store
 from core.work.imports.anchored import with_chunks_graded
+from core.work.incumbent import mark_named
 from core.work.readers import landing as answers
 from core.work.readers.plan import with_readers
 from core.work.sweep import words
@@ -40,7 +41,9 @@ def _evaluate(store: Store, job: Job, site: Site) -> Outcome:
 
     snapshot, readers = store.read(), answers.after(store, job)
     held = {*snapshot.runs()["run_id"], *snapshot.runs(removed=True)["run_id"]}  # deleted ones stay deleted
-    return run_job(job, sink, site=site, held=held, before=searching(job), after=readers)
+    outcome = run_job(job, sink, site=site, held=held, before=searching(job), after=readers)
+    mark_named(store, job.spec.get("incumbent"), [*(run.run_id for run in outcome.runs), *outcome.held])
+    return outcome
 
 
 EVALUATION: Work[Job, Plan, Outcome] = Work(

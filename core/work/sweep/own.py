@@ -50,6 +50,7 @@ class OwnForm:
     usd_per_hour: float | None = None
     limit: int | None = None  # number of questions; None = all
     repeats: int = 3
+    incumbent: bool = False  # whether it is the stack that runs today
     warm_up: int = 10  # questions that are asked once before, which also shows whether the order is stable
     budget: float | None = None
 
@@ -94,6 +95,7 @@ def specification(form: OwnForm) -> str:
         "latency.repeats": form.repeats,
         "latency.warm_up": form.warm_up,
         "budget.usd": form.budget,
+        "incumbent": form.title if form.incumbent else None,
     }
     return toml_text(("", head), ("[stack]", stack))
 

@@ -1,0 +1,49 @@
+"""Models whose vendors have announced an end: when, what they recommend instead, and where that is said."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from typing import Any
+
+from core.paths import DATA
+
+KEYS = ("retires", "successor", "ends")
+"""Keys of a model in ``data/models.toml`` that are about its end: date, successor, and where that is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """An announced end of a model."""
+
+    kind: str  # embed, rerank or chat
+    provider: str
+    model: str
+    retires: date  # the day from which it no longer answers
+    successor: str | None  # what the vendor recommends instead; None = not known
+    source: str  # address of the announcement
+    read: date  # when it was read
+
+
+@cache
+def ends() -> Mapping[str, End]:
+    """Return the announced ends by model, the first to come first."""
+    kinds: dict[str, Any] = tomllib.loads((DATA / "models.toml").read_text(encoding="utf-8"))
+    found = [
+        End(
+            kind,
+            provider,
+            own["model"],
+            own["retires"],
+            own.get("successor"),
+            **{**vendor.get("ends", {}), **own.get("ends", {})},
+        )
+        for kind, vendors in kinds.items()
+        for provider, vendor in vendors.items()
+        for own in vendor["models"]
+        if "retires" in own
+    ]
+    return {end.model: end for end in sorted(found, key=lambda end: (end.retires, end.model))}

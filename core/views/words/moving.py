@@ -1,0 +1,88 @@
+"""Sentences on a move from the stack that runs today, shared by all surfaces."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from core.analysis.switching import Switch, stay_or_move
+from core.analysis.workspace.view import View
+from core.decide.switching import largest
+from core.number_format import interval, ms, signed, usd
+
+STEP_WORDS: Mapping[str | None, str] = {
+    "none": "a setting",
+    "rebuild": "a new index",
+    "embed": "embedding again",
+    None: "not known",
+}
+"""The most that a move requires, in words."""
+RUNS_TODAY = "runs today"
+_HEAD = {"stay": "Stay with", "switch": "Switch to", "unknown": "Not known whether to leave"}
+
+
+def sentences(move: Switch, measure: str) -> tuple[str, str]:
+    """Say what to do and why, then by how much the candidate is better."""
+    verdict, gain = move.verdict, move.move.gain
+    name = str(move.now["name"] if verdict.answer != "switch" or move.to is None else move.to["name"])
+    head = f"{_HEAD[verdict.answer]} {name}: {verdict.why}."
+    if move.to is None or gain is None:
+        return head, ""
+    apart = f"{signed(gain.difference)}{interval(gain.low, gain.high)} {measure}, n = {gain.n}"
+    named = "" if verdict.answer == "switch" else f"{move.to['name']}: "
+    return head, f"{named}{apart}; it needs {STEP_WORDS[largest(move.needs)]}."
+
+
+def line(move: Switch, measure: str) -> str:
+    """State the answer in one line: why, quality, chance, time and money."""
+    head, apart = sentences(move, measure)
+    return " ".join(filter(None, (head, apart, costs(move))))
+
+
+def costs(move: Switch) -> str:
+    """Say how likely the candidate is better, how much faster and cheaper it is, and what the move costs."""
+    if move.to is None:
+        return ""
+    gain = move.move.gain
+    chance = None if gain is None or math.isnan(gain.p_better) else f"{100 * gain.p_better:.1f} %"
+    said = [
+        f"better with a chance of {chance}" if chance else "",
+        speed(move),
+        monthly(move),
+        f"costs {usd(move.move.once_usd)} once" if move.move.once_usd is not None else "cost unknown",
+        paid_back(move),
+    ]
+    words = ", ".join(filter(None, said))
+    return f"{words[:1].upper()}{words[1:]}."
+
+
+def speed(move: Switch) -> str:
+    """Say how much faster or slower the candidate is, or return "" if that is unknown."""
+    saved = move.move.saves_ms
+    return "" if saved is None else f"{ms(abs(saved))} {'faster' if saved >= 0 else 'slower'}"
+
+
+def monthly(move: Switch) -> str:
+    """Say how much less or more the candidate costs a month, or return "" if that is unknown."""
+    saved = move.move.saves_usd
+    return "" if saved is None else f"{usd(abs(saved))} {'less' if saved >= 0 else 'more'} a month"
+
+
+def paid_back(move: Switch) -> str:
+    """Say when the move has paid for itself; "" if that is unknown, or if it costs nothing."""
+    months = move.verdict.payback_months
+    if not months:
+        return ""
+    return "never paid back" if math.isinf(months) else f"paid back after {months:.1f} months"
+
+
+def told(view: View) -> dict[str, Any] | None:
+    """Return the answer as plain data with its line; None if no stack is said to run today."""
+    move = stay_or_move(view)
+    return None if move is None else as_data(move, view.quality.name)
+
+
+def as_data(move: Switch, measure: str) -> dict[str, Any]:
+    """Return an answer as plain data, with its line: the output of `switch --format json`."""
+    return {**move.to_dict(), "in_words": line(move, measure)}
