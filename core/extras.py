@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, distribution
 from types import ModuleType
 from typing import Any
 
@@ -12,6 +15,8 @@ from core.paths import INSTALLED
 
 RUN_REQUIREMENTS = "requirements.txt"
 """Installs the needs of evaluations: all of a checkout, or the extra `run` if only the base was installed."""
+DISTRIBUTION = "clq-explorer"
+"""The name of the installed product."""
 SEARCH_REQUIREMENTS = "requirements-search.txt"
 
 
@@ -71,4 +76,12 @@ def installing(requirements: str) -> str:
     if not INSTALLED:
         return f"pip install -r {requirements}"
     extra = requirements.removeprefix("requirements").removesuffix(".txt").removeprefix("-") or "run"
-    return f'pip install "clq-explorer[{extra}]"'
+    return f'pip install "{DISTRIBUTION}[{extra}]{_origin()}"'
+
+
+def _origin() -> str:
+    """Return where the installed wheel came from, as a requirement says it; "" = a package index."""
+    with suppress(PackageNotFoundError, ValueError):
+        told = json.loads(distribution(DISTRIBUTION).read_text("direct_url.json") or "{}")
+        return f" @ {told['url']}" if isinstance(told, dict) and told.get("url") else ""
+    return ""

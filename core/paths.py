@@ -31,3 +31,5 @@ def usual_store() -> Path:
 
 
 DEFAULT_STORE = usual_store()
+USUAL_STORE = "./clq-store if it is there, else the user's data folder" if INSTALLED else "data/store"
+"""Where the store is by default, in words."""

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -67,6 +68,10 @@ def test_what_is_missing_names_what_brings_it(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("core.extras.INSTALLED", True)
     assert installing("requirements-ray.txt") == 'pip install "clq-explorer[ray]"'
     assert installing(RUN_REQUIREMENTS) == 'pip install "clq-explorer[run]"'
+    wheel = "file:///dist/clq_explorer-0.2.0-py3-none-any.whl"
+    told = SimpleNamespace(read_text=lambda _: json.dumps({"url": wheel, "archive_info": {}}))
+    monkeypatch.setattr("core.extras.distribution", lambda _: told)
+    assert installing(RUN_REQUIREMENTS) == f'pip install "clq-explorer[run] @ {wheel}"'
 
 
 @pytest.mark.slow
@@ -75,6 +80,36 @@ def test_every_module_loads_without_what_only_evaluations_need():
         [sys.executable, "-c", WITHOUT, *HEAVY], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout.startswith("ClqError An evaluation needs the package faiss.")
+
+
+MEASURE = """
+from core.cli.app import app
+for words in (["import", "shop"], ["measure", "mine:find", "--collection", "shop", "-k", "2", "--yes"]):
+    app(words, standalone_mode=False)
+assert not {name.partition(".")[0] for name in sys.modules} & set(sys.argv[1:])
+"""
+
+
+@pytest.mark.slow
+def test_a_custom_pipeline_is_measured_without_what_only_evaluations_need(tmp_path: Path):
+    (tmp_path / "mine.py").write_text("def find(query, k=5): return ['a', 'b'][:k]")
+    (tmp_path / "shop" / "qrels").mkdir(parents=True)
+    passages = [json.dumps({"_id": name, "title": "", "text": name}) for name in "ab"]
+    (tmp_path / "shop" / "corpus.jsonl").write_text("\n".join(passages))
+    (tmp_path / "shop" / "queries.jsonl").write_text(json.dumps({"_id": "q", "text": "a"}))
+    (tmp_path / "shop" / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\ta\t1\n")
+    code = WITHOUT.partition("for file in")[0] + MEASURE
+    environ = {**os.environ, "PYTHONPATH": str(ROOT), "CLQ_STORE": str(tmp_path / "store")}
+    done = subprocess.run(
+        [sys.executable, "-c", code, *HEAVY],
+        cwd=tmp_path,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "mine:find, K = 2: RA-nWG@10 1.000" in done.stderr
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.slow

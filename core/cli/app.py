@@ -21,6 +21,7 @@ from typer.main import get_command, get_group
 from core import __version__
 from core.cli.base import Context, complain
 from core.errors import ClqError, DiskError, NothingKnownError, cut, refusal
+from core.paths import USUAL_STORE
 
 # One line per command: its name, and its module in this package and function.
 COMMANDS: tuple[tuple[str, str], ...] = (
@@ -171,7 +172,7 @@ def main(
     ctx: typer.Context,
     store: Annotated[
         Path | None,
-        typer.Option(help="Folder of the store; by default CLQ_STORE, else data/store.", readable=False),
+        typer.Option(help=f"Folder of the store; by default CLQ_STORE, else {USUAL_STORE}.", readable=False),
     ] = None,
     *,
     verify: Annotated[

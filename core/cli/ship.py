@@ -65,12 +65,12 @@ def ship(
         return
     asked = snapshot.queries(row["collection_id"]).head(_CHECKED)
     rankings = snapshot.rankings([run_id], stage="final").sort("query_id", "rank")
-    stored = {
-        str(query): part["passage_id"].to_list()
-        for (query,), part in rankings.partition_by("query_id", as_dict=True).items()
-    }
+    parts = {str(query): part for (query,), part in rankings.partition_by("query_id", as_dict=True).items()}
+    stored, scores = (
+        {query: part[name].to_list() for query, part in parts.items()} for name in ("passage_id", "score")
+    )
     asked = asked.filter(pl.col("query_id").is_in(list(stored)))
-    orders = shipping.compare(folder, kind, python or sys.executable, asked, stored)
+    orders = shipping.compare(folder, kind, python or sys.executable, asked, stored, scores=scores)
     apart = orders.filter(~pl.col("same"))
     complain(
         f"{orders.height - apart.height} of {count(orders.height, 'question')} are ranked as in the store"

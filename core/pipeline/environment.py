@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.extras import later
+from core.extras import installed, later
 from core.jobs import cores
 
 if TYPE_CHECKING:
@@ -68,7 +68,10 @@ def _version(name: str) -> str | None:
 
 @contextmanager
 def threads(count: int) -> Iterator[None]:
-    """Let faiss work on this many threads; with one it searches as a server under load would."""
+    """Let faiss, if it is installed, work on this many threads; one is as a server under load has."""
+    if not installed("faiss"):
+        yield
+        return
     before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(count)
     try:

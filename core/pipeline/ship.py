@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 import shutil
 from collections.abc import Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import polars as pl
@@ -23,6 +26,7 @@ from core.records import JsonMap
 from core.tables import schema
 
 EXPORTED = DATA / "exported"
+_LEAST_PYTHON = re.compile(r">=\s*(\d+\.\d+)")
 COMPARED = schema("query_id same:bool first_difference:int64 stored exported")
 
 
@@ -111,10 +115,16 @@ def _passages(corpus: Corpus, path: Path) -> None:
 
 
 def _pinned(package: str) -> str:
+    """Return the version that runs here, for any Python that it can be installed on, else any version."""
     try:
-        return f"{package}=={version(package)}"
+        about = metadata(package).json
     except PackageNotFoundError:
         return package
+    pinned = f"{package}=={about['version']}"
+    least = _LEAST_PYTHON.search(str(about.get("requires_python", "")))
+    if least is None:
+        return pinned
+    return f'{pinned}; python_version >= "{least[1]}"\n{package}; python_version < "{least[1]}"'
 
 
 def _json(value: JsonMap) -> str:
@@ -142,14 +152,21 @@ def _readme(kind: str, about: JsonMap) -> str:
 
 
 def compare(
-    folder: Path, kind: str, python: str, asked: pl.DataFrame, stored: Mapping[str, Sequence[str]],
-) -> pl.DataFrame:  # fmt: skip
-    """Run the exported folder, and compare its rankings with the stored ones.
+    folder: Path,
+    kind: str,
+    python: str,
+    asked: pl.DataFrame,
+    stored: Mapping[str, Sequence[str]],
+    *,
+    scores: Mapping[str, Sequence[float | None]] = MappingProxyType({}),
+) -> pl.DataFrame:
+    """Run the exported folder, and compare its rankings with the stored ones, ties aside.
 
     Args:
         python: The interpreter that has its packages.
         asked: query_id and text.
         stored: The passages of each query, best first.
+        scores: Their scores; passages of equal scores may change places.
 
     Returns:
         Columns of `COMPARED`.
@@ -171,18 +188,48 @@ def compare(
             want = list(stored.get(query_id, ()))
             try:
                 answer = worker.ask(text, max(1, len(want)), {})
-                got = [hit[0][0] for hit in answer.get("hits", ())]
+                got = {hit[0][0]: hit[1] for hit in answer.get("hits", ())}
             except Ended:
-                got = []
-            apart = next(
-                (at for at in range(max(len(want), len(got))) if want[at : at + 1] != got[at : at + 1]), None
-            )
+                got = {}
+            apart = _apart(want, got, scores.get(query_id, ()))
             pair = (
                 ("", "")
                 if apart is None
-                else tuple("".join(ranking[apart : apart + 1]) for ranking in (want, got))
+                else tuple("".join(ranking[apart : apart + 1]) for ranking in (want, list(got)))
             )
             rows.append((query_id, apart is None, None if apart is None else apart + 1, *pair))
     finally:
         worker.close()
     return pl.DataFrame(rows, schema=COMPARED, orient="row")
+
+
+_EQUAL = 1e-6  # Relative difference of scores that are equal but for rounding
+
+
+def _tied(one: float | None, other: float | None) -> bool:
+    return one is not None and other is not None and math.isclose(one, other, rel_tol=_EQUAL)
+
+
+def _apart(
+    want: Sequence[str], got: Mapping[str, float | None], scores: Sequence[float | None]
+) -> int | None:
+    """Return the first position where a ranking differs from the stored one, or None if ties alone differ.
+
+    Args:
+        got: The scores of its passages by their ids, best first.
+        scores: Those of the stored ranking; () = not known.
+    """
+    ranked, at = list(got), 0
+    while at < max(len(want), len(ranked)):
+        end = at + 1
+        while end < len(scores) and _tied(scores[end], scores[at]):
+            end += 1
+        one, other = want[at:end], ranked[at:end]
+        at_the_cut = end >= len(want) and len(one) == len(other) and not set(other) & set(want[:at])
+        equal = at_the_cut and at < len(scores) and all(_tied(got[name], scores[at]) for name in other)
+        if set(one) != set(other) and not equal:
+            return next(
+                place for place in range(at, end) if want[place : place + 1] != ranked[place : place + 1]
+            )
+        at = end
+    return None

@@ -184,7 +184,8 @@ def demo(
             writer.add(batch)
         landing.add(writer, context.store().read(), names)
     tracker.close(State.FINISHED, summary)
-    complain(summary)
+    complain(f"{summary}, in the store {context.store().path}")
+    complain("next: `python -m core ui`, or `python -m core decide --collection docs-search --sla-ms 10`")
     rows = [
         (run.run_id, run.label, run.collection_id, run.origin.value)
         for batch in batches

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
 
 from core.errors import InputError
 from core.pipeline.evaluate import Protocol, corpus_of
-from core.pipeline.ship import compare, ship
+from core.pipeline.ship import _apart, compare, ship
 from core.pipeline.shippable import KINDS, missing
 from core.records import JsonMap, Stack
 from tests.pipeline.corpora import passages, queries, random_texts
@@ -59,6 +61,41 @@ def test_a_difference_is_told_by_question_and_place(tmp_path: Path):
     assert rows[second] == {
         "query_id": second, "same": False, "first_difference": 1, "stored": "p000", "exported": "p001",
     }  # fmt: skip
+
+
+TIES = {
+    "the same": ("abc", [3.0, 2.0, 1.0], "abc", None),
+    "equal scores, other places": ("abc", [2.0, 2.0 + 1e-9, 1.0], "bac", None),
+    "other scores, other places": ("abc", [3.0, 2.0, 1.0], "bac", 0),
+    "equal scores at the cut": ("abc", [3.0, 1.0, 1.0], "abd", None),
+    "fewer": ("abc", [3.0, 1.0, 1.0], "ab", 2),
+    "one before the cut again": ("abc", [3.0, 1.0, 1.0], "aba", 2),
+    "no scores": ("abc", [], "acb", 1),
+    "nothing": ("", [], "", None),
+}
+
+
+@pytest.mark.parametrize("name", TIES)
+def test_passages_of_equal_scores_may_change_places(name: str):
+    want, scores, got, place = TIES[name]
+    known = dict(zip("abcd", [*scores, 1.0], strict=False))
+    assert _apart(list(want), {each: known.get(each, 1.0) for each in got}, scores) == place
+
+
+def test_requirements_hold_for_any_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    about = {"numpy": {"version": "2.4.6", "requires_python": ">=3.11"}, "bm25s": {"version": "0.3.16"}}
+
+    def told(package: str) -> SimpleNamespace:
+        if package not in about:
+            raise PackageNotFoundError
+        return SimpleNamespace(json=about[package])
+
+    monkeypatch.setattr("core.pipeline.ship.metadata", told)
+    ship(SPARSE, "python", corpus_of(passages(["cats purr"])), tmp_path / "out", ABOUT)
+    assert (tmp_path / "out" / "requirements.txt").read_text().splitlines() == [
+        'numpy==2.4.6; python_version >= "3.11"', 'numpy; python_version < "3.11"', "bm25s==0.3.16",
+        "PyStemmer",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", KINDS)
