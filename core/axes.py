@@ -17,7 +17,7 @@ SAID_K = r",? K = \d+"
 """K in the name of a stack; without a reranker nothing reads it, so that the name omits it."""
 _CUT = "its final ranking was cut, so the scores of the rest of the pool are not kept"
 NEAR_COPIES = "dedup"  # The key of the step that removes near copies from a pool
-_USUAL_FUSION = {"method": "rrf", "constant": 60, "depth": 100}
+_USUAL_FUSION = {"method": "rrf", "constant": 60, "depth": 100, "normalise": "minmax"}
 
 
 def settings(table: Spec, *shown: str) -> str:
@@ -161,6 +161,17 @@ def as_read(spec: Spec) -> dict[str, Any]:
 def stack_key(spec: Spec) -> str:
     """Return a text that is equal for equivalent stacks: the keys of their specification that are read."""
     return json.dumps(as_read(spec), sort_keys=True, ensure_ascii=False)
+
+
+def completed(label: str, spec: Spec) -> str:
+    """Return a stored label with each setting in it that departs from the default.
+
+    A label such as ``BM25 ⊕ MiniLM · rrf 1 : 1.3`` may leave out the constant of its fusion.
+    """
+    head, *parts = label.split(" · ")
+    whole = qualities(spec) if parts else []
+    said = (next((full for full in whole if full.startswith(f"{part} ")), part) for part in parts)
+    return " · ".join([head, *said])
 
 
 def qualities(spec: Spec) -> list[str]:

@@ -257,3 +257,9 @@ def ordered(table: pl.DataFrame, sort: str, *, higher_is_better: bool = True) ->
 def queries(view: View, run_id: str, other: str | None = None) -> pl.DataFrame:
     """Return the query table of one stack, or of two."""
     return query_table(view.snapshot, view.scope, view.quality.by_query, run_id, other)
+
+
+def useless(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the scored queries on which a stack finds nothing useful; none if the measure has no ceiling."""
+    scored = rows.filter(pl.col("score").is_not_null())
+    return scored.clear() if scored["best"].is_null().all() else scored.filter(pl.col("score") == 0)

@@ -62,7 +62,7 @@ def noise(
 ) -> None:
     """Print what perturbing the queries costs each stack, and what each rewrite recovers."""
     # Imported here as they take a second to load, and no other command should wait for them.
-    from core.views.diagnostics.noise import effect_table, gather  # noqa: PLC0415
+    from core.analysis.perturbed import effect_table, gather  # noqa: PLC0415
 
     context: Context = ctx.obj
     snapshot = context.store().read()
@@ -95,7 +95,7 @@ def robust(
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Print each stack's quality under the worst of the clean and the perturbed queries, query by query."""
-    from core.views.diagnostics.noise import gather, robust_table  # noqa: PLC0415
+    from core.analysis.perturbed import gather, robust_table  # noqa: PLC0415
 
     snapshot = ctx.obj.store().read()
     endured = _endured(quality_of(measure), perturb)

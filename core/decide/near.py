@@ -3,8 +3,9 @@
 The conditions for the runner-up to win: the change of one number at which the choice turns.
 
 Each number is changed by itself and the whole rule is applied again, ties and all, so that the result is
-what the product would then choose. A choice that turns and turns back within 1/32 of the way is
-overlooked.
+what the product would then choose. A time or a cost is that of models: stacks of the same models change with
+it, by the same factor, since none of them could become slower or dearer alone. A choice that turns and turns
+back within 1/32 of the way is overlooked.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ from numpy.typing import NDArray
 
 from core.decide.axes import BESIDE, COST, LATENCY, QUALITY, Axis, Floats, floats
 from core.decide.pareto import frontier_2d
-from core.decide.rules import Constraints, Decision, Rule, best, decide, feasible
+from core.decide.rules import Constraints, Decision, Mask, Rule, best, decide, feasible
 from core.decide.ties import ROUNDING, Paired
 
 _SEARCHED = 32
 _HALVINGS = 50
-_NOISE = 0.1  # Share of a limit within which two that let stacks in are the same
+_TRACE = 1e-9  # Share of a number that stands for none of it: nothing takes no time
+_NOISE = 0.1  # Share of a number within which two are the same: limits that let stacks in, times, costs
 _DEARER = 10.0  # Largest factor by which a cost or a latency of the chosen stack is raised
 
 
@@ -75,7 +77,9 @@ def turns(
     order = [looked_at[axis.key] for axis in (COST, LATENCY, QUALITY, *BESIDE) if axis.key in looked_at]
 
     def winner(row: int, axis: Axis, value: float) -> int | None:
-        return best(_changed(table, row, axis, value), constraints, rule, paired=paired)
+        rows = _of_same_models(table, row) if axis in (COST, LATENCY) else np.arange(table.height) == row
+        noise = 0.0 if axis.key == rule else _NOISE
+        return best(_changed(table, (row, axis, value), rows, noise), constraints, rule, paired=paired)
 
     first, second = decided.chosen, decided.runner_up
     better = partial(_turn, table, second, better=True, chosen=winner, wins=lambda row: row == second)
@@ -99,7 +103,7 @@ def _turn(
     end = _end(now, axis, better=better)
     kept = now
     for share in np.linspace(0, 1, _SEARCHED + 1)[1:]:
-        there = float(now + (end - now) * share)
+        there = float(now + (end - now) * share) or _TRACE * now
         if wins(chosen(row, axis, there)):
             break
         kept = there
@@ -116,15 +120,39 @@ def _turn(
 
 
 def _end(now: float, axis: Axis, *, better: bool) -> float:
-    """Return where the search ends: at 0 or, upwards, at 1 or at many times the value."""
-    if better != axis.higher_is_better:
-        return 0.0
-    return 1.0 if not axis.unit else _DEARER * max(now, 1.0)
+    """Return where the search ends: at 0, at 1 for a share, or at many times the value."""
+    up = better == axis.higher_is_better
+    if axis.unit or not 0 <= now <= 1:
+        return _DEARER * max(now, 1.0) if up else min(0.0, _DEARER * now)
+    return 1.0 if up else 0.0
 
 
-def _changed(table: pl.DataFrame, row: int, axis: Axis, value: float) -> pl.DataFrame:
-    here = np.arange(table.height) == row
-    return table.with_columns(pl.Series(axis.column, np.where(here, value, axis.read(table))))
+def _of_same_models(table: pl.DataFrame, row: int) -> Mask:
+    """Return the rows with the same models as one; if it has none, those with the same search by words."""
+    here: Mask = np.arange(table.height) == row
+    for names in (("embedder", "reranker"), ("sparse",)):
+        if not {*names} <= {*table.columns}:
+            return here
+        own = table.select(names).row(row)
+        if any(name not in (None, "none") for name in own):
+            same = [pl.col(name).eq_missing(value) for name, value in zip(names, own, strict=True)]
+            return np.asarray(table.select(pl.all_horizontal(same)).to_series().to_numpy(), dtype=np.bool_)
+    return here
+
+
+def _changed(table: pl.DataFrame, change: tuple[int, Axis, float], rows: Mask, noise: float) -> pl.DataFrame:
+    """Return the table with another value for a row, and the others of some rows changed by the same factor.
+
+    Args:
+        change: The row, its axis and the value.
+        noise: Share of the row's value within which others of these rows stay with it at a limit.
+    """
+    row, axis, value = change
+    values = axis.read(table)
+    alike = np.abs(values - values[row]) <= noise * abs(values[row]) if noise else np.zeros_like(rows)
+    alike[row] = True
+    moved = np.where(alike, value, values * (value / values[row]) if values[row] else values)
+    return table.with_columns(pl.Series(axis.column, np.where(rows, moved, values)))
 
 
 ROUNDED = 0.01  # Largest share of a value by which the limit that admits it is rounded

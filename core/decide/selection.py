@@ -46,6 +46,9 @@ class Alternative:
     told_apart: bool  # whether the latencies differ by more than the jitter band
     much: bool  # whether it saves at least half of the cost, or of the latency
     p_within_delta: float | None  # chance that it is no more than the indifference zone worse
+    expected: float | None  # its quality on new queries
+    expected_low: float | None  # its 95 % interval
+    expected_high: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +82,7 @@ class Assessment:
     decided_by: int = DECIDED_BY
 
 
+_EXPECTED = ("expected", "expected_low", "expected_high")
 AVERAGES = "there are no results per query"
 FEW = "there are too few queries"
 ALONE = "there is nothing to choose from"
@@ -128,13 +132,11 @@ def assess(
     )
 
 
-def _expected(
-    believed: Beliefs | None, chosen: int | None
-) -> tuple[float | None, float | None, float | None]:
-    """Return the chosen row's expected quality on new queries, with its interval; shares stay in 0..1."""
-    if believed is None or chosen is None:
+def _expected(believed: Beliefs | None, row: int | None) -> tuple[float | None, float | None, float | None]:
+    """Return a row's expected quality on new queries, with its interval; shares stay in 0..1."""
+    if believed is None or row is None:
         return None, None, None
-    middle, reach, values = believed.expected[chosen], believed.reach[chosen], believed.sample.quality
+    middle, reach, values = believed.expected[row], believed.reach[row], believed.sample.quality
     least, most = (0.0, 1.0) if np.nanmin(values) >= 0 and np.nanmax(values) <= 1 else (-np.inf, np.inf)
     return _number(middle), _number(max(middle - reach, least)), _number(min(middle + reach, most))
 
@@ -307,6 +309,7 @@ def _alternatives(
             told_apart=bool(apart_ms[at]),
             much=bool(much[at]),
             p_within_delta=_number(within[at]),
+            **dict(zip(_EXPECTED, _expected(believed, int(row)), strict=True)),
         )
         for at, row in enumerate(rows)
     ]

@@ -37,6 +37,7 @@ from core.views.words.advice import advice
 from core.views.words.choice import meaning
 from core.views.words.facts import if_judged, nearest_rival, record, soundness
 from core.views.words.late import slow
+from core.views.words.users import hurts
 
 FORMAT = "clq-explorer/decision-record"
 VERSION = 1
@@ -172,6 +173,7 @@ def record_data(
             for sign in soundness(chosen, rival, view.quality, verdict.paired)
         ],
         "pgs_if_judged": if_judged(view),
+        "hurts_users": [hurt.data for hurt in view.once(hurts)],
         "slow": late,
         "environment": environment(verdict.table),
         "workspace": workspace(view.snapshot, view.scope),

@@ -26,7 +26,7 @@ _LOOKS = {
     "excluded": ("outside the limits", theme.NEUTRAL, "circle-open", 7),
     "feasible": ("within the limits", theme.OKABE_ITO[0], "circle", 7),
     "alternative": ("alternative", theme.OKABE_ITO[1], "square", 11),
-    "chosen": ("ships", theme.ACCENT, "diamond", 12),
+    "chosen": ("chosen", theme.ACCENT, "diamond", 12),
 }
 """Name, colour, shape and size of a mark, by its stack's status."""
 _PLACES = ((11, 0, "left"), (-11, 0, "right"), (11, 16, "left"), (-11, -16, "right"), (11, -16, "left"))

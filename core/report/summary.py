@@ -187,7 +187,7 @@ def _looser(miss: Data) -> _Change:
     limit = f"a {_PLAIN.get(word, word)} of {way_in(miss).removeprefix(word).strip()}"
     gain = gain_words(miss)
     gains = f", {gain}" if gain else ""
-    return _Change(limit, f"{limit[:1].upper()}{limit[1:]}: then {miss['then']} ships{gains}.")
+    return _Change(limit, f"{limit[:1].upper()}{limit[1:]}: then {miss['then']} is chosen{gains}.")
 
 
 def _more_known(data: Data) -> Iterator[_Change]:
@@ -223,9 +223,9 @@ def _numbers(data: Data) -> Iterator[_Change]:
         word, written = WORDS[turn["of"]], written_as(data)[turn["of"]]
         now, then = written(turn["now"]), written(turn["then"])
         if now != then:
-            ships = "it ships" if turn["winner"] == turn["stack"] else f"{turn['winner']} ships"
-            ships += _within(data, turn["winner"])
-            other = f"A {word} of {then} instead of {now} for {turn['stack']}: then {ships}."
+            winner = "it is" if turn["winner"] == turn["stack"] else f"{turn['winner']} is"
+            chosen = f"{winner} chosen{_within(data, turn['winner'])}"
+            other = f"A {word} of {then} instead of {now} for {turn['stack']}: then {chosen}."
             yield _Change(f"a {word} of {then} instead of {now}", other)
             return
 

@@ -72,7 +72,7 @@ def finalists(data: Data) -> list[Data]:
     return list(rows.values())
 
 
-SHIPS, LETTERS = "ships", "ABC"[:SHOWN]
+CHOSEN, LETTERS = "chosen", "ABC"[:SHOWN]
 
 
 def offered(data: Data) -> list[Data]:
@@ -83,7 +83,7 @@ def offered(data: Data) -> list[Data]:
 
 def letters(data: Data) -> dict[str, str]:
     """Return, by run_id, the letters of the chosen stack and the first alternatives in table and chart."""
-    chosen = {} if data["chosen"] is None else {data["chosen"]["run_id"]: SHIPS}
+    chosen = {} if data["chosen"] is None else {data["chosen"]["run_id"]: CHOSEN}
     return chosen | {row["run_id"]: name for row, name in zip(offered(data), LETTERS, strict=False)}
 
 
@@ -113,6 +113,11 @@ def _alternatives(data: Data) -> Table | None:
     chosen, named = data["chosen"], letters(data)
     rows = [chosen, *others] if (others := offered(data)) else []
     said = said_in(data)
+    known = any(row["expected_quality"] is not None for row in rows)
+
+    def expected(row: Data) -> str:
+        ends = text.interval(row["expected_low"], row["expected_high"])
+        return text.score(row["expected_quality"]) + ends
 
     def differs(row: Data) -> str:
         if row is chosen:
@@ -137,6 +142,7 @@ def _alternatives(data: Data) -> Table | None:
         Column("", lambda row: Cell(named[row["run_id"]])),
         _text("stack", wide=True),
         Column(data["asked"]["measure"], lambda row: Cell(text.score(row["quality"])), number=True),
+        *([Column("expected on new questions", lambda row: Cell(expected(row)), number=True)] * known),
         Column("difference [95 % interval]", lambda row: Cell(differs(row)), number=True),
         Column(f"time ({data['question']['on']})", lambda row: Cell(time(row)), number=True),
         Column(f"cost per {said.many} {counted(data)}", lambda row: Cell(cost(row)), number=True),
@@ -238,22 +244,17 @@ def _turns(data: Data) -> Table | None:
         return str(written[row["of"]](row["now"]))
 
     def then(row: Data) -> str:
-        if row["then"] is None:
-            return text.NOT_APPLICABLE
         value = str(written[row["of"]](row["then"]))
         return f"a trace {'higher' if row['by'] > 0 else 'lower'}" if value == now(row) else value
-
-    def winner(row: Data) -> str:
-        return f"as it is: {row['reason']}" if row["reason"] else row["winner"] or "no stack at all"
 
     columns = (
         _text("stack", wide=True),
         Column("number", lambda row: Cell(WORDS[row["of"]])),
         Column("now", lambda row: Cell(now(row), row["now"]), number=True),
         Column("turns at", lambda row: Cell(then(row), row["then"]), number=True),
-        Column("the choice is then", lambda row: Cell(winner(row)), wide=True),
+        Column("the choice is then", lambda row: Cell(row["winner"] or "no stack at all"), wide=True),
     )
-    return table(data["would_turn"], columns)
+    return table([row for row in data["would_turn"] if row["then"] is not None], columns)
 
 
 def _constraints(excluded: Sequence[Data]) -> Table | None:

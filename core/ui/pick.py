@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -191,7 +191,7 @@ def still_offered(key: str, options: Sequence[object]) -> None:
         st.session_state[key] = now if now in options else options[0]
 
 
-def still_offered_all(key: str, options: Container[str]) -> None:
+def still_offered_all(key: str, options: Collection[str]) -> None:
     """Drop choices no longer in a list of several, before it is drawn."""
     _renewed(key, options)
     if key in st.session_state:
@@ -199,7 +199,7 @@ def still_offered_all(key: str, options: Container[str]) -> None:
         st.session_state[key] = list(dict.fromkeys(name for name in held if name in options))
 
 
-def _renewed(key: str, options: Container[object]) -> None:
+def _renewed(key: str, options: Collection[object]) -> None:
     """Rewrite stack names in the URL to the list's names, before a widget starts from it."""
     said = [] if key in st.session_state else st.query_params.get_all(key)
     now = [as_offered(name, options) for name in said]

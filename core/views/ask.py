@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
@@ -30,12 +30,16 @@ BESIDE, RUNNER_UP = "Beside the chosen stack", "the runner-up"
 """How several stacks are asked for if the first of the usual ones is always included."""
 
 
-def as_offered(name: Any, offered: Container[object]) -> Any:  # noqa: ANN401 - whatever a list offers
-    """Return a choice in the form the list has; until 0.2 stack names held a K that nothing reads."""
+def as_offered(name: Any, offered: Collection[object]) -> Any:  # noqa: ANN401 - whatever a list offers
+    """Return a choice in the form the list has.
+
+    Until 0.2 names of stacks held a K that nothing reads, and hid settings at the end of some.
+    """
     if name in offered or not isinstance(name, str):
         return name
-    without = re.sub(SAID_K, "", name)
-    return without if without in offered else name
+    former = (name, re.sub(SAID_K, "", name))
+    now = (one for one in offered if str(one).partition(" constant ")[0] in former)
+    return former[1] if former[1] in offered else next(now, name)
 
 
 class Ask(Protocol):

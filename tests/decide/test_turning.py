@@ -81,6 +81,40 @@ def test_what_is_said_is_what_is_then_chosen():
             assert decide(after, Constraints(sla_ms=600, budget=2.5)).chosen == turn.winner
 
 
+MODELS = table(
+    ("weighted", 0.80, None, None, 7.5, 0.2, 50),
+    ("even", 0.79, None, None, 7.4, 0.19, 50),
+    ("dense", 0.78, None, None, 3.0, 0.1, 50),
+    ("other", 0.60, None, None, 0.2, 0.01, 50),
+).with_columns(embedder=pl.Series(["e", "e", "e", "f"]), reranker=pl.lit("none"), sparse=pl.lit("bm25"))
+
+
+@pytest.mark.parametrize(
+    ("limits", "axis", "then", "winner"),
+    [
+        (Constraints(sla_ms=20), "latency_ms", 20.0, 2),  # "even" is as slow with it; "dense" takes 8 ms then
+        (Constraints(sla_ms=20, min_quality=0.5), "quality", 0.7905, 1),  # quality is each stack's own
+        (Constraints(budget=0.9), "cost", 0.9, 2),
+    ],
+)
+def test_time_and_cost_change_for_all_stacks_of_the_same_models(limits, axis, then, winner):
+    turn = found(MODELS, limits)[0, axis]
+    assert turn.then == pytest.approx(then, rel=1e-3)
+    assert turn.winner == winner
+
+
+def test_a_cheaper_model_is_cheaper_for_all_stacks_that_use_it():
+    assert {turn.then for turn in found(MODELS.head(2), Constraints(), "cost").values()
+            if turn.axis.key == "cost"} == {None}  # fmt: skip
+
+
+def test_a_quality_beyond_one_is_looked_for_where_it_can_be():
+    percent = APART.with_columns(pl.col("quality") * 100)
+    made = found(percent, Constraints())
+    assert made[1, "quality"].then == pytest.approx(80.0, abs=1e-2)
+    assert made[0, "quality"].then == pytest.approx(70.0, abs=1e-2)
+
+
 def test_without_a_runner_up_or_a_value_nothing_is_said():
     assert turns(APART, Constraints(sla_ms=50)) == []
     assert turns(APART.head(1), Constraints()) == []

@@ -103,18 +103,29 @@ def test_the_first_alternatives_stand_below_what_ships(made):
     if not data["alternatives"]:
         assert shown is None
         return
-    rows = [[cell.get_text() for cell in row.find_all("td")] for row in shown.select("tbody tr")]
+    labels = [cell.get_text() for cell in shown.select("thead th")]
+    cells = [[cell.get_text() for cell in row.find_all("td")] for row in shown.select("tbody tr")]
     offered = data["alternatives"][: len(LETTERS)]
-    assert [row[:2] for row in rows] == [
-        ["ships", data["chosen"]["stack"]],
+    assert [row[:2] for row in cells] == [
+        ["chosen", data["chosen"]["stack"]],
         *([letter, one["stack"]] for letter, one in zip(LETTERS, offered, strict=False)),
     ]
-    for row, one in zip(rows[1:], offered, strict=True):
-        assert row[3].startswith(f"{'−' if one['difference'] < 0 else '+'}{abs(one['difference']):.3f}")
-        assert ("less" in row[4]) >= (one["latency_told_apart"] and one["saves_ms"] > 0)
-        assert ("less" in row[5]) >= (one["saves_usd_per_1k"] is not None and one["saves_usd_per_1k"] > 0)
+    for row, one in zip(cells[1:], offered, strict=True):
+        said = dict(zip(labels, row, strict=True))
+        new, difference = one["expected_quality"], one["difference"]
+        assert said.get("expected on new questions", "") == (
+            "" if new is None else f"{new:.3f} [{one['expected_low']:.3f}, {one['expected_high']:.3f}]"
+        )
+        assert said["difference [95 % interval]"].startswith(
+            f"{'−' if difference < 0 else '+'}{abs(difference):.3f}"
+        )
+        time, cost = (
+            next(said[label] for label in labels if label.startswith(of)) for of in ("time", "cost")
+        )
+        assert ("less" in time) >= (one["latency_told_apart"] and one["saves_ms"] > 0)
+        assert ("less" in cost) >= (one["saves_usd_per_1k"] is not None and one["saves_usd_per_1k"] > 0)
     names = [each.get_text() for each in page.select(".broad text")]
-    assert {"ships", *LETTERS[: len(offered)]} <= set(names)
+    assert {"chosen", *LETTERS[: len(offered)]} <= set(names)
 
 
 @pytest.mark.slow
@@ -282,11 +293,11 @@ def test_what_would_change_it_names_what_then_ships():
     both = [MISS, {**MISS, **said, "limit": "budget", "set_to": 0.0005, "near": False, "then": "c"}]
     data = fake(near_misses=both, advice=JUDGE, pgs_if_judged=0.51, would_turn=[TURN], latency_ms=9.0)
     assert changes(data) == [
-        "A time limit of 510 ms: then b ships, +0.200.",
+        "A time limit of 510 ms: then b is chosen, +0.200.",
         "Judging more passages. With unjudged passages graded like the judged, it is good with 51 %.",
-        "A budget of $0.5 / 1M: then c ships, +0.200.",
-        "A quality of 0.600 instead of 0.500 for b: then it ships.",
+        "A budget of $0.5 / 1M: then c is chosen, +0.200.",
+        "A quality of 0.600 instead of 0.500 for b: then it is chosen.",
     ]
     assert len(changes(data)) == CHANGES
     doubtful = fake(would_turn=[TURN], stacks=[{"stack": "b", "p_feasible": 0.78}])
-    assert changes(doubtful)[0].endswith("for b: then it ships, which meets the limits in 78 %.")
+    assert changes(doubtful)[0].endswith("for b: then it is chosen, which meets the limits in 78 %.")

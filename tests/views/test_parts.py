@@ -14,8 +14,8 @@ CASES: list[tuple[list[tuple[str, dict[str, Any]]], list[str]]] = [
     ([("e5", {"embedder": "e5", "dim": 384, "reranker": "none"})], ["e5"]),
     ([("shop", {"mode": "own", "name": "shop"})], []),
     (
-        [("BM25 ⊕ MiniLM + late interaction, K = 20 · rrf 1 : 1.3", LATE)],
-        ["BM25", "⊕", "rrf", "MiniLM", "late interaction", "K"],
+        [("BM25 ⊕ MiniLM + late interaction, K = 20 · rrf 1 : 1.3 constant 10", LATE)],
+        ["BM25", "⊕", "rrf", "constant", "MiniLM", "late interaction", "K"],
     ),
     (
         [("MiniLM int8", {"embedder": "all-MiniLM-L6-v2", "index": "int8"})]

@@ -11,7 +11,6 @@ is not in it: on an idle core the clock on the wall shows the same.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 import time
@@ -108,7 +107,7 @@ def _each(*axes: Axes) -> list[Stack]:
 def plain(stack: Stack) -> str:
     """Name a stack without the parts that all of them share, or that nothing reads."""
     said = stack.label.replace(RERANKER, "late interaction").replace(f"{ENCODER} 384 d", "MiniLM")
-    said = re.sub(r"(rrf [\d.]+ : [\d.]+) constant 10|(wordllama) 256 d| normalise minmax", r"\1\2", said)
+    said = said.replace("wordllama 256 d", "wordllama")
     return said if stack.spec["reranker"] != "none" else said.replace(f", K = {K}", "")
 
 

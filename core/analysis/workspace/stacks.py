@@ -33,7 +33,7 @@ from core.analysis.workspace.scores import (
     unperturbed,
 )
 from core.analysis.workspace.units import WHOLE, searched_whole
-from core.axes import SAID_K, params_words
+from core.axes import SAID_K, completed, params_words
 from core.bidi import CONTROLS
 from core.metrics import Measure, ratio_of_means
 from core.metrics.engine import to_depth
@@ -119,8 +119,10 @@ def runs_in(snapshot: Snapshot, scope: Scope) -> pl.DataFrame:
     ]
     axes.append(pl.Series("params", [params_words(spec) or None for spec in specs], dtype=pl.String))
     said = {"other texts": list(other_texts(runs)[0]), WHOLE: searched_whole(snapshot, scope.collection_id)}
-    runs = runs.with_columns(*axes, _shallowest(runs)).with_columns(_unique_names(said))
-    return runs.drop("shallowest").sort(_WITHOUT_K, "candidates", "name")
+    labels = [completed(label, spec) for label, spec in zip(runs["label"], specs, strict=True)]
+    axes += [_shallowest(runs), pl.Series("whole_label", labels, dtype=pl.String)]
+    runs = runs.with_columns(axes).with_columns(_unique_names(said))
+    return runs.drop("shallowest", "whole_label").sort(_WITHOUT_K, "candidates", "name")
 
 
 def _shallowest(runs: pl.DataFrame) -> pl.Series:
@@ -140,7 +142,7 @@ def _unique_names(said: Mapping[str, list[str]]) -> pl.Expr:
     Args:
         said: The suffix for the labels of certain runs.
     """
-    label = pl.col("label").str.replace_all(f"[{CONTROLS}]", "")
+    label = pl.col("whole_label").str.replace_all(f"[{CONTROLS}]", "")
     label = pl.when("shallowest").then(label.str.replace(SAID_K, "")).otherwise(label)
     for words, odd in said.items():
         label = pl.when(pl.col("run_id").is_in(odd)).then(label + f" · {words}").otherwise(label)

@@ -168,9 +168,10 @@ def what_flips_it(view: View, ask: Ask) -> Blocks:
         cards.append(words.quality_card(view.table.row(decision.chosen, named=True), view.quality))
     if cards:
         yield Cards(cards)
-    if not turned.is_empty():
-        then = turned.with_columns(outcome=pl.coalesce("winner", "reason"))
-        yield Table(then, TURNS, whole=turned)
+    turning = turned.filter(pl.col("then").is_not_null())
+    if not turning.is_empty():
+        yield Table(turning, TURNS, whole=turned)
+        yield Text(words.ALONE, "caption")
     yield Text("What the limits exclude, and by how much", "heading")
     excluded = excluded_rows(view.table, decision)
     yield Text(words.excluded_words(excluded))
@@ -377,7 +378,7 @@ TIES = cols.Rows(
 TURNS = cols.Rows(
     "turning",
     *("stack number now then", cols.text("change")),
-    cols.text("outcome", "then chosen", "Or why no such change turns the choice.", width=260),
+    cols.text("winner", "then chosen", width=260),
 )
 EXCLUDED = cols.Rows(
     "excluded", "name", cols.text("reason", "excluded because"), "by unit", *NUMBERS, more="constraint"

@@ -143,6 +143,9 @@ def about_chances(queries: int, draws: int) -> str:
     )
 
 
+ALONE = "One number at a time. Time and cost change for all stacks of the same models."
+
+
 def turning_words(turned: pl.DataFrame) -> str:
     """Say at which quality the runner-up would be chosen; if at none, which other number would change it."""
     if turned.is_empty():

@@ -44,6 +44,8 @@ from core.views.words.near import (
     promising_rows,
 )
 from core.views.words.stacks import stack_columns
+from core.views.words.trade import side_by_side, trade
+from core.views.words.users import hurts
 
 Row = Mapping[str, Any]
 
@@ -123,6 +125,7 @@ def choice(view: View) -> Blocks:
         late=slow_words(slow(view, row["run_id"])), paid=priced_by(view),
     )  # fmt: skip
     firm, chance = words.firmness(view.table, view.decision, view.sure)
+    hurting = view.once(hurts)
     doubts = caveats(view.table, view.decision, view)
     given_by = provenance(view.snapshot, view.scope)
     notes = [row["latency_note"], row["cost_note"], environment(view.table), given_by]
@@ -135,6 +138,7 @@ def choice(view: View) -> Blocks:
     def written() -> Blocks:
         cards = [(label, number, " · ".join(filter(None, rest))) for label, number, *rest in numbers]
         yield Cards([*cards, ("Confidence", firm, chance)])
+        yield from (Text(hurt.sentence) for hurt in hurting)
         yield from (Text(sentence) for sentence in sentences)
         yield from (Text(note, "caption") for note in notes)
 
@@ -144,7 +148,7 @@ def choice(view: View) -> Blocks:
         "sentences": sentences,
         "notes": notes,
     }
-    given |= {"label": next(iter(doubts), "what it rests on"), "several": len(doubts)}
+    given |= {"hurting": hurting, "label": next(iter(doubts), "what it rests on"), "several": len(doubts)}
     yield Control("choice", given, written)
 
 
@@ -180,8 +184,13 @@ def alternatives(view: View) -> Blocks:
     if not view.sure.alternatives and not any(view.sure.prices.values()):
         return
 
+    traded = view.once(trade)
+
     def written() -> Blocks:
         rows, steps = alternative_rows(view), price_rows(view)
+        if traded is not None:
+            yield Text(traded.sentence)
+            yield side_by_side(view, traded)
         if rows.height:
             yield Text(ALTERNATIVES, "heading")
             yield Table(rows, OFFERED)

@@ -25,6 +25,7 @@ from core.views.words.bills import spent
 from core.views.words.choice import ALL_AXES, COSTED, all_unknown, limits, meaning, quality_notes, undecided
 from core.views.words.late import slow
 from core.views.words.near import gain_words
+from core.views.words.trade import difference, trade
 from core.views.words.verdict import SHIP, doubt, verdict
 
 SHORT = 72
@@ -85,7 +86,9 @@ def answer(asked: View) -> Answer:
     sentence = f"{heading}{ends} {numbers(row, quality, asked.latency)}."
     meet = f"{feasible:,} of {text.count(table.height, 'stack')} within the limits."
     parts = [lacking(table, decision) or meet, sure_words(decision, sure), took(table, decision)]
-    parts += [decision.note, offer_words(table, sure, quality, asked.dropped)]
+    traded = asked.once(trade)
+    parts += [traded.sentence if traded else "", decision.note]
+    parts += [offer_words(table, sure, quality, asked.dropped)]
     return Answer(sentence, " ".join(filter(None, parts)), warning)
 
 
@@ -124,12 +127,7 @@ def offer_words(table: pl.DataFrame, sure: Assessment, quality: Quality, dropped
 
 def price_words(other: Alternative, dollars: text.Written) -> str:
     """Say what an alternative costs in quality, and saves: ``−0.087 [−0.178, +0.006], saves $0.002 / 1M``."""
-    ends = (
-        ""
-        if other.low is None or other.high is None
-        else f" [{text.signed(other.low)}, {text.signed(other.high)}]"
-    )
-    return f"{text.signed(other.difference)}{ends}, {savings(other, dollars)}"
+    return f"{difference(other)}, {savings(other, dollars)}"
 
 
 def savings(other: Alternative, dollars: text.Written) -> str:
@@ -227,7 +225,7 @@ def why(asked: View) -> str:
     if asked.dropped is not None:
         said.append(f"{asked.dropped} was taken, but does not meet these limits.")
     first = advice(asked)
-    said += [rivalled(asked), *([first] if first in FINE else [])]
+    said += [first] if first in FINE else []
     return " ".join(filter(None, said))
 
 
@@ -238,15 +236,6 @@ def late_words(asked: View) -> str:
     if late is None or late["ms"] is None or sla is None or late["ms"] <= sla:
         return ""
     return f"Its p95 of {text.ms(late['ms'])} is beyond the SLA, which is on the p50."
-
-
-def rivalled(asked: View) -> str:
-    """Say that the choice isn't surely better than a stack that saves much, or return "" if it is."""
-    other = next(iter(asked.sure.alternatives), None)
-    if other is None or not other.much or other.high is None or other.high < 0:
-        return ""
-    name = asked.table["name"][other.row]
-    return f"Not surely better than {name}, which {savings(other, text.dollars_of(asked.table))}."
 
 
 def _best_of(decision: Decision, quality: Quality, *, ahead: bool) -> str:

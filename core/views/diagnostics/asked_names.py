@@ -12,6 +12,7 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
+from core.analysis.perturbed import QUICK, Gathered, gather, rewritten
 from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.scope import Quality, Scope
 from core.diagnostics.names.margins import CHANGE, MARGINS, MEASURED, Question, asked_margins, questions
@@ -23,7 +24,6 @@ from core.stats.correlation import correlate
 from core.store import Snapshot
 from core.tables import frame, schema
 from core.views import text, theme
-from core.views.diagnostics.noise import QUICK, Gathered, gather, rewritten
 from core.work.names.landing import diagnosed
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from core.analysis.cache import cached
 from core.analysis.families import Option, available
+from core.analysis.perturbed import QUICK, Gathered, gather, rewritten
 from core.analysis.workspace.scope import Quality
 from core.analysis.workspace.view import View
 from core.diagnostics.names.margins import by_question, questions, unit
@@ -30,7 +31,6 @@ from core.stats.correlation import RESAMPLES, correlate
 from core.views import columns as cols
 from core.views import text, theme
 from core.views.diagnostics.asked_names import MEANS, MEASURE, Renamed, renamed
-from core.views.diagnostics.noise import QUICK, Gathered, gather, rewritten
 
 NAME = "recall"
 EVERY = "over stacks and perturbations"

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import plotly.graph_objects as go
 import polars as pl
 
+from core.analysis.perturbed import TYPED, Row, hardest
 from core.analysis.workspace.scope import Quality
 from core.diagnostics.noise import CLEAN, NONE, orders
 from core.views import text, theme
+from core.views.words.users import in_words
 
 HOW = (
     "Change: quality minus that of the same stack and rewrite with the queries as they are. Recovered: minus "
@@ -29,31 +30,6 @@ ASKED_CLEAN = "as they are"
 _PANELS, _DASHES, _SYMBOLS = 6, ("solid", "dash", "dot", "dashdot"), ("circle", "square", "diamond", "cross")
 
 _HALF = 0.5
-
-_WAYS = {"noise": "small talk", "typo": "typos", "accents": "no accents", "case": "another letter case"}
-
-_TYPED = ~pl.col("perturb").str.contains("names ", literal=True)
-
-Row = Mapping[str, Any]
-
-
-def better_first(table: pl.DataFrame, quality: Quality) -> pl.DataFrame:
-    """Sort stacks by their quality on the original queries, the best first; rows of a stack stay together."""
-    clean = pl.col("quality").filter(pl.col("perturb") == CLEAN, pl.col("rewrite") == NONE)
-    at = clean.first().over("family")
-    return table.sort(at, descending=quality.higher_is_better, nulls_last=True, maintain_order=True)
-
-
-def hardest(table: pl.DataFrame, quality: Quality) -> Row | None:
-    """Return the perturbation that costs the best stack most, without a rewrite; None if none is compared.
-
-    Other names are left to section Names: nobody types a mask.
-    """
-    rows = table.filter(pl.col("rewrite") == NONE, pl.col("change").is_not_null(), _TYPED)
-    if rows.is_empty():
-        return None
-    first = rows.filter(family=rows["family"][0])
-    return first.sort("change", descending=not quality.higher_is_better).row(0, named=True)
 
 
 def best_rewrite(table: pl.DataFrame, row: Row, quality: Quality) -> Row | None:
@@ -78,12 +54,6 @@ def answer(table: pl.DataFrame, quality: Quality) -> tuple[str, str]:
     lost = f"{'falls' if sign > 0 else 'rises'} by {text.score(abs(row['change']))}"
     advice = _advice(best_rewrite(table, row, quality), row, sign)
     return f"{said} {lost} ({n}).", f"{advice}."
-
-
-def in_words(perturb: str) -> str:
-    """Say what was done to the queries, such as "small talk (noise 4)"."""
-    ways = [words for way, words in _WAYS.items() if way in perturb.split()]
-    return f"{' and '.join(ways)} ({perturb})" if ways else perturb
 
 
 def _advice(won: Row | None, row: Row, sign: int) -> str:
@@ -129,7 +99,7 @@ def chart(table: pl.DataFrame, quality: Quality) -> go.Figure | None:
 
     Like the answer, it leaves other names to section Names.
     """
-    table = table.filter(_TYPED).filter((pl.col("perturb") != CLEAN).any().over("family"))
+    table = table.filter(TYPED).filter((pl.col("perturb") != CLEAN).any().over("family"))
     families = table["family"].unique(maintain_order=True).to_list()[:_PANELS]
     if not families:
         return None

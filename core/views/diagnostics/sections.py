@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from core.analysis.cache import cached
+from core.analysis.perturbed import Gathered, drops, noise_effects, per_query, rewritten
 from core.analysis.workspace.scope import Quality
 from core.analysis.workspace.telling import dated, perturbed
 from core.analysis.workspace.view import View
@@ -18,7 +19,6 @@ from core.views.diagnostics import asked_names as named
 from core.views.diagnostics import drifting, foretold, watching
 from core.views.diagnostics import names as page
 from core.views.diagnostics import noise_costs as noisy
-from core.views.diagnostics.noise import Gathered, drops, effect_table, gather, per_query, rewritten
 from core.views.text import plain
 
 COSINES = "Cosine to the clean query by level of small talk; the paper's is to a restatement of it."
@@ -32,13 +32,6 @@ def beside(view: View, quality: Quality) -> pl.DataFrame:
     renamed = named.renamed(view.snapshot, view.scope, quality)
     margins = named.known_margins(view.snapshot, view.scope, renamed) if renamed else pl.DataFrame()
     return named.side_by_side(renamed, margins)
-
-
-@cached("Comparing perturbed queries…")
-def gathered(view: View) -> tuple[Gathered, pl.DataFrame]:
-    """Return the runs with perturbed queries, and the cost of the perturbations."""
-    runs = gather(view.snapshot, view.scope, view.quality)
-    return runs, noisy.better_first(effect_table(view.snapshot, runs, view.quality), view.quality)
 
 
 @cached("Embedding perturbed queries…")
@@ -103,7 +96,7 @@ def in_questions(view: View) -> Blocks:
 @section("noise", "How much quality do typing errors and chat style cost?", perturbed)
 def by_noise(view: View, ask: Ask) -> Blocks:
     """Yield the cost of perturbed queries, and what rewriting recovers."""
-    runs, table = gathered(view)
+    runs, table = noise_effects(view)
     if not runs:
         yield Answer(noisy.NO_RUNS)
         yield Text(noisy.WAY_OUT, "guide")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from core.analysis.per_query import FOUND_NOTHING, NOT_RANKED, WEAK, ordered
+from core.analysis.per_query import FOUND_NOTHING, NOT_RANKED, WEAK, ordered, useless
 from core.analysis.workspace.clusters import EACH, Groups
 from core.analysis.workspace.pools import NOT_STATED
 from core.analysis.workspace.scope import Quality
@@ -70,14 +70,14 @@ def _weakness(scored: pl.DataFrame, among: str, name: str) -> tuple[str, str]:
         least, most = (text.score(end) for end in scored["score"].sort().gather([0, -1]))
         return f"{name} scores between {least} and {most} on {among}", ""
     weak = scored.filter(pl.col("share") < WEAK, pl.col("score") != 0).height
-    useless = scored.filter(pl.col("score") == 0)
-    if useless.height:
-        empty = useless.filter(pl.col("best") == 0).height
+    failed = useless(scored)
+    if failed.height:
+        empty = failed.filter(pl.col("best") == 0).height
         details = [
             f"In {empty:,} of these the pool holds nothing useful either.",
             f"On {weak:,} others it scores below half of its ceiling." * bool(weak),
         ]
-        said = f"{name} finds nothing useful on {useless.height:,} of {among}"
+        said = f"{name} finds nothing useful on {failed.height:,} of {among}"
         return said, " ".join(filter(None, details))
     on = f"{weak:,}" if weak else "none"
     return f"{name} scores below half of its ceiling on {on} of {among}", ""

@@ -183,10 +183,16 @@ def derived(table: pl.DataFrame, *, higher_is_better: bool = True) -> list[Scena
         scenarios.append(Scenario("Cost saver", "cost", min_quality=float(kept / 1000)))
     scenarios.append(Scenario("Quality push", jitter_ms=0.0, delta=0.0))
     if dims.drop_nulls().len() > 1:
-        scenarios.append(Scenario("Efficient small-dim", dim=float(dims.drop_nulls().max() or 0) / 2))  # type: ignore[arg-type]
+        scenarios.append(Scenario("Efficient small-dim", dim=_small(dims.drop_nulls().to_list())))
     if depths.drop_nulls().len() > 1:
         scenarios.append(Scenario("High-K check", depth=float(depths.drop_nulls().max() or 0)))  # type: ignore[arg-type]
     return scenarios
+
+
+def _small(dims: Sequence[int]) -> float:
+    """Return half of the most dimensions; if no stack has so few, those of the next smaller one."""
+    half = max(dims) / 2
+    return half if min(dims) <= half else float(max(dim for dim in dims if dim < max(dims)))
 
 
 def choose(

@@ -83,11 +83,11 @@ def scenarios(view: View, ask: Ask) -> Blocks:
         rows,
         cols.Rows(
             "scenarios",
-            "scenario name",
+            "scenario asked name",
             first,
             latency,
             "cost beyond",
-            more=("asked", *others, *CONFIGURATION, "latency_low latency_high latency_n cost_note"),
+            more=(*others, *CONFIGURATION, "latency_low latency_high latency_n cost_note"),
         ),
     )
     yield Fold(EFFICIENCY, _boards(view))
@@ -104,7 +104,7 @@ def _boards(view: View) -> Blocks:
 @section("latency targets", "Which stack does each latency target allow?")
 def latency_targets(view: View, ask: Ask) -> Blocks:
     """Yield what each of several latency targets leaves and selects."""
-    targets = read_targets("", view.table)
+    targets = read_targets("", view.table, view.constraints)
     line = ask.text(
         "Targets (ms)",
         "slas",
@@ -112,7 +112,7 @@ def latency_targets(view: View, ask: Ask) -> Blocks:
         about="Numbers between commas. Budget and floor hold; the SLA does not.",
     )
     try:
-        targets = read_targets(line, view.table)
+        targets = read_targets(line, view.table, view.constraints)
     except ClqError as error:
         yield Text(str(error), "warning")
     by_target = conditioned(view.table, targets, view.constraints, paired=view.paired)

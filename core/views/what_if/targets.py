@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
 from core.analysis.workspace.scope import Quality
+from core.decide.axes import floats
 from core.decide.near import Conditioned, lets_in
+from core.decide.pareto import frontier_2d
+from core.decide.rules import Constraints
 from core.errors import InputError
 from core.views import text, theme
 
@@ -17,12 +21,13 @@ MOST = 8
 _MARKS = 1500  # Marks in one small chart; with more, several charts are slow to draw
 
 
-def read_targets(line: str, table: pl.DataFrame) -> list[float]:
+def read_targets(line: str, table: pl.DataFrame, limits: Constraints) -> list[float]:
     """Return the latency targets in a line such as ``350, 500``.
 
     Args:
         line: Numbers in ms separated by commas; empty = `USUAL_MS`, or, if three quarters of the stacks are
-            faster than the first of them, what a quarter, a half, three quarters and all of the stacks meet.
+            faster than the first of them, what each stack of the frontier of latency and quality needs.
+        limits: Those of the page, whose SLA an empty line includes.
 
     Returns:
         In ascending order, without duplicates.
@@ -32,7 +37,7 @@ def read_targets(line: str, table: pl.DataFrame) -> list[float]:
     """
     parts = [part.strip() for part in line.replace(";", ",").split(",") if part.strip()]
     if not parts:
-        return _usual(table)
+        return sorted({*_usual(table, limits), *([] if limits.sla_ms is None else [limits.sla_ms])})
     targets = set()
     for part in parts:
         try:
@@ -47,13 +52,18 @@ def read_targets(line: str, table: pl.DataFrame) -> list[float]:
     return sorted(targets)
 
 
-def _usual(table: pl.DataFrame) -> list[float]:
+def _usual(table: pl.DataFrame, limits: Constraints) -> list[float]:
     known = table["latency_ms"].drop_nulls()
     slow = known.quantile(0.75, "higher")
     if slow is None or slow > USUAL_MS[0]:
         return list(USUAL_MS)
-    ends = (known.quantile(share, "nearest") for share in (0.25, 0.5, 0.75, 1.0))
-    return sorted({lets_in(float(end)) for end in ends if end is not None})
+    sign = 1 if limits.higher_is_better else -1
+    ends = table["latency_ms"][
+        frontier_2d(floats(table, "latency_ms"), sign * floats(table, "quality")).tolist()
+    ]
+    if len(ends) >= MOST:  # leaves a place for the page's limit
+        ends = ends.gather(np.linspace(0, len(ends) - 1, MOST - 1).round().astype(int))
+    return [lets_in(float(end)) for end in ends]
 
 
 def target_rows(table: pl.DataFrame, conditions: Sequence[Conditioned]) -> pl.DataFrame:

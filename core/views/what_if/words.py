@@ -174,7 +174,9 @@ def answer(rows: pl.DataFrame, quality: Quality) -> tuple[str, str]:
     best = chosen.sort(quality.name, descending=quality.higher_is_better, nulls_last=True).row(0, named=True)
     words = best[f"{quality.name} in words"]
     choose = "chooses" if chosen.height == 1 else "choose"
-    sentence = f"{text.count(chosen.height, 'scenario')} {choose} {text.count(different, 'stack')}"
+    several = text.count(rows.height, "scenario")
+    several = several if chosen.height == rows.height else f"{chosen.height:,} of {several}"
+    sentence = f"{several} {choose} {text.count(different, 'stack')}"
     beyond = ", beyond your limits" if best.get("beyond") else ""
     most = f"{best['scenario']} has the best {quality.name}, {words}{beyond}" if words else ""
     sentence += f"; {most}." if most else f"; no {quality.name} is known."

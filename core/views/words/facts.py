@@ -32,6 +32,7 @@ from core.stats.latency import P95_MIN_QUERIES
 from core.views import text
 from core.views.words.late import late_chip, slow
 from core.views.words.near import near_rows, promising_rows, promising_words, scores_missing
+from core.views.words.trade import trade
 
 FEW_QUERIES = 30
 """With fewer queries, a typical difference between stacks is undetectable, which a warning says."""
@@ -282,12 +283,13 @@ def record(table: pl.DataFrame, asked: View, *, chances: pl.DataFrame | None = N
 
     Returns:
         asked, chosen and runner_up (each a stack or null; the chosen one with its pgs and expected_quality),
-        delta, ties (the other stacks that tie), alternatives, price_of_quality, taken, decided_by, note,
+        delta, ties (the other stacks that tie), alternatives, trade (the chosen stack and the first other one
+        side by side, or null), price_of_quality, taken, decided_by, note,
         near_misses (see `near.near_rows`), frontier (stacks), excluded (run_id, stack, constraint, by, unit,
         reason), promising (see `core.views.words.near`), would_turn (what would have to be true) and
         warnings.
     """
-    decision, sure, paired = asked.decision, asked.sure, asked.paired
+    decision, sure, paired, traded = asked.decision, asked.sure, asked.paired, asked.once(trade)
     rows = table if chances is None else table.join(chances, on="run_id", how="left", maintain_order="left")
 
     def stack(at: int | None) -> dict[str, object] | None:
@@ -307,6 +309,7 @@ def record(table: pl.DataFrame, asked: View, *, chances: pl.DataFrame | None = N
         "delta": decision.delta,
         "ties": [stack(at) for at in decision.tied],
         "alternatives": [_alternative(table, other) for other in sure.alternatives],
+        "trade": traded and traded.data,
         "price_of_quality": {
             key: [_step(table, step) for step in steps] for key, steps in sure.prices.items()
         },
@@ -355,6 +358,9 @@ def _alternative(table: pl.DataFrame, other: Alternative) -> dict[str, object]:
         "saves_ms": other.saves_ms,
         "latency_told_apart": other.told_apart,
         "p_within_delta": other.p_within_delta,
+        "expected_quality": other.expected,
+        "expected_low": other.expected_low,
+        "expected_high": other.expected_high,
     }
 
 

@@ -12,6 +12,7 @@ RERANKER = "reranking: the candidates are looked at again and put in order"
 _BEFORE: Mapping[str, tuple[str, str]] = {
     "⊕": ("⊕", "both lists of results, merged into one"),
     r"\brrf\b": ("rrf", "merges lists by rank; 1 : 2 weighs the second list twice"),
+    r"\brrf .*\bconstant\b": ("constant", "of rrf: the higher, the more low ranks count; usually 60"),
     r"\bconvex\b": ("convex", "merges lists by score; alpha is the weight of the second"),
 }
 _BEHIND: Mapping[str, tuple[str, str]] = {

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from core.analysis.workspace.resolve import taken
 from core.analysis.workspace.scope import Ids, Latency, Quality, Scope
 from core.analysis.workspace.stacks import runs_in
 from core.errors import UnknownNameError
@@ -110,10 +111,37 @@ def test_a_k_that_nothing_reads_stands_in_no_name_but_of_runs_that_differ_in_it_
 
 @pytest.mark.parametrize(
     ("asked", "found"),
-    [("BM25, K = 10", "BM25"), ("BM25", "BM25"), ("e + r, K = 10", "e + r, K = 10"), (3, 3)],
+    [
+        ("BM25, K = 10", "BM25"),
+        ("BM25", "BM25"),
+        ("e + r, K = 10", "e + r, K = 10"),
+        ("BM25 ⊕ e · rrf 1 : 2", "BM25 ⊕ e · rrf 1 : 2 constant 10"),
+        ("BM25 ⊕ e, K = 50 · rrf 1 : 2", "BM25 ⊕ e · rrf 1 : 2 constant 10"),
+        ("BM25 ⊕ e · rrf 1 : 3", "BM25 ⊕ e · rrf 1 : 3"),
+        (3, 3),
+    ],
 )
-def test_links_to_names_with_such_a_k_still_find_their_stack(asked: object, found: object):
-    assert as_offered(asked, ["BM25", "a + r, K = 1", 3]) == found
+def test_links_to_names_of_before_still_find_their_stack(asked: object, found: object):
+    assert as_offered(asked, ["BM25", "a + r, K = 1", 3, "BM25 ⊕ e · rrf 1 : 2 constant 10"]) == found
+
+
+def test_a_stored_label_that_hides_a_setting_is_completed_and_still_finds_its_run(tmp_path: Path):
+    weighted = {"method": "rrf", "constant": 10, "weights": [1, 2], "depth": 100}
+    lab = (
+        Lab()
+        .run("a", label="BM25 ⊕ e · rrf 1 : 2", spec={"fusion": weighted})
+        .run("b", label="BM25 ⊕ e · rrf 1 : 2 constant 20", spec={"fusion": {**weighted, "constant": 20}})
+        .run("c", label="mine · rrf 1 : 2")
+        .run("d", label="e · convex", spec={"fusion": {"method": "convex", "normalise": "minmax"}})
+    )
+    runs = runs_in(lab.write(tmp_path / "s").read(), Scope("lab"))
+    assert dict(runs.select("run_id", "name").iter_rows()) == {
+        "a": "BM25 ⊕ e · rrf 1 : 2 constant 10",
+        "b": "BM25 ⊕ e · rrf 1 : 2 constant 20",
+        "c": "mine · rrf 1 : 2",
+        "d": "e · convex",
+    }
+    assert taken(runs, "BM25 ⊕ e · rrf 1 : 2") == "a"
 
 
 def test_runs_that_share_a_label_are_told_apart(tmp_path: Path):

@@ -14,13 +14,13 @@ from core.views.decision.words import (
     lacking,
     note,
     numbers,
-    rivalled,
     sure_words,
     why,
 )
 from core.views.words.advice import HARDLY, NOTHING
 from core.views.words.choice import limits, meaning
 from core.views.words.late import late_chip, may_break, slow_words
+from core.views.words.trade import side_by_side, trade
 from tests.views.made import AT_10, asking, stacks
 
 TABLE = stacks(
@@ -145,25 +145,55 @@ def test_what_is_not_surely_as_good_never_ties_but_is_offered_with_its_price():
 
 
 @pytest.mark.parametrize(
-    ("loss", "cost", "said"),
+    ("loss", "cost", "ms", "paid"),
     [
-        (0.005, 0.4, "Not surely better than light, which saves $1.60 / 1k."),
-        (0.005, 1.2, ""),  # less than half is saved
-        (0.3, 0.4, ""),  # surely better
+        (0.005, 0.4, 90.0, "20 % of the cost"),
+        (0.005, 0.04, 90.0, "1/50 of the cost"),
+        (0.005, 0.04, 1.0, "1/90 of the time and 1/50 of the cost"),
+        (0.005, 2.0, 10.0, "11 % of the time and the same cost"),
+        (0.005, 0.0, 90.0, "no cost"),
+        (0.005, 1.2, 90.0, None),  # less than half is saved
+        (0.3, 0.4, 90.0, None),  # surely better
     ],
 )
-def test_a_choice_that_is_not_surely_better_than_a_much_lighter_stack_says_so(loss, cost, said):
+def test_what_a_much_lighter_stack_gives_up_stands_beside_a_choice_that_is_not_surely_better(
+    loss: float, cost: float, ms: float, paid: str | None
+):
     random = np.random.default_rng(8)
-    values = np.stack([random.normal(0.8, 0.1, 40), random.normal(0.8, 0.1, 40)])
-    values += np.array([[0.8], [0.8 - loss]]) - values.mean(axis=1, keepdims=True)
+    values = np.stack([random.normal(0.6, 0.1, 40), random.normal(0.6, 0.1, 40)])
+    values += np.array([[0.6], [0.6 - loss]]) - values.mean(axis=1, keepdims=True)
     table = stacks(
-        name=["heavy", "light"], quality=values.mean(axis=1).tolist(), latency_ms=[90.0, 90.0],
+        name=["heavy", "light"], quality=values.mean(axis=1).tolist(), latency_ms=[90.0, ms],
         cost=[2.0, cost], n=[40, 40],
     )  # fmt: skip
     view = asking(table, Constraints(delta=0.001), sample=of_queries(table, values))
-    assert why(view).startswith(f"The best RA-nWG@10 of both stacks{'' if loss < 0.1 else ', surely'}")
-    assert rivalled(view) == said
-    assert said in why(view)
+    found = trade(view)
+    if paid is None:
+        assert found is None
+        assert "Or take" not in answer(view).reason
+        return
+    assert found is not None
+    other = view.sure.alternatives[0]
+    assert found.sentence == (
+        f"Or take light: −0.005 [−{-other.low:.3f}, +{other.high:.3f}] RA-nWG@10 for {paid}."
+    )
+    assert found.sentence in answer(view).reason
+    sides = [found.data["chosen"], found.data["other"]]
+    assert [side["stack"] for side in sides] == ["heavy", "light"]
+    assert [side["expected_quality"] for side in sides] == [view.sure.expected, other.expected]
+    shown = side_by_side(view, found).rows
+    assert shown["took"].to_list() == ["90.0 ms", f"{ms:.1f} ms" if ms >= 10 else f"{ms:.2f} ms"]
+    assert shown["expected"][1].startswith(f"{other.expected:.3f} [{other.expected_low:.3f}, ")
+
+
+def test_of_averages_only_a_much_lighter_stack_stands_beside_the_choice_within_delta_alone():
+    for loss, stands in ((0.005, True), (0.02, False)):
+        table = stacks(name=["heavy", "light"], quality=[0.6, 0.6 - loss], latency_ms=[90.0, 90.0],
+                       cost=[2.0, 0.1])  # fmt: skip
+        found = trade(asking(table, Constraints(delta=0.01)))
+        assert (found is not None) is stands
+        if found is not None:
+            assert found.sentence == "Or take light: −0.005 RA-nWG@10 for 1/20 of the cost."
 
 
 def test_a_stack_that_a_person_takes_says_in_whose_place_and_is_dropped_aloud():

@@ -11,13 +11,13 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from core.analysis.perturbed import drops, effect_table, gather, per_query, robust_table
 from core.analysis.workspace.scope import Ids, Quality, Scope
 from core.cli.app import app
 from core.metrics import Measure
 from core.pipeline.evaluate import build
 from core.providers import embed
 from core.store import Snapshot
-from core.views.diagnostics.noise import drops, effect_table, gather, per_query, robust_table
 from tests.stores import Lab
 from tests.views.made import LAB
 

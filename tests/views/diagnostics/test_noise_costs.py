@@ -7,12 +7,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from core.analysis.perturbed import better_first, hardest
 from core.analysis.workspace.scope import Latency, Quality
 from core.analysis.workspace.view import View
 from core.diagnostics.noise import EFFECTS
 from core.prices import PriceBook
 from core.views.confidence.noisy import choice_under_noise
-from core.views.diagnostics.noise_costs import answer, best_rewrite, better_first, cards, chart, hardest
+from core.views.diagnostics.noise_costs import answer, best_rewrite, cards, chart
 from tests.stores import Lab
 from tests.views.made import LAB
 

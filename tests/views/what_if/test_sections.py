@@ -57,6 +57,11 @@ def test_the_papers_ideas_in_terms_of_another_workspace():
         "Efficient small-dim": "highest quality, at most 512 dimensions",
         "High-K check": "highest quality, K at least 200",
     }
+    near = {
+        each.name: each.dim
+        for each in scenarios.derived(TABLE.with_columns(dim=pl.Series([384, 256, 384, None])))
+    }
+    assert near["Efficient small-dim"] == 256.0  # no stack has 192
     assert [each.name for each in scenarios.derived(stacks(2))] == ["Baseline", "Quality push"]
 
 
@@ -104,6 +109,7 @@ def test_the_matrix_of_a_measured_workspace_has_n_and_interval(demo_store: Path)
     assert rows["name"].to_list()[-1] is None
     sentence, details = words.answer(rows, AT_10)
     assert "RA-nWG@10" in sentence
+    assert sentence.startswith(f"{rows.height - 1} of {rows.height} scenarios choose ")
     assert details.endswith("No stack meets the limits of Nothing.")
     assert "in its own terms" in words.legend(rows)
     outside = rows.with_columns(beyond=pl.lit("9 ms over the SLA"))
@@ -115,19 +121,33 @@ def test_the_matrix_of_a_measured_workspace_has_n_and_interval(demo_store: Path)
     [("", [350.0, 500.0, 750.0, 1000.0]), ("500, 350ms;500", [350.0, 500.0]), ("0.5", [0.5])],
 )
 def test_targets_are_read(line: str, expected: list[float]):
-    assert targets.read_targets(line, TABLE) == expected
+    assert targets.read_targets(line, TABLE, Constraints()) == expected
 
 
 @pytest.mark.parametrize("line", ["fast", "-1", "0", "nan", "1e99", ",".join(map(str, range(1, 12)))])
 def test_targets_are_refused(line: str):
     with pytest.raises(InputError):
-        targets.read_targets(line, TABLE)
+        targets.read_targets(line, TABLE, Constraints())
 
 
-def test_targets_of_a_fast_workspace_come_from_its_latencies():
-    fast = stacks(latency_ms=[0.2, 0.71])
-    assert targets.read_targets("", fast) == [0.2, 0.71]
-    assert targets.read_targets("", stacks(1)) == list(targets.USUAL_MS)
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        (Constraints(), [0.2, 1.0, 431.0]),  # what the frontier needs: those of 5 and 9 ms are off it
+        (Constraints(sla_ms=500), [0.2, 1.0, 431.0, 500.0]),
+        (Constraints(higher_is_better=False), [0.2, 5.0]),
+    ],
+)
+def test_targets_of_a_fast_workspace_are_those_of_its_frontier_and_its_limit(limits, expected):
+    fast = stacks(latency_ms=[0.2, 1.0, 5.0, 9.0, 430.8], quality=[0.4, 0.5, 0.2, 0.3, 0.6])
+    assert targets.read_targets("", fast, limits) == expected
+
+
+def test_the_usual_targets_hold_where_the_frontier_is_long_or_slow():
+    many = stacks(latency_ms=[0.1 * at for at in range(1, 31)], quality=[0.01 * at for at in range(1, 31)])
+    assert len(targets.read_targets("", many, Constraints(sla_ms=0.25))) == targets.MOST
+    slow = targets.read_targets("", stacks(1), Constraints(sla_ms=520.0))
+    assert slow == sorted([*targets.USUAL_MS, 520.0])
 
 
 def test_every_target_has_its_row_and_its_panel():

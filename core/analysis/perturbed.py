@@ -1,20 +1,23 @@
-"""Diagnostics, section Noise: perturbed runs of a workspace beside their clean siblings."""
+"""Perturbed runs of a workspace beside their clean siblings, and what perturbed queries cost."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
 
+from core.analysis.cache import cached
 from core.analysis.paired import alike, alike_means
 from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.query_sets import among, asked_in, chosen_runs
 from core.analysis.workspace.scope import Quality, Scope
 from core.analysis.workspace.scores import at_cutoff, evidence, mean, unperturbed
 from core.analysis.workspace.stacks import runs_in
+from core.analysis.workspace.view import View
 from core.diagnostics.noise import CLEAN, EFFECTS, NONE, Floats, effects, kin, siblings
 from core.errors import InputError
 from core.metrics import Measure
@@ -22,6 +25,9 @@ from core.stats.intervals import Labels
 from core.stats.means import mean_interval
 from core.store import Snapshot
 
+Row = Mapping[str, Any]
+TYPED = ~pl.col("perturb").str.contains("names ", literal=True)
+"""Perturbations that people type; other names are masked by a program."""
 QUICK = ("wordllama",)  # Embedders fast enough for a page to call while drawing
 
 
@@ -93,6 +99,32 @@ def effect_table(snapshot: Snapshot, gathered: Gathered, quality: Quality) -> pl
     took = timed.group_by("run_id").agg(rewrite_ms=pl.col("ms").median())
     changes = effects(gathered.rows, gathered.values, both, gathered.clusters)
     return changes.join(took, on="run_id", how="left", maintain_order="left")
+
+
+@cached("Comparing perturbed queries…")
+def noise_effects(view: View) -> tuple[Gathered, pl.DataFrame]:
+    """Return the runs with perturbed queries, and what the perturbations cost, the best stack first."""
+    runs = gather(view.snapshot, view.scope, view.quality)
+    return runs, better_first(effect_table(view.snapshot, runs, view.quality), view.quality)
+
+
+def better_first(table: pl.DataFrame, quality: Quality) -> pl.DataFrame:
+    """Sort stacks by their quality on the original queries, the best first; rows of a stack stay together."""
+    clean = pl.col("quality").filter(pl.col("perturb") == CLEAN, pl.col("rewrite") == NONE)
+    at = clean.first().over("family")
+    return table.sort(at, descending=quality.higher_is_better, nulls_last=True, maintain_order=True)
+
+
+def hardest(table: pl.DataFrame, quality: Quality) -> Row | None:
+    """Return the perturbation that costs the best stack most, without a rewrite; None if none is compared.
+
+    Other names are left to section Names: nobody types a mask.
+    """
+    rows = table.filter(pl.col("rewrite") == NONE, pl.col("change").is_not_null(), TYPED)
+    if rows.is_empty():
+        return None
+    first = rows.filter(family=rows["family"][0])
+    return first.sort("change", descending=not quality.higher_is_better).row(0, named=True)
 
 
 def robust_table(snapshot: Snapshot, scope: Scope, gathered: Gathered, measure: Measure) -> pl.DataFrame:

@@ -1,0 +1,109 @@
+"""What one would give up, and save, by taking the first alternative: two stacks side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from core.analysis.workspace.view import View
+from core.decide.selection import Alternative, Assessment
+from core.decide.ties import CHEAPER, ROUNDING
+from core.views import columns as cols
+from core.views import text
+from core.views.blocks import Table
+
+_RATIO = 10.0
+"""From here on a share of the time is written as ``1/57``; below it in percent."""
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Trade:
+    """The first alternative beside the chosen stack."""
+
+    run_id: str  # of the alternative
+    sentence: str  # what taking it gives up and saves
+    sides: tuple[Row, Row]  # rows of the stack table: the chosen stack's, the alternative's
+    expected: tuple[Row, Row]  # expected_quality on new queries of each, expected_low and expected_high
+
+    @property
+    def stack(self) -> str:
+        """The name of the alternative."""
+        return str(self.sides[1]["name"])
+
+    @property
+    def data(self) -> dict[str, object]:
+        """The trade as plain data."""
+        chosen, other = (
+            {"stack": row["name"], **new, "latency_ms": row["latency_ms"], "cost": row["cost"]}
+            for row, new in zip(self.sides, self.expected, strict=True)
+        )
+        return {"run_id": self.run_id, "sentence": self.sentence, "chosen": chosen, "other": other}
+
+
+def trade(view: View) -> Trade | None:
+    """Return what the first alternative gives up, or None if it is surely worse, or saves less than half."""
+    other, chosen = next(iter(view.sure.alternatives), None), view.decision.chosen
+    if other is None or chosen is None or not other.much:
+        return None
+    # if only averages are known, its loss must not matter
+    if other.difference < -view.decision.delta - ROUNDING if other.high is None else other.high < 0:
+        return None
+    own, its = view.table[[chosen, other.row]].to_dicts()
+    name = view.quality.name
+    sentence = f"Or take {its['name']}: {difference(other)} {name} for {_paid(own, its, other)}."
+    return Trade(its["run_id"], sentence, (own, its), (_new(view.sure), _new(other)))
+
+
+def difference(other: Alternative) -> str:
+    """State an alternative's difference in quality: ``−0.087 [−0.178, +0.006]``."""
+    if other.low is None or other.high is None:
+        return text.signed(other.difference)
+    return f"{text.signed(other.difference)} [{text.signed(other.low)}, {text.signed(other.high)}]"
+
+
+def _new(of: Assessment | Alternative) -> Row:
+    return {
+        "expected_quality": of.expected,
+        "expected_low": of.expected_low,
+        "expected_high": of.expected_high,
+    }
+
+
+def _paid(own: Row, its: Row, other: Alternative) -> str:
+    """State the alternative's time and cost as shares: ``1/57 of the time and 1/50 of the cost``."""
+    shares = [_share(own["latency_ms"], its["latency_ms"], "time")] if other.told_apart else []
+    return " and ".join(filter(None, (*shares, _share(own["cost"], its["cost"], "cost"))))
+
+
+def _share(whole: float | None, part: float | None, of: str) -> str:
+    if not whole or part is None:
+        return ""
+    if abs(part / whole - 1) <= CHEAPER:
+        return f"the same {of}"
+    if part * _RATIO > whole:
+        return f"{100 * part / whole:.0f} % of the {of}"
+    return f"1/{whole / part:,.0f} of the {of}" if part else f"no {of}"
+
+
+def side_by_side(view: View, made: Trade) -> Table:
+    """Return both stacks with expected quality on new queries, latency and cost, in words."""
+    of = cols.Rows(
+        "trade",
+        "stack",
+        cols.text("expected", f"{view.quality.name} expected on new queries"),
+        cols.text("took", view.latency.percentile, view.latency.name),
+        cols.text("paid", "cost"),
+    )
+    rows = [
+        {
+            "stack": row["name"],
+            "expected": text.score(new["expected_quality"])
+            + text.interval(new["expected_low"], new["expected_high"]),
+            "took": text.ms(row["latency_ms"]),
+            "paid": text.cost_of(row),
+        }
+        for row, new in zip(made.sides, made.expected, strict=True)
+    ]
+    return Table(of.frame(rows), of)

@@ -1,0 +1,68 @@
+"""What hurts the users of the chosen stack: questions without an answer, and questions typed badly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from core.analysis.per_query import queries, useless
+from core.analysis.perturbed import hardest, noise_effects
+from core.analysis.workspace.view import View
+from core.views import text
+
+_WAYS = {"noise": "small talk", "typo": "typos", "accents": "no accents", "case": "another letter case"}
+
+
+@dataclass(frozen=True)
+class Hurt:
+    """One thing that hurts users, with its home page."""
+
+    sentence: str
+    label: str  # of the link to its home
+    page: str
+    section: str
+    numbers: dict[str, Any]
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The same as plain data."""
+        return {"sentence": self.sentence, **self.numbers}
+
+
+def hurts(view: View) -> tuple[Hurt, ...]:
+    """Return what is known to hurt users of the chosen stack; empty without one, or if nothing is known."""
+    if view.decision.chosen is None:
+        return ()
+    run_id = str(view.table["run_id"][view.decision.chosen])
+    return tuple(found for found in (_nothing_found(view, run_id), _typed_badly(view, run_id)) if found)
+
+
+def _nothing_found(view: View, run_id: str) -> Hurt | None:
+    """Count the queries on which it finds nothing useful, as page Queries does."""
+    rows = queries(view, run_id)
+    n, failed = rows["score"].count(), useless(rows).height
+    if not failed:
+        return None
+    sentence = f"It finds nothing useful on {failed:,} of {text.count(n, 'query', 'queries')}."
+    return Hurt(sentence, "Which queries", "queries", "", {"useless": failed, "n": n})
+
+
+def _typed_badly(view: View, run_id: str) -> Hurt | None:
+    """Say what perturbed queries cost it, as section Noise of Diagnostics does."""
+    runs, effects = noise_effects(view)
+    families = runs.rows.filter(run_id=run_id)["family"]
+    row = hardest(effects.filter(family=families[0]), view.quality) if len(families) else None
+    if row is None:
+        return None
+    low, high = row["change_low"], row["change_high"]
+    ends = "" if low is None or high is None else f" [{text.signed(low)}, {text.signed(high)}]"
+    lost = f"{text.signed(row['change'])}{ends} {view.quality.name}"
+    sentence = f"Queries with {in_words(row['perturb'])}: {lost}, n = {row['n']}."
+    kept = ("perturb", "change", "change_low", "change_high", "n")
+    return Hurt(sentence, "Which noise", "diagnostics", "noise", {name: row[name] for name in kept})
+
+
+def in_words(perturb: str) -> str:
+    """Say what was done to the queries, such as "small talk (noise 4)"."""
+    ways = [words for way, words in _WAYS.items() if way in perturb.split()]
+    return f"{' and '.join(ways)} ({perturb})" if ways else perturb
