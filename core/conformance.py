@@ -79,9 +79,9 @@ def format_faults(form: Format) -> Iterator[str]:
                 yield f"On {name} it raises {type(error).__name__}: {error}"
                 continue
             if any(not 0 <= sure <= 1 for sure in taken):
-                yield f"On {name} it is sure by {max(taken)}, which is no share."
+                yield f"On {name} it is sure by {max(taken)}, which is not a share."
             elif any(sure >= ACCEPTED for sure in taken):
-                yield f"It takes {name}, which is no file of its tool."
+                yield f"It takes {name}, which is not a file of its tool."
 
 
 def faults(group: str, name: str) -> tuple[str, ...]:

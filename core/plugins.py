@@ -129,7 +129,7 @@ def subclass_of(base: type) -> Callable[[str, object], Any]:
     def made(name: str, value: object) -> type:
         if isinstance(value, type) and issubclass(value, base):
             return value
-        raise InputError(f"{name} is no subclass of {base.__name__}.")
+        raise InputError(f"{name} is not a subclass of {base.__name__}.")
 
     return made
 

@@ -117,7 +117,7 @@ def _endured(quality: Quality, perturb: str) -> Measure:
         way, _, level = (text.strip() for text in part.partition("="))
         if way not in ways or not level:
             do = f"Write noise=4,typo=1; there are {', '.join(ways)}."
-            raise InputError(f"{part!r} is no perturbation.", do=do)
+            raise InputError(f"{part!r} is not a perturbation.", do=do)
         params[way] = ways[way].read(level)
     return Measure(f"Robust[{quality.measure.name}]", quality.k, tuple(params.items()))
 

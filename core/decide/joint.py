@@ -62,7 +62,7 @@ class JointSample:
                 do="Give both as [stacks, queries] on the same queries.",
             )
         if self.share is not None and not 0 < self.share < 1:
-            raise InputError(f"{self.share} is no percentile.", do="Give one between 0 and 1, such as 0.95.")
+            raise InputError(f"{self.share} is not a percentile.", do="Give one between 0 and 1: 0.95.")
 
     @property
     def quality_varies(self) -> Mask:

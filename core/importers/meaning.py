@@ -114,7 +114,7 @@ PLACE_OF = {
     "heading": "heading",
 }
 """How that is called where the user says what a column holds → what it is."""
-OF_STACKS = "an axis of stacks: a row is no stack here"
+OF_STACKS = "an axis of stacks: a row is not a stack here"
 SAME = "the same as `{}`, which is taken"
 _IN_OTHER_MONEY = "a price in another currency; dollars are compared"
 

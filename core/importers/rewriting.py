@@ -40,7 +40,7 @@ def rewritten(known: pl.Expr, pattern: str) -> pl.Expr:
     begin, star, end = pattern.removeprefix(ADD).partition(STAR)
     if not star or STAR in end:
         do = f"Write one {STAR} for what stays (doc-{STAR}), or {', '.join(WRITINGS)}."
-        raise InputError(f"{quoted(pattern)} is no pattern.", do=do)
+        raise InputError(f"{quoted(pattern)} is not a pattern.", do=do)
     if pattern.startswith(ADD):
         return pl.concat_str(pl.lit(begin), known, pl.lit(end)).alias(known.meta.output_name())
     return known.str.strip_prefix(begin).str.strip_suffix(end)

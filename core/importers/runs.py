@@ -294,5 +294,5 @@ def patterns(pairs: Sequence[str]) -> dict[str, str]:
     """
     bad = next((pair for pair in pairs if "=" not in pair), None)
     if bad is not None:
-        raise InputError(f"{quoted(bad)} is no what=pattern.", do=f"For example passages=doc-{STAR}.")
+        raise InputError(f"{quoted(bad)} is not what=pattern.", do=f"For example passages=doc-{STAR}.")
     return {what.strip(): pattern for what, _, pattern in (pair.partition("=") for pair in pairs)}

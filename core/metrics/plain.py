@@ -53,7 +53,7 @@ def measure_of(
         InputError: If the name cannot be written as a measure, or an argument has no number as default.
     """
     if not _NAME.fullmatch(name):
-        raise InputError(f"{name[:40]!r} is no name of a measure.", do="Use one word, as in Median-rank.")
+        raise InputError(f"{name[:40]!r} is not a name of a measure.", do="Use one word, as in Median-rank.")
     text = (inspect.getdoc(function) or "").partition("\n\n")[0].replace("\n", " ").strip()
     return MeasureInfo(
         name=name,
@@ -111,4 +111,4 @@ def made(name: str, value: object) -> MeasureInfo:
         return value
     if callable(value):
         return measure_of(name, value)
-    raise InputError(f"{name} is no measure.", do="Refer to a function of the grades or to `measure_of(…)`.")
+    raise InputError(f"{name} is not a measure.", do="Refer to a function of grades or to `measure_of(…)`.")

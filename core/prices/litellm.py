@@ -102,7 +102,7 @@ def _prices(key: str, entry: Mapping[str, Any], looked_up: date, file: str) -> l
     if not isinstance(provider, str) or not _is_name(provider) or not _is_name(item):
         return "its name is not usable"
     if mode not in _COLUMNS:
-        return "it is no embedding, reranking or text model"
+        return "it is not an embedding, reranking or text model"
     amounts = [(unit, per, entry.get(column, 0)) for column, unit, per in _COLUMNS[mode]]
     if not all(_is_amount(amount) for _, _, amount in amounts):
         return "a price of it is not an amount"

@@ -104,7 +104,7 @@ def _curve(ks: Sequence[int], values: Sequence[float | None]) -> dict[int, float
         if value is None or math.isnan(value):
             continue
         if k < 0 or k in scores:
-            raise InputError(f"k = {k} {'is no depth' if k < 0 else 'has two scores'}.")
+            raise InputError(f"k = {k} {'is not a depth' if k < 0 else 'has two scores'}.")
         scores[int(k)] = float(value)
     return scores
 

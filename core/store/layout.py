@@ -87,7 +87,7 @@ class Layout:
         """
         odd = [char for char in _ODD if char in str(self.root)]
         if odd or not _is_text(str(self.root)):
-            found = f"The path holds {odd[0]!r}" if odd else "The path is no UTF-8"
+            found = f"The path holds {odd[0]!r}" if odd else "The path is not UTF-8"
             raise StoreError(
                 f"{found}, which the engine reads as another name.", where=str(self.root), do=_ELSEWHERE
             )

@@ -80,7 +80,9 @@ def query(
 def _bytes(memory: str) -> int:
     read = _SIZE.fullmatch(memory.strip().upper())
     if read is None or (most := int(float(read["n"]) * _UNITS[read["unit"]])) < _LEAST:
-        raise InputError(f"{memory[:40]!r} is no amount of memory.", where="memory", do="Write 500MB or 4GB.")
+        raise InputError(
+            f"{memory[:40]!r} is not an amount of memory.", where="memory", do="Write 500MB, 4GB."
+        )
     return most
 
 
@@ -89,7 +91,7 @@ _WRONG: Mapping[str, tuple[str, str]] = {
     "memory": ("The query takes more memory than {memory}.", "Ask for less, or give it more --memory."),
     "size": (f"The answer is larger than {BYTES >> 20} MiB.", "Ask for less, or add a LIMIT."),
     "type": ("The type of column {said} cannot be shown.", "Write it as text: CAST(… AS VARCHAR)."),
-    "syntax": ("This is no SQL: {said}", ""),
+    "syntax": ("This is not SQL: {said}", ""),
     "statement": (
         "Only one statement that reads is answered: SELECT, or FROM, or WITH.",
         "Results are changed by import, run, delete and restore.",

@@ -183,7 +183,8 @@ def backup(store: Store, target: Path, *, on_wait: Callable[[float], None] | Non
     """
     copy = Store.open(target)
     if copy.path.resolve() == store.path.resolve():
-        raise StoreError("A store is no backup of itself.", where=str(copy.path), do="Name another folder.")
+        problem = "A store is not a backup of itself."
+        raise StoreError(problem, where=str(copy.path), do="Name another folder.")
     with (
         copy.locked("backup", on_wait=on_wait) as layout,
         as_store_error("copying", copy.path, "The copy is unchanged."),

@@ -27,7 +27,7 @@ def load_all() -> None:
 
 def _plugged(page: Page, name: str, value: object) -> Section:
     if not isinstance(value, Section) or not value.name or not value.question:
-        raise InputError(f"{name} is no section with a name and a question.")
+        raise InputError(f"{name} is not a section with a name and a question.")
     if value.name in page.own or value.name in {own.name for own in page.declared()}:
         raise InputError(f"Section {value.name} of {page.title} is there already.")
 

@@ -43,7 +43,7 @@ def test_a_name_that_is_no_utf_8_is_refused_before_a_store_is_made(
     file: Path, tmp_path: Path, option: str, found: str
 ) -> None:
     code, said = call(tmp_path, file, "--collection", "c", option, f"a{BYTE}")
-    assert (code, said) == (1, f"error: The {found} 'a\\xff' is no UTF-8. Write it in UTF-8.\n")
+    assert (code, said) == (1, f"error: The {found} 'a\\xff' is not UTF-8. Write it in UTF-8.\n")
     assert not (tmp_path / "store").exists()
 
 

@@ -100,7 +100,7 @@ TABLES = {
         "stack,nDCG@10,p95 latency (s),p50 latency (ms)\nA,0.5,0.012,30\n",
         "x:2, column `p95 latency (s)`: The p95, 12 ms, is below the p50, 30 ms.",
     ),
-    "queries below zero": ("stack,nDCG@10,n\nA,0.5,9\nB,0.5,-3\n", "x:3, column `n`: -3 is no number"),
+    "queries below zero": ("stack,nDCG@10,n\nA,0.5,9\nB,0.5,-3\n", "x:3, column `n`: -3 is not a number"),
     "dollars below zero": ("stack,nDCG@10,usd_per_1k\nA,0.5,-2\n", "x:2, column `usd_per_1k`"),
 }  # fmt: skip
 

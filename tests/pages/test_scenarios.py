@@ -58,7 +58,7 @@ def test_what_cannot_be_read_is_said_and_the_rest_stays(open_page: OpenPage, pub
     app = open_page(published_store, "what_if/latency targets", ws="clq-paper", slas="soon")
     assert_sound(app, "What if")
     assert "n = 50" in answer(app)
-    assert "“soon” is no latency" in everything(app)
+    assert "“soon” is not a latency" in everything(app)
 
 
 def test_targets_of_the_link_share_axes_and_legend(open_page: OpenPage, published_store: Path):

@@ -81,7 +81,7 @@ def test_the_table_is_mapped_to_our_units(table: Path):
     ]
     assert found.skipped == {
         "a price of it is not an amount": 2,
-        "it is no embedding, reranking or text model": 1,
+        "it is not an embedding, reranking or text model": 1,
         "its name is not usable": 1,
         "its price is not known (0)": 1,
         "only a part of its prices is known": 1,

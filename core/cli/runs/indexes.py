@@ -266,7 +266,7 @@ def _answer(view: View, tried: Sequence[Stack], bearable: float, form: Format) -
 def _numbers(text: str, option: str) -> list[int]:
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isascii() and part.isdigit() and int(part) for part in parts):
-        raise InputError(f"{text!r} is no list of whole numbers.", where=option, do="Write 10,100.")
+        raise InputError(f"{text!r} is not a list of whole numbers.", where=option, do="Write 10,100.")
     return sorted({int(part) for part in parts})
 
 
@@ -276,7 +276,8 @@ def _kinds(text: str) -> list[tuple[str, dict[str, Any]]]:
     for part in _BETWEEN.split(text):
         written = _KIND.fullmatch(part.strip())
         if written is None:
-            raise InputError(f"{part!r} is no kind of index.", where="--kinds", do="Write name(key=value).")
+            problem = f"{part!r} is not a kind of index."
+            raise InputError(problem, where="--kinds", do="Write name(key=value).")
         pairs = [pair.partition("=") for pair in (written[2] or "").split(",") if pair]
         options = {
             key.strip(): int(value) if value.strip().isdigit() else value.strip() for key, _, value in pairs

@@ -197,5 +197,5 @@ def _params(texts: list[str]) -> dict[str, Any]:
         return dict(read_params(texts))
     except ValueError as error:
         raise InputError(
-            f"{error} is no parameter.", where="--param", do="Write it as alpha=0.3,0.5."
+            f"{error} is not a parameter.", where="--param", do="Write it as alpha=0.3,0.5."
         ) from None

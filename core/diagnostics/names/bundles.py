@@ -93,7 +93,7 @@ def read_columns(path: Path, names: Sequence[str]) -> pl.DataFrame:
     try:
         rows = pl.read_csv(path, infer_schema=False)
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"It is no table: {error}", where=str(path)) from error
+        raise InputError(f"It is not a table: {error}", where=str(path)) from error
     for name in names:
         if name not in rows.columns:
             raise InputError(f"No column {name!r}.", where=str(path), do=f"Found: {', '.join(rows.columns)}.")

@@ -64,7 +64,7 @@ class RefineSettings:
                     f"{name} = {getattr(self, name)} is not allowed.", do=f"Use {least:g} or more."
                 )
         if self.sure > 1:
-            raise InputError(f"sure = {self.sure} is no probability.", do="Use 0.5 to 1.")
+            raise InputError(f"sure = {self.sure} is not a probability.", do="Use 0.5 to 1.")
 
     def as_json(self) -> dict[str, Any]:
         """Return every setting by its name."""
@@ -211,7 +211,7 @@ class Refinement(ABC):
             InputError: If it isn't a permutation of the batch.
         """
         if self._batch is None or sorted(order) != sorted(self._batch):
-            raise InputError(f"{list(order)} is no order of the batch {list(self._batch or ())}.")
+            raise InputError(f"{list(order)} is not an order of the batch {list(self._batch or ())}.")
         self._take(list(order))
 
     def skipped(self) -> None:

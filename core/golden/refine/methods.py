@@ -268,5 +268,5 @@ def restore(state: JsonMap) -> Refinement:
         known = refinement(state["grades"], state["ranks"], state["ids"], settings, state["seed"])
         known.replay(state["log"])
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise InputError("This is no checkpoint of a refinement.", do="Begin the query anew.") from error
+        raise InputError("This is not a checkpoint of a refinement.", do="Begin the query anew.") from error
     return known

@@ -78,7 +78,7 @@ def _plugged(name: str, value: object) -> Format:
     """Return the format of a plug-in, given as a subclass of `Format` or an instance."""
     form = value() if isinstance(value, type) else value
     if not isinstance(form, Format):
-        raise InputError(f"{name} is no subclass of Format.")
+        raise InputError(f"{name} is not a subclass of Format.")
     lacking = [part for part in ("name", "title", "takes", "recognised") if not getattr(form, part, None)]
     if lacking or (unknown := set(form.takes) - set(TABLES)):
         raise InputError(f"{name} lacks {', '.join(lacking)}." if lacking else f"No table {min(unknown)!r}.")

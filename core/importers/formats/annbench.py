@@ -112,7 +112,7 @@ class AnnBenchmarks(Format):
         """Read every result as a run; a data set is a collection unless the user named one."""
         members = members_of(archives)
         if wrong := next((member for member in members if not member.head.startswith(HDF5)), None):
-            raise InputError("This is no HDF5 file.", where=wrong.name)
+            raise InputError("This is not an HDF5 file.", where=wrong.name)
         truths = [member for member in members if self.kind(member) == "truth"]
         by_dataset: dict[str, list[_Result]] = {}
         for member in members:

@@ -146,7 +146,7 @@ def _queries(member: Member, options: Options) -> Import:
         "text",
         pl.Series("tags", [tags for tags, _ in tagged], dtype=pl.List(pl.String)),
     )
-    left = {"metadata of queries that is no short text": sum(count for _, count in tagged)}
+    left = {"metadata of queries that is not a short text": sum(count for _, count in tagged)}
     return Import(frames=collection_frames(options, queries), left_out=counted(left, member.name))
 
 

@@ -173,7 +173,7 @@ def _from_cache(member: Member, cases: _Cases) -> None:
         where = at(member.name, _CACHE, index)
         case = parsed(key, where)
         if not isinstance(case, dict):
-            raise InputError("The key is no test case.", where=where)
+            raise InputError("The key is not a test case.", where=where)
         metrics = [mapping(entry, "metric_data", where) for entry in items(kept_, _CACHED, where) or ()]
         _take({**case, "metricsData": metrics}, where, cases)
 
@@ -337,7 +337,7 @@ def _duration(span: Row) -> float | None:
     try:
         ms = (datetime.fromisoformat(ends) - datetime.fromisoformat(begins)).total_seconds() * 1000
     except (ValueError, TypeError, OverflowError) as error:
-        problem = f"{quoted(begins)} and {quoted(ends)} are no times."
+        problem = f"{quoted(begins)} and {quoted(ends)} are not times."
         raise InputError(problem, where=span.where) from error
     if ms < 0:
         raise InputError("It ends before it begins.", where=span.where)

@@ -98,7 +98,7 @@ def _lines(member: Member, texts: Sequence[str]) -> Iterator[_Line]:
     filled = [(number, text) for number, text in enumerate(texts, 1) if text.strip()]
     rows = [(number, _fields(text)) for number, text in filled]
     if bad := next((at for at, fields in rows if not (2 <= len(fields) <= 3 and all(fields[:-1]))), None):
-        problem = "The line is no measure, query and value."
+        problem = "The line is not a measure, a query and a value."
         raise InputError(problem, where=place(member.name, bad))
     second = all(_KNOWN.fullmatch(fields[1]) for _, fields in rows if len(fields) == 3)
     for number, fields in rows:
@@ -169,7 +169,7 @@ def _counts(member: Member) -> Import:
     said = ((_QUERIES, _ALL), (_RUN, _ALL))
     counts = [line for line in lines if _is_count(line) and (line.measure, line.query) not in said]
     why = {
-        "counts, which are no measures (num_ret and the like)": counts,
+        "counts, which are not measures (num_ret and the like)": counts,
         "lines that stand twice, alike: they count once": alike,
     }
     left = [LeftOut(len(at), reason, place(member.name, at[0].number)) for reason, at in why.items() if at]

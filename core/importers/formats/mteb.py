@@ -25,7 +25,7 @@ from core.importers.runs import MEASURES, Figure, Reported, reported_runs
 from core.importers.settings import kept
 
 _EMPTY = "results without a measure"
-_OTHERS = "scores that are no measures of retrieval (nAUC and others)"
+_OTHERS = "scores that are not measures of retrieval (nAUC and others)"
 _NO_LATENCY = "evaluation times: of a whole evaluation, not of a query (kept in the manifest)"
 
 _MEASURE = re.compile(r"(?P<name>ndcg|map|mrr|recall|precision|hit_rate)(?:_at_(?P<k>[1-9]\d{0,5}))?")
@@ -55,7 +55,7 @@ _FIGURES = {
     **dict.fromkeys(("ndcg*", "map*", "mrr*", "recall*", "precision*", "hit_rate*", "hf_subset"), TAKEN),
     "main_score": "it repeats one of the measures",
     "languages": "the subset is named",
-    "evaluation_time": "it is no time of a query",
+    "evaluation_time": "it is not a time of a query",
 }
 _HEADS = ("scores.*", "*", "*.*")
 """Where measures stand: in new results, in old ones, and in old ones with subsets."""

@@ -183,7 +183,7 @@ class RankLlmResults(Format):
         left = {
             "earlier results of a file of rankings that has later ones": lines - len(latest),
             "files of rankings without a mean over all queries": len(latest) - len(with_figures),
-            "results that are no measure over all queries": unknown,
+            "results that are not a measure over all queries": unknown,
         }
         note = "Data sets are told by the names of the files of rankings; each is a collection of its own."
         named = any(with_figure.collection for with_figure in with_figures)

@@ -209,7 +209,7 @@ def _cbor(member: Member) -> Json:
         maps = [value, *(inner for inner in value.values() if isinstance(inner, dict))]
         if all(isinstance(key, str) for mapping in maps for key in mapping):
             return value
-    raise InputError("This is no map of texts to maps of texts to scores.", where=member.name)
+    raise InputError("This is not a map of texts to maps of texts to scores.", where=member.name)
 
 
 def _rows(member: Member, *, whole: bool = False) -> pl.DataFrame:

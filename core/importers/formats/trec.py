@@ -46,7 +46,7 @@ class _File:
     def __init__(self, member: Member, kind: _Kind) -> None:
         lines = _lines(member)
         if lines and _is_json(lines):  # whose blanks part fields by chance
-            raise InputError("A JSON object: this is no TREC file.", where=place(member.name, lines[0][0]))
+            raise InputError("A JSON object: this is not a TREC file.", where=place(member.name, lines[0][0]))
         self.member, self._kind = member, kind
         self._comments = self.longer = self._first_longer = 0
 

@@ -256,7 +256,7 @@ def _way(table: Table, cells: pl.Series, kind: Kind, said: Reading | None) -> Wa
         where = place(table.name, table.lines[place_[0]], cells.name)
         raise InputError(problem, where=where, do="Convert the column to US dollars.")
     if said in _SCALES and kind not in ("share", "any"):
-        raise InputError(f"`{shown(cells.name)}` cannot be percent: it is no measure.", where=table.name)
+        raise InputError(f"`{shown(cells.name)}` cannot be percent: it is not a measure.", where=table.name)
     known = figures_in(cells)
     signed = signed_percent(known)
     percent = kind == "share" and (said == "percent" or bool(len(signed) and signed.all()))

@@ -35,7 +35,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def require_text(what: str, text: str | None) -> None:
-    """Refuse a name that is no UTF-8, which no store can hold.
+    """Refuse a name that is not UTF-8, which no store can hold.
 
     Raises:
         InputError: If it is none.
@@ -43,7 +43,7 @@ def require_text(what: str, text: str | None) -> None:
     try:
         (text or "").encode()
     except UnicodeEncodeError:
-        raise InputError(f"{what} {quoted(text)} is no UTF-8.", do="Write it in UTF-8.") from None
+        raise InputError(f"{what} {quoted(text)} is not UTF-8.", do="Write it in UTF-8.") from None
 
 
 def quoted(text: object, limit: int = 80) -> str:

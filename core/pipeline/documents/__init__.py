@@ -198,7 +198,7 @@ def _files(archive: Archive) -> Documents:
         reader = _reader(member)
         content = reader(member) if reader else Content("")
         if not content.text.strip():
-            reason = "documents without text" if reader else "files that are no documents"
+            reason = "documents without text" if reader else "files that are not documents"
             left.setdefault(reason, []).append(member.name)
             continue
         source = member.relative if len(archive.members) > 1 else PurePosixPath(member.relative).name

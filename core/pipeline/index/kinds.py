@@ -400,7 +400,7 @@ class Engine(Method):
             raise InputError("No address is given.", where=where, do='Name its variable: url_env = "…".')
         for key in ("url_env", "key_env"):
             if read.get(key) and not _VARIABLE.fullmatch(str(read[key])):
-                problem = f"{key} is no name of an environment variable."
+                problem = f"{key} is not the name of an environment variable."
                 raise InputError(problem, where=where, do="Put the value into a variable, and give its name.")
         return read
 

@@ -82,7 +82,7 @@ def check_endpoint(config: OwnStack) -> None:
             jmespath.compile(path or "@")
         except JMESPathError as error:
             problem = " ".join(str(error).split())
-            raise InputError(f"{path!r} is no JMESPath: {problem}", where=f"response.{key}") from error
+            raise InputError(f"{path!r} is not JMESPath: {problem}", where=f"response.{key}") from error
     given = {"query", "k", *config.params}
     holes = _HOLE.findall(json.dumps((config.request or Request()).model_dump()) + (config.url or ""))
     if unknown := sorted(set(holes) - given):
@@ -264,7 +264,7 @@ class Endpoint:
             answer = json.loads(body)
         except (ValueError, RecursionError):
             said = " ".join(body[:60].decode("utf-8", "replace").split())
-            return _fault(f"the answer is no JSON; it begins: {said or 'nothing'}")
+            return _fault(f"the answer is not JSON; it begins: {said or 'nothing'}")
         try:
             fields = understood(answer) if self._paths is None else self._by_paths(answer)
         except Refused as error:

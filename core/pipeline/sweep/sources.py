@@ -115,7 +115,7 @@ def read_golden_set(golden: GoldenSource, documents: Callable[[], pl.DataFrame],
 def on_shelf(shelf: Shelf | None, name: str) -> Shelf:
     """Return the shelf."""
     if shelf is None:
-        raise InputError(f"{name!r} is no path, and no store was named.", do="Give a path.")
+        raise InputError(f"{name!r} is not a path, and no store was named.", do="Give a path.")
     return shelf
 
 

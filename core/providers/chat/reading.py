@@ -211,7 +211,7 @@ def whole_number(answer: str, key: str, among: range, mark: str = "") -> Reading
     """
     value, problem = only(answer, key, mark)
     if not problem and (type(value) is not int or value not in among):
-        problem = f'"{key}" is no whole number from {among[0]} to {among[-1]}'
+        problem = f'"{key}" is not a whole number from {among[0]} to {among[-1]}'
     if problem or not isinstance(value, int):
         return Reading(None, problem, 0)
     return Reading(value)

@@ -94,7 +94,7 @@ def parse(line: str) -> list[Scenario]:
         name, colon, rest = part.partition(":")
         if not colon or not name.strip():
             raise InputError(
-                f"“{part[:60]}” is no scenario.",
+                f"“{part[:60]}” is not a scenario.",
                 do="Write NAME: quality, sla_ms 500, budget 2.5per1k, for example.",
             )
         if name.strip() in {scenario.name for scenario in scenarios}:
@@ -157,7 +157,7 @@ def with_one(line: str, scenario: Scenario, said: CostUnit = PER_1K) -> str:
     """
     name = " ".join(scenario.name.split())
     if not name or any(char in _RESERVED for char in name):
-        raise InputError(f"“{name[:60]}” is no name.", do="Use a name without colon, semicolon or comma.")
+        raise InputError(f"“{name[:60]}” is not a name.", do="Use a name without colon, semicolon or comma.")
     kept = {known.name: known for known in parse(line)}
     kept[name] = replace(scenario, name=name, jitter_ms=None, delta=None)
     return written(list(kept.values()), said)

@@ -45,7 +45,7 @@ def read_targets(line: str, table: pl.DataFrame, limits: Constraints) -> list[fl
         except ValueError:
             value = -1.0
         if not 0 < value < 1e9:
-            raise InputError(f"“{part[:20]}” is no latency.", do="Write numbers of ms, such as 350, 500.")
+            raise InputError(f"“{part[:20]}” is not a latency.", do="Write numbers of ms, such as 350, 500.")
         targets.add(value)
     if len(targets) > MOST:
         raise InputError(f"{len(targets)} targets are too many to compare.", do=f"Keep {MOST} at most.")

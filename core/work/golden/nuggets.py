@@ -67,7 +67,7 @@ def read_facts(answer: str, mark: str = "") -> Reading[list[Fact]]:
     value, problem = only(answer, _LISTED, mark)
     given = value if isinstance(value, list) else None
     if not problem and (given is None or not all(map(_is_fact, given))):
-        problem = f'"{_LISTED}" is no list of text and importance (vital or okay)'
+        problem = f'"{_LISTED}" is not a list of text and importance (vital or okay)'
     if problem or given is None:
         return Reading([], problem, 0)
     facts: dict[str, bool] = {}
@@ -89,7 +89,7 @@ def read_supported(answer: str, count: int, mark: str = "") -> Reading[list[int]
     given = value if isinstance(value, list) else None
     numbers = range(1, count + 1)
     if not problem and (given is None or not all(type(each) is int and each in numbers for each in given)):
-        problem = f'"{_SUPPORTED}" is no list of numbers from 1 to {count}'
+        problem = f'"{_SUPPORTED}" is not a list of numbers from 1 to {count}'
     return (
         Reading([], problem, 0)
         if problem or given is None

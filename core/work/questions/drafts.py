@@ -95,7 +95,7 @@ class Material:
             raise InputError(
                 "The documents say too little to ask about.",
                 where="texts",
-                do=f"A stretch needs {_LEAST_TERMS} different words that are no stop words.",
+                do=f"A stretch needs {_LEAST_TERMS} different words that are not stop words.",
             )
         return found
 

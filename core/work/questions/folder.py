@@ -160,7 +160,8 @@ def read(folder: Path) -> QuestionSet:
     """
     about = read_json(folder / ABOUT)
     if about is None or not isinstance(about.get("questions"), list):
-        raise InputError("This is no set of questions.", where=str(folder), do="Make one: golden questions.")
+        problem = "This is not a set of questions."
+        raise InputError(problem, where=str(folder), do="Make one: golden questions.")
     entries = tuple(_entry(row) for row in about.pop("questions"))
     return QuestionSet(about=about, entries=entries)
 

@@ -177,7 +177,7 @@ def _fault(fault: JsonMap) -> str:
 
 _COUNTED = {
     "repeated": "{} stood twice in an answer; the first place counts.",
-    "not_a_number": "{} had a score that is no number; the order is that in which they came.",
+    "not_a_number": "{} had a score that is not a number; the order is that in which they came.",
     "beside_pool": "{} were returned but are not in the pool that came with them, and were added to it.",
 }
 

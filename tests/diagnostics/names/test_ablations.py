@@ -110,7 +110,7 @@ def test_bundles_are_drawn_anew_each_run_and_again_by_the_same_seed():
         ("entity,topic\nA,b\n", "No column 'title'"),
         ("entity,topic,title\nA,b,c\n", "1 entities are too few"),
         ("entity,topic,title\nA,b,c\nB,b,c\nC,b,c\nD,b,c\n", "No entity has two topics"),
-        ("", "It is no table"),
+        ("", "It is not a table"),
     ],
 )
 def test_tables_that_cannot_be_used(tmp_path: Path, text: str, words: str):

@@ -64,7 +64,7 @@ def test_texts_titles_tags_and_sources():
         ("q2", "why?", []),
     ]
     assert [(left.count, left.reason) for left in lost(made)] == [
-        (1, "metadata of queries that is no short text")
+        (1, "metadata of queries that is not a short text")
     ]
     assert "corpus.jsonl: 1 passages have no text but are kept." in made.notes
 

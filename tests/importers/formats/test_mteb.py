@@ -52,7 +52,7 @@ def test_a_model_with_its_tasks():
     }  # fmt: skip
     assert table["n"].null_count() == 3
     reasons = {each.reason: each.count for each in made.left_out}
-    assert reasons["scores that are no measures of retrieval (nAUC and others)"] == 2
+    assert reasons["scores that are not measures of retrieval (nAUC and others)"] == 2
     assert reasons["evaluation times: of a whole evaluation, not of a query (kept in the manifest)"] == 5
     assert "timings" not in made.taken
 

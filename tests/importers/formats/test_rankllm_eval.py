@@ -83,7 +83,7 @@ def test_what_is_no_mean_is_counted_and_the_last_line_counts():
     assert {each.reason: each.count for each in made.left_out} == {
         "earlier results of a file of rankings that has later ones": 1,
         "files of rankings without a mean over all queries": 1,
-        "results that are no measure over all queries": 4,
+        "results that are not a measure over all queries": 4,
     }
 
 

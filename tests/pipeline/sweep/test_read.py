@@ -270,7 +270,7 @@ def test_what_is_stored_already_is_not_stored_again(tmp_path: Path):
     assert job.setup.collections == ()
     assert "queries" not in job.setup.frames
     assert "passages" not in job.setup.frames
-    with pytest.raises(InputError, match="'c' is no path"):
+    with pytest.raises(InputError, match="'c' is not a path"):
         read(f'collection = "c"\n{SPARSE}', tmp_path)
 
 

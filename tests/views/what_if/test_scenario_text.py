@@ -43,8 +43,8 @@ def test_reads(line: str, expected: list[Scenario]):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("A", "is no scenario"),
-        (": cost", "is no scenario"),
+        ("A", "is not a scenario"),
+        (": cost", "is not a scenario"),
         ("A: best", "rule"),
         ("A: quality, slo 5", "limit"),
         ("A: sla_ms fast", "the sla_ms “fast”"),
@@ -65,7 +65,7 @@ def test_one_more_or_the_same_name_replaced():
     assert line == "A: cost; B b: quality, sla_ms 500"
     assert with_one(line, Scenario("A", "latency")) == "A: latency; B b: quality, sla_ms 500"
     for name in ("", " ", "a:b", "a;b", "a,b"):
-        with pytest.raises(ClqError, match="is no name"):
+        with pytest.raises(ClqError, match="is not a name"):
             with_one(line, Scenario(name))
 
 

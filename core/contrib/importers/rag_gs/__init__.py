@@ -132,7 +132,7 @@ class RagGs(Format):
                 "another list of the question is as deep as was asked",
             ),
             (folder.later, "of every stage the first manifest is kept"),
-            (folder.other, "it is no file of a stage"),
+            (folder.other, "it is not a file of a stage"),
         )
         for members, why in left:
             yield from (file_report(member, why) for member in members)

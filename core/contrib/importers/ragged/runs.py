@@ -135,7 +135,7 @@ def _read_answers(member: Member) -> Said:
         others += len(given) - len(measured)
         values += [(query, name, value) for name, value in measured.items()]
     rows = once(pl.DataFrame(said, schema=_SAID, orient="row"), member.name)
-    left = {"entries of answer_evaluation that are no numbers": others}
+    left = {"entries of answer_evaluation that are not numbers": others}
     return Said(
         member=member,
         rows=rows,

@@ -176,9 +176,9 @@ def _parameters(text: str | None, where: str) -> dict[str, Any]:
     try:
         value = ast.literal_eval(text or "{}") if len(text or "") <= _LONGEST else None
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
-        raise InputError(f"The parameters are no plain literal: {shown(error)}.", where=where) from error
+        raise InputError(f"The parameters are not a plain literal: {shown(error)}.", where=where) from error
     if not isinstance(value, dict):
-        raise InputError("The parameters are no map.", where=where)
+        raise InputError("The parameters are not a map.", where=where)
     return plain(value)
 
 

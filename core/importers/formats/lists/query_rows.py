@@ -53,7 +53,7 @@ _EITHER = {"outputs": ("retrieved_ids", "answer"), "targets": ("expected_ids", "
 _SCORE = re.compile(r"(?:/v\d+)?/score$")
 _PARTED = re.compile(rb'"columns"\s*:\s*(\[[^\[\]]{0,20000}\])')
 _PARTS = re.compile(r"[|;,]")
-_NO_NUMBERS = "holds no numbers, and is no list that is known"
+_NO_NUMBERS = "holds no numbers, and is not a list that is known"
 _Rows = list[tuple[str, Mapping[str, Any]]]
 
 

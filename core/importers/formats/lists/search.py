@@ -205,4 +205,4 @@ def _number(value: object, where: str) -> float | None:
     try:
         return None if value is None else float(str(value))
     except ValueError:
-        raise InputError(f"{value!r} is no number.", where=where) from None
+        raise InputError(f"{value!r} is not a number.", where=where) from None

@@ -48,7 +48,7 @@ _KEYS = {
 _ODD = {
     "directions of no objective": ("study_directions", "typeof(objective) <> 'integer'"),
     "values of no objective": ("trial_values", "typeof(objective) <> 'integer'"),
-    "values of objectives that are no finite number: missing, not 0": (
+    "values of objectives that are not finite numbers: missing, not 0": (
         "trial_values", "typeof(value) NOT IN ('integer', 'real') OR value IN (9e999, -9e999)",
     ),
     "attributes of studies other than the names of objectives": (_SYSTEM, "key IS NOT 'study:metric_names'"),

@@ -165,7 +165,7 @@ def _counted(table: Table, column: str | None) -> pl.Series:
         return pl.repeat(None, table.rows.height, dtype=pl.Int64, eager=True)
     rows = table.taking({"n": column})
     rows = rows.with_columns(n=numbers(rows, "n", table.name, whole=True))
-    refuse(rows.filter(pl.col("n") < 0), "{n} is no number of queries.", table.name, column)
+    refuse(rows.filter(pl.col("n") < 0), "{n} is not a number of queries.", table.name, column)
     return rows["n"]
 
 

@@ -105,9 +105,9 @@ def read_written(answer: str, passages: int, mark: str = "") -> Reading[Written]
         return Reading(NOTHING, f'"{ASKED}" does not hold question, quotes and answer alone', 0)
     question, quotes, right = value["question"], value["quotes"], value["answer"]
     if not (isinstance(question, str) and question.strip() and len(question) <= _MOST):
-        return Reading(NOTHING, f'"question" is no text of 1 to {_MOST} characters', 0)
+        return Reading(NOTHING, f'"question" is not a text of 1 to {_MOST} characters', 0)
     if not isinstance(right, str) or not isinstance(quotes, list):
-        return Reading(NOTHING, '"answer" is no text, or "quotes" no list', 0)
+        return Reading(NOTHING, '"answer" is not a text, or "quotes" not a list', 0)
     read = [_quoted(quote, passages) for quote in quotes]
     if None in read:
         return Reading(NOTHING, "a quote does not hold the number of a passage and a text", 0)
@@ -138,7 +138,7 @@ def _said(question: str, name: str, key: str, language: str) -> Task[str]:
     def read(answer: str) -> Reading[str]:
         value, problem = only(answer, key, mark)
         if not problem and not (isinstance(value, str) and value.strip() and len(value) <= _MOST):
-            problem = f'"{key}" is no text of 1 to {_MOST} characters'
+            problem = f'"{key}" is not a text of 1 to {_MOST} characters'
         return Reading("", problem, 0) if problem else Reading(str(value))
 
     user, schema = marked("question", question, mark), object_schema({key: {"type": "string"}})
