@@ -12,6 +12,8 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 _MOST = 200  # Characters of a part of a message
+_LEAST = 3  # Characters from which on the beginning of a name says which is meant
+_FEW = 3  # Names that one sees at a glance, so that the nearest is not named
 
 
 def cut(text: str, most: int = _MOST) -> str:
@@ -20,9 +22,13 @@ def cut(text: str, most: int = _MOST) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the known name that was most likely meant, or "" if none is similar."""
-    folded = {each.casefold(): each for each in known}
-    return next((folded[near] for near in get_close_matches(cut(name).casefold(), folded, 1)), "")
+    """Return the known name that was most likely meant, or "" if none is similar.
+
+    The shortest that begins with it is, where the spelling of none comes close.
+    """
+    folded, short = {each.casefold(): each for each in known}, cut(name).casefold()
+    begins = sorted((each for each in folded if len(short) >= _LEAST and each.startswith(short)), key=len)
+    return next((folded[near] for near in (*get_close_matches(short, folded, 1), *begins)), "")
 
 
 class ClqError(Exception):
@@ -82,7 +88,7 @@ class UnknownNameError(ClqError):
 
 
 def _listed(name: str, known: Sequence[str]) -> str:
-    """List as many of the existing names as fit, and the nearest one if not all do."""
+    """List as many of the existing names as fit, and the nearest one where there are many."""
     shown: list[str] = []
     room = _MOST - 60
     for each in known[:12]:
@@ -91,9 +97,9 @@ def _listed(name: str, known: Sequence[str]) -> str:
             break
         shown.append(each)
     more = len(known) - len(shown)
-    near = nearest(name, known) if more else ""
+    near = nearest(name, known) if len(known) > _FEW else ""
     found = f"Found: {', '.join(shown) or 'none'}{f' (+{more} more)' if more else ''}."
-    return f"Nearest: {cut(near, 60)}. {found}" if near and near not in shown else found
+    return f"Nearest: {cut(near, 60)}. {found}" if near else found
 
 
 class NothingKnownError(ClqError):

@@ -21,6 +21,7 @@ from core.views.words.near import kind, sentence, way_in
 
 _NEAR = 3  # Near misses included with a decision
 _PAGED = 50  # Rows of a table requested alone
+_COMPARED = 5  # Rows of each table of a comparison
 _WORST = 20  # Maximum queries in a list
 _LONGEST = 200_000  # Characters of a specification
 Limits = Mapping[str, Any]
@@ -141,6 +142,11 @@ class Answers:
         )
         whole = {"rows": start + _PAGED, "passages": start + _PAGED} if part else {"rows": rows}
         return fitting(small(said, **whole), part, start)
+
+    def compare(self, workspace: str | None, first: str, second: str, measure: str | None) -> Small:
+        """Return the differences of two stacks, query by query, as page Compare does."""
+        said = self._space(workspace).compare(first, second, measure=measure).said
+        return fitting(small(said, rows=_COMPARED))
 
     def worst_queries(self, workspace: str | None, stack: str | None, limits: Limits, most: int) -> Small:
         """Return the queries on which a stack is weakest; the chosen stack by default."""

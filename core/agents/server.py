@@ -184,8 +184,7 @@ def _deciding(answers: Answers) -> tuple[Callable[..., Small], ...]:
         measure: Measure = None,
     ) -> Small:
         """Say whether one stack is really better than another: paired differences, intervals, p-values."""
-        limits, pair = {"measure": measure}, {"stack": first, "vs": second}
-        return answers.page("compare", None, workspace, limits, choices=pair, rows=5)
+        return answers.compare(workspace, first, second, measure)
 
     return workspaces, decide, near_misses, stay_or_switch, headroom, compare
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from enum import Enum
+from numbers import Integral, Real
 from types import NoneType
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
+from core.api.typed import unknown
 from core.choices import Declared, Declaring, declared
-from core.errors import InputError, UnknownNameError
+from core.errors import InputError, UnknownNameError, cut
+from core.stats.latency import Generation
 
 D = TypeVar("D", bound=Declaring)
 
@@ -23,7 +27,7 @@ def asked(kind: type[D], given: Mapping[str, object]) -> D:
     known, names = declared(kind), [field.name for field in fields(kind)]
     for name in given:
         if name not in names:
-            raise UnknownNameError("choice", name, names)
+            raise unknown(name, names)
     values: dict[str, Any] = {
         name: _fit(known[name], value) if name in known else value for name, value in given.items()
     }
@@ -41,17 +45,38 @@ def _fit(field: Declared, value: object) -> object:
             return value
     if field.number:
         return _within(field, value, whole=int in kinds)
-    for kind, word in ((bool, "truth"), (str, "text")):
+    for kind, word in _WORDS.items():
         if kind in kinds and not isinstance(value, kind):
-            raise InputError(f"{field.name}={value!r} is no {word}.")
-    return [value] if isinstance(value, str) and str not in kinds else value
+            raise InputError(f"{field.name}={cut(repr(value), 60)} is not {word}.")
+    lists = [get_args(kind)[0] for kind in (field.type, *kinds) if get_origin(kind) is list]
+    return _listed(field.name, value, lists[0]) if lists else value
 
 
-def _within(field: Declared, value: object, *, whole: bool) -> float:
+_WORDS: Mapping[type, str] = {bool: "true or false", str: "text", Generation: "a Generation"}
+"""Types of single values, and what they are called."""
+
+
+def _listed(name: str, value: object, kind: type) -> list[object]:
+    """Return a list of words, each as its kind has it; one word is a list of one."""
+    words = list(value) if isinstance(value, list | tuple) else [value]
+    if not all(isinstance(word, str) for word in words):
+        raise InputError(f"{name}={cut(repr(value), 60)} is not a list of texts.")
+    if not issubclass(kind, Enum):
+        return words
+    known = {str(one.value): one for one in kind}
+    for word in words:
+        if word not in known:
+            raise UnknownNameError(name, str(word), known)
+    return [known[str(word)] for word in words]
+
+
+def _within(field: Declared, given: object, *, whole: bool) -> float:
+    value: Any = given  # also a number of NumPy
     low, high = field.choice.low, field.choice.high
-    if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
-        raise InputError(f"{field.name}={value!r} is no {'whole number' if whole else 'number'}.")
+    if isinstance(given, bool) or not isinstance(given, Integral if whole else Real):
+        kind = "a whole number" if whole else "a number"
+        raise InputError(f"{field.name}={cut(repr(value), 60)} is not {kind}.")
     if not (low is None or value >= low) or not (high is None or value <= high):
         most = "" if high is None else f" and at most {high:g}"
         raise InputError(f"{field.name}={value} is out of range.", do=f"At least {low:g}{most}.")
-    return value
+    return int(value) if isinstance(value, Integral) else float(value)

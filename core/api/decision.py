@@ -12,6 +12,7 @@ import polars as pl
 
 from core.api.pages import Choices, Page, page_of
 from core.api.shown import Shown
+from core.api.typed import typed
 from core.tables import schema
 
 if TYPE_CHECKING:
@@ -155,6 +156,7 @@ class Decision(Shown):
 
         return decision_data(self.view, self.verdict)
 
+    @typed
     def page(self, name: str, section: str | None = None, choices: Choices | None = None) -> Page:
         """Return another page's content for the same question.
 
@@ -165,12 +167,14 @@ class Decision(Shown):
         """
         return page_of(self.view, name, section, choices)
 
+    @typed
     def link(self, dashboard: str = DASHBOARD) -> str:
         """Return the URL that opens this question on this data in a dashboard."""
         from core.report.files import pinned_link  # noqa: PLC0415
 
         return pinned_link(self.view, dashboard)
 
+    @typed
     def record(self, *paths: str | Path, replace: bool = False, dashboard: str = DASHBOARD) -> list[Path]:
         """Write the decision with its evidence as self-contained files.
 
@@ -185,10 +189,11 @@ class Decision(Shown):
         """
         from core.report.files import write_record  # noqa: PLC0415
 
-        files = [Path(path) for path in paths]
+        files = [Path(path).expanduser() for path in paths]
         write_record(files, self.view, self.verdict, dashboard=dashboard, overwrite=replace)
         return files
 
+    @typed
     def gate(self, record: str | Path, *, share: float = 0.8, least_pgs: float = 0.0) -> Gate:
         """Compare with a recorded decision: whether it still holds for this question.
 
@@ -202,7 +207,7 @@ class Decision(Shown):
         """
         from core.report.gate import Held, record_of  # noqa: PLC0415
 
-        return Gate(Held(record_of(Path(record)), self.view, self.verdict, share, least_pgs))
+        return Gate(Held(record_of(Path(record).expanduser()), self.view, self.verdict, share, least_pgs))
 
     @property
     def _made(self) -> str:

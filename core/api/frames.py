@@ -1,26 +1,34 @@
-"""Input of a user to a store: paths, and DataFrames of pandas, Polars and whatever narwhals knows."""
+"""Input of a user to a store: paths, DataFrames that narwhals knows, dicts of runs and judgements."""
 
 from __future__ import annotations
 
 import io
+import json
 import os
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 import polars as pl
 
-from core.errors import InputError
+from core.errors import InputError, cut
 from core.importers import Offered, Upload
 
 
 def offered(thing: object, name: str) -> Offered:
-    """Return an input in the importers' form; a DataFrame becomes a Parquet file of that name.
+    """Return an input in the importers' form; a DataFrame becomes a Parquet file of that name, a dict JSON.
 
     Raises:
-        InputError: If it is neither a path nor a DataFrame, or has columns that Parquet cannot store.
+        InputError: If it is not a path, DataFrame or dict of dicts of numbers, or has columns that Parquet
+            cannot store.
     """
     if isinstance(thing, str | os.PathLike):
-        return thing
+        return Path(thing).expanduser()
+    if (scores := scored(thing)) is not None:
+        return Upload(f"{name}.json", json.dumps(_numbers(scores, name), ensure_ascii=False).encode())
     frame = as_polars(thing)
     data = io.BytesIO()
     try:
@@ -28,6 +36,45 @@ def offered(thing: object, name: str) -> Offered:
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise InputError(f"The DataFrame cannot be written: {error}", where=name) from None
     return Upload(f"{name}.parquet", data.getvalue())
+
+
+def formats(things: Sequence[object], given: Sequence[Offered]) -> dict[str, str]:
+    """Return the formats of dicts by the names of their files: whole numbers only are grades."""
+    named = {}
+    for thing, upload in zip(things, given, strict=True):
+        scores = scored(thing)
+        if scores is not None and isinstance(upload, Upload):
+            numbers = [number for passages in scores.values() for number in passages.values()]
+            grades = all(isinstance(number, Integral) for number in numbers)
+            named[upload.name] = "ranx-qrels" if grades else "ranx-run"
+    return named
+
+
+def scored(thing: object) -> Mapping[Any, Mapping[Any, Any]] | None:
+    """Return a dict of dicts, also that of a Run or Qrels of ranx; None if it is something else."""
+    if type(thing).__module__.partition(".")[0] == "ranx" and hasattr(thing, "to_dict"):
+        thing = thing.to_dict()
+    return thing if isinstance(thing, Mapping) else None
+
+
+def _numbers(scores: Mapping[Any, Any], name: str) -> dict[str, dict[str, float]]:
+    """Return scores as JSON has them.
+
+    Raises:
+        InputError: If a query has no dict, or a passage no finite number.
+    """
+    plain: dict[str, dict[str, float]] = {}
+    for query, passages in scores.items():
+        if not isinstance(passages, Mapping):
+            found = f"{query}: {cut(repr(passages), 40)} is not a dict of passages."
+            raise InputError(found, where=name, do="Give {query: {passage: score}}.")
+        row = plain.setdefault(str(query), {})
+        for passage, number in passages.items():
+            if isinstance(number, bool) or not isinstance(number, Real) or not isfinite(number):
+                found = f"{query}, {passage}: {cut(repr(number), 40)} is not a finite number."
+                raise InputError(found, where=name, do="Give each passage its score, or its grade.")
+            row[str(passage)] = int(number) if isinstance(number, Integral) else float(number)
+    return plain
 
 
 def as_polars(thing: object) -> pl.DataFrame:
@@ -40,7 +87,8 @@ def as_polars(thing: object) -> pl.DataFrame:
         native: Any = nw.from_native(thing, allow_series=False)
     except TypeError:
         raise InputError(
-            f"{type(thing).__name__} is neither a path nor a DataFrame.", do="Give a path, or a DataFrame."
+            f"{type(thing).__name__} is neither a path, a DataFrame nor a dict.",
+            do="Give a path, a DataFrame, or {query: {passage: score}}.",
         ) from None
     if isinstance(native, nw.LazyFrame):
         native = native.collect()

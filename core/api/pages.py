@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from core.api.shown import Shown
+from core.api.typed import typed
 from core.errors import InputError, UnknownNameError
 from core.files import write_text
 from core.views import pages
@@ -71,6 +72,7 @@ class Page(Shown):
 
         return dict(as_data(self.said))
 
+    @typed
     def save(self, path: str | Path, *, replace: bool = False) -> Path:
         """Write it as one HTML file that needs no network, as Markdown or as JSON.
 
@@ -84,9 +86,10 @@ class Page(Shown):
         from core.report.files import destination  # noqa: PLC0415
         from core.report.page import as_file, as_json  # noqa: PLC0415
 
-        form = _ENDINGS[destination(Path(path), tuple(_ENDINGS), overwrite=replace)]
-        write_text(Path(path), as_json(self.said) if form == "json" else as_file(self.said, form))
-        return Path(path)
+        file = Path(path).expanduser()
+        form = _ENDINGS[destination(file, tuple(_ENDINGS), overwrite=replace)]
+        write_text(file, as_json(self.said) if form == "json" else as_file(self.said, form))
+        return file
 
     @property
     def _kind(self) -> str:
@@ -130,5 +133,5 @@ def _page(name: str) -> pages.Page:
 
 def _texts(key: str, value: object) -> Sequence[str]:
     if isinstance(value, Mapping):
-        raise InputError(f"{key}: a mapping is no choice.", do="Give a text, a number or a list of them.")
+        raise InputError(f"{key}: a mapping is not a choice.", do="Give a text, a number or a list of them.")
     return [str(one) for one in value] if isinstance(value, list | tuple | set) else [str(value)]

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from core.api.decision import Decision, Gate
+from core.api.options import Importing, Measuring, Understood
 from core.api.pages import Choices, Page, reads_results
 from core.api.results import Added, Measured
 from core.api.shown import Shown
-from core.api.workspace import Understood, Workspace, loading
+from core.api.typed import typed
+from core.api.workspace import Workspace, loading
 from core.errors import InputError, UnknownNameError
 from core.importers.read.text import shown
 from core.prices import load_books, own_folder
@@ -77,6 +79,7 @@ class Results(Shown):
         rows = collections(self.store.read())
         return Answer(f"{count(rows.height, 'workspace')}."), Table(rows, _SPACES)
 
+    @typed
     def workspace(self, name: str | None = None, *, golden_set: str | None = None) -> Workspace:
         """Return one of its workspaces.
 
@@ -102,6 +105,7 @@ class Results(Shown):
             raise UnknownNameError("workspace", name, known)
         return Workspace(self.store, name, golden_set)
 
+    @typed
     def add(
         self,
         *things: object,
@@ -115,13 +119,15 @@ class Results(Shown):
         if_changed: Choice | None = None,
         unmatched: Unmatched = "refuse",
         match: Match = "ids",
-        **more: Any,  # noqa: ANN401 - further options of importers
+        **more: Unpack[Importing],
     ) -> Added:
         """Add results, in one transaction: all of them or nothing.
 
         Args:
-            things: Files, folders, archives, and DataFrames of pandas, Polars or another library.
-            name: Name of a DataFrame, like a file's.
+            things: Files, folders, archives, DataFrames of pandas, Polars or another library, and runs and
+                judgements as dicts, {query: {passage: score or grade}}: ranx's and pytrec_eval's. Whole
+                numbers only are grades.
+            name: Name of a DataFrame or dict, like a file's.
             label: Name for the run; with several runs it prefixes their own names.
             collection: Workspace for the results; None = the one whose ids they use, or a new one.
             golden_set: Name of the golden set made from judgements.
@@ -133,17 +139,19 @@ class Results(Shown):
             unmatched: What to do with runs and judgements that name nothing in their collection.
             match: How ranked passages are identified: "ids"; "places" = also source and characters, or the
                 words of their texts; "headings" = also source and heading.
-            more: Further options of importers, see `core.importers.Options`.
+            more: The less common options, see `core.importers.Options`: format, split, tie_order …
 
         Raises:
             InputError: If something cannot be read; nothing was written then.
             ClqError: If the store refuses it; nothing was written then.
         """
-        from core.api.frames import offered  # noqa: PLC0415
+        from core.api.frames import formats, offered  # noqa: PLC0415
         from core.importers.meaning import mapped  # noqa: PLC0415
         from core.work.imports.imports import collection_of, knowing, land, read_into, report  # noqa: PLC0415
 
         snapshot = self.store.read()
+        names = [name, *(f"{name}_{place}" for place in range(2, len(things) + 1))]
+        given = [offered(thing, called) for thing, called in zip(things, names, strict=False)]
         options = knowing(
             snapshot,
             label=label,
@@ -156,10 +164,8 @@ class Results(Shown):
                 for column in ([given] if isinstance(given, str) else given)
             ),
             row=row,
-            **more,
+            **{**more, "formats": {**formats(things, given), **more.get("formats", {})}},
         )
-        names = [name, *(f"{name}_{place}" for place in range(2, len(things) + 1))]
-        given = [offered(thing, called) for thing, called in zip(things, names, strict=False)]
         imported = read_into(given, options, snapshot, unmatched=unmatched, by=match)
         note = shown(", ".join(map(_called, given)), 200)
         done = land(self.store, imported, note, choice=if_changed, unmatched=unmatched)
@@ -167,6 +173,7 @@ class Results(Shown):
         runs = tuple(run.run_id for run in done.made.runs)
         return Added(done.fresh, done.said, collection_of(done.made), runs, rows)
 
+    @typed
     def score(
         self, measures: str | Iterable[str], *, runs: Sequence[str] | None = None, per_query: bool = False
     ) -> pl.DataFrame:
@@ -193,11 +200,19 @@ class Results(Shown):
             **choices,
         )
 
+    def compare(
+        self, first: str, second: str, *, measure: str | None = None, **choices: Unpack[Understood]
+    ) -> Page:
+        """Compare two stacks of the only workspace; see `Workspace.compare`."""
+        return self.workspace().compare(first, second, measure=measure, **choices)
+
+    @typed
     def page(self, name: str, section: str | None = None, choices: Choices | None = None) -> Page:
         """Return a page's content for the only workspace, or for the store; see `Workspace.page`."""
         space = self.workspace() if reads_results(name) else Workspace(self.store, "")
         return space.page(name, section, choices)
 
+    @typed
     def gate(
         self,
         record: str | Path,
@@ -209,10 +224,14 @@ class Results(Shown):
         """Check a recorded decision with its own question, and new results; see `Workspace.gate`."""
         return Workspace(self.store, "").gate(record, share=share, results=results, into=into)
 
-    def measure(self, target: object, collection: str | None = None, **options: Any) -> Measured:  # noqa: ANN401
+    @typed
+    def measure(
+        self, target: object, collection: str | None = None, **options: Unpack[Measuring]
+    ) -> Measured:
         """Measure an existing pipeline on a collection; see `Workspace.measure`."""
         return self.workspace(collection).measure(target, **options)
 
+    @typed
     def run(
         self,
         spec: PathLike | Mapping[str, Any],
@@ -236,7 +255,7 @@ class Results(Shown):
         with loading():
             from core.api.running import ran, spec_of  # noqa: PLC0415
 
-        text = spec if isinstance(spec, str | Mapping) else Path(spec)
+        text = spec if isinstance(spec, str | Mapping) else Path(spec).expanduser()
         return ran(self.store, spec_of(text), budget, bounded=True, quiet=quiet)
 
     @property
@@ -244,24 +263,26 @@ class Results(Shown):
         return f"{self.path}, revision {self.revision}."
 
 
+@typed
 def open(path: PathLike | None = None) -> Results:  # noqa: A001 - called as clq.open
     """Open a store; one that doesn't exist yet is empty, and is created when something is added.
 
     Args:
-        path: Its folder; None = `CLQ_STORE`, otherwise the default place.
+        path: Its folder, also from ~; None = `CLQ_STORE`, otherwise the default place.
 
     Raises:
         StoreError: If the path is a file, or a folder with other contents.
     """
-    return Results(Store.open(None if path is None else Path(path)))
+    return Results(Store.open(None if path is None else Path(path).expanduser()))
 
 
+@typed
 def measure(
     target: object,
     collection: str | None = None,
     *,
     store: PathLike | None = None,
-    **options: Any,  # noqa: ANN401
+    **options: Unpack[Measuring],
 ) -> Measured:
     """Measure an existing pipeline on a stored collection; see `Workspace.measure`.
 
@@ -272,6 +293,7 @@ def measure(
     return open(store).measure(target, collection, **options)
 
 
+@typed
 def run(
     spec: PathLike | Mapping[str, Any],
     *,

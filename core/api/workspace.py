@@ -7,14 +7,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
 from core.api.asked import asked
 from core.api.decision import Decision, Gate
+from core.api.options import MoreMeasuring, Moving, Understood
 from core.api.pages import Choices, Page
 from core.api.shown import Shown
+from core.api.typed import typed
 from core.decide.axes import FORMER
 from core.errors import UnknownNameError
 from core.views import columns as cols
@@ -22,54 +24,10 @@ from core.views.blocks import Answer, Block, Table
 from core.views.text import count
 
 if TYPE_CHECKING:
-    from core.analysis.workspace.query_sets import LeastJudged
-    from core.analysis.workspace.scope import LatencyScope, Per, Percentile
     from core.analysis.workspace.view import View
     from core.api.results import Measured
-    from core.decide.rules import Rule
     from core.prices import PriceBook
-    from core.records import Origin
-    from core.stats.latency import Generation
     from core.store import Snapshot, Store
-
-
-class Asked(TypedDict, total=False):
-    """The less common choices of a decision; command options of the same names describe them."""
-
-    on: Percentile
-    latency: LatencyScope
-    rule: Rule
-    indifference: float | None
-    take: str | None
-    incumbent: str | None
-    move: list[str] | None
-    jitter_ms: float | None
-    min_robust: float | None
-    min_refusal_rate: float | None
-    min_answer_rate: float | None
-    prices: str
-    price: list[str] | None
-    origin: list[Origin] | None
-    runs: list[str] | None
-    revision: int | None
-    together: bool
-    judged: LeastJudged
-    every_golden_set: bool
-    cluster_by: str
-    judge_noise: str | None
-    reader: str
-    scorer: str
-    cost_per: Per
-    correct_from: float
-    seed: int
-    generation: Generation | None
-
-
-class Understood(Asked, total=False):
-    """`Asked`, and limits under their names in release 0.2."""
-
-    floor: float | None
-    harm: float | None
 
 
 _RUNS = cols.Rows(
@@ -91,10 +49,11 @@ class Workspace(Shown):
 
     @property
     def runs(self) -> pl.DataFrame:
-        """Its runs, newest first: run_id, label, origin, pool, n (queries), passages, created_at."""
+        """Its runs, newest first: run_id, stack, label, origin, pool, n (queries), passages, created_at."""
         from core.views.library.data import runs  # noqa: PLC0415
 
-        return runs(self._snapshot()).filter(collection_id=self.name)
+        own = runs(self._snapshot()).filter(collection_id=self.name)
+        return own.select("run_id", pl.col("label").alias("stack"), pl.exclude("run_id"))
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -102,6 +61,7 @@ class Workspace(Shown):
         rows = self.runs
         return Answer(f"{self.name}: {count(rows.height, 'run')}."), Table(rows, _RUNS)
 
+    @typed
     def score(
         self,
         measures: str | Iterable[str],
@@ -117,8 +77,8 @@ class Workspace(Shown):
             per_query: A row per query instead of the mean.
 
         Returns:
-            A row per run and measure: run, stack, measure, k, value, reason (if no value), n (queries),
-            ci_low and ci_high (95 % interval of the mean).
+            A row per run and measure: run_id and stack as in `runs`, measure, k, value, reason (if no value),
+            n (queries), ci_low and ci_high (95 % interval of the mean); run is the former name of run_id.
 
         Raises:
             UnknownNameError: If a measure or a run does not exist.
@@ -130,10 +90,11 @@ class Workspace(Shown):
         known = snapshot.runs(self.name)
         if runs is not None:
             known = known.filter(pl.col("run_id").is_in(resolve_runs(known, list(runs))))
-        text = measures if isinstance(measures, str) else ",".join(measures)
-        return score_stored(
+        text = measures if isinstance(measures, str) else ",".join(map(str, measures))
+        rows = score_stored(
             snapshot, known, text, golden_set=self.golden_set, per_query=per_query, tell=_remark
         )
+        return rows.select(pl.col("run").alias("run_id"), pl.all()) if rows.width else rows
 
     def decide(
         self,
@@ -166,6 +127,28 @@ class Workspace(Shown):
         view = self._view({**limits, "measure": measure, **_renamed(choices)})
         return Decision(view, verdict(view))
 
+    def compare(
+        self, first: str, second: str, *, measure: str | None = None, **choices: Unpack[Understood]
+    ) -> Page:
+        """Compare two stacks query by query: differences with intervals and p-values, as page Compare does.
+
+        Args:
+            first: A stack by its name, or by the id or label of its run.
+            second: The stack that it is compared with.
+            measure: Quality with its cutoff; None = as `decide`.
+            choices: The less common ones, as of `decide`.
+
+        Raises:
+            UnknownNameError: If there is no such stack or choice.
+            InputError: If both are the same stack.
+        """
+        from core.api.pages import page_of  # noqa: PLC0415
+        from core.views.compare.sections import pair  # noqa: PLC0415
+
+        view = self._view({"measure": measure, **_renamed(choices)})
+        return page_of(view, "compare", None, pair(view, first, second))
+
+    @typed
     def page(self, name: str, section: str | None = None, choices: Choices | None = None) -> Page:
         """Return a page's content for this workspace, without limits; `Decision.page` applies them.
 
@@ -183,13 +166,14 @@ class Workspace(Shown):
         place = place_of(Question(collection=self.name or None), self._snapshot())
         return page_of(place, name, section, choices)
 
+    @typed
     def switch(
         self,
         incumbent: str | None = None,
         *,
         sla_ms: float | None = None,
         budget: float | None = None,
-        **terms: float,
+        **terms: Unpack[Moving],
     ) -> dict[str, Any]:
         """Return whether to stay with the stack that runs today or to switch to the best of the others.
 
@@ -197,7 +181,7 @@ class Workspace(Shown):
             incumbent: Name or run of the stack that runs today; None = the one that is marked.
             sla_ms: Highest latency in milliseconds.
             budget: Highest cost in $ per 1,000 queries.
-            terms: Fields of `core.decide.switching.Terms`: queries_per_month, months, margin …
+            terms: Criteria of `core.decide.switching.Terms`: queries_per_month, months, margin …
 
         Returns:
             The output of `switch --format json`: answer, to, difference, one_time_usd, payback_months …
@@ -209,7 +193,7 @@ class Workspace(Shown):
         from core.analysis.switching import switch  # noqa: PLC0415
         from core.views.words.moving import as_data  # noqa: PLC0415
 
-        move = [f"{name}={value:.10g}" for name, value in terms.items()]
+        move = [f"{name}={value:.10g}" for name, value in terms.items() if value is not None]
         asked: dict[str, Any] = {"sla_ms": sla_ms, "budget": budget, "incumbent": incumbent, "move": move}
         view = self._view(asked)
         return as_data(switch(view), view.quality.name)
@@ -223,6 +207,7 @@ class Workspace(Shown):
         else:
             mark(self.store, self.name, stack)
 
+    @typed
     def gate(
         self,
         record: str | Path,
@@ -253,13 +238,14 @@ class Workspace(Shown):
         from core.report.gate import Held, asked_again, record_of, waived  # noqa: PLC0415
         from core.report.gate_results import given  # noqa: PLC0415
 
-        was = record_of(Path(record))
-        came = given(self.store, [Path(path) for path in results], into)
+        was = record_of(Path(record).expanduser())
+        came = given(self.store, [Path(path).expanduser() for path in results], into)
         was, snapshot = was.beside_results(came), self._snapshot()
         question = asked_again(was, Question(), snapshot, ())
         view, dropped = waived(was, resolve(question, snapshot, self._book(question.prices)), waive)
         return Gate(Held(was, view, verdict(view), share, least_pgs, dropped, came))
 
+    @typed
     def measure(
         self,
         target: object,
@@ -272,7 +258,7 @@ class Workspace(Shown):
         limit: int | None = None,
         repeats: int = 3,
         quiet: bool = False,
-        **more: Any,  # noqa: ANN401 - further fields of the form
+        **more: Unpack[MoreMeasuring],
     ) -> Measured:
         """Measure an existing pipeline: its rankings, its times and its cost, as a separate stack.
 
@@ -291,7 +277,7 @@ class Workspace(Shown):
             limit: Number of questions; None = all.
             repeats: Number of times each is asked.
             quiet: Whether to hide the progress bar.
-            more: Further fields of `core.work.sweep.own.OwnForm`, such as python, path, preset, timeout_s.
+            more: The less common options, see `core.work.sweep.own.OwnForm`: python, path, timeout_s …
 
         Raises:
             InputError: If it, or the collection, cannot be used.
@@ -300,7 +286,8 @@ class Workspace(Shown):
         with loading():
             from core.api.running import measured  # noqa: PLC0415
 
-        form = {"name": name, "candidates": k, "version": version, "usd_per_query": usd_per_query}
+        form: dict[str, Any] = {"name": name, "candidates": k, "version": version}
+        form |= {"usd_per_query": usd_per_query}
         form |= {"limit": limit, "repeats": repeats, "golden_set": self.golden_set or "", **more}
         return measured(self.store, self.name, target, params or {}, form, quiet=quiet)
 

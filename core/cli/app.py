@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,8 +18,9 @@ from typer.core import TyperGroup
 from typer.main import get_command, get_group
 
 from core import __version__
-from core.cli.base import Context, complain
-from core.errors import ClqError, DiskError, NothingKnownError, cut, refusal
+from core.cli.base import JSON_VERSION, Context, complain
+from core.cli.usage import explained
+from core.errors import ClqError, DiskError, NothingKnownError, refusal
 from core.paths import USUAL_STORE
 
 # One line per command: its name, and its module in this package and function.
@@ -36,6 +36,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("incumbent", "switch:incumbent"),
     ("switch", "switch:run"),
     ("gate", "gate:run"),
+    ("compare", "page:compare"),
     ("next", "decide:evaluate_next"),
     ("record", "decide:record"),
     ("snapshot", "decide:snapshot"),
@@ -100,18 +101,8 @@ def _made(name: str, found: Any) -> Any:  # noqa: ANN401
     return command
 
 
-_UsageError: Any = typer.BadParameter.__base__  # typer has no public name for it
+_JSON = "--json-version"
 NOTHING_KNOWN = 7  # Exit code if a limit or the rule needs a number that no stack has
-
-
-@contextmanager
-def _brief() -> Iterator[None]:
-    """Shorten the argument echoed in a usage error."""
-    try:
-        yield
-    except _UsageError as error:
-        error.message = cut(error.message)
-        raise
 
 
 def _damaged(error: Exception) -> ClqError | None:
@@ -133,12 +124,21 @@ class _Group(TyperGroup):
         return list(self.commands)
 
     def make_context(self, *given: Any, **options: Any) -> Any:  # noqa: ANN401
-        with _brief():
+        with explained():
             return super().make_context(*given, **options)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401
+        written = [arg.partition("=")[0] for arg in args]
+        if _JSON in written:  # which may follow the command, as --format does
+            at = written.index(_JSON)
+            after = at + 1 + (args[at] == _JSON)
+            args = [*args[at:after], *args[:at], *args[after:]]
+        parsed: list[str] = super().parse_args(ctx, args)
+        return parsed
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401
         try:
-            with _brief():
+            with explained():
                 return super().invoke(ctx)
         except ClqError as error:
             complain(f"error: {error}")
@@ -155,7 +155,7 @@ app = typer.Typer(
     cls=_Group,
     help="CLQ Explorer: which retrieval stack to ship, for this latency target and this budget.",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=__name__.startswith("clq."),  # a checkout has no command of one word to complete
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -178,6 +178,16 @@ def main(
     verify: Annotated[
         bool, typer.Option("--verify", help="First compare every file of the store with its checksum.")
     ] = False,
+    json_version: Annotated[
+        int,
+        typer.Option(
+            _JSON,
+            min=1,
+            max=2,
+            envvar="CLQ_JSON_VERSION",
+            help="Shape of tables as JSON: 2, an object with rows, as the next release prints; 1, a list.",
+        ),
+    ] = 1,
     version: Annotated[
         bool, typer.Option("--version", help="Say the version.", is_eager=True, callback=_say_version)
     ] = False,
@@ -185,5 +195,6 @@ def main(
     """CLQ Explorer: which retrieval stack to ship, for this latency target and this budget."""
     del version
     ctx.obj = Context(store)
+    JSON_VERSION.set(json_version)
     if verify:
         ctx.obj.verify()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,10 @@ from core.paths import PRICES
 if TYPE_CHECKING:
     from core.prices import PriceBook
     from core.store import Store, Writer
+
+
+JSON_VERSION: ContextVar[int] = ContextVar("JSON_VERSION", default=1)
+"""Shape of tables as JSON: 1, a list of rows, until the next release; 2, an object that has them."""
 
 
 def complain(message: str) -> None:

@@ -20,12 +20,14 @@ from rich.console import Console
 from rich.table import Table
 
 from core.bidi import escaped
+from core.cli.base import JSON_VERSION, complain
+from core.cli.narrow import fit
 from core.importers.read.text import shown
 from core.views.text import ruled, to_csv
 
 _CELL = 200  # Maximum characters of a cell on a terminal
 _WHOLE = 1 << 20  # Maximum characters of a piped cell, and line: nothing is cut or folded
-"""Columns of a table that is not printed to a terminal, so that ids are not broken over lines."""
+_READABLE = 200  # Characters of a line up to which a piped table is for people, too
 
 
 class Format(StrEnum):
@@ -42,14 +44,19 @@ FormatOption = Annotated[Format, typer.Option("--format", help="How to print the
 def emit(rows: pl.DataFrame, form: Format, *, empty: str = "Nothing.") -> None:
     """Print a frame to standard output."""
     if form is Format.JSON:
-        objects = [{name: _plain(value) for name, value in row.items()} for row in rows.to_dicts()]
-        typer.echo(escaped(json.dumps(objects, ensure_ascii=False, indent=2, allow_nan=False)))
+        typer.echo(escaped(json.dumps(_as_json(rows), ensure_ascii=False, indent=2, allow_nan=False)))
     elif form is Format.CSV:
         typer.echo(to_csv(rows), nl=False)
     elif rows.is_empty():
         typer.echo(empty)
     else:
         _table(rows)
+
+
+def _as_json(rows: pl.DataFrame) -> object:
+    objects = [{name: _plain(value) for name, value in row.items()} for row in rows.to_dicts()]
+    version = JSON_VERSION.get()
+    return objects if version == 1 else {"format": "clq-explorer/rows", "version": version, "rows": objects}
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401
@@ -64,13 +71,28 @@ def _table(rows: pl.DataFrame) -> None:
     lay([ruled(heads, ([_cell(value, most) for value in row] for row in rows.iter_rows()))])
 
 
-def lay(pieces: Iterable[str | Table]) -> None:
-    """Print lines, and tables as wide as the output."""
+def lay(pieces: Iterable[str | Table], *, wide: bool = False) -> None:
+    """Print lines, and tables: on a terminal the columns that fit, unless wide, in a pipe all.
+
+    What is left out, and a pipe's lines too long to be read, are reported on standard error.
+    """
+    console = Console(highlight=False)
+    folded, left, widest = sys.stdout.isatty() and not wide, [], 0
     for piece in pieces:
         if isinstance(piece, str):
             typer.echo(piece)
+        elif folded:
+            left += fit(piece, console)
+            console.print(piece)
         else:
-            Console(width=None if sys.stdout.isatty() else _WHOLE, highlight=False).print(piece)
+            width = console.measure(piece, options=console.options.update_width(_WHOLE)).maximum
+            Console(width=width, highlight=False).print(piece)
+            widest = max(widest, width)
+    if left:
+        names = ", ".join(dict.fromkeys(left))
+        complain(f"note: left out at {console.width} columns: {names}; --format csv has all.")
+    elif widest > _READABLE and not sys.stdout.isatty():
+        complain(f"note: lines of {widest:,} characters; --format csv or json is for programs.")
 
 
 def _cell(value: Any, most: int) -> str:  # noqa: ANN401

@@ -71,6 +71,9 @@ def run(
         float,
         typer.Option(min=0, max=1, help="With --gate: probability above which another stack is chosen."),
     ] = 0.8,
+    wide: Annotated[
+        bool, typer.Option("--wide", help="Show every column of the table, the probabilities included.")
+    ] = False,
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Say which stack to ship, the runner-up, the frontier, why the others are out, and how sure this is."""
@@ -89,10 +92,10 @@ def run(
     if form is Format.CSV:
         emit(status_rows(outcome.sure_table, outcome.decision), form)
     else:
-        _print(view, outcome)
+        _print(view, outcome, wide=wide)
 
 
-def _print(view: View, outcome: Verdict) -> None:
+def _print(view: View, outcome: Verdict, *, wide: bool) -> None:
     from core.analysis.workspace.latencies import jitter_words  # noqa: PLC0415
     from core.analysis.workspace.noise import refusal  # noqa: PLC0415
     from core.analysis.workspace.sure import draws  # noqa: PLC0415
@@ -115,16 +118,13 @@ def _print(view: View, outcome: Verdict) -> None:
         typer.echo(shown(words, _LINE))
     jitter = jitter_words(outcome.table, outcome.decision, asked.constraints)
     typer.echo(shown(f"Latencies count as alike within {jitter}.", _LINE))
-    lay(
-        pieces(
-            [every_stack(view, outcome.decision, outcome.sure_table)], more="; --format json or csv has all"
-        )
-    )
+    table = every_stack(view, outcome.decision, outcome.sure_table, wide=wide)
+    lay(pieces([table], more="; --format json or csv has all"), wide=wide)
     if outcome.chances["p_best"].is_null().all():
         typer.echo("How sure this is, is unknown: there are no results per query.")
     else:
         drawn = judge_noise(outcome)
-        typer.echo(f"P(…): shares of {draws(view) or 0:,} draws of the queries, seed {view.seed}.")
+        typer.echo(f"Chances: shares of {draws(view) or 0:,} draws of the queries, seed {view.seed}.")
         typer.echo(shown(f"Judge noise {noise_words(drawn, asked.quality.name)}.", _LINE))
     if asked.noise is not None and outcome.noise is None:
         why = refusal(view.snapshot, outcome.table, view.scope, asked.quality)

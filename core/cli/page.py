@@ -1,4 +1,7 @@
-"""``page NAME``: the content of a dashboard page, as text, data, a table or a file."""
+"""``page NAME``: the content of a dashboard page, as text, data, a table or a file.
+
+``compare FIRST SECOND``: that of page Compare for two stacks.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +34,11 @@ class PageForm(StrEnum):
     MARKDOWN = "md"
 
 
+TableOption = Annotated[str | None, typer.Option(help="With csv: which of its tables.")]
+OutOption = Annotated[Path | None, typer.Option(help="File to write; by default standard output.")]
+PageFormOption = Annotated[PageForm, typer.Option("--format", help="How to write it.")]
+
+
 @deciding
 def run(
     ctx: typer.Context,
@@ -46,16 +54,39 @@ def run(
             help="A choice of the section, by its key in the address; again for several of one key.",
         ),
     ] = None,
-    table: Annotated[str | None, typer.Option(help="With csv: which of its tables.")] = None,
-    out: Annotated[Path | None, typer.Option(help="File to write; by default standard output.")] = None,
-    form: Annotated[PageForm, typer.Option("--format", help="How to write it.")] = PageForm.TEXT,
+    table: TableOption = None,
+    out: OutOption = None,
+    form: PageFormOption = PageForm.TEXT,
 ) -> None:
     """Say what a page of the dashboard says: the same sentences, numbers and tables."""
     from core.report.page import say  # noqa: PLC0415 - the charts' library takes long to load
 
     page = _page(name)
     place = question.on_page(ctx.obj) if page.settings else question.in_store(ctx.obj)
-    said = say(page, section, place, choices_of(choose or ()))
+    _print(say(page, section, place, choices_of(choose or ())), table, out, form)
+
+
+@deciding
+def compare(
+    ctx: typer.Context,
+    question: Question,
+    *,
+    first: Annotated[str, typer.Argument(help="A stack by its name, or by the id or label of its run.")],
+    second: Annotated[str, typer.Argument(help="The stack that it is compared with.")],
+    table: TableOption = None,
+    out: OutOption = None,
+    form: PageFormOption = PageForm.TEXT,
+) -> None:
+    """Say whether one stack is really better than another: paired differences, intervals, p-values."""
+    from core.report.page import say  # noqa: PLC0415 - the charts' library takes long to load
+    from core.views.compare.sections import pair  # noqa: PLC0415
+
+    view = question.on_page(ctx.obj)
+    given = {key: [name] for key, name in pair(view, first, second).items()}
+    _print(say(PAGES["compare"], None, view, given), table, out, form)
+
+
+def _print(said: Said, table: str | None, out: Path | None, form: PageForm) -> None:
     if form is PageForm.TEXT and out is None:
         from core.report.plain import pieces  # noqa: PLC0415
 
@@ -81,7 +112,7 @@ def choices_of(given: Sequence[str]) -> dict[str, list[str]]:
     for choice in given:
         key, sign, value = choice.partition("=")
         if not sign or not key:
-            raise InputError(f"--set {choice!r} is no choice.", do="Write --set KEY=VALUE.")
+            raise InputError(f"--set {choice!r} is not a choice.", do="Write --set KEY=VALUE.")
         choices.setdefault(key, []).append(value)
     return choices
 

@@ -23,7 +23,7 @@ from core.cli.context import CollectionOption, Format, FormatOption, RunsOption,
 from core.errors import InputError
 from core.importers import Options, load
 from core.importers.read.ordering import TieOrder
-from core.metrics import Measure, parse_list
+from core.metrics import Measure, parse_list, understood
 from core.store import Snapshot
 from core.views.measures.words import explained, measure_table
 
@@ -46,7 +46,7 @@ def listed(
     reported = only_reported(context.store().read())
     if measure is not None:
         known = reported.filter(measure=measure.strip().partition("@")[0])
-        emit(explained(Measure.parse(measure)) if known.is_empty() else as_reported(known), form)
+        emit(explained(understood(measure)) if known.is_empty() else as_reported(known), form)
         return
     rows = pl.concat([measure_table(), reported.select("measure", "says")], how="diagonal")
     rows = rows.with_columns(pl.all().fill_null(""))

@@ -6,7 +6,7 @@ and its column in the stack table; one beside the quality has a field in `Beside
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Annotated, Any
@@ -16,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from core.choices import Choice
+from core.errors import nearest
 from core.number_format import PER_1K, CostUnit, ms, score
 
 Floats = NDArray[np.float64]
@@ -286,6 +287,24 @@ FORMER: Mapping[str, str] = {
     "answers": ANSWERING.limit,
 }
 """Names of limits in release 0.2, which are accepted until the next release."""
+_MEANT: Mapping[str, str] = {
+    **{
+        f"{side}{word}": axis.limit
+        for axis in axes()
+        for word in (axis.key, axis.column, axis.word.replace(" ", "_"))
+        for side in ("", "max_", "min_")
+    },
+    **FORMER,
+}
+"""What a limit may be called by who does not know its name: that of its axis, its column, its former name."""
+
+
+def nearest_setting(name: str, known: Iterable[str]) -> str:
+    """Return the setting that was most likely meant, or "" if none is: ``max_cost`` means ``budget``."""
+    settings = {each.replace("-", "_"): each for each in known}
+    meant = (word for word, limit in _MEANT.items() if limit in settings)
+    near = nearest(name.replace("-", "_"), [*settings, *meant])
+    return settings.get(near) or settings.get(_MEANT.get(near, ""), "")
 
 
 def floats(table: pl.DataFrame, column: str) -> Floats:

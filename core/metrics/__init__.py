@@ -4,7 +4,7 @@ from core.metrics.engine import aggregate, na_reason, score, score_all, score_at
 from core.metrics.gain import Weighting, ideal_gain, weights
 from core.metrics.info import Counts, Grades, MeasureInfo, Scores
 from core.metrics.inputs import Extra
-from core.metrics.measure import REGISTRY, Measure, parse_list, split_list
+from core.metrics.measure import REGISTRY, Measure, parse_list, split_list, translated, understood
 from core.metrics.rates import ratio_of_means, shares_of_means
 
 __all__ = [
@@ -27,5 +27,7 @@ __all__ = [
     "shares_of_means",
     "split_list",
     "to_depth",
+    "translated",
+    "understood",
     "weights",
 ]

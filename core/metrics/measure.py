@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from types import MappingProxyType
 
-from core.errors import InputError, UnknownNameError
+from core.errors import InputError, UnknownNameError, nearest
 from core.metrics import classical, contrast, gain, nuggets, plain, rates
 from core.metrics.info import MeasureInfo, Values
 from core.metrics.rates import with_ceiling
@@ -80,6 +80,7 @@ _SPELLED = {
     "recall": "R",
     "precision": "P",
     "mrr": "RR",
+    "reciprank": "RR",
     "map": "AP",
     "hitrate": "Success",
     "hits": "Success",
@@ -236,8 +237,39 @@ _ELSEWHERE: Mapping[str, tuple[float, float]] = {
 }
 
 
+_ELSEWHERE_WRITTEN = re.compile(r"(?P<name>[A-Za-z]+(?:_[A-Za-z]+)*?)(?:_cut)?(?:[_@](?P<k>[0-9]{1,5}))?")
+
+
+def translated(text: str) -> Measure | None:
+    """Return the measure behind a name of trec_eval, pytrec_eval or ranx: ``ndcg_cut_10``, ``recall_100``.
+
+    Without a cutoff, as in ``map``, the measure has none either. None if it is no such name.
+    """
+    match = _ELSEWHERE_WRITTEN.fullmatch(text.strip())
+    bare = _bare(match["name"]) if match else ""
+    known = {_bare(info.name): info.name for info in MEASURES} | _SPELLED
+    if match is None or bare not in known:
+        return None
+    return Measure(known[bare], int(match["k"]) if match["k"] else None)
+
+
+def understood(text: str) -> Measure:
+    """Read one measure as it is written here, or as trec_eval, pytrec_eval and ranx call it.
+
+    Raises:
+        UnknownNameError: If the name or a parameter is not declared.
+        InputError: If the text is not a measure or a value is out of range.
+    """
+    try:
+        return Measure.parse(text)
+    except (InputError, UnknownNameError):
+        if measure := translated(text):
+            return measure
+        raise
+
+
 def parse_list(text: str) -> tuple[Measure, ...]:
-    """Read measures separated by commas; commas within parentheses do not separate.
+    """Read measures separated by commas, as `understood`; commas within parentheses do not separate.
 
     Returns:
         The measures in the order written, repeated ones once.
@@ -246,7 +278,7 @@ def parse_list(text: str) -> tuple[Measure, ...]:
         UnknownNameError: If a name or a parameter is not declared.
         InputError: If a part is empty or not a measure.
     """
-    return tuple(dict.fromkeys(Measure.parse(part) for part in split_list(text)))
+    return tuple(dict.fromkeys(understood(part) for part in split_list(text)))
 
 
 def split_list(text: str) -> tuple[str, ...]:
@@ -266,8 +298,11 @@ def _find(name: str) -> MeasureInfo:
         if info.name.casefold() == name.casefold():
             return info
     folded = {known.casefold(): known for known in REGISTRY}
+    meant = nearest(name, [*folded, *_SPELLED])
+    if meant in _SPELLED:  # as another tool calls it
+        raise UnknownNameError("measure", name, [_SPELLED[meant]])
     near = [folded[match] for match in get_close_matches(name.casefold(), folded, n=5, cutoff=0.5)]
-    raise UnknownNameError("measure", name, near or REGISTRY)
+    raise UnknownNameError("measure", name, near or [info.name for info in MEASURES])
 
 
 def _param(info: MeasureInfo, name: str) -> Param:

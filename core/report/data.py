@@ -10,7 +10,7 @@ import polars as pl
 
 from core import __version__
 from core.analysis.status import status_rows
-from core.analysis.workspace.choices import choices
+from core.analysis.workspace.choices import choices, unknown_measure
 from core.analysis.workspace.comparable import environment
 from core.analysis.workspace.noise import Noise, noisy_rows
 from core.analysis.workspace.scope import Quality, Scope
@@ -20,7 +20,7 @@ from core.analysis.workspace.view import View
 from core.decide.rules import Decision
 from core.decide.selection import Assessment
 from core.decide.ties import Paired
-from core.errors import NothingKnownError, UnknownNameError
+from core.errors import NothingKnownError
 from core.prices import PRICED_AS
 from core.records import Origin
 from core.report.summary import summary, terms
@@ -85,7 +85,7 @@ def verdict(view: View) -> Verdict:
     """
     table, quality = view.table, view.quality
     if quality.measure is None and table["quality"].is_null().all():
-        raise UnknownNameError("measure", quality.bare, choices(view.snapshot, view.scope).measures)
+        raise unknown_measure(quality, choices(view.snapshot, view.scope).measures)
     if axis := decision_words.unknown(view.decision):
         raise NothingKnownError(
             f"No stack here has a known {axis.word}.", do=f"{axis.remedy[:1].upper()}{axis.remedy[1:]}."

@@ -16,9 +16,9 @@ import streamlit as st
 
 from core.analysis.workspace.question import Question
 from core.choices import Declaring, declared
-from core.decide.axes import FORMER
+from core.decide.axes import FORMER, nearest_setting
 from core.decide.switching import Terms
-from core.errors import cut, nearest
+from core.errors import cut
 from core.number_format import PER_1K, dollars_per_1k
 from core.prices.calculator import CostInputs
 from core.views.ask import RENAMED, as_offered
@@ -283,8 +283,8 @@ def _problem(
     """Return why a setting cannot be followed, or "" if it is, or if another page decides it."""
     setting = SETTINGS.get(key)
     if setting is None:
-        near = nearest(key, [*SETTINGS, *FORMER])
-        return f"unknown, nearest is {FORMER.get(near, near)}" if near else "unknown"
+        near = nearest_setting(key, SETTINGS)
+        return f"unknown, nearest is {near}" if near else "unknown"
     if wrong := _unreadable(key, setting, texts):
         return wrong
     if key not in values:

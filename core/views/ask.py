@@ -312,7 +312,7 @@ def _within(key: str, words: str, low: float, high: float | None) -> float:
     try:
         value = float(words)
     except ValueError:
-        raise InputError(f"{key}: {words!r} is no number.", do=f"Write {key}=10, for example.") from None
+        raise InputError(f"{key}: {words!r} is not a number.", do=f"Write {key}=10, for example.") from None
     if not low <= value <= (float("inf") if high is None else high):
         most = "" if high is None else f" and at most {high:g}"
         raise InputError(f"{key}: {value:g} is out of range.", do=f"At least {low:g}{most}.")

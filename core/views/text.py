@@ -187,7 +187,7 @@ def _as_json(values: pl.Series) -> pl.Series:
 
 
 def ruled(heads: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str]]) -> Table:
-    """Return a table of texts for a terminal.
+    """Return a table of texts for a terminal; numbers stay on one line.
 
     Args:
         heads: The heading of each column, and whether it contains numbers.
@@ -195,7 +195,7 @@ def ruled(heads: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str]]) -> T
     """
     table = Table(box=SIMPLE_HEAD, show_header=any(name for name, _ in heads))
     for name, numeric in heads:
-        table.add_column(Text(name), justify="right" if numeric else "left", overflow="fold")
+        table.add_column(Text(name), justify="right" if numeric else "left", overflow="fold", no_wrap=numeric)
     for row in rows:
         table.add_row(*map(Text, row))
     return table

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 import core as clq
 from core.analysis.workspace.question import Question
-from core.api.workspace import Asked
+from core.api.options import Asked
 from core.cli.app import app
 from core.errors import ClqError, InputError, UnknownNameError
 from core.paths import ROOT

@@ -120,7 +120,7 @@ def test_nothing_is_billed(cli):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--reranker", "rerank-2.6"], "No reranker 'rerank-2.6'. Found: rerank-2, "),
+        (["--reranker", "rerank-2.6"], "No reranker 'rerank-2.6'. Nearest: rerank-2.5. Found: rerank-2, "),
         (["--index", "ivf"], "No index 'ivf'."),
         (["--prices", "mine"], "No price book 'mine'"),
         (["--run", "gone"], "No run 'gone'"),

@@ -138,7 +138,9 @@ def test_seed_and_shares_are_shown(cli, tmp_path):
     made.write(tmp_path / "s")
     shown = cli("--measure", "RA-nWG@1", "--seed", "7", store=tmp_path / "s").stdout
     assert "seed 7" in shown
-    assert "P(frontier)" in shown
+    assert "P(frontier)" not in shown
+    wide = cli("--measure", "RA-nWG@1", "--seed", "7", "--wide", store=tmp_path / "s").stdout
+    assert "P(frontier)" in wide
     found = json.loads(cli("--measure", "RA-nWG@1", "--format", "json", store=tmp_path / "s").stdout)
     assert found["chosen"]["p_sla"] is None
     assert found["golden_set"] == "gold"

@@ -39,7 +39,7 @@ def test_a_reported_measure_is_scored_beside_one_that_is_computed(filled: Cli) -
 @pytest.mark.parametrize(
     ("measures", "more", "says"),
     [
-        ("ANN-Recal@100", (), "No measure 'ANN-Recal'. Found: ANN-Recall, "),
+        ("ANN-Recal@100", (), "No measure 'ANN-Recal'. Nearest: ANN-Recall. Found: "),
         ("latency_p50@10", (), "No measure 'latency_p50'"),
         ("RA-nWG(foo=1)@10", (), "No parameter 'foo'. Found: alpha"),
         ("ANN-Recall@10", ("--per-query",), "ANN-Recall@10 is known as an average only."),

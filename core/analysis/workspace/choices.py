@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast, get_args
 
@@ -14,9 +14,9 @@ from core.analysis.workspace.clusters import one_known
 from core.analysis.workspace.scope import Answering, Percentile, Quality, Scope, audits
 from core.analysis.workspace.stacks import runs_in
 from core.diagnostics.noise import perturbed_runs
-from core.errors import ClqError, UnknownNameError
+from core.errors import ClqError, UnknownNameError, nearest
 from core.golden.adding import ancestry
-from core.metrics import REGISTRY, Measure
+from core.metrics import REGISTRY, Measure, translated
 from core.metrics.info import Need
 from core.metrics.rates import ANSWER
 from core.number_format import count
@@ -66,6 +66,18 @@ def as_reported(known: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(items, schema=["item", "text"], orient="row")
 
 
+def as_known(asked: Quality, snapshot: Snapshot, scope: Scope) -> Quality:
+    """Return a measure under its name here if another tool's was given, which no run reports."""
+    if asked.measure is not None:
+        return asked
+    return _as_known(asked, reported(snapshot, runs_in(snapshot, scope)["run_id"].to_list())["measure"])
+
+
+def _as_known(asked: Quality, known: Collection[str]) -> Quality:
+    measure = None if asked.measure or asked.bare in known else translated(asked.name)
+    return Quality(str(measure.at(None)), measure.k) if measure and measure.k else asked
+
+
 def wanted(
     asked: Sequence[Quality], snapshot: Snapshot, run_ids: Sequence[str]
 ) -> tuple[list[Measure], list[Quality]]:
@@ -74,22 +86,24 @@ def wanted(
     Raises:
         UnknownNameError: If one is neither computed nor reported by any of the runs.
     """
+    foreign = any(quality.measure is None for quality in asked)
+    known = reported(snapshot, run_ids)["measure"].to_list() if foreign else []
+    asked = [_as_known(quality, known) for quality in asked]
     computed = [quality.measure for quality in asked if quality.measure]
     only_reported = [quality for quality in asked if not quality.measure]
-    known = reported(snapshot, run_ids)["measure"].to_list() if only_reported else []
     for quality in only_reported:
         if quality.bare not in known:
-            raise _unknown(quality, known)
+            raise unknown_measure(quality, known)
     return computed, only_reported
 
 
-def _unknown(asked: Quality, known: Sequence[str]) -> UnknownNameError:
-    """Report a measure as unknown, and list those of the store and computed ones with similar names."""
+def unknown_measure(asked: Quality, known: Sequence[str]) -> UnknownNameError:
+    """Report a measure as unknown, and list the computed ones and that of the store with similar names."""
     try:
         Measure.parse(asked.bare)
     except UnknownNameError as error:
-        same = error.kind == "measure"
-        return UnknownNameError(error.kind, error.name, [*known, *error.known] if same else error.known)
+        own = nearest(asked.bare, known) if error.kind == "measure" else ""
+        return UnknownNameError(error.kind, error.name, {*error.known, *([own] if own else [])})
     return UnknownNameError("measure", asked.name, known)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from core.analysis.workspace.answers import agreed, as_word
-from core.analysis.workspace.choices import choices
+from core.analysis.workspace.choices import as_known, choices
 from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.narrow import READS, Choices, Narrowed, Reads, judging, narrow
 from core.analysis.workspace.query_sets import unperturbed
@@ -20,7 +20,7 @@ from core.axes import stack_key
 from core.decide.rules import Constraints
 from core.decide.switching import Terms
 from core.errors import InputError, UnknownNameError, nearest
-from core.metrics import REGISTRY, Measure
+from core.metrics import REGISTRY, Measure, understood
 from core.number_format import cost_unit
 from core.prices import PriceBook
 from core.records import Origin
@@ -140,7 +140,7 @@ def _measured(question: Question, snapshot: Snapshot, scope: Scope | None) -> tu
         as_word(question.reader), as_word(question.scorer), question.cost_per, question.correct_from
     )
     quality = quality_of(question.measure) if question.measure else choices(snapshot, scope).quality
-    quality, answering = agreed(quality, answering)
+    quality, answering = agreed(as_known(quality, snapshot, scope), answering)
     return replace(scope, answering=answering, cutoff=quality.k), quality
 
 
@@ -210,10 +210,10 @@ def _chosen(question: Question, quality: Quality) -> Choices:
 def quality_of(text: str) -> Quality:
     """Return the measure and cutoff in a user's text.
 
-    A measure that the product cannot compute is read as reported.
+    A measure that the product cannot compute is read as reported; ``ndcg_cut_10`` is nDCG@10.
     """
     try:
-        measure = Measure.parse(text)
+        measure = understood(text) if "@" not in text else Measure.parse(text)
     except (InputError, UnknownNameError):
         bare, _, cutoff = text.strip().rpartition("@")
         # A table may call its measure anything, also with brackets; parameters are those of our own measures.

@@ -13,6 +13,7 @@ from typing import Literal, get_args
 
 import polars as pl
 
+from core.axes import SAID_K
 from core.errors import InputError, UnknownNameError
 from core.golden.adding import ancestry
 from core.metrics import Measure
@@ -207,7 +208,7 @@ class Latency:
 
 
 def resolve_runs(runs: pl.DataFrame, names: Sequence[str]) -> list[str]:
-    """Return the run ids behind names: ids, or labels that only one run has.
+    """Return the run ids behind names: ids, or labels that only one run has, also without their K.
 
     Args:
         runs: Columns run_id and label.
@@ -217,10 +218,11 @@ def resolve_runs(runs: pl.DataFrame, names: Sequence[str]) -> list[str]:
         UnknownNameError: If no run has this id or label.
         InputError: If several have the label.
     """
-    ids = set(runs["run_id"])
+    ids, label = set(runs["run_id"]), pl.col("label")
     resolved: list[str] = []
     for name in names:
-        labelled = runs.filter(pl.col("label") == name)["run_id"].to_list()
+        labelled = runs.filter(label == name)["run_id"].to_list()
+        labelled = labelled or runs.filter(label.str.replace(SAID_K, "") == name)["run_id"].to_list()
         if name in ids:
             resolved.append(name)
         elif len(labelled) == 1:
@@ -231,7 +233,7 @@ def resolve_runs(runs: pl.DataFrame, names: Sequence[str]) -> list[str]:
                 do="Name one by its id.",
             )
         else:
-            raise UnknownNameError("run", name, ids)
+            raise UnknownNameError("run", name, {*ids, *runs["label"]})
     return list(dict.fromkeys(resolved))
 
 

@@ -14,12 +14,14 @@ from core.analysis.stack_cost import priced_by
 from core.analysis.workspace.choices import lacking
 from core.analysis.workspace.clusters import groups
 from core.analysis.workspace.reported import computed, with_queries
+from core.analysis.workspace.resolve import taken
 from core.analysis.workspace.view import View
 from core.decide.axes import COST, LATENCY, QUALITY, Axis, cost_axis
+from core.errors import InputError
 from core.stats.intervals import Method
 from core.stats.significance import CORRECTIONS, TESTS, TOLERANCE, Correction, Setup
 from core.views import columns as cols
-from core.views.ask import Ask
+from core.views.ask import Ask, named
 from core.views.blocks import (
     Answer,
     Blocks,
@@ -121,6 +123,19 @@ def ask_stacks(view: View, ask: Ask) -> list[str]:
         more, view.decision, "also", usual=None, most=most, label="More", unsaid="add a third"
     )  # fmt: skip
     return [one, other, *further]
+
+
+def pair(view: View, first: str, second: str) -> dict[str, str]:
+    """Return the answers that compare two stacks, each by its name, or by the id or label of its run.
+
+    Raises:
+        UnknownNameError: If there is none in the workspace.
+        InputError: If both are the same.
+    """
+    one, other = (named(view.table, taken(view.table, name)) for name in (first, second))
+    if one == other:
+        raise InputError(f"Both are {one}.", do="Name two stacks.")
+    return {"stack": one, "vs": other}
 
 
 def ask_setup(view: View, ask: Ask) -> tuple[Setup, data.Against]:

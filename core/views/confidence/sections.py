@@ -121,14 +121,25 @@ def final(view: View, counted: pl.DataFrame) -> float | None:
     return 1 - plan.judged.left_now
 
 
-def every_stack(view: View, decision: Decision, sure_table: pl.DataFrame) -> Table:
-    """Return every stack with its status and its probabilities; equal ones share a row.
+def every_stack(view: View, decision: Decision, sure_table: pl.DataFrame, *, wide: bool) -> Table:
+    """Return every stack; equal ones share a row.
 
     Args:
         sure_table: The stack table with its probabilities.
+        wide: Whether with all columns, probabilities included, rather than the five that a decision needs.
     """
     rows = ordered(marked(sure_table, decision), decision)
     rows = merged(rows, kept(decision.chosen), identical(sure_table)[rows["row"]])
+    if not wide:
+        numbers = rows.select("quality", "quality_low", "quality_high").iter_rows()
+        written = ["" if value is None else text.score(value) + text.interval(low, high)
+                   for value, low, high in numbers]  # fmt: skip
+        status = pl.col("status").cast(pl.String).replace("within the limits", "within limits")
+        return Table(
+            rows.with_columns(outcome=pl.coalesce("reason", status)),
+            cols.Rows("stacks", *(column for column in stack_columns(view) if column.name != "n")),
+            cells=[{"quality": quality} for quality in written],
+        )
     return Table(
         listed(rows), cols.Rows("stacks", *stack_columns(view), more=("quality_low quality_high", *SHARES))
     )
