@@ -84,7 +84,7 @@ def test_a_frame_is_a_table(tmp_path: Path, make: Callable[[], Any]):
 @pytest.mark.parametrize(
     ("thing", "said"),
     [
-        (3, "int is neither a path nor a DataFrame"),
+        (3, "int is neither a path, a DataFrame nor a dict"),
         ([ROWS], "list is neither"),
         (pd.DataFrame({"stack": [1, "x"], "RA-nWG@10": [0.1, 0.2]}), "mixed values"),
         (pl.DataFrame({"colour": ["red"], "size": [3]}), "found: colour, size"),
@@ -127,7 +127,8 @@ def test_it_decides_as_the_command_does(demo: clq.Workspace, demo_store: Path):
 def test_it_scores_as_the_command_does(demo: clq.Workspace, demo_store: Path):
     rows = demo.score(["RA-nWG@10", "N-Recall4+@5"], runs=["BM25, K = 10"])
     words = ["--measures", "RA-nWG@10,N-Recall4+@5", "--collection", "python-docs", "--run", "BM25, K = 10"]
-    assert rows.to_dicts() == printed(demo_store, "score", *words)
+    assert rows["run_id"].to_list() == rows["run"].to_list()
+    assert rows.drop("run_id").to_dicts() == printed(demo_store, "score", *words)
     per_query = demo.score("RA-nWG@10", runs=["BM25, K = 10"], per_query=True)
     assert per_query.height == rows["n"][0]
 
@@ -145,13 +146,13 @@ def test_a_page_says_what_the_command_says(demo: clq.Workspace, demo_store: Path
     ("ask", "error", "said"),
     [
         (lambda space: space.decide(sla_ms=-1), InputError, "sla_ms=-1 is out of range"),
-        (lambda space: space.decide(sla_ms="50"), InputError, "no number"),
+        (lambda space: space.decide(sla_ms="50"), InputError, "not a number"),
         (lambda space: space.decide(sla_ms=float("nan")), InputError, "out of range"),
         (lambda space: space.decide(on="p51"), UnknownNameError, "No on 'p51'"),
-        (lambda space: space.decide(slam_ms=5), UnknownNameError, "No choice 'slam_ms'"),
+        (lambda space: space.decide(slam_ms=5), UnknownNameError, "No argument 'slam_ms'. Nearest: sla_ms"),
         (lambda space: space.decide(prices="free"), UnknownNameError, "No price book 'free'"),
         (lambda space: space.decide(measure="Beauty@10"), UnknownNameError, "Beauty"),
-        (lambda space: space.decide(together="yes"), InputError, "no truth"),
+        (lambda space: space.decide(together="yes"), InputError, "not true or false"),
         (lambda space: space.score("RA-nWG@10", runs=["nobody"]), UnknownNameError, "nobody"),
         (lambda space: space.page("weather"), UnknownNameError, "No page 'weather'"),
         (lambda space: space.page("headroom", choices={"rain": 1}), UnknownNameError, "No choice 'rain'"),

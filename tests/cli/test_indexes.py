@@ -95,10 +95,10 @@ def test_without_an_embedder_that_runs_here_nothing_is_read(tmp_path: Path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--k", "ten"), "no list of whole numbers"),
-        (("--k", "0"), "no list of whole numbers"),
+        (("--k", "ten"), "not a list of whole numbers"),
+        (("--k", "0"), "not a list of whole numbers"),
         (("--kinds", "tree"), "No index 'tree'"),
-        (("--kinds", "flat(M"), "no kind of index"),
+        (("--kinds", "flat(M"), "not a kind of index"),
         (("--kinds", "hnsw-f32(M=1)"), "M=1 is not allowed"),
     ],
 )

@@ -97,7 +97,7 @@ def test_what_cannot_be_measured_is_refused(cli: Cli):
         ).stderr
     )
     assert (
-        "no parameter"
+        "not a parameter"
         in cli("measure", "shop:find", "--collection", "barn", "--param", "alpha", code=1).stderr
     )
     refused = cli(

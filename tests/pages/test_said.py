@@ -103,7 +103,7 @@ def test_a_number_is_refused_out_of_its_range():
     assert asked.number("n", "c", None, 1.0) == 3
     with pytest.raises(InputError, match="out of range"):
         asked.number("n", "a", None, 1.0, 10.0)
-    with pytest.raises(InputError, match="no number"):
+    with pytest.raises(InputError, match="not a number"):
         asked.number("n", "b", None, 1.0)
     with pytest.raises(UnknownNameError, match="choice"):
         Given({"d": ["1"]}).unasked()

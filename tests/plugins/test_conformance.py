@@ -79,7 +79,7 @@ def test_a_format_that_takes_all_is_found():
     broken.sniff = lambda _: 1.0  # type: ignore[method-assign]
     assert len(list(format_faults(broken))) == 6
     broken.sniff = lambda _: 7.0  # type: ignore[method-assign]
-    assert all("no share" in fault for fault in format_faults(broken))
+    assert all("not a share" in fault for fault in format_faults(broken))
 
 
 @pytest.mark.parametrize(

@@ -77,16 +77,16 @@ class Nothing:
 """
 PROBLEMS = {
     ("clq.measures", "RR"): "there already",
-    ("clq.measures", "two words"): "no name of a measure",
+    ("clq.measures", "two words"): "not a name of a measure",
     ("clq.measures", "words"): "no number as its default",
-    ("clq.measures", "number"): "no measure",
+    ("clq.measures", "number"): "not a measure",
     ("clq.measures", "gone"): "has no attribute",
     ("clq.measures", "away"): "No module named",
-    ("clq.importers", "nothing"): "no subclass of Format",
-    ("clq.providers", "embed.nothing"): "no subclass of Embedder",
-    ("clq.indexes", "nothing"): "no subclass of DatabaseIndex",
+    ("clq.importers", "nothing"): "not a subclass of Format",
+    ("clq.providers", "embed.nothing"): "not a subclass of Embedder",
+    ("clq.indexes", "nothing"): "not a subclass of DatabaseIndex",
     ("clq.sections", "nowhere.x"): "begins with no page",
-    ("clq.sections", "headroom.x"): "no section with a name and a question",
+    ("clq.sections", "headroom.x"): "not a section with a name and a question",
 }
 
 

@@ -117,7 +117,7 @@ def test_its_answer_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch):
 
 @pytest.mark.parametrize("memory", ["", "a lot", "-1GB", "1KB", "1e9GB", "9999999999GB"])
 def test_an_amount_of_memory_is_asked_for(store: Store, memory: str):
-    with pytest.raises(InputError, match="no amount of memory"):
+    with pytest.raises(InputError, match="not an amount of memory"):
         query(store, "FROM runs", memory=memory)
 
 

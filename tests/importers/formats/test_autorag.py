@@ -244,11 +244,11 @@ def test_what_does_not_fit_is_refused(change, message):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ("__import__('os').system('true')", "no plain literal"),
-        ("[1]", "no map"),
-        ("(" * 5000, "no plain literal"),
-        ("9" * 200_000, "no map"),
-        ("{'a': " * 500 + "1" + "}" * 500, "no plain literal"),
+        ("__import__('os').system('true')", "not a plain literal"),
+        ("[1]", "not a map"),
+        ("(" * 5000, "not a plain literal"),
+        ("9" * 200_000, "not a map"),
+        ("{'a': " * 500 + "1" + "}" * 500, "not a plain literal"),
     ],
 )
 def test_parameters_are_literals_only(params, message):

@@ -58,8 +58,8 @@ def test_a_file_as_ranx_packs_it():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ({"q": {"a": 1.5}, 7: {"a": 1.5}}, "no map of texts"),
-        ({"q": {"a": 1.5, 7: 1.5}}, "no map of texts"),
+        ({"q": {"a": 1.5}, 7: {"a": 1.5}}, "not a map of texts"),
+        ({"q": {"a": 1.5, 7: 1.5}}, "not a map of texts"),
         ({"q": {"a": 1.5, "b": "high"}}, "not a finite number"),
         ({"q": {"a": 1.5, "b": float("nan")}}, "not a finite number"),
         ({"q": {"a": 1.5}, "r": [1]}, "It is a list"),

@@ -41,7 +41,7 @@ def test_a_folder_of_files(folder):
     assert found.notes == (
         "docs/sub/d.pdf: 1 of 2 pages have no text (pictures?).",
         "1 documents without text left out, the first docs/empty.txt.",
-        "1 files that are no documents left out, the first docs/sub/notes.docx.",
+        "1 files that are not documents left out, the first docs/sub/notes.docx.",
     )
 
 

@@ -172,8 +172,8 @@ def test_a_refusal_is_a_fault_of_its_kind(name: str, engine: tuple[Engine, str])
 
 
 UNREADABLE = {
-    "html": (b"<html>Sign in</html>", "no JSON; it begins: <html>Sign in"),
-    "deep": (b"[" * 100_000, "no JSON"),
+    "html": (b"<html>Sign in</html>", "not JSON; it begins: <html>Sign in"),
+    "deep": (b"[" * 100_000, "not JSON"),
     "nothing": (b"", "begins: nothing"),
     "shape": (b'{"error": "x"}', "a mapping without passages; its keys: error"),
 }

@@ -397,7 +397,7 @@ MISTAKES = {
     ),
     "an unknown key": ('call = "a:b"\nalpha = 1', "no key 'alpha'"),
     "an unknown preset": ('url = "http://localhost"\npreset = "elastic"', 'Did you mean "elasticsearch"'),
-    "no JMESPath": ('url = "http://localhost"\nresponse = { hits = "a[" }', "no JMESPath"),
+    "no JMESPath": ('url = "http://localhost"\nresponse = { hits = "a[" }', "is not JMESPath"),
     "a hole": (
         'url = "http://localhost"\nrequest = { json = { q = "{{ what }}" } }',
         "{{ what }} is filled by",

@@ -152,7 +152,7 @@ def test_documents_are_cut_into_sentences_where_nothing_is_said(docs: Path):
 def test_files_that_are_no_documents_are_told(docs: Path):
     (docs / "docs" / "sub" / "c.docx").write_bytes(b"PK")
     _, problems = read('collection = "docs"\nqueries = "asked.csv"\n' + SPARSE, docs)
-    found = "1 files that are no documents left out, the first docs/sub/c.docx."
+    found = "1 files that are not documents left out, the first docs/sub/c.docx."
     assert [str(each) for each in problems] == [f"collection: {found}"]
 
 

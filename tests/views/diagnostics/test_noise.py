@@ -190,8 +190,8 @@ def test_an_embedder_that_is_paid_for_needs_a_yes(tmp_path: Path, monkeypatch: p
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (None, "no table"),
-        ("", "no table"),
+        (None, "not a table"),
+        ("", "not a table"),
         ("id,text\nq1,where\n", "No column 'query_id'"),
         ("query_id,words\nq1,where\n", "No column 'text'"),
         ("query_id,text\nq1,where\nq1,there\n", "restated twice"),

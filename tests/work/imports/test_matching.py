@@ -218,8 +218,8 @@ def test_what_was_put_around_ids_is_taken_off_again(begin: str, end: str, ids: l
 @pytest.mark.parametrize(
     ("strip", "says"),
     [
-        ({"passages": "doc"}, "no pattern"),
-        ({"passages": "a*b*"}, "no pattern"),
+        ({"passages": "doc"}, "not a pattern"),
+        ({"passages": "a*b*"}, "not a pattern"),
         ({"passages": "doc-*"}, "'2' does not fit 'doc-*'"),
         ({"docs": "doc-*"}, "Found: passages, queries"),
     ],
