@@ -1,1 +1,1 @@
-"""Intervals, paired tests, correlation, agreement of judges: pure functions over numbers."""
+"""Intervals, paired tests, correlation and agreement of judges, as pure functions over numbers."""

@@ -2,9 +2,9 @@
 
 If nothing changed, the rank of every new value among all before it is uniform, whatever their distribution
 (conformal test martingales: Vovk, Gammerman and Shafer 2005, ch. 7). A capital that is staked on low ranks
-then reaches 1 / alpha with a chance of at most alpha, however often one looks (Ville 1939). As a fall may
-begin at any query, the stake is dealt to beginnings, as an e-detector does (Shin, Ramdas and Rinaldo 2024,
-New England J. Stat. Data Sci. 2), and to sizes of bets.
+then reaches 1 / alpha with a chance of at most alpha, however often one looks (Ville 1939). Since a fall may
+begin at any query, the stake is divided over possible beginnings, as an e-detector does (Shin, Ramdas and
+Rinaldo 2024, New England J. Stat. Data Sci. 2), and over sizes of bets.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from core.stats.intervals import SEED
 
 Floats = NDArray[np.float64]
 ALPHA = 0.05
-"""The most that an alarm is raised with where nothing changed, over all looks together."""
+"""The chance, at most, that an alarm is raised although nothing changed, over all looks together."""
 FIRST = 30
-"""Queries that later ones are ranked among at the least."""
-_BETS = np.array([0.1, 0.2, 0.35, 0.6, 0.95])  # What a rank of the lowest adds, at most, to the capital
+"""The fewest earlier queries among which a later one is ranked."""
+_BETS = np.array([0.1, 0.2, 0.35, 0.6, 0.95])  # The most that the lowest rank adds to the capital
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Watched:
-    """Judged queries in the order in which they were asked."""
+    """Judged queries in the order in which they were asked, with the evidence that their values fell."""
 
     needed: float  # evidence that raises the alarm
-    evidence: Floats  # [n], the capital after each query; 1 of the first ones, which nothing is staked on
-    raised: int | None  # place of the query that raised the alarm, from 0
+    evidence: Floats  # [n], the capital after each query; 1 for the first ones, on which nothing is staked
+    raised: int | None  # index of the query that raised the alarm, from 0
 
 
 def watch(values: Floats, *, first: int = FIRST, alpha: float = ALPHA, seed: int = SEED) -> Watched:
-    """Watch whether values fall.
+    """Watch a series of values for a fall.
 
     Args:
         values: [n], higher is better, in order; independent of one another if nothing changed.
-        first: How many stand for how it was; what is ranked among fewer tells little.
-        seed: Of the lots that rank equal values.
+        first: How many values stand for the time before; a rank among fewer tells little.
+        seed: Seed of the lots that rank equal values.
     """
     lots = np.random.default_rng(seed).random(len(values))
     known = sorted(values[:first].tolist())

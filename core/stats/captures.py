@@ -5,23 +5,23 @@ extrapolation follows the growth of the count with the depth; capture and recapt
 passages the lists of several retrievers share. A passage is captured by a list when it is relevant and the
 list holds it.
 
-- Chapman (1951) for two lists of a query: (n1 + 1)(n2 + 1) / (m + 1) − 1, m = passages of both; unbiased
-  where n1 + n2 is at least what there is, and the lists capture independently of each other.
+- Chapman (1951) for two lists of a query: (n1 + 1)(n2 + 1) / (m + 1) − 1, m = passages in both; unbiased
+  if n1 + n2 is at least the number that exists, and the lists capture independently of each other.
 - Chao (1987), lower bound for any number of lists: seen + Σ f_i f_j / (f2 + 1) over the pairs of lists, f_i =
-  passages of list i alone, f2 = of exactly two lists. Where t lists reach equally far, that is Chao's
-  (t − 1) / t · f1² / (2 f2); written by pairs, the bound also holds where one list reaches further. Of two
+  passages in list i alone, f2 = passages in exactly two lists. If t lists reach equally far, this is Chao's
+  (t − 1) / t · f1² / (2 f2); written by pairs, the bound also holds if one list reaches further. For two
   lists it is Chapman's estimate.
 - Log-linear models for three lists or more (Fienberg 1972): the log of the number of passages with each
   history of captures, all queries together, is a sum of a term per list and of terms per pair of lists.
-  Every set of pairs is a model, none and all of them too. They are averaged by their Akaike weights (Burnham
-  and Anderson 2002, §4.2), averaged over resamples: one model taken for sure covers 68 % where it says 95.
-  Nobody has seen the history "in none", which is e to the first term.
+  Every set of pairs is a model, including none and all of them. They are averaged by their Akaike weights
+  (Burnham and Anderson 2002, §4.2), averaged over resamples: trusting a single model covers 68 % instead of
+  95. Nobody has seen the history "in none"; its expected count is e to the power of the first term.
 - Extrapolation: a list holds N·k / (k + h) relevant passages by depth k, N and h by least squares over all
-  queries. It says what deeper lists of the same retrievers would hold, not what they never rank.
+  queries. It says what deeper lists of the same retrievers would hold, not what they would never rank.
 
-Where retrievers find the same easy passages, what two lists say is too low; where they complement each other
-(words and meaning), it is too high. With three or more lists the dependence and its sign show: the odds of a
-passage of one list to be in another, among the passages of a third (Mantel and Haenszel 1959).
+If retrievers find the same easy passages, the estimate from two lists is too low; if they complement each
+other (words and meaning), it is too high. Three or more lists show the dependence and its sign: the odds that
+a passage of one list is in another, among the passages of a third (Mantel and Haenszel 1959).
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from core.stats.intervals import CLUSTERS, SEED, Floats, Labels, query_weights
 MOST_LISTS = 4
 RESAMPLES = 1000
 FEW = 40
-"""Passages in the lists below which log-linear models tell nothing: their intervals have no end."""
+"""Passages in the lists below which log-linear models tell nothing, because their intervals are unbounded."""
 _STEPS, _CLOSE, _NEAR = 30, 1e-6, 1e-5
-_FAR = 15.0  # Of the log of a number of passages, beyond which it is as good as none, or as any number
-_HALF = np.geomspace(0.25, 1000, 200)  # Depths tried at which half of all is found
+_FAR = 15.0  # Log of a number of passages beyond which it counts as none, or as unbounded
+_HALF = np.geomspace(0.25, 1000, 200)  # Depths that are tried as the one at which half of all is found
 Pair = tuple[int, int]
 
 
@@ -50,7 +50,7 @@ class Total:
     """An estimate of how many relevant passages there are over all queries, at least as many as were seen."""
 
     value: float
-    low: float  # lower end of the 95 % bootstrap interval over queries, of the share that was seen
+    low: float  # lower end of the 95 % bootstrap interval over queries, for the share that was seen
     high: float  # upper end
 
 
@@ -58,14 +58,14 @@ class Total:
 class Dependence:
     """Odds ratio of two lists among the relevant passages of the others; 1 = independent."""
 
-    pair: Pair  # places of the lists
-    odds: float  # NaN = cannot be told
+    pair: Pair  # numbers of the two lists
+    odds: float  # NaN = cannot be estimated
     low: float  # lower end of the 95 % bootstrap interval over queries
     high: float  # upper end
 
     @property
     def sign(self) -> int:
-        """1 = the lists find the same passages, -1 = they complement each other, 0 = neither for sure."""
+        """1 = the lists find the same passages, -1 = they complement each other, 0 = neither is certain."""
         return int(self.low > 1) - int(self.high < 1)
 
 
@@ -73,7 +73,7 @@ def histories(captured: NDArray[np.bool_], query: NDArray[np.int64], queries: in
     """Count relevant passages by the lists that hold them.
 
     Args:
-        captured: [passages, lists], which list holds each relevant passage that some list holds.
+        captured: [passages, lists], which lists hold each relevant passage; each is in at least one.
         query: [passages], each passage's query.
 
     Returns:
@@ -86,21 +86,21 @@ def histories(captured: NDArray[np.bool_], query: NDArray[np.int64], queries: in
 
 
 def chapman(cells: Floats, clusters: Labels | None = None) -> Total:
-    """Return chapman's estimate of every query, for two lists; clusters as of `log_linear`."""
+    """Return Chapman's estimate for two lists, query by query; clusters as in `log_linear`."""
     return _by_query(cells, _chapman, clusters)
 
 
 def chao(cells: Floats, clusters: Labels | None = None) -> Total:
-    """Return chao's lower bound of every query; clusters as of `log_linear`."""
+    """Return Chao's lower bound, query by query; clusters as in `log_linear`."""
     return _by_query(cells, _chao, clusters)
 
 
 def log_linear(cells: Floats, clusters: Labels | None = None) -> Total | None:
-    """Estimate by log-linear models, averaged.
+    """Estimate the total by an average of log-linear models.
 
     Args:
-        cells: Of `histories`, for three lists or more.
-        clusters: [queries], the same number within a group, which is drawn whole; None = each by itself.
+        cells: The result of `histories`, for three lists or more.
+        clusters: [queries], the same number within a group, which is resampled whole; None = no groups.
 
     Returns:
         None if the lists hold fewer than `FEW` passages, or there are fewer than `CLUSTERS` groups.
@@ -121,11 +121,11 @@ def log_linear(cells: Floats, clusters: Labels | None = None) -> Total | None:
 
 
 def extrapolated(found: Floats, clusters: Labels | None = None) -> Total:
-    """Estimate from how the number of relevant passages grows with the depth.
+    """Estimate the total from how the number of relevant passages grows with the depth.
 
     Args:
-        found: [queries, depth], how many a list holds by each depth.
-        clusters: As of `log_linear`.
+        found: [queries, depth], how many relevant passages a list holds by each depth.
+        clusters: As in `log_linear`.
     """
     depth = np.arange(1, found.shape[1] + 1)
     shapes = depth / (depth + _HALF[:, None])  # [tried, depth]
@@ -134,19 +134,19 @@ def extrapolated(found: Floats, clusters: Labels | None = None) -> Total:
 
 
 def dependences(cells: Floats, clusters: Labels | None = None) -> list[Dependence]:
-    """Return how much every two of three lists or more depend on each other; see `log_linear`."""
+    """Return how much each pair of lists depends on each other, for three lists or more; see `log_linear`."""
     lists = cells.shape[1].bit_length() - 1
     drawn = _drawn(len(cells), clusters)
     return [_dependence(cells, pair, drawn) for pair in combinations(range(lists), 2)]
 
 
 def seen(cells: Floats) -> Floats:
-    """Return how many relevant passages of each query some list holds."""
+    """Count the relevant passages of each query that some list holds."""
     return np.asarray(cells.sum(axis=-1))
 
 
 def of_lists(cells: Floats, kept: Sequence[int]) -> Floats:
-    """Return the histories of some of the lists; what those do not hold is not counted."""
+    """Return the histories of some of the lists; passages that none of them holds are not counted."""
     lists = cells.shape[1].bit_length() - 1
     column = np.arange(2**lists)
     into = sum(((column >> place) & 1) << new for new, place in enumerate(kept))
@@ -182,7 +182,7 @@ def _by_query(cells: Floats, estimate: Callable[[Floats], Floats], clusters: Lab
 
 
 def _total(estimates: Floats, found: Floats) -> Total:
-    """Return from the estimate and what was seen: first of all queries, then of every resample."""
+    """Make a total from estimates and numbers seen, whose first row is all queries and the rest resamples."""
     most = np.maximum(estimates, found)
     none = found[1:] == 0
     shares = np.divide(most[1:], found[1:], out=np.ones(len(found) - 1), where=~none)
@@ -191,7 +191,7 @@ def _total(estimates: Floats, found: Floats) -> Total:
 
 
 def _design(columns: int, pairs: Sequence[Pair]) -> Floats:
-    """Return terms of every history that can be seen: [histories, 1 + lists + pairs]."""
+    """Return the terms of every history that can be seen: [histories, 1 + lists + pairs]."""
     lists = columns.bit_length() - 1
     held = (np.arange(1, columns)[:, None] >> np.arange(lists) & 1).astype(np.float64)
     both = [held[:, first] * held[:, second] for first, second in pairs]
@@ -205,7 +205,7 @@ def _pairs(columns: int) -> list[tuple[Pair, ...]]:
 
 
 def _modelled(cells: Floats, design: Floats) -> tuple[Floats, Floats]:
-    """Return expected passages in no list, and Akaike's criterion: [samples] each."""
+    """Return the expected number of passages in no list and Akaike's criterion: [samples] each."""
     terms = _fitted(cells[:, 1:], design)
     logs = np.clip(terms @ design.T, -_FAR, _FAR)
     misfit = 2 * design.shape[1] - 2 * (cells[:, 1:] * logs - np.exp(logs)).sum(axis=1)
@@ -213,15 +213,15 @@ def _modelled(cells: Floats, design: Floats) -> tuple[Floats, Floats]:
 
 
 def _weighed(values: Floats, weight: Floats, shares: Sequence[float]) -> Floats:
-    """Return quantiles of values [models, samples] whose rows count by their weights."""
+    """Return quantiles of values [models, samples], each model's row weighted."""
     order = np.argsort(values, axis=None, kind="stable")
     running = np.cumsum(np.repeat(weight, values.shape[1])[order])
     return np.asarray(values.ravel()[order][np.searchsorted(running, np.asarray(shares) * running[-1])])
 
 
 def _fitted(counts: Floats, design: Floats) -> Floats:
-    """Return Poisson regressions with a log link, by Newton's steps: counts [samples, histories] to terms."""
-    logs = np.log(counts[:1] + 0.5)  # all start where the first does, since the others are its resamples
+    """Fit Poisson regressions with a log link by Newton's steps: counts [samples, histories] to terms."""
+    logs = np.log(counts[:1] + 0.5)  # all start where the first does, since the rest are its resamples
     terms = np.repeat(np.linalg.lstsq(design, logs.T, rcond=None)[0].T, len(counts), axis=0)
     sides = design.shape[1]
     squares = (design[:, :, None] * design[:, None, :]).reshape(len(design), -1)
@@ -238,7 +238,7 @@ def _fitted(counts: Floats, design: Floats) -> Floats:
 
 
 def _asymptotes(found: Floats, shapes: Floats) -> Floats:
-    """Return least squares of N·shape over the shapes: [samples, depth] to [samples]."""
+    """Fit N in N·shape by least squares and keep the best of the shapes: [samples, depth] to [samples]."""
     totals = found @ shapes.T / (shapes**2).sum(axis=1)  # [samples, tried]
     lost = (totals**2) * (shapes**2).sum(axis=1) - 2 * totals * (found @ shapes.T)
     return np.asarray(np.take_along_axis(totals, lost.argmin(axis=1)[:, None], axis=1)[:, 0])
@@ -258,6 +258,6 @@ def _dependence(cells: Floats, pair: Pair, drawn: Floats) -> Dependence:
         odds = agree / apart
     known = odds[1:][~np.isnan(odds[1:])]
     told = np.isfinite(odds[0]) and len(known)
-    # The odds of a resample may be infinite, between which nothing can be interpolated.
+    # The odds of a resample may be infinite, and nothing can be interpolated between infinities.
     low, high = np.percentile(known, [2.5, 97.5], method="nearest") if told else (np.nan, np.nan)
     return Dependence(pair, float(odds[0]), float(low), float(high))

@@ -1,16 +1,16 @@
-"""Means that a judge scored on every question, corrected by the few that people graded.
+"""Means of scores that a judge gave to every question, corrected by the few questions that people graded.
 
 Prediction-powered inference (Angelopoulos et al. 2023, Science 382; power-tuned: Angelopoulos, Duchi and
-Zrnic 2023, "PPI++", arXiv:2311.01453): the mean of the people's grades, moved by how far the judge's mean
-over all questions lies from its mean over the graded ones, times the weight that makes the variance least.
+Zrnic 2023, "PPI++", arXiv:2311.01453): the mean of the people's grades, moved by the distance of the judge's
+mean over all questions from its mean over the graded ones, times the weight that minimises the variance.
 With one judge that is the regression estimator of two-phase sampling (Cochran 1977, Sampling Techniques,
 ch. 12). Here the weight is a least-squares fit over questions, so that one formula covers a mean, the
 difference of two stacks whose graded questions overlap in part, and several judges. Graded questions have to
 be drawn at random.
 
 Rogan and Gladen (1978, Am. J. Epidemiol. 107) for yes and no, with the interval over test and calibration
-data of Lee et al. (2025, arXiv:2511.21140): for stacks that nobody graded, where the judge errs on them as on
-others.
+data of Lee et al. (2025, arXiv:2511.21140), serve stacks that nobody graded, provided that the judge errs
+on them as on others.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ Floats = NDArray[np.float64]
 FEW = 10
 """Graded questions below which nothing is corrected."""
 _TINY = 1e-12
-_END = 0.5  # Of an answer, that is added at either end of what can be: Jeffreys' prior of a share
-_EVEN = 1e-3  # Skewness from which on a distribution isn't normal
-_SHIFT = 0.5  # Share of the half width by which the interval moves at most for the skewness
+_END = 0.5  # Answers that are added at either end of the possible range: Jeffreys' prior of a share
+_EVEN = 1e-3  # Skewness from which on a distribution does not count as normal
+_SHIFT = 0.5  # The most that the interval moves for the skewness, as a share of its half width
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """People's and judges' scores of one stack's answers by question; NaN = not graded or not scored."""
+    """Scores by people and by judges of one stack's answers, per question; NaN = not graded or scored."""
 
     graded: Floats  # [Q], by people, 0..1
     judged: Floats  # [Q] or [Q, J], by one judge or several, 0..1
@@ -57,16 +57,16 @@ class Corrected:
     value: float
     low: float  # ends of the interval; NaN if too few are graded
     high: float
-    alone: float  # what people's grades alone say, with its interval
+    alone: float  # the mean of the people's grades alone, with its interval
     alone_low: float
     alone_high: float
-    judged: float  # what the judge says
+    judged: float  # the mean of the judge's scores
     graded: int  # questions that people graded; for a difference, the smaller of the two stacks' counts
     questions: int  # that the judge scored
-    effective: float  # as many grades without a judge would be as sure
-    influence: Floats  # [Q], of each question on the value: squares of clusters' sums add up to its variance
+    effective: float  # number of grades that would be as certain without a judge
+    influence: Floats  # [Q], influence of each question; the squares of clusters' sums add up to the variance
     left: float = 0.0  # share of that variance that no further grade takes away
-    units: int = 0  # clusters that the graded questions come from; as many as these where each is its own
+    units: int = 0  # clusters that the graded questions come from; their number if each is its own
 
     @property
     def enough(self) -> bool:
@@ -79,7 +79,7 @@ class Corrected:
         return self.value - self.judged
 
     def width(self, more: int = 0) -> float:
-        """Return how wide the interval is, or about would be with more grades drawn at random."""
+        """Return the width of the interval, or its expected width with more grades drawn at random."""
         rest = (1 - self.left) * self.graded / (self.graded + more) + self.left
         return float((self.high - self.low) * np.sqrt(rest))
 
@@ -89,16 +89,16 @@ def correct(one: Scored, other: Scored | None = None, *, level: float = 0.95) ->
 
     Args:
         one: The stack's scores.
-        other: Those of the stack that is subtracted; None = the mean itself.
+        other: The scores of the stack that is subtracted; None = correct the mean itself.
         level: Coverage in (0, 1).
 
     Returns:
-        Figures in 0..1, of a difference in -1..1; the ends are NaN below `FEW` grades of either stack, and
-        where they come from fewer than `CLUSTERS` clusters. The interval is Student's, moved for the skewness
-        of the disagreements (Hall 1992). Of a mean of grades that are all yes or no it is Wilson's for people
-        alone, and corrected that of the Bayesian bootstrap (Rubin 1981) of the disagreements with Jeffreys'
-        half an answer at either end. Where questions come in clusters it is Student's of the sums of
-        clusters.
+        Figures in 0..1, or in -1..1 for a difference. The ends are NaN below `FEW` grades of either stack,
+        and if these come from fewer than `CLUSTERS` clusters. The interval is Student's, moved for the
+        skewness of the disagreements (Hall 1992). If all grades are yes or no, people's grades alone get
+        Wilson's interval, and the corrected mean that of the Bayesian bootstrap (Rubin 1981) of the
+        disagreements with Jeffreys' half an answer at either end. Questions in clusters get Student's
+        interval of the sums of clusters.
     """
     parts = [(_moments(one), 1.0)] + ([(_moments(other), -1.0)] if other is not None else [])
     alone = sum(sign * part.alone for part, sign in parts)
@@ -143,11 +143,11 @@ def correct(one: Scored, other: Scored | None = None, *, level: float = 0.95) ->
 
 
 def by_question(of: Scored) -> Floats:
-    """Return values of a stack's questions with the corrected mean, and a scatter that is as uncertain.
+    """Return values per question whose mean is the corrected mean and whose scatter shows its uncertainty.
 
     Returns:
-        [Q], where single values may lie outside of 0..1; NaN if neither judge nor people scored, and
-        everywhere below `FEW` grades.
+        [Q]; single values may lie outside 0..1. NaN if neither judge nor people scored, and everywhere
+        below `FEW` grades.
     """
     told = correct(of)
     known = _known(of)
@@ -161,7 +161,7 @@ def _known(of: Scored) -> NDArray[np.bool_]:
 
 
 def _spread(influence: Floats, one: Scored, other: Scored | None) -> Floats:
-    """Share the influence of each cluster among its questions that somebody scored [Q]."""
+    """Spread the influence of each cluster over its questions that somebody scored [Q]."""
     counted = _known(one) if other is None else _known(one) | _known(other)
     size = np.bincount(one.units(), counted, minlength=len(influence))
     return np.asarray((influence / np.maximum(size, 1))[one.units()] * counted)
@@ -169,16 +169,16 @@ def _spread(influence: Floats, one: Scored, other: Scored | None) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """Error rates of a binary judge, by people's grades of the same answers."""
+    """Error rates of a binary judge, measured against people's grades of the same answers."""
 
-    right_yes: int  # the judge says yes, people too
+    right_yes: int  # the judge says yes, and so do people
     yes: int  # people say yes
     right_no: int
     no: int
 
     @classmethod
     def of(cls, graded: NDArray[np.bool_], judged: NDArray[np.bool_]) -> Errors:
-        """Count them of answers that both looked at [n]."""
+        """Count the errors over answers that both people and the judge rated [n]."""
         return cls(
             int((graded & judged).sum()),
             int(graded.sum()),
@@ -188,24 +188,24 @@ class Errors:
 
     @property
     def sensitivity(self) -> float:
-        """Share of the good answers that the judge finds good, or NaN if there are none."""
+        """Share of the good answers that the judge calls good, or NaN if there are none."""
         return self.right_yes / self.yes if self.yes else np.nan
 
     @property
     def specificity(self) -> float:
-        """Share of the bad answers that the judge finds bad, or NaN if there are none."""
+        """Share of the bad answers that the judge calls bad, or NaN if there are none."""
         return self.right_no / self.no if self.no else np.nan
 
 
 def rogan_gladen(judged: Floats, errors: Errors, *, level: float = 0.95) -> tuple[float, float, float]:
-    """Return the share of good answers by a judge who errs as `errors` say, with its interval.
+    """Estimate the share of good answers from a judge with known error rates, with its interval.
 
     Args:
-        judged: [n] 0 or 1, answers without a human grade.
-        errors: Of other answers, on which the judge has to err alike.
+        judged: [n] 0 or 1, the judge's verdicts on answers without a human grade.
+        errors: The judge's errors on other answers, assumed to be the same on these.
 
     Returns:
-        Share and ends in 0..1; NaN if the judge does no better than chance, or either class has no grade.
+        The share and its ends in 0..1; NaN if the judge does no better than chance or a class has no grade.
     """
     n = len(judged)
     if not n or not errors.yes or not errors.no or errors.sensitivity + errors.specificity <= 1:
@@ -230,18 +230,18 @@ def rogan_gladen(judged: Floats, errors: Errors, *, level: float = 0.95) -> tupl
 
 @dataclass(frozen=True, slots=True)
 class _Moments:
-    """Influence of each of U clusters on a mean of grades, and of a judge's scores on what it is moved by."""
+    """Influence of each of U clusters on a mean of grades, and on the shifts that judges' scores give it."""
 
     alone: float
     judged: float
     base: Floats  # [U]
     levers: Floats  # [U, J]
-    every: Floats  # [U, J], of the levers what the judge's mean over all questions adds
+    every: Floats  # [U, J], the part of the levers that comes from the judge's mean over all questions
     shifts: Floats  # [J], a judge's mean over the graded questions less that over all
     seen: Floats  # [J], a judge's mean over the graded questions
-    guess: float  # variance that one error of a judge who guesses among the grades adds
+    guess: float  # variance that one error of a judge adds who guesses among the grades
     graded: int
-    units: int  # clusters that these come from
+    units: int  # clusters that the grades come from
     questions: int
 
 
@@ -290,7 +290,7 @@ def _left(parts: list[tuple[_Moments, float]], weights: Floats, variance: float)
 
 
 def _fit(base: Floats, levers: Floats, n: int) -> tuple[Floats, Floats]:
-    """Return the weights that make the variance least, and each question's influence then."""
+    """Return the weights that minimise the variance, and each question's influence under them."""
     weights = np.linalg.lstsq(levers, base, rcond=1e-9)[0] if levers.any() else np.zeros(levers.shape[1])
     used = int(np.count_nonzero(np.abs(weights) > _TINY))
     if n <= used + 2:
@@ -299,7 +299,7 @@ def _fit(base: Floats, levers: Floats, n: int) -> tuple[Floats, Floats]:
 
 
 def _wider(influence: Floats, n: int, used: int) -> Floats:
-    """Make up for what was fitted: a mean, and as many weights as are used."""
+    """Widen the influences for what was fitted: a mean, and as many weights as are used."""
     return np.asarray(influence * np.sqrt(n / max(n - 1 - used, 1)))
 
 
@@ -309,9 +309,9 @@ def _yes_or_no(grades: Floats) -> bool:
 
 
 def _freedom(influence: Floats, variance: float, rare: float, n: int) -> float:
-    """Return the degrees of freedom that the spread of the influences bears (Satterthwaite 1946).
+    """Return the degrees of freedom that the spread of the influences supports (Satterthwaite 1946).
 
-    Few questions on which judge and people differ tell little of how many there are.
+    Few questions on which judge and people differ say little about how many there are.
     """
     more = float(np.sum(influence**4)) + rare**2 - variance**2 / max(n, 1)
     return max(min(2 * variance**2 / more, n - 1.0) if more > 0 else n - 1.0, 1.0)
@@ -323,8 +323,8 @@ def _student(
     """Return the ends of Student's interval.
 
     Args:
-        rare: Variance of errors of the judge that none of those seen is like.
-        skewed: Whether it is moved to the side on which few and large influences lie (Hall 1992).
+        rare: Variance from errors of the judge of a kind that was not seen.
+        skewed: Whether to move the interval towards the few and large influences (Hall 1992).
     """
     variance = float(np.sum(influence**2)) + rare
     reach = float(stdtrit(_freedom(influence, variance, rare, n), (1 + level) / 2))
@@ -336,7 +336,7 @@ def _student(
 
 
 def _wilson(value: float, influence: Floats, n: int, level: float) -> tuple[float, float]:
-    """Return the ends of Wilson's interval of a share."""
+    """Return the ends of Wilson's interval for a share."""
     variance = float(np.sum(influence**2))
     reach = float(stdtrit(_freedom(influence, variance, 0.0, n), (1 + level) / 2))
     even = value * (1 - value)
@@ -351,9 +351,9 @@ def _bootstrapped(
 ) -> tuple[tuple[float, float], float]:
     """Return the ends of the Bayesian bootstrap of a share, and the variance that Jeffreys' answers add.
 
-    What people say less what the judges say, each times its weight, is resampled with Dirichlet's weights;
-    the two answers added are those on which both can differ most. The first three moments are exact, the ends
-    those of Pearson's third type that has them.
+    People's grades minus the weighted judges' scores are resampled with Dirichlet weights; the two answers
+    added are those on which the two can differ most. The first three moments are exact, and the ends are
+    those of the Pearson type III distribution that has these moments.
     """
     n = of.graded
     rest = of.alone - float(weights @ of.seen)  # the mean disagreement
@@ -368,7 +368,7 @@ def _bootstrapped(
 
 
 def _pearson(skewness: float, level: float) -> Floats:
-    """Return the two ends of Pearson's third type of mean 0 and deviation 1."""
+    """Return the two ends of the Pearson type III distribution with mean 0 and deviation 1."""
     tails = np.array([1 - level, 1 + level]) / 2
     if abs(skewness) < _EVEN:
         return np.asarray(ndtri(tails))

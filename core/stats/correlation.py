@@ -3,10 +3,10 @@
 Schwartz, Vasilyev and Sawaya (How important is recall for measuring retrieval quality?, §2.4, §3.2) judge a
 measure by how well it correlates with the grade of the answer that was written from the Top-K. All four
 coefficients are computed from one contingency table of the distinct values, so that a bootstrap resample is a
-weighted count and no sorting. Samples of one query depend on one another (one query is answered at many K):
-resamples draw queries, not samples.
+weighted count and needs no sorting. Samples of one query depend on one another (one query is answered at many
+K): resamples draw queries, not samples.
 
-How alike two rankings are: which passages they share, and whether they order the shared ones alike.
+The module also tells how alike two rankings are: which passages they share, and in how similar an order.
 
 overlap@K = |Top-K of one ∩ Top-K of the other| / the longer of the two lists, at most K.
 Rank-biased overlap (RBO) weighs the first ranks more.
@@ -35,18 +35,18 @@ KINDS: tuple[Kind, ...] = ("spearman", "pearson", "kendall-b", "kendall-c")
 
 RESAMPLES = 500
 CELLS = 400_000
-"""Cells of a contingency table up to which an interval is computed; beyond it a resample is too dear."""
+"""Cells of a contingency table up to which an interval is computed; beyond it resampling costs too much."""
 
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """One coefficient."""
+    """One correlation coefficient with its interval."""
 
     value: float | None  # −1..1; None when it is not defined, with the reason
     low: float | None  # lower end of the 95 % percentile interval; None when it was not computed
     high: float | None  # upper end
     n: int  # samples
-    reason: str = ""  # why there is no value or no interval; empty when both are there
+    reason: str = ""  # why there is no value or no interval; empty if both exist
 
 
 def correlate(
@@ -162,14 +162,14 @@ _COEFFICIENTS = {"pearson": _pearson, "spearman": _spearman, "kendall-b": _tau_b
 
 @dataclass(frozen=True, slots=True)
 class BestAlpha:
-    """The parameter that correlates best."""
+    """The parameter value with the highest correlation."""
 
     alphas: Floats  # the grid [a]
-    values: Floats  # coefficient at each of them [a], NaN if not defined, on all samples
+    values: Floats  # coefficient at each alpha [a] on all samples, NaN if not defined
     best: float | None  # best alpha on all samples (the smallest on ties): optimistic
     in_sample: float | None  # its coefficient: optimistic, since chosen on the same samples
-    # Mean over folds, weighted by samples, of the coefficient on the queries left out, of the alpha that was
-    # best on the others; None when it is not defined
+    # Mean over folds, weighted by samples, of the coefficient on the queries left out, at the alpha that was
+    # best on the other queries; None if not defined
     cross_validated: float | None
     chosen: tuple[float, ...]  # the alpha chosen in each fold
 
@@ -185,7 +185,7 @@ def best_alpha(
     *,
     kind: Kind = "spearman",
 ) -> BestAlpha:
-    """Choose the parameter of a measure by its correlation, and say what it is worth on other queries.
+    """Choose a measure's parameter by its correlation, and estimate the correlation on other queries.
 
     Queries are dealt into `FOLDS` folds, fewer if there are fewer queries.
 
@@ -285,7 +285,7 @@ def _rbo_weights(k: int) -> dict[int, float]:
     """Return what a shared passage adds to the extrapolated rank-biased overlap, by the deeper of its ranks.
 
     Webber, Moffat and Zobel (2010, ACM TOIS 28, equation 32): the share of common passages at each depth d,
-    weighted by (1 − p) p^(d − 1), and that at depth k for all below.
+    weighted by (1 − p) p^(d − 1); the share at depth k stands for all depths below.
     """
     p = _PERSISTENCE
     at_depth = [(1 - p) * p ** (depth - 1) / depth for depth in range(1, k + 1)]
@@ -296,7 +296,7 @@ _BLOCK = 2_000_000  # pairs of ranks compared at a time
 
 
 def _taus(lists: list[list[int]], k: int) -> Floats:
-    """Return tau of lists of ranks whose places are the other ranking's order; NaN for fewer than two."""
+    """Return tau for lists of ranks, each listed in the other ranking's order; NaN for fewer than two."""
     widest = max((len(ranks_of_query) for ranks_of_query in lists), default=0)
     ranks = np.zeros((len(lists), widest), dtype=np.int32)
     for row, ranks_of_query in enumerate(lists):
@@ -307,7 +307,7 @@ def _taus(lists: list[list[int]], k: int) -> Floats:
     after = np.triu(np.ones((widest, widest), dtype=np.bool_), 1)
     for start in range(0, len(lists), step):
         part = ranks[start : start + step]
-        # An empty place holds 0 and stands last: it must not count as a smaller rank.
+        # An empty slot holds 0 and stands last: it must not count as a smaller rank.
         later = np.where(part > 0, part, k + 1)
         swapped[start : start + step] = ((later[:, :, None] > later[:, None, :]) & after).sum(axis=(1, 2))
     pairs = lengths * (lengths - 1) // 2
@@ -323,7 +323,7 @@ def order_agreement(first: Floats, second: Floats) -> float:
         second: [S] scores.
 
     Returns:
-        −1..1; NaN with fewer than two stacks, or where one side cannot tell any two apart.
+        −1..1; NaN with fewer than two stacks, or if all stacks are equal on one side.
     """
     from scipy.stats import kendalltau  # noqa: PLC0415 - takes as long to import as a page to draw
 
@@ -332,18 +332,18 @@ def order_agreement(first: Floats, second: Floats) -> float:
 
 
 def top_agreement(usual: Floats, other: Floats) -> float:
-    """Return the AP-correlation of an order of stacks with the usual one: as Kendall's, but the top counts.
+    """Return the AP correlation of an order of stacks with the usual one: Kendall's, weighted to the top.
 
-    Yilmaz, Aslam and Robertson (SIGIR 2008): 2 · mean over all stacks but the first of the share of those
-    above it that belong there, minus 1. Ties of either side count as they do on average if they are broken
-    at random (Urbano and Marrero, ICTIR 2017).
+    Yilmaz, Aslam and Robertson (SIGIR 2008): 2 · mean over all stacks but the first of the share of stacks
+    above it that belong there, minus 1. Ties on either side count as they do on average when broken at
+    random (Urbano and Marrero, ICTIR 2017).
 
     Args:
         usual: [S] scores, higher first; NaN = not scored, left out of both.
-        other: [S] scores of the order that is looked at.
+        other: [S] scores of the order that is compared.
 
     Returns:
-        −1..1; NaN if `order_agreement` has none.
+        −1..1; NaN in the cases in which `order_agreement` is NaN.
     """
     both = _scored_in_both(usual, other)
     if both is None:
@@ -355,15 +355,15 @@ def top_agreement(usual: Floats, other: Floats) -> float:
         above, beside = here > here[place], here == here[place]
         beside[place] = False
         ahead, ties = int(above.sum()), int(beside.sum())
-        before = np.arange(ties + 1) + ahead  # how many stand before it, by how many of its ties do
+        before = np.arange(ties + 1) + ahead  # how many stand before it, by how many of its ties do so
         right = belongs[above].sum() + np.arange(ties + 1) * (belongs[beside].mean() if ties else 0.0)
         shares += float(np.divide(right, before, out=np.zeros(ties + 1), where=before > 0).mean())
     return 2 * shares / (len(here) - 1) - 1
 
 
 def _scored_in_both(first: Floats, second: Floats) -> tuple[Floats, Floats] | None:
-    """Return scores of the stacks that have both, or None if a side tells no two of them apart."""
+    """Return the scores of stacks that have both, or None if all scores of one side are equal."""
     both = ~(np.isnan(first) | np.isnan(second))
-    # Sums of the same weights in another order differ in the last digits: they are ties.
+    # Sums of the same weights in another order differ in the last digits: they count as ties.
     one, other = np.round(first[both], 12), np.round(second[both], 12)
     return (one, other) if both.sum() > 1 and np.ptp(one) > 0 and np.ptp(other) > 0 else None

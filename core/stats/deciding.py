@@ -1,8 +1,8 @@
-"""An interval of a mean difference that may be read after every judged question, and stops when it decides.
+"""An interval of a mean difference that may be read after every judged question, and stops once it decides.
 
-The questions are a finite list. Of each it is known, before it is judged, what its difference may be at the
-least and at the most: where two stacks show the same passages it is 0. Questions are drawn one by one without
-replacement, with a chance in proportion to the width of that range, so that those that may tell most come
+The questions are a finite list. Before a question is judged, the least and the most that its difference can
+be are known: 0 if two stacks show the same passages. Questions are drawn one by one without
+replacement, with a chance in proportion to the width of that range, so that the most informative come
 first; weighing by the inverse of the chance keeps the estimate of the mean unbiased. A bet against every mean
 that the differences could have grows where that mean is wrong, and reaches 1 / alpha with a chance of at most
 alpha if it is right, however often one looks (Ville 1939). The means that no bet has ruled out are the
@@ -22,12 +22,12 @@ from core.stats.intervals import SEED
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 ALPHA = 0.05
-"""The most that the true mean is outside of the interval at any look."""
-_BETS = np.array([0.2, 0.5, 0.99])  # Shares of the capital at stake, in equal parts
-_MEANS = 800  # Means that bets are made against; an end is no finer than the range divided by them
+"""The chance, at most, that the true mean is ever outside the interval."""
+_BETS = np.array([0.2, 0.5, 0.99])  # Shares of the capital that are staked, in equal parts
+_MEANS = 800  # Means that are bet against; an end is no finer than the range divided by this number
 _COARSE = 200  # The same for continuations
 _FEW = 5  # Questions judged before anything is predicted
-_AHEAD = 64  # Continuations that tell how many more questions are expected
+_AHEAD = 64  # Simulated continuations that predict how many more questions are needed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +36,7 @@ class Draw:
 
     low: Floats  # [n], the least that the difference of each may be
     high: Floats  # [n], the most
-    order: Places  # of the questions whose difference is not known yet, the first to judge first
+    order: Places  # indices of the questions whose difference is not known yet, the first to judge first
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,13 +51,13 @@ class Looks:
 def drawn(low: Floats, high: Floats, seed: int = SEED) -> Draw:
     """Draw the order in which questions are judged.
 
-    Each next one is drawn from the rest with a chance in proportion to its range: exponential times are
-    divided by it, and the shortest come first.
+    Each next question is drawn from the rest with a chance in proportion to its range: exponential times are
+    divided by the range, and the shortest come first.
 
     Args:
         low: The least that the difference of each question may be [n].
         high: The most [n].
-        seed: Of the draw.
+        seed: Seed of the draw.
     """
     width = high - low
     times = np.random.default_rng(seed).exponential(size=len(width))
@@ -66,11 +66,11 @@ def drawn(low: Floats, high: Floats, seed: int = SEED) -> Draw:
 
 
 def looks(draw: Draw, seen: Floats, *, alpha: float = ALPHA, means: int = _MEANS) -> Looks:
-    """Return the interval of the mean over all n questions, after each that was judged.
+    """Return the interval of the mean over all n questions, at first and after each judged question.
 
     Args:
         draw: The questions.
-        seen: Differences of the first t questions of the order [t].
+        seen: Differences of the first t questions in the drawn order [t].
         alpha: The chance, at most, that the true mean is ever outside.
         means: Number of means that are bet against.
     """
@@ -83,9 +83,9 @@ def looks(draw: Draw, seen: Floats, *, alpha: float = ALPHA, means: int = _MEANS
 
 
 def expected_more(draw: Draw, seen: Floats, margin: float, delta: float) -> int | None:
-    """Predict how many further questions a decision takes: the median of continuations.
+    """Predict how many further questions a decision takes, as the median of simulated continuations.
 
-    A continuation goes on with places in the range drawn from those seen.
+    A continuation draws the relative positions within the ranges from those seen so far.
 
     Returns:
         None if fewer than `_FEW` questions were judged.
@@ -106,18 +106,18 @@ def expected_more(draw: Draw, seen: Floats, margin: float, delta: float) -> int 
 
 
 def decisions(told: Looks, margin: float, delta: float) -> list[str | None]:
-    """Return what is decided at every look; see `decision`."""
+    """Return the decision at every look; see `decision`."""
     return [decision(*ends, margin, delta) for ends in zip(told.low, told.high, strict=True)]
 
 
 def decision(low: float, high: float, margin: float, delta: float) -> str | None:
-    """Return what an interval decides: ``switch``, ``stay``, ``no difference``; None = nothing yet.
+    """Return the decision that an interval allows: ``switch``, ``stay``, ``no difference``; None = none yet.
 
     Args:
-        low: Lower end of the candidate's mean less the incumbent's.
+        low: Lower end of the candidate's mean minus the incumbent's.
         high: Upper end.
-        margin: What the candidate has to be better by.
-        delta: Differences up to it do not matter.
+        margin: The least gain that makes the candidate worth switching to.
+        delta: The largest difference that does not matter.
     """
     if low > margin:
         return "switch"
@@ -131,9 +131,9 @@ def decision(low: float, high: float, margin: float, delta: float) -> str | None
 class _Bets:
     """Bets that the mean is higher than supposed, over the questions drawn so far.
 
-    The place of a difference in its range goes from 0 (the least) to 1 (the most). As a question is drawn in
-    proportion to its range, the expected place is the share of the open range above which the sum of the
-    undrawn ones must lie; a mean that is supposed too low makes the places look high.
+    The place of a difference in its range goes from 0 (the least) to 1 (the most). Since a question is drawn
+    in proportion to its range, the expected place follows from the supposed mean: the part of the open range
+    that the undrawn differences must fill. If the supposed mean is too low, the places look high.
     """
 
     def __init__(self, draw: Draw, seen: Floats) -> None:
@@ -146,7 +146,7 @@ class _Bets:
         self.open = np.maximum(width.sum() - np.append(0.0, np.cumsum(width[done])), 0.0)
 
     def estimates(self) -> Floats:
-        """Return the mean of the unbiased estimates; at first the middle of the range [t + 1]."""
+        """Return the mean of the unbiased estimates, which begins at the middle of the range [t + 1]."""
         each = (self.least[:-1] + self.open[:-1] * self.places) / self.n
         running = np.cumsum(each) / np.arange(1, len(each) + 1)
         return np.append((self.least[0] + self.open[0] / 2) / self.n, running)

@@ -1,12 +1,12 @@
 """Drift of a number that each query has, window by window against the first one.
 
 A window is compared with the queries of the first one that were asked at the same hours of the day, so that a
-daily cycle isn't drift; if there are enough days, two harmonics of the day are removed first. Whole sessions
-are resampled, not queries: sessions of an hour are dealt to the two windows at random, as many to each as it
-has, and the distance of the distributions (Kolmogorov and Smirnov, hours weighted alike on both sides) is
-compared with the result. The p values are corrected for the number of windows (Holm 1979). If sessions are
-unknown, runs of queries take their place, longer than the stretches of queries that are
-alike in the order of asking.
+daily cycle does not look like drift; given enough days, two harmonics of the day are removed first. Whole
+sessions are resampled, not queries: sessions of an hour are dealt to the two windows at random, to each as
+many as it has, and the distance of the distributions (Kolmogorov and Smirnov, hours weighted alike on both
+sides) is compared with the result. The p values are corrected for the number of windows (Holm 1979). If
+sessions are unknown, runs of queries take their place; they are longer than the stretches over which
+neighbouring queries are alike.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from core.stats.significance import holm
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
-DEALT = 999  # How often sessions are redealt
-LEAST = 20  # Fewer queries in a window, or in the reference, at hours of both are compared with nothing
-LEAST_SESSIONS = 8  # The same of sessions
+DEALT = 999  # How often sessions are dealt anew
+LEAST = 20  # Fewest queries at shared hours that a window and the reference each need for a comparison
+LEAST_SESSIONS = 8  # The same for sessions
 SURE = 0.05
 HOUR_S, DAY_S = 3600.0, 86_400.0
-CYCLE_DAYS, HOURS = 2, 3  # Days from which on the cycle is fitted, and hours that are then compared as one
-_LONGER = 3  # Runs of queries are so many times as long as what is alike of them
+CYCLE_DAYS, HOURS = 2, 3  # Days from which on the cycle is fitted, and hours that are then merged into one
+_LONGER = 3  # How many times longer a run of queries is than the stretch over which queries are alike
 _CELLS = 1 << 21  # Queries × deals of one block; bounds the memory
 _NUMBERS = ("mean", "low", "high", "shift", "shift_low", "shift_high", "distance", "p")
 DRIFT = pl.Schema({
@@ -46,13 +46,13 @@ where there are too few queries or sessions, and in the reference."""
 
 
 def without_cycle(values: Floats, at: Floats, of: Rows) -> tuple[Floats, Floats]:
-    """Take two harmonics of the day off, fitted beside the means of windows; nothing below `CYCLE_DAYS` days.
+    """Remove two harmonics of the day, fitted together with window means; keep all below `CYCLE_DAYS` days.
 
     Args:
         of: [n], each query's window.
 
     Returns:
-        The values, and what is left of them without the means of windows too: twice [n].
+        The values, and what is left of them after removing the means of windows too: twice [n].
     """
     angle = 2 * np.pi * at / DAY_S
     level = (of[:, None] == np.unique(of)).astype(np.float64)
@@ -72,12 +72,12 @@ def sessions_of(values: Floats, at: Floats, session: ArrayLike | None = None) ->
     """Return the session number of each query, from 0.
 
     Args:
-        values: [n], by which queries that follow one another may be alike, without what all of a time share.
-        at: [n], when each was asked.
+        values: [n], which may be alike for neighbouring queries; common effects of the time are removed.
+        at: [n], when each query was asked.
         session: [n], session labels; None = unknown.
 
     Returns:
-        [n]: by the session; otherwise by runs of queries, each a session by itself if neighbours differ.
+        [n]: by label; without labels by runs of queries, which are single queries if neighbours differ.
     """
     if session is not None:
         return np.unique(np.asarray(session), return_inverse=True)[1].astype(np.intp)
@@ -95,10 +95,10 @@ def sessions_of(values: Floats, at: Floats, session: ArrayLike | None = None) ->
 
 
 def windows(at: Floats, count: int, session: Rows | None = None) -> Rows:
-    """Deal queries into windows that follow one another, as many in each as can be.
+    """Divide queries into consecutive windows of sizes as equal as possible.
 
     Args:
-        at: [n], when each was asked; those of one moment may be parted.
+        at: [n], when each was asked; queries of one moment may be separated.
         count: Number of windows, from 1.
         session: [n], sessions counted from 0, never split; None = each query is its own.
 
@@ -126,7 +126,7 @@ def drift(
         values: [n]; NaN = unknown, left out.
         at: [n], seconds since 1970; NaN = unknown, left out.
         count: Number of windows.
-        session: [n], what tells sessions apart; see `sessions_of`.
+        session: [n], labels of sessions; see `sessions_of`.
 
     Returns:
         `DRIFT`, a row per window that holds a query.
@@ -156,7 +156,7 @@ def drift(
 def clustered_mean(values: Floats, session: Rows) -> dict[str, float | None]:
     """Return the mean over queries with its 95 % interval, by Student over sessions if they have several.
 
-    Null ends below `LEAST_SESSIONS` sessions.
+    The ends are null below `LEAST_SESSIONS` sessions.
     """
     of = np.unique(session, return_inverse=True)[1]
     low, high = (float(end[0]) for end in mean_interval(values, "amounts", clusters=of))
@@ -173,7 +173,7 @@ class _Asked:
     session: Rows
 
     def against(self, part: NDArray[np.bool_], reference: NDArray[np.bool_], seed: int) -> dict[str, float]:
-        """Return shift with its interval, distance and p; only `compared` if there are too few queries."""
+        """Return shift and its interval, distance and p; only `compared` if there are too few queries."""
         either = np.flatnonzero(part | reference)
         either = either[np.argsort(self.values[either], kind="stable")]
         firsts, session = np.unique(self.session[either], return_inverse=True)

@@ -1,7 +1,7 @@
 """The interval of a ratio of two means whose divisor may be near 0, by Fieller (1954, J. R. Stat. Soc. B 16).
 
-A ratio r is in it where mean(top − r · bottom) is not surely another than 0, by Student's t. Unlike a
-bootstrap of the ratio it holds for few questions and for a divisor of either sign.
+The interval holds every ratio r for which mean(top − r · bottom) does not differ significantly from 0 by
+Student's t. Unlike a bootstrap of the ratio it holds for few questions and for a divisor of either sign.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from core.stats.intervals import FEW, Floats, Sample
 def fieller(sample: Sample, level: float = 0.95) -> tuple[Floats, Floats]:
     """Return the interval of each stack's ratio of sums: (low [S], high [S]).
 
-    NaN below `FEW` units (queries, or clusters of them), and if the divisor is not clearly other than 0:
-    then any ratio may be.
+    NaN below `FEW` units (queries, or clusters of them), and if the divisor does not differ clearly from 0:
+    then any ratio is possible.
     """
     rows = zip(sample.top, sample.bottom, sample.applies, strict=True)
     ends = [_of_row(top[counts], bottom[counts], level) for top, bottom, counts in rows]

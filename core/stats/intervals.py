@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-import scipy  # which loads its parts when they are used: a quarter of a second
+import scipy  # which takes a quarter of a second to load its parts when they are first used
 from numpy.typing import ArrayLike, NDArray
 
 from core.errors import InputError, UnknownNameError
@@ -27,44 +27,44 @@ Counts = NDArray[np.int64]
 Labels = NDArray[np.intp]
 Method = Literal["Student", "percentile", "BCa"]
 METHODS: tuple[Method, ...] = ("percentile", "BCa")
-"""Those of `interval`, which resample."""
+"""The methods of `interval`, all of which resample."""
 RESAMPLES = 2000
 FEW = 10
 """Queries below which an interval of a mean is not bootstrapped."""
 LEAST = 6
-"""Queries that a test needs: with five even a difference in the same direction on each has p = 2/2⁵ > .05."""
+"""Queries that a test needs: five differences that all point the same way still give p = 2/2⁵ > .05."""
 
 
 CLUSTERS = 8
 """Clusters of questions below which nothing is said beyond what was seen (metrics.md §10)."""
 
 Alike = Callable[[Sequence[str]], Labels | None]
-"""What numbers queries, the same within a group; None where each is by itself."""
+"""A function that numbers the groups of queries; it returns None if each query is by itself."""
 
 
 def singly(query_ids: Sequence[str]) -> Labels | None:  # noqa: ARG001 - as every `Alike`
-    """Return that each query is by itself."""
+    """Return None, because each query is by itself."""
     return None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """Figures of several stacks on the same queries, whose statistic is a ratio of sums: of means, or a mean.
+    """Figures of several stacks on the same queries, whose statistic is a mean or a ratio of sums.
 
     One matrix product resamples either, and queries to which a measure does not apply add nothing to it. The
-    columns are the U units that are resampled: the queries, or clusters of them with the sums of their
-    queries. Where a stack has no query of a cluster, the cluster does not count for it.
+    columns are the U units that are resampled: the queries, or clusters with the sums of their queries. If a
+    stack has no query of a cluster, the cluster does not count for it.
     """
 
-    top: Floats  # [S, U], what is summed above; 0 where not applicable
-    bottom: Floats  # [S, U], what is summed below; 0 where not applicable
+    top: Floats  # [S, U], sums of the dividend; 0 if not applicable
+    bottom: Floats  # [S, U], sums of the divisor; 0 if not applicable
     applies: Mask  # [S, U], whether the unit counts for the stack
     clusters: Labels | None = None  # [Q], the column of each query; None if each is its own
-    queries: Sample | None = None  # the same query by query, where they come in clusters
+    queries: Sample | None = None  # the same query by query, if they come in clusters
 
     @classmethod
     def means(cls, values: ArrayLike, clusters: ArrayLike | None = None) -> Sample:
-        """Return the mean over the queries that have a value.
+        """Make the sample of means over the queries that have a value.
 
         Args:
             values: [S, Q] (or [Q], taken as one stack); NaN = not applicable.
@@ -79,11 +79,11 @@ class Sample:
 
     @classmethod
     def ratios(cls, actual: ArrayLike, ceiling: ArrayLike, clusters: ArrayLike | None = None) -> Sample:
-        """Return the ratio of two means over the queries that have both: %PROC as published (metrics.md §2).
+        """Make the sample of ratios of two means over queries that have both: the published %PROC.
 
         Args:
             actual: [S, Q] (or [Q]); NaN = not applicable.
-            clusters: As of `means`.
+            clusters: As in `means`.
 
         Raises:
             InputError: If the shapes differ, there is no query, or clusters are not one number per query.
@@ -108,7 +108,7 @@ class Sample:
 
     @property
     def units(self) -> Counts:
-        """How many columns count for each stack, which are its clusters of queries: [S]."""
+        """How many columns count for each stack, which are queries or clusters of them: [S]."""
         return np.asarray(self.applies.sum(axis=1))
 
     def estimate(self) -> Floats:
@@ -116,14 +116,14 @@ class Sample:
         return quotient(self.singly.top.sum(axis=1), self.singly.bottom.sum(axis=1))
 
     def enough(self) -> Mask:
-        """Return for which stacks more can be said than what was seen: [S]; two queries, eight clusters."""
+        """Return for which stacks an interval is possible [S]: two queries, or eight clusters."""
         return self.units >= (2 if self.clusters is None else CLUSTERS)
 
     def parts(self) -> Floats:
         """Return what each unit adds to the statistic: [S, U], NaN if it does not count.
 
-        Their mean is the statistic and their spread the estimate's. For a mean over queries these are
-        the values; for other ratios they are the linear part (delta method).
+        Their mean is the statistic, and their spread is that of the estimate. For a mean over queries these
+        are the values; for other ratios they are the linear part (delta method).
         """
         if self.clusters is None and (self.bottom == self.applies).all():
             return np.where(self.applies, self.top, np.nan)
@@ -143,7 +143,7 @@ class Sample:
         return Sample(single.top * kept, single.bottom * kept, single.applies & kept)._in(self.clusters)
 
     def _in(self, clusters: ArrayLike | None) -> Sample:
-        """Return the sample with a column per cluster; itself where each query is its own."""
+        """Return the sample with a column per cluster; itself if each query is its own."""
         if clusters is None:
             return self
         labels = columns_of(clusters, self.top.shape[1])
@@ -187,7 +187,7 @@ def paired_rows(sample: Sample, first: ArrayLike, second: ArrayLike) -> tuple[Sa
 
 
 def quotient(top: Floats, bottom: Floats) -> Floats:
-    """Top / bottom, NaN if the bottom is 0; the shapes broadcast."""
+    """Divide top by bottom, NaN if the bottom is 0; the shapes broadcast."""
     top, bottom = np.broadcast_arrays(top, bottom)
     return np.asarray(np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom != 0))
 
@@ -206,7 +206,7 @@ _TIE = 1e-12
 
 
 def resample_weights(queries: int, resamples: int = RESAMPLES, seed: int = SEED) -> NDArray[np.float64]:
-    """Bootstrap weights: how often each query is drawn in each resample [R, Q]; every row sums to Q."""
+    """Count how often each query is drawn in each bootstrap resample [R, Q]; every row sums to Q."""
     if queries < 1 or resamples < 1:
         raise InputError(
             f"A bootstrap of {queries} queries with {resamples} resamples is not possible.",
@@ -221,7 +221,7 @@ def resample_weights(queries: int, resamples: int = RESAMPLES, seed: int = SEED)
 
 @lru_cache(maxsize=2)
 def weights(queries: int, resamples: int = RESAMPLES, seed: int = SEED) -> Floats:
-    """Return `resample_weights`, read-only and kept for further calls."""
+    """Return `resample_weights`, read-only and cached."""
     drawn = resample_weights(queries, resamples, seed)
     drawn.flags.writeable = False
     return drawn
@@ -232,7 +232,7 @@ def query_weights(
 ) -> Floats:
     """Return how often each query is drawn in each resample [R, Q]; queries of a cluster are drawn together.
 
-    `weights` where each is its own; of a `Sample`, whose columns are clusters, `weights` too.
+    Without clusters, and for a `Sample`, whose columns already are clusters, these are plain `weights`.
     """
     if clusters is None:
         return weights(queries, resamples, seed)
@@ -269,7 +269,7 @@ def _blocks(rows: int) -> list[slice]:
 
 
 def _distinct(bottom: Floats) -> tuple[Floats, NDArray[np.intp]]:
-    """Return the distinct rows, and the index of each row among them: stacks mostly share one pattern."""
+    """Return the distinct rows, and the index of each row among them; most stacks share one pattern."""
     if (bottom == bottom[:1]).all():
         return bottom[:1], np.zeros(len(bottom), dtype=np.intp)
     rows = np.ascontiguousarray(bottom)

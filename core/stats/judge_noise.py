@@ -1,18 +1,18 @@
 """Judge noise: what a reference judge would have graded, drawn for every judged passage (metrics.md §7).
 
 Estimand: a stack's mean over the population of queries on the reference's grades. A bootstrap of queries
-alone knows nothing of the judge's mistakes, which also shift the mean: they look like chance to a ranking,
+alone ignores the judge's mistakes, which also shift the mean: a ranking sees them as chance,
 so that a good stack scores too low. Each resample of the queries therefore also draws
 
-1. the reference's grades given the judge's, P(reference | grade), a row from a Dirichlet: audited passages
-   of that grade plus a prior of one passage that falls to a quarter a grade apart, so
-   that a row of few counts stays near its diagonal;
-2. which grades stand where: a judge who does not see ranks errs alike on all of them, but good passages stand
-   on top. What a stack has at its ranks is told from the grades seen there by expectation and maximisation
-   with the mistakes of 1. as given (Dawid & Skene 1979, Appl. Statist. 28, with known error rates), in a few
-   latent classes of queries, since queries differ in how much good there is to find; what the reference
-   graded counts as that grade;
-3. a grade for every judged passage by Bayes' rule from both; one the reference graded keeps its grade.
+1. the reference's grades given the judge's, P(reference | grade), each row from a Dirichlet: audited passages
+   of that grade plus a prior of one passage that falls to a quarter per grade of distance, so
+   that a row with few counts stays near its diagonal;
+2. the grades at each place: a judge who does not see ranks errs alike on all of them, but good passages stand
+   on top. The mix of grades at a stack's ranks is estimated from the grades seen there by expectation
+   maximisation with the mistakes of 1. as given (Dawid & Skene 1979, Appl. Statist. 28, with known error
+   rates), in a few latent classes of queries, since queries differ in how much good there is to find; what
+   the reference graded counts as that grade;
+3. a grade for every judged passage by Bayes' rule from both; a passage that the reference graded keeps it.
 
 P(reference | grade) alone, the same at every rank, would move scores away from the truth.
 """
@@ -34,23 +34,23 @@ Scoring = Callable[[Grades, NDArray[np.int32]], Floats]
 """Values [n, Q] from grades of slots [n, Q, K] and counts of pools [n, Q, 5]; NaN = not applicable."""
 
 REACHES = (1, 3, 6, 10, 20)
-"""Last ranks of the places that are told apart; what lies beyond, or is not ranked, is one more."""
+"""Last ranks of the places that are distinguished; deeper ranks and unranked passages are one more place."""
 PLACES = len(REACHES) + 1
 CLASSES = 4
 TABLES = 2
-"""Tables of grades per resample: their mean keeps the chance of the drawing itself out of the interval."""
+"""Tables of grades per resample; their mean keeps the randomness of the drawing out of the interval."""
 _PRIOR, _APART = 1.0, 4.0
 _TILT = 0.8
-_OWN = 3.0  # Passages' worth of the whole that a class or a place is drawn towards
+_OWN = 3.0  # Weight, in passages, of the overall mix towards which a class or a place is drawn
 _ROUNDS, _MORE_ROUNDS = 60, 6
-"""Of expectation and maximisation: at first, and from there on in every resample."""
+"""Rounds of expectation maximisation, at first and then in every resample."""
 _TINY = 1e-300
 _CELLS = 150_000  # Ranks that are scored at a time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judged:
-    """P judged passages of Q queries, and where S stacks have them."""
+    """P judged passages of Q queries, and their places in S stacks."""
 
     query: Whole  # [P], number of the query, rising from 0; every query has a passage
     grade: Grades  # int8 [P], 1..5
@@ -60,7 +60,7 @@ class Judged:
 
 
 def places(rank: NDArray[np.int64]) -> Grades:
-    """Return in which place ranks stand; 0 = not ranked."""
+    """Return the place of each rank; 0 = not ranked."""
     return np.where(rank > 0, np.searchsorted(REACHES, rank), PLACES - 1).astype(np.int8)
 
 
@@ -68,11 +68,11 @@ def audited(grade: Grades, known: Grades, place: Grades | None = None) -> Floats
     """Count the audited passages [5, 5]: the judge's grade by row, the reference's by column.
 
     Args:
-        grade: int8 [P], of the judge, 1..5.
-        known: int8 [P], of the reference; 0 = not audited.
-        place: int8 [P], of `places`, where passages were not drawn at random over the ranks: each then counts
-            by how many of its grade and place there are for one that was drawn (Horvitz & Thompson 1952), and
-            a row by as many passages as its weights are worth (Kish 1965).
+        grade: int8 [P], by the judge, 1..5.
+        known: int8 [P], by the reference; 0 = not audited.
+        place: int8 [P], from `places`, if passages were not drawn at random over the ranks: each then counts
+            by how many passages of its grade and place there are per audited one (Horvitz & Thompson 1952),
+            and a row by the effective sample size of its weights (Kish 1965).
     """
     both = known > 0
     weight = np.ones(int(both.sum()))
@@ -89,7 +89,7 @@ def audited(grade: Grades, known: Grades, place: Grades | None = None) -> Floats
 
 
 def posterior(counts: Floats) -> Floats:
-    """Return the Dirichlet of P(reference | grade), row by row [5, 5]: counts and prior."""
+    """Return the Dirichlet of P(reference | grade), row by row [5, 5]: counts plus prior."""
     apart = np.abs(np.subtract.outer(np.arange(GRADES), np.arange(GRADES)))
     return np.asarray(counts + _PRIOR * _shares(_APART ** -apart.astype(np.float64)))
 
@@ -100,10 +100,10 @@ def replicates(
     """Return the mean of every stack on the reference's grades in every resample of the queries.
 
     Args:
-        judged: What is judged, and where stacks have it.
+        judged: The judged passages, and their places in stacks.
         counts: From `audited`; may count passages of other queries too.
         drawn: [R, Q], how often each query counts in a resample; a row of zeros gives NaN.
-        seed: Of the drawing; each resample has its own generator.
+        seed: Seed of the drawing; each resample has its own generator.
         tables: How many tables of grades are drawn per resample.
 
     Returns:
@@ -115,7 +115,7 @@ def replicates(
     means = np.full((len(first), len(drawn)), np.nan)
     asked = np.flatnonzero(drawn.any(axis=1))
     together = max(1, _CELLS // max(1, tables * judged.slots.size))
-    for begin in range(0, len(asked), together):  # scored together: it costs by the call
+    for begin in range(0, len(asked), together):  # scored together, because every call has a cost
         some = asked[begin : begin + together]
         made = [model.tables(np.random.default_rng((seed, place)), drawn[place], tables) for place in some]
         grades, pools = (np.concatenate(parts) for parts in zip(*made, strict=True))
@@ -129,7 +129,7 @@ def _alike(judged: Judged, scoring: Scoring) -> tuple[Whole, Whole]:
     """Find stacks that the measure cannot tell apart: the first of each kind, and the kind of each stack [S].
 
     They hold the same passages, in the same order if the measure depends on it. If drawn separately,
-    equals would beat one another by chance.
+    equal stacks would beat one another by chance.
     """
     _, queries, depth = judged.slots.shape
     probe = np.random.default_rng(0).integers(1, GRADES + 1, (1, queries, depth)).astype(np.int8)
@@ -152,7 +152,7 @@ def _means(values: Floats, weight: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _LatentGrades:
-    """Grades that stand behind those seen, as far as they were estimated: where the next estimate starts."""
+    """Estimates of the true grades behind those seen, from which the next estimate starts."""
 
     sizes: Floats  # [C], shares of the classes of queries
     of_class: Floats  # [C, 5], shares of the reference's grades
@@ -160,7 +160,7 @@ class _LatentGrades:
 
 
 class _Model:
-    """Parts that stay the same from resample to resample."""
+    """Parts of the model that stay the same from resample to resample."""
 
     def __init__(self, judged: Judged, rows: Floats) -> None:
         stacks, queries, _ = judged.slots.shape
@@ -184,13 +184,13 @@ class _Model:
         self.first = self._fit(_shares(rows), np.ones(queries), first, _ROUNDS)[1]
 
     def _mixed(self, grade: Whole, of: NDArray[np.bool_]) -> Floats:
-        """Return passages of each grade in every query [Q, 5], of some of them."""
+        """Count the passages of each grade in every query [Q, 5], over the selected passages."""
         mix = np.zeros((self.queries, GRADES))
         np.add.at(mix, (self.judged.query[of], grade[of]), 1.0)
         return mix
 
     def _placed(self, grade: Whole, of: NDArray[np.bool_]) -> Floats:
-        """Return the same at every place of every stack [S, Q, places x 5]."""
+        """Count the passages of each grade at every place of every stack [S, Q, places x 5]."""
         stacks = len(self.judged.place)
         cell = self.judged.place[:, of].astype(np.intp) * GRADES + grade[of]
         flat = (np.arange(stacks)[:, None] * self.queries + self.judged.query[of]) * (PLACES * GRADES) + cell
@@ -198,7 +198,7 @@ class _Model:
         return np.bincount(flat.ravel(), minlength=size).reshape(stacks, self.queries, -1).astype(np.float64)
 
     def _errors(self, confusion: Floats, weight: Floats) -> tuple[Floats, Floats]:
-        """Return P(grade | reference) [5, 5], and how frequent the reference's grades are over all [5]."""
+        """Return P(grade | reference) [5, 5], and the frequency of the reference's grades over all [5]."""
         joint = _shares(weight @ self.mix)[:, None] * confusion
         overall = joint.sum(axis=0)
         return joint / np.maximum(overall, _TINY), overall
@@ -206,7 +206,7 @@ class _Model:
     def _fit(
         self, confusion: Floats, weight: Floats, start: _LatentGrades, rounds: int
     ) -> tuple[tuple[Floats, Floats], _LatentGrades]:
-        """Return errors, how likely each query is of each class [Q, C], and what stands behind grades."""
+        """Return the errors, the probability of each class for each query [Q, C], and the latent grades."""
         errors, overall = self._errors(confusion, weight)
         sizes, of_class, at_place = start.sizes, start.of_class, start.at_place
         for _ in range(rounds):
@@ -256,7 +256,7 @@ class _Model:
 
 
 def _better(errors: Floats, seen: Floats, sure: Floats, shares: Floats, toward: Floats) -> Floats:
-    """Return one round of expectation and maximisation: shares of the grades behind those seen and known."""
+    """Run one round of expectation maximisation: shares of the grades behind those seen and known."""
     expected = shares * ((seen / np.maximum(shares @ errors.T, _TINY)) @ errors) + sure
     return _shares(expected + _OWN * toward)
 

@@ -1,11 +1,11 @@
-"""Whether judges agree, beyond what they would by chance: kappa of two, alpha of any number of them.
+"""Agreement of judges beyond chance: kappa for two, alpha for any number of them.
 
 Cohen (1960), A coefficient of agreement for nominal scales, and (1968) weighted kappa, here with quadratic
 weights; Krippendorff (2011), Computing Krippendorff's Alpha-Reliability, which takes missing grades and more
 than two judges; Fleiss (1971), Measuring nominal scale agreement among many raters, for any number of judges
 a passage. All are 1 − observed / expected disagreement: 1 = always agreed, 0 = as by chance, below 0 =
-less than that. Where chance leaves nothing to disagree on (everybody gave one and the same grade) they are
-not defined.
+less than by chance. If chance leaves nothing to disagree on (everybody gave one and the same grade), they
+are not defined.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Agreement:
     low: float  # lower end of the 95 % bootstrap interval over queries; NaN with fewer than two queries
     high: float  # upper end
     n: int  # passages that it rests on (judged by both, or by two or more)
-    queries: int  # queries that those belong to
+    queries: int  # queries that those passages belong to
 
 
 def confusion(first: NDArray[np.int64], second: NDArray[np.int64], query: NDArray[np.int64]) -> Floats:
@@ -61,7 +61,7 @@ def coincidences(grades: NDArray[np.int64], query: NDArray[np.int64], *, once: b
     Args:
         grades: [judges, n], 1..5; 0 = this judge did not grade the passage.
         query: [n] number of the query, from 0.
-        once: Whether a passage counts once, whoever many judged it (Fleiss), instead of once a judge.
+        once: Whether a passage counts once, however many judged it (Fleiss), instead of once per judge.
 
     Returns:
         [queries, 5, 5]: every ordered pair of grades of one passage counts 1 / (its judges − 1); a passage
@@ -91,13 +91,13 @@ _TAKEN: Mapping[Policy, pl.Expr] = {
 
 
 def put_together(rows: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Make one grade of those of several judges; ties never raise a grade.
+    """Merge the grades of several judges into one; ties never raise a grade.
 
     Args:
         rows: query_id, passage_id, judge and grade (null = none), judge by judge.
 
     Returns:
-        query_id, passage_id, grade and judge (who gave one), a row per passage that anybody graded.
+        query_id, passage_id, grade and judge (who gave it), a row per passage that anybody graded.
     """
     given = rows.drop_nulls("grade").group_by("query_id", "passage_id", maintain_order=True)
     return given.agg(_TAKEN[policy].cast(pl.Int8).alias("grade"), pl.col("judge").str.join(", "))
@@ -135,9 +135,9 @@ def _distances(level: Literal["nominal", "interval"]) -> Floats:
 
 
 def _ordinal(given: Floats) -> Floats:
-    """Return squared distance of two grades.
+    """Return the squared ordinal distance of two grades [..., 5, 5].
 
-    The passages between them, half of those at the ends [..., 5, 5].
+    It counts the passages between them, and half of those at either end.
     """
     below = np.cumsum(given, axis=-1) - given / 2
     return np.asarray((below[..., :, None] - below[..., None, :]) ** 2)
@@ -165,10 +165,10 @@ def alpha_of(counts: Floats, passages: int) -> Agreement:
 
 
 def fleiss_of(counts: Floats, passages: int) -> Agreement:
-    """Return Fleiss' kappa over all queries, with its interval: chance is one mix of grades for all judges.
+    """Return Fleiss' kappa over all queries, with its interval; chance is one mix of grades for all judges.
 
     Args:
-        counts: What `coincidences` returns of passages that count once.
+        counts: What `coincidences` returns if passages count once.
         passages: How many have two grades or more.
     """
     return _agreement(kappa(counts.sum(axis=0)), kappa(_drawn(counts)), counts, passages)
@@ -198,7 +198,7 @@ def _shares(counts: Floats) -> Floats:
 
 
 def _drawn(counts: Floats, seed: int = SEED) -> Floats:
-    """Return sums over resampled queries: [resamples, 5, 5]; the passages of a query come together."""
+    """Return sums over resampled queries: [resamples, 5, 5]; the passages of a query stay together."""
     known = counts[counts.any(axis=(1, 2))]
     if len(known) < 2:
         return np.zeros((0, GRADES, GRADES))

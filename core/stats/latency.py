@@ -1,14 +1,14 @@
-"""Latency per run and stage with intervals, and how long a generator takes by the size of its prompt.
+"""Latency per run and stage with intervals, and the time a generator takes by the size of its prompt.
 
 The unit of the sample is the query: the repeats of a query are first reduced to their median, so that a
 query timed ten times does not count ten times. Retrieval latency is everything before generation (CLQ paper
 §3.2.2).
 
 Queries that follow one another meet the same load, so n of them say less than n. Where the order of measuring
-is known, their intervals have the ranks of fewer: the effective n is that of a normal series made of the
-ranks, whose autocorrelation is added up while pairs of lags are above 0 and fall (Geyer 1992; Vehtari et al.
-2021). A percentile needs less of it than the mean: at each lag the correlation of "is below it" follows from
-the series of Hermite polynomials of two normal variables.
+is known, the interval uses the ranks of a smaller sample: the effective n is that of a normal series made of
+the ranks, whose autocorrelation is added up while pairs of lags are above 0 and fall (Geyer 1992; Vehtari et
+al. 2021). Autocorrelation inflates a percentile less than the mean: at each lag the correlation of "is below
+it" follows from the series of Hermite polynomials of two normal variables.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ SUMMARY = schema(
     "p95_high:float p95_reason p99:float p99_low:float p99_high:float p99_reason"
 )
 """Columns of `summarise`; milliseconds."""
-LEAST_SERIES = 20  # Queries of one pass below which its autocorrelation is not estimated
+LEAST_SERIES = 20  # Queries per pass below which its autocorrelation is not estimated
 _LAGS = 40
 LEAST_EFFECTIVE = 12
-"""Effective n below which autocorrelated queries have no interval: what they count as is too unsure."""
+"""Effective n below which autocorrelated queries have no interval, because that n is too uncertain."""
 
 
 def per_query(
     timings: pl.DataFrame, *, scope: Scope = "path", stages: Sequence[str] | None = None
 ) -> pl.DataFrame:
-    """Return one latency per run, stage and query, with the stage "total" added: the median over the repeats.
+    """Return the median latency over repeats per run, stage and query, with the stage "total" added.
 
     Args:
         timings: Rows of the table "timings"; ms.
@@ -66,7 +66,7 @@ def per_query(
 
 
 def totals(timings: pl.DataFrame, scope: Scope = "path") -> pl.DataFrame:
-    """Return `per_query` of the stage "total" alone, with the column `serial` of its run (see `serial`)."""
+    """Return `per_query` for the stage "total" alone, with the column `serial` of its run (see `serial`)."""
     return sampled(per_repeat(timings, scope=scope).filter(pl.col("stage") == TOTAL))
 
 
@@ -124,14 +124,14 @@ def _in_scope(scope: Scope, stages: Sequence[str] | None) -> pl.Expr:
 
 
 def serial(repeats: pl.DataFrame) -> pl.DataFrame:
-    """Estimate how alike queries are that were measured one after another.
+    """Estimate how strongly queries that were measured one after another resemble each other.
 
     Args:
         repeats: Rows of `per_repeat`.
 
     Returns:
-        run_id, stage, serial: the φ, 0..1, of a first-order series whose mean is as unsure as that of theirs,
-        over all passes of the run. No row if the order is unknown or passes have fewer than
+        run_id, stage, serial: the φ, 0..1, of a first-order series whose mean is as uncertain as that of
+        these queries, over all passes of the run. No row if the order is unknown or passes have fewer than
         `LEAST_SERIES` queries.
     """
     of_pass = ["run_id", "stage", "repeat"]
@@ -150,7 +150,7 @@ def serial(repeats: pl.DataFrame) -> pl.DataFrame:
 
 
 def _pooled(passes: pl.DataFrame) -> pl.DataFrame:
-    """Average the lags of the passes of each run, and sum them up."""
+    """Average the lags over the passes of each run, and sum them up."""
     lags = np.stack([*passes["lags"].to_numpy()])
     runs = passes.select("run_id", "stage", group=pl.struct("run_id", "stage").rank("dense") - 1)
     at = runs["group"].to_numpy().astype(np.intp)
@@ -161,7 +161,7 @@ def _pooled(passes: pl.DataFrame) -> pl.DataFrame:
 
 
 def autocorrelation(series: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the autocorrelation of series [S, n] from lag 1 to `_LAGS` [S, L]; 0 where all is equal."""
+    """Return the autocorrelation of series [S, n] from lag 1 to `_LAGS` [S, L]; 0 if all values are equal."""
     n = series.shape[1]
     centred = series - series.mean(axis=1, keepdims=True)
     power = np.abs(np.fft.rfft(centred, 2 * n, axis=1)) ** 2
@@ -171,19 +171,19 @@ def autocorrelation(series: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def summed_up(lags: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """Return the φ of a first-order series as unsure in its mean as one of these autocorrelations [S, L]."""
+    """Return the φ of a first-order series whose mean is as uncertain as under these lags [S, L]."""
     upto = np.column_stack([np.ones(len(lags)), lags])[:, : 2 * ((lags.shape[1] + 1) // 2)]
     pairs = upto[:, 0::2] + upto[:, 1::2]
     falling = np.minimum.accumulate(pairs, axis=1) * np.cumprod(pairs > 0, axis=1)
     times = np.maximum(2 * falling.sum(axis=1) - 1, 1.0)
-    times /= np.maximum(1 - times / n, 0.1)  # the mean that was subtracted took as much away
+    times /= np.maximum(1 - times / n, 0.1)  # subtracting the mean took as much away
     first_order = (n * lags[:, 0] + 1) / (n - 3)  # lag 1 falls short by (1 + 3 φ) / n (Kendall 1954)
     return np.asarray(np.clip(np.maximum(first_order, (times - 1) / (times + 1)), 0.0, 0.99))
 
 
 @lru_cache(maxsize=8)
 def _hermite(q: float, terms: int = 60) -> NDArray[np.float64]:
-    """Return what powers of a normal correlation add to the correlation of being below a quantile; sum 1."""
+    """Return the weights, summing to 1, of a normal correlation's powers in that of "below a quantile"."""
     z = float(ndtri(q))
     values = [1.0, z]
     for j in range(2, terms):
@@ -194,11 +194,11 @@ def _hermite(q: float, terms: int = 60) -> NDArray[np.float64]:
 
 
 def inflation(phi: ArrayLike, q: float | None) -> NDArray[np.float64]:
-    """Return by how much autocorrelation multiplies a variance: phi [S] to [S], from 1.
+    """Return the factor by which autocorrelation multiplies a variance: phi [S] to [S], from 1.
 
     Args:
-        phi: As of `serial`.
-        q: Of which quantile; None = of the mean.
+        phi: From `serial`.
+        q: The quantile; None = the mean.
     """
     alike = np.minimum(np.asarray(phi, dtype=np.float64), 0.99)
     if q is None:
@@ -215,7 +215,7 @@ def summarise(timings: pl.DataFrame, *, stages: Sequence[str] | None = None) -> 
         stages: Exactly these stages instead of every stage before generation.
 
     Returns:
-        `summary` of them.
+        `summary` of the timings.
     """
     return summary(sampled(per_repeat(timings, stages=stages)))
 
@@ -227,9 +227,9 @@ def summary(sample: pl.DataFrame) -> pl.DataFrame:
         sample: run_id, stage, query_id, ms, serial (of the run and stage; null = taken as independent).
 
     Returns:
-        Columns of `SUMMARY`, one row per run and stage, sorted. n counts queries. An interval that n, or
-        what it counts as, does not allow is null; p95 is null below `P95_MIN_QUERIES` and p99 below
-        `P99_MIN_QUERIES`; the reason says so, or what n counts as.
+        Columns of `SUMMARY`, one row per run and stage, sorted. n counts queries. An interval is null if n or
+        the effective n is too small; p95 is null below `P95_MIN_QUERIES` and p99 below
+        `P99_MIN_QUERIES`; the reason says so, or gives the effective n.
     """
     grouped = sample.group_by("run_id", "stage").agg(
         pl.len().cast(pl.Int64).alias("n"),
@@ -261,10 +261,10 @@ def summary(sample: pl.DataFrame) -> pl.DataFrame:
 
 
 def _ranks(percentile: str, sizes: pl.DataFrame) -> pl.DataFrame:
-    """Add positions (from 0) of the bounds, and notes on them, to sample sizes.
+    """Add the positions (from 0) of the bounds, and notes on them, to sample sizes.
 
     Args:
-        sizes: n, and what it counts as.
+        sizes: n, and the effective n.
     """
     rows = [(n, m, *_bounds(percentile, n, m), _said(percentile, n, m)) for n, m in sizes.iter_rows()]
     names = [*sizes.columns, f"{percentile}_low_rank", f"{percentile}_high_rank", f"{percentile}_reason"]
@@ -273,7 +273,7 @@ def _ranks(percentile: str, sizes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _bounds(percentile: str, n: int, counts_as: int) -> tuple[int, int] | tuple[None, None]:
-    """Return the ranks, from 0, of n ordered queries that hold the percentile of fewer independent ones."""
+    """Return ranks (from 0) among n ordered queries that bracket the percentile at a smaller effective n."""
     ranks = quantile_ranks(counts_as, SHARES[percentile])
     if ranks is None or (counts_as < min(n, max(LEAST_EFFECTIVE, LEAST.get(percentile, 0) - 1))):
         return None, None
@@ -282,11 +282,11 @@ def _bounds(percentile: str, n: int, counts_as: int) -> tuple[int, int] | tuple[
 
 
 NOTED = 0.9
-"""Share of n above which what it counts as is not said."""
+"""Share of n above which the effective n is not mentioned."""
 
 
 def _said(percentile: str, n: int, counts_as: int) -> str | None:
-    """Explain why a percentile or its interval is withheld, or what n counts as, or None."""
+    """Explain why a percentile or its interval is withheld, or give the effective n; None = neither."""
     withheld = _reason(percentile, n)
     if withheld or counts_as == n:
         return withheld
@@ -298,7 +298,7 @@ def _said(percentile: str, n: int, counts_as: int) -> str | None:
 
 
 def p95_reason(n: int) -> str | None:
-    """Explain why a p95 of n queries is withheld, in words, or None when it is not."""
+    """Explain in words why a p95 of n queries is withheld, or return None if it is not."""
     return _reason("p95", n)
 
 
@@ -310,16 +310,16 @@ def _reason(percentile: str, n: int) -> str | None:
 def quantile_gap(
     first: NDArray[np.float64], second: NDArray[np.float64], q: float, phi: float = 0.0
 ) -> tuple[float, float, float]:
-    """Estimate a quantile's difference of two stacks with its 95 % bootstrap interval, paired over queries.
+    """Estimate the difference of two stacks' quantiles with its 95 % bootstrap interval, paired over queries.
 
     Args:
-        first: [Q], one latency a query; ms.
+        first: [Q], one latency per query; ms.
         second: [Q], the same queries in the same order.
         q: 0..1.
-        phi: The larger `serial` of the two; the interval is wider by the root of its inflation.
+        phi: The larger `serial` of the two; the interval widens by the square root of its inflation.
 
     Returns:
-        second − first, and the bounds of it; ms.
+        second − first, and its bounds; ms.
     """
     drawn = weights(len(first))
     apart = _quantiles(second, drawn, q) - _quantiles(first, drawn, q)
@@ -346,7 +346,7 @@ Floats = NDArray[np.float64]
 class Speed:
     """A generator's speed."""
 
-    base_ms: float  # ms before anything depends on length
+    base_ms: float  # ms that do not depend on any length
     ms_per_1k_prompt: float  # ms per 1,000 prompt tokens
     ms_per_output: float  # ms per output token
 
@@ -366,9 +366,9 @@ class Speed:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """A modelled generation: a speed and what it is asked to do."""
+    """A modelled generation: a speed, and the lengths of prompt and answer."""
 
-    speed: Speed  # of the generator
+    speed: Speed  # the generator's speed
     chunks: int = 10  # passages sent, for stacks whose specification does not say
     tokens_per_chunk: float = 500.0  # tokens of a passage
     prompt_tokens: float = 0.0  # tokens of instructions and question
@@ -379,7 +379,7 @@ class Generation:
         return self.prompt_tokens + (self.chunks if chunks is None else chunks) * self.tokens_per_chunk
 
     def ms(self, prompt_tokens: float) -> float:
-        """Compute the time of an answer to a prompt of this many tokens; ms."""
+        """Return the time of an answer to a prompt of this many tokens; ms."""
         return self.speed.answer_ms(prompt_tokens, self.output_tokens)
 
 
@@ -388,7 +388,7 @@ class Fit:
     """A speed fitted to timings."""
 
     speed: Speed | None  # the speed; None if it is withheld
-    n: int  # timed answers with the tokens that they took
+    n: int  # timed answers with token counts
     r2: float  # share of the variance that the line explains; NaN for constant values
     reason: str = ""  # why there is no speed, in words; empty if there is one
 
@@ -418,13 +418,13 @@ def answers(timings: pl.DataFrame, usage: pl.DataFrame, stage: str = GENERATE) -
 
 
 def fit(timed: pl.DataFrame) -> Fit:
-    """Fit a generator's speed to timed answers by least squares, no part of it below 0.
+    """Fit a generator's speed to timed answers by least squares, with no part below 0.
 
     Args:
-        timed: ms, input_tokens and output_tokens of answers, as of `answers`.
+        timed: ms, input_tokens and output_tokens of answers, as `answers` returns them.
 
     Returns:
-        The fit. If no answer has its output tokens, their time is part of the base.
+        The fit. If no answer has its output tokens, their time becomes part of the base.
     """
     known = timed.filter(pl.col("input_tokens").is_finite())
     with_output = known.filter(pl.col("output_tokens").is_finite())
@@ -448,7 +448,7 @@ def fit(timed: pl.DataFrame) -> Fit:
 
 
 def _least_squares(at: Floats, took: Floats) -> Floats:
-    """Return non-negative least squares; columns are scaled alike first."""
+    """Fit non-negative least squares; columns are scaled alike first."""
     from scipy.optimize import nnls  # noqa: PLC0415 - needed by few
 
     scale = np.maximum(np.abs(at).max(axis=0), 1e-12)

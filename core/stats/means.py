@@ -1,14 +1,14 @@
-"""The interval of a mean over queries: one rule for every page, for many rows at once.
+"""The interval of a mean over queries by one rule for every page, for many rows at once.
 
-Shares of 0 and 1 have Wilson's interval (1927, J. Am. Stat. Assoc. 22), other means Student's t. Where the
-skewness γ of n values asks for more, n < 25 γ² (Cochran 1977, Sampling Techniques, §2.15), values that are no
-differences have the bias-corrected and accelerated bootstrap with Student's tails (Hesterberg 2015, Am. Stat.
-69), and shares of fewer than ten queries Wilson's interval for the part of a share's variance that they show.
-Differences of like stacks lie on both sides of theirs, however long their tails: they keep Student's t.
+Shares of 0 and 1 have Wilson's interval (1927, J. Am. Stat. Assoc. 22), other means Student's t. If the
+skewness γ of n values asks for more, n < 25 γ² (Cochran 1977, Sampling Techniques, §2.15), values that are
+not differences get the bias-corrected and accelerated bootstrap with Student's tails (Hesterberg 2015, Am.
+Stat. 69), and shares of fewer than ten queries get Wilson's interval, scaled to the variance that they show.
+Differences of similar stacks lie on both sides of their mean, even with long tails: they keep Student's t.
 
-Queries in clusters have Student's t of the clusters' sums, with the variance and the degrees of freedom that
+Queries in clusters get Student's t of the clusters' sums, with the variance and the degrees of freedom that
 their sizes leave (Bell & McCaffrey 2002, Surv. Methodol. 28): G − 1 for G clusters of one size.
-docs/statistics.md says how often each covers.
+docs/statistics.md says how often each interval covers the mean.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from core.stats.intervals import (
 )
 
 Of = Literal["shares", "points", "amounts", "differences"]
-"""What is averaged: values in 0..1, in 0..100, without a greatest one, or differences between two stacks."""
+"""What is averaged: values in 0..1, in 0..100, without an upper limit, or differences between two stacks."""
 _GREATEST: dict[Of, float] = {"shares": 1.0, "points": 100.0}
-_SKEWED = 25.0  # n / γ² below which Student's t leaves out more than it says (Cochran)
+_SKEWED = 25.0  # n / γ² below which Student's t misses more often than it says (Cochran)
 _BLOCK = 512  # rows that are resampled at a time; bounds the memory
 _TIE = 1e-12
 _SQUARED = float(ndtri(0.975)) ** 2
@@ -48,13 +48,13 @@ def mean_interval(
 
     Args:
         values: [S, Q] (or [Q], taken as one row); NaN = not applicable.
-        of: What is averaged. A row with values beyond its range is one of amounts.
+        of: What is averaged. A row with values beyond its range is treated as amounts.
         level: Coverage in (0, 1).
         clusters: [Q], a whole number per query, equal within a cluster; None if each is its own.
 
     Returns:
-        (low [S], high [S]); NaN below two queries, below `CLUSTERS` clusters, and where fewer than `FEW`
-        values that aren't shares are all equal.
+        (low [S], high [S]); NaN below two queries, below `CLUSTERS` clusters, and if fewer than `FEW`
+        values that are not shares are all equal.
 
     Raises:
         InputError: If the level is not within (0, 1), there is no query, or clusters are not one per query.
@@ -83,12 +83,12 @@ def mean_interval(
 
 
 def student(parts: Floats, sizes: Floats, tail: float) -> tuple[Floats, Floats]:
-    """Return the ends of Student's interval of a mean of parts: two [P].
+    """Return the two ends of Student's interval for a mean of parts, each [P].
 
     Args:
         parts: [P, U], from `Sample.parts`; NaN = the unit does not count.
-        sizes: [P, U], the bottom of the sample: what each unit weighs in it. Of queries that weigh the same
-            the degrees of freedom are n − 1.
+        sizes: [P, U], the bottom of the sample: the weight of each unit. For queries of equal weight the
+            degrees of freedom are n − 1.
         tail: The chance that is left beyond either end.
     """
     known = ~np.isnan(parts)
@@ -106,7 +106,7 @@ def student(parts: Floats, sizes: Floats, tail: float) -> tuple[Floats, Floats]:
 
 
 def skewed(parts: Floats) -> Mask:
-    """Return in which rows Student's t is not enough for the skewness that is seen [P]."""
+    """Return the rows that are too skewed for Student's t [P]."""
     known = ~np.isnan(parts)
     n = np.maximum(known.sum(axis=1), 1)
     middle = np.sum(parts, axis=1, where=known) / n
@@ -116,12 +116,12 @@ def skewed(parts: Floats) -> Mask:
 
 
 def share_interval(shares: ArrayLike, n: ArrayLike, squared: ArrayLike = _SQUARED) -> tuple[Floats, Floats]:
-    """Return Wilson's interval of shares, 95 % of those that were counted over n queries each.
+    """Return Wilson's 95 % interval of shares, each counted over n queries.
 
     Args:
         shares: 0..1.
         n: How many queries, at least 1.
-        squared: The squared quantile, times the part of the variance p (1 − p) that the queries show.
+        squared: The squared normal quantile, times the observed part of the variance p (1 − p).
 
     Returns:
         (low, high), of the shape of the shares.
@@ -133,19 +133,19 @@ def share_interval(shares: ArrayLike, n: ArrayLike, squared: ArrayLike = _SQUARE
 
 
 def _within(sample: Sample, greatest: float) -> Mask:
-    """Return a mask of the rows whose values all lie in 0..greatest [S]."""
+    """Return the rows whose values all lie in 0..greatest, as a mask [S]."""
     return np.asarray(((sample.top >= 0) & (sample.top <= greatest)).all(axis=1))
 
 
 def _counted(sample: Sample, greatest: float) -> Mask:
-    """Return in which rows every query is a yes or a no [S]; in clusters they are none alone."""
+    """Return the rows in which every query is a yes or a no [S]; none if queries come in clusters."""
     if sample.clusters is not None:
         return np.zeros(len(sample.top), dtype=np.bool_)
     return np.asarray(((sample.top == 0) | (sample.top == greatest)).all(axis=1))
 
 
 def _scores(parts: Floats, counted: Mask, tail: float) -> Floats:
-    """Return Wilson's interval of shares [2, S] by the part of p (1 − p) that they show; all, if counted."""
+    """Return Wilson's interval of shares [2, S], scaled to the part of p (1 − p) they show; 1 if counted."""
     n = np.maximum((~np.isnan(parts)).sum(axis=1), 2)
     shares = np.nansum(parts, axis=1) / n
     variance = np.nansum((parts - shares[:, None]) ** 2, axis=1) / (n - 1)
@@ -155,7 +155,7 @@ def _scores(parts: Floats, counted: Mask, tail: float) -> Floats:
 
 
 def _accelerated(sample: Sample, tail: float) -> Floats:
-    """Return the ends of BCa with tails as much wider as Student's t is than a standard deviation of n."""
+    """Return the ends of BCa, with tails widened as Student's t widens the normal distribution for n."""
     n = sample.units[:, None]
     reach = np.sqrt(n / (n - 1)) * stdtrit(n - 1, 1 - tail)
     replicates = resampled(sample, weights(sample.top.shape[1]))

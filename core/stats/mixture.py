@@ -1,9 +1,9 @@
-"""Posterior means under a prior that is estimated from the estimates themselves, whatever its shape.
+"""Posterior means under a prior of any shape that is estimated from the estimates themselves.
 
-The prior of most likelihood (Kiefer & Wolfowitz 1956, Ann. Math. Stat. 27) on a grid between the least and
-the largest estimate. Expectation maximisation creeps towards it, so a few steps of it only begin; then each
-step solves the quadratic model of the likelihood over weights of 0 or more (Wang 2007, J. R. Stat. Soc. B
-69), which converges in a handful.
+The maximum-likelihood prior (Kiefer & Wolfowitz 1956, Ann. Math. Stat. 27) lives on a grid between the least
+and the largest estimate. Expectation maximisation approaches it slowly, so it makes only the first few steps;
+then each step solves the quadratic model of the likelihood over non-negative weights (Wang 2007, J. R. Stat.
+Soc. B 69), which converges in a handful.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from scipy.optimize import nnls
 
 from core.stats.intervals import Floats
 
-_SPACING = 0.0005  # Between places of the prior
-_PLACES = (100, 600)  # The fewest and the most
-_BEGUN = 50  # Steps of expectation maximisation
+_SPACING = 0.0005  # Distance between grid points of the prior
+_PLACES = (100, 600)  # The fewest and the most grid points
+_BEGUN = 50  # First steps, by expectation maximisation
 _MOST = 100
 _EXACT = 1e-7
-"""Log-likelihood per estimate that no further place of the prior could bring more of."""
+"""Gain in log-likelihood per estimate below which no further grid point of the prior is worth adding."""
 _HEAVY = 1e3  # Weight of the condition that the weights add up to 1
 _SHORTEST = 1e-6
 
@@ -28,10 +28,10 @@ def posterior_means(means: Floats, variances: Floats) -> Floats:
 
     Args:
         means: [S], the estimates.
-        variances: [S], their noise.
+        variances: [S], the variances of their noise.
 
     Returns:
-        [S]; the estimate itself if it is without noise.
+        [S]; an estimate without noise stays as it is.
     """
     exact = variances <= 0
     if exact.any() or np.ptp(means) == 0:
@@ -49,7 +49,7 @@ def posterior_means(means: Floats, variances: Floats) -> Floats:
 
 
 def _prior(likelihood: Floats) -> Floats:
-    """Return the weights of the places [G] under which the estimates are likeliest."""
+    """Return the weights of the grid points [G] under which the estimates are likeliest."""
     weights = np.full(likelihood.shape[1], 1 / likelihood.shape[1])
     for _ in range(_BEGUN):
         weights = weights * _gradient(likelihood, weights)
@@ -63,12 +63,12 @@ def _prior(likelihood: Floats) -> Floats:
 
 
 def _gradient(likelihood: Floats, weights: Floats) -> Floats:
-    """Return the gradient of the likelihood in the weight on each place [G]; at the optimum at most 1."""
+    """Return the gradient of the likelihood in each grid point's weight [G]; at most 1 at the optimum."""
     return np.asarray(likelihood.T @ (1 / (likelihood @ weights)) / len(likelihood))
 
 
 def _quadratic(likelihood: Floats, weights: Floats) -> Floats:
-    """Return the weights [G] that are best by the quadratic model around some."""
+    """Return the weights [G] that maximise the quadratic model around the given ones."""
     rows, places = likelihood.shape
     scaled = likelihood / (likelihood @ weights)[:, None] / np.sqrt(rows)
     system = np.column_stack([scaled, np.full(rows, 2 / np.sqrt(rows))])
@@ -83,7 +83,7 @@ def _quadratic(likelihood: Floats, weights: Floats) -> Floats:
 
 
 def _towards(likelihood: Floats, weights: Floats, aim: Floats, otherwise: Floats) -> Floats:
-    """Go from weights towards an aim as far as the likelihood rises; otherwise take what always rises."""
+    """Move weights towards an aim as far as the likelihood rises; otherwise take a step that always rises."""
     now, share = np.log(likelihood @ weights).mean(), 1.0
     while share > _SHORTEST:
         there = weights + share * (aim - weights)

@@ -2,9 +2,9 @@
 
 Dawid and Skene (1979), Maximum likelihood estimation of observer error-rates using the EM algorithm, Applied
 Statistics 28: the true class of every item is unknown, every judge confuses classes in its own way, and
-expectation and maximisation take turns. A weak prior keeps a judge of few items from 0 and 1. It takes judges
-to err independently of one another given the truth: two models of one family do not, and it then believes
-them too much.
+expectation and maximisation take turns. A weak prior keeps a judge of few items from 0 and 1. The model
+assumes that judges err independently of one another given the truth; two models of one family do not, and
+it then trusts them too much.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ROUNDS, ENOUGH = 200, 1e-7
 _PRIOR = (
     0.5  # Items that a judge is taken to have confused each way, and to have got right, before any was seen
 )
-_RIGHT = 1.0  # More of those that it got right: without it the classes could change their names
+_RIGHT = 1.0  # Extra correct items in the prior: without them the classes could swap their names
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Panel:
     likely: Floats  # [items, classes], how likely each class is; rows add up to 1
     confusion: Floats  # [judges, classes, classes]: how often a judge says the column if the row is true
     sizes: Floats  # [classes], shares of the items
-    weight: Floats  # [judges], sums to 1: what a judge tells of the truth, in shares of what all tell
+    weight: Floats  # [judges], sums to 1: each judge's share of the information about the truth
     rounds: int
 
     @property
@@ -39,15 +39,15 @@ class Panel:
 
 
 def dawid_skene(said: NDArray[np.int64], classes: int, known: NDArray[np.int64] | None = None) -> Panel:
-    """Weigh judges by how they agree.
+    """Weigh judges by their agreement with one another.
 
     Args:
         said: [items, judges], class from 0; -1 = not judged.
-        classes: How many there are.
-        known: [items], what is known to be true, as people graded it; -1 = unknown. None = nothing.
+        classes: Number of classes.
+        known: [items], the true class, as people graded it; -1 = unknown. None = nothing is known.
 
     Returns:
-        The panel; an item that nobody judged has the shares of the classes.
+        The panel; an item that nobody judged gets the overall shares of the classes.
     """
     seen = np.stack([said == one for one in range(classes)], axis=2).astype(np.float64)  # [items, judges, C]
     votes = seen.sum(axis=1)
@@ -81,6 +81,6 @@ def _information(confusion: Floats, sizes: Floats) -> Floats:
 
 
 def majority(said: NDArray[np.int64], classes: int) -> NDArray[np.int64]:
-    """Return the class most judges give each item, the lowest of equal ones: [items]; -1 if unjudged."""
+    """Return the class that most judges give to each item, the lowest on ties: [items]; -1 if unjudged."""
     votes = np.stack([(said == one).sum(axis=1) for one in range(classes)], axis=1)
     return np.where(votes.any(axis=1), votes.argmax(axis=1), -1)

@@ -1,9 +1,9 @@
-"""Measures how well a score separates two classes: the area under the curve, and the cost of a threshold.
+"""Measures of how well a score separates two classes: the area under the curve, and the cost of a threshold.
 
 The interval is the score interval of Newcombe (2006, Statistics in Medicine 25, part 2, method 5): all areas
-from which what was seen lies no further than their own deviation allows, by Hanley and McNeil's formula. It
-holds where few are misordered, or none. With more misordered pairs its variance is drawn towards that of
-DeLong, DeLong and Clarke-Pearson (1988, Biometrics 44), which assumes no shape.
+that are compatible with the observed one, given their own deviation by Hanley and McNeil's formula. It
+holds even if few pairs are misordered, or none. With more misordered pairs its variance is drawn towards that
+of DeLong, DeLong and Clarke-Pearson (1988, Biometrics 44), which assumes no shape.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from scipy.special import ndtri, stdtrit
 from core.stats.intervals import CLUSTERS, Labels, columns_of
 
 Floats = NDArray[np.float64]
-FEW = 5  # of either class, below which nothing is said
-_PRIOR = 3.0  # Members as of whose evidence the formula counts beside the variance that was seen
+FEW = 5  # Members of either class below which nothing is said
+_PRIOR = 3.0  # Weight, in members, of the formula's variance beside the observed one
 _TINY = 1e-12
 
 
 class Area(NamedTuple):
-    """Chance that a member of the class scores above a member of the other, ties counting half."""
+    """Chance that a member of the class scores above a non-member, ties counting half."""
 
     value: float
     low: float
@@ -34,7 +34,7 @@ class Area(NamedTuple):
 def area(
     members: Floats, others: Floats, level: float = 0.95, clusters: tuple[Labels, Labels] | None = None
 ) -> Area:
-    """Return the area under the curve of the receiver.
+    """Return the area under the receiver operating characteristic, with its interval.
 
     Args:
         members: [m], scores of the class that should score high.
@@ -43,7 +43,7 @@ def area(
             deviation is then that of sums of groups (Obuchowski 1997, Biometrics 53), by Student's t.
 
     Returns:
-        NaN below `FEW` of either; without an interval below `CLUSTERS` groups.
+        NaN below `FEW` members of either class; without an interval below `CLUSTERS` groups.
     """
     m, n = len(members), len(others)
     if min(m, n) < FEW:
@@ -71,7 +71,7 @@ def area(
 def _scatter(
     placed: tuple[Floats, Floats], value: float, clusters: tuple[Labels, Labels] | None
 ) -> tuple[int, float]:
-    """Return of how many units an area is, and its variance by DeLong, of groups by Obuchowski."""
+    """Return the number of units behind an area, and its variance by DeLong, or by Obuchowski for groups."""
     if clusters is None:
         return sum(map(len, placed)), float(sum(each.var(ddof=1) / len(each) for each in placed))
     apart = np.concatenate([(each - value) / len(each) for each in placed])
@@ -88,29 +88,29 @@ def _variance(at: float, m: int, n: int) -> float:
 
 
 def threshold(members: Floats, most: float) -> float:
-    """Return the score below which at most a share of new members is expected.
+    """Return the score below which at most a given share of new members is expected.
 
     The j-th lowest of m leaves j / (m + 1) of new ones below it (as in conformal prediction), so j is the
-    most that allows; the j-th lowest for which a share lies below in the sample itself lets through more.
+    largest that stays within the share; the quantile of the sample itself would lose more.
 
     Args:
         members: [m], scores of the class that should be kept.
         most: The share that may be lost, 0..1.
 
     Returns:
-        NaN if m is too small for any, as below 19 for a share of .05; see `needed`.
+        NaN if m is too small for any threshold, as below 19 for a share of .05; see `needed`.
     """
     place = min(int(np.floor(most * (len(members) + 1) + 1e-9)), len(members))
     return float(np.sort(members)[place - 1]) if place else float("nan")
 
 
 def needed(most: float) -> int:
-    """Return how many members a threshold needs that loses no more than a share of them; above 0."""
+    """Return how many members a threshold needs that loses no more than this share of them; above 0."""
     return int(np.ceil(1 / most - 1 - 1e-9))
 
 
 def lost(members: Floats, most: float) -> NDArray[np.bool_]:
-    """Return which members lie below the threshold of all others [m]: their share is what new ones lose."""
+    """Return which members lie below the threshold of all others [m]; their share estimates the true loss."""
     return np.array(
         [each < threshold(np.delete(members, place), most) for place, each in enumerate(members)],
         dtype=np.bool_,

@@ -1,9 +1,9 @@
-"""Is a difference between stacks more than chance? Bootstrap, randomisation test, effect size, power.
+"""Tests of whether a difference between stacks is more than chance: bootstrap, randomisation, effect, power.
 
 Everything compares the same queries: one set of resamples and one set of swaps is drawn from the seed and
 applied to every stack as a matrix product, so that statements about several stacks hold jointly.
 
-The comparison of pairs of stacks: difference, interval, test, effect size and power in one table.
+`compare` puts difference, interval, test, effect size and power of pairs of stacks into one table.
 
 Paired randomisation test: would a difference as large arise if the two stacks' labels meant nothing? Under
 the null hypothesis the two figures of a query could have come from either stack. For a mean, swapping them
@@ -44,32 +44,32 @@ POWER = 0.8
 TOLERANCE = 0.01  # Two scores of a query that differ by no more are a tie, unless the user says otherwise
 
 
-EXACT_UP_TO = 14  # Queries that differ, up to which all 2^n swaps are tried
+EXACT_UP_TO = 14  # Number of differing queries up to which all 2^n swaps are tried
 PERMUTATIONS = 10_000
 _DRAWN = 2500  # swaps per matrix product; bounds its memory
-_SLACK = 1e-9  # sums of the same numbers in another order
+_SLACK = 1e-9  # rounding error between sums of the same numbers in another order
 _Z = float(ndtri(1 - ALPHA / 2) + ndtri(POWER))
 
 
 def detectable(sd: ArrayLike, n: ArrayLike) -> Floats:
-    """Return the smallest true difference that n queries show with `POWER` at the level `ALPHA`."""
+    """Return the smallest true difference that n queries detect with `POWER` at the level `ALPHA`."""
     counts = np.asarray(n, dtype=np.float64)
     spread = np.asarray(sd, dtype=np.float64)
     return np.where(counts >= 2, _Z * spread / np.sqrt(np.maximum(counts, 1)), np.nan)
 
 
 def queries_needed(sd: ArrayLike, difference: ArrayLike) -> Floats:
-    """Return how many queries show that difference, with `POWER` at the level `ALPHA`; NaN for 0."""
+    """Return how many queries detect a difference with `POWER` at the level `ALPHA`; NaN for 0."""
     ratio = quotient(np.asarray(sd, dtype=np.float64), np.abs(np.asarray(difference, dtype=np.float64)))
     return np.ceil((_Z * ratio) ** 2)
 
 
 PILOT = 0.8
-"""Level of the limits of what a pilot says of further questions: nine in ten lie within an end."""
+"""Level of a pilot's limits for further questions: each end holds in nine of ten pilots."""
 
 
 def spread_limits(sd: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
-    """Return the `PILOT` limits of a standard deviation that n questions show (chi-square); NaN below two."""
+    """Return the `PILOT` limits of the standard deviation from n questions (chi-square); NaN below two."""
     seen, free = np.asarray(sd, dtype=np.float64), np.asarray(n, dtype=np.float64) - 1
     ends = (chdtri(np.maximum(free, 1), tail) for tail in ((1 - PILOT) / 2, (1 + PILOT) / 2))
     low, high = (np.where(free >= 1, seen * np.sqrt(np.maximum(free, 1) / end), np.nan) for end in ends)
@@ -77,11 +77,11 @@ def spread_limits(sd: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def needed_limits(gap: ArrayLike, sd: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
-    """Return the fewest and the most questions that may show a difference that n of them estimated.
+    """Return the fewest and the most questions that may detect a difference estimated from n of them.
 
-    The ends are those of `PILOT` limits of the difference in standard deviations (Hedges & Olkin 1985, §5),
-    so that both its parts are unsure. The larger end has `POWER` in nine of ten pilots; it is NaN if the
-    difference may be none.
+    The ends follow from the `PILOT` limits of the difference in standard deviations (Hedges & Olkin 1985,
+    §5), so that both its parts are uncertain. The larger end has `POWER` in nine of ten pilots; it is NaN if
+    the true difference may be zero.
     """
     counts = np.maximum(np.asarray(n, dtype=np.float64), 1)
     size = quotient(np.abs(np.asarray(gap, dtype=np.float64)), np.asarray(sd, dtype=np.float64))
@@ -99,7 +99,7 @@ def differences(one: Sample, other: Sample) -> Floats:
 
 
 def spread(deltas: Floats) -> Floats:
-    """Return standard deviation over the queries that count (n − 1 below): [P, Q] to [P], NaN below two."""
+    """Return the standard deviation over queries that count (divisor n − 1): [P, Q] to [P], NaN below two."""
     known = ~np.isnan(deltas)
     n = known.sum(axis=1)
     middle = quotient(np.sum(deltas, axis=1, where=known), n.astype(np.float64))
@@ -126,10 +126,10 @@ def student_ends(deltas: Floats, tail: float, clusters: ArrayLike | None = None)
 
 
 def outcomes(deltas: Floats, tolerance: float) -> tuple[NDArray[np.int64], ...]:
-    """Return queries that the second stack wins, ties and loses: three [P].
+    """Count the queries on which the second stack wins, ties and loses: three [P].
 
     Args:
-        deltas: [P, Q], from `differences`; turned where lower is better.
+        deltas: [P, Q], from `differences`, with the sign flipped if lower is better.
         tolerance: Largest difference that is a tie.
     """
     limit = tolerance + 1e-12  # 0.3 − 0.2 is a tie at a tolerance of 0.1
@@ -138,10 +138,7 @@ def outcomes(deltas: Floats, tolerance: float) -> tuple[NDArray[np.int64], ...]:
 
 
 def superiority(deltas: Floats) -> Floats:
-    """Return P(second > first) + ½ P(equal) for a query drawn at random (Vargha & Delaney 2000, paired).
-
-    [P].
-    """
+    """Return P(second > first) + ½ P(equal) for a random query [P] (Vargha & Delaney 2000, paired)."""
     wins, ties, losses = outcomes(deltas, 0.0)
     return quotient(wins + ties / 2, (wins + ties + losses).astype(np.float64))
 
@@ -161,10 +158,10 @@ def holm(p: ArrayLike) -> Floats:
 
 
 def benjamini_hochberg(p: ArrayLike) -> Floats:
-    """Adjust the p-values of a family so that of those called real at most the level's share is none.
+    """Adjust the p-values of a family so that at most the level's share of discoveries is false on average.
 
     Step-up (Benjamini & Hochberg 1995, J. R. Stat. Soc. B 57): the i-th smallest of m times m / i, never
-    above a later one, at most 1. It finds more than Holm's where many differ (Otero et al.,
+    above a later one, at most 1. It finds more than Holm's if many pairs differ (Otero et al.,
     arXiv:2501.03930).
     """
     values = np.asarray(p, dtype=np.float64)
@@ -185,12 +182,12 @@ CORRECTIONS: Mapping[Correction, Callable[[ArrayLike], Floats]] = {
 
 _BLOCK = 512  # pairs at a time; bounds the memory of their resamples
 _DIGITS = 12
-_ROUNDING = 1e-12  # what sums of the same values in another order can differ by
+_ROUNDING = 1e-12  # largest difference between sums of the same values in another order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """Settings of a comparison; all are shown beside the numbers."""
+    """Settings of a comparison, all of which are shown beside the numbers."""
 
     method: Method = "Student"  # kind of interval: the one used on every page, or a bootstrap of the queries
     level: float = 0.95  # its coverage, in (0, 1)
@@ -198,9 +195,9 @@ class Setup:
     resamples: int = RESAMPLES  # number of bootstrap resamples
     permutations: int = PERMUTATIONS  # number of swaps if they are drawn
     seed: int = SEED  # seed of both
-    test: Test = "randomisation"  # which gives p
-    correction: Correction = "Holm"  # by which p is adjusted over the pairs
-    higher_is_better: bool = True  # who wins a query
+    test: Test = "randomisation"  # the test that gives p
+    correction: Correction = "Holm"  # adjusts p over the pairs
+    higher_is_better: bool = True  # decides who wins a query
 
 
 def compare(sample: Sample, first: ArrayLike, second: ArrayLike, setup: Setup | None = None) -> pl.DataFrame:
@@ -269,7 +266,7 @@ def _block(sample: Sample, left: NDArray[np.intp], right: NDArray[np.intp], setu
 
 
 def _needed(gap: Floats, apart: Floats, units: NDArray[np.int64], each: Floats) -> dict[str, Floats]:
-    """Return how many questions show the observed difference, in clusters of as many each."""
+    """Return how many questions detect the observed difference, in clusters of the given size."""
     fewest, most = needed_limits(gap, apart, units)
     counts = {"needed": queries_needed(apart, gap), "needed_low": fewest, "needed_high": most}
     return {name: np.ceil(many * each) for name, many in counts.items()}
@@ -278,8 +275,8 @@ def _needed(gap: Floats, apart: Floats, units: NDArray[np.int64], each: Floats) 
 def bounds(one: Sample, other: Sample, setup: Setup) -> tuple[Floats, Floats]:
     """Return the interval of each paired difference, other − one: low and high [P]; NaN below two queries.
 
-    By Student's t, as `student_ends`; a bootstrap that is asked for takes its place from `FEW` units on. Of
-    fewer that are all equal nothing is said.
+    The interval is Student's, from `student_ends`; a bootstrap that is asked for replaces it from `FEW` units
+    on. Fewer units that are all equal have no interval.
     """
     ends = np.stack(student(differences(one, other), one.bottom + other.bottom, (1 - setup.level) / 2))
     few = one.units < FEW
@@ -303,7 +300,7 @@ def _replicates(one: Sample, other: Sample, drawn: Floats) -> Floats:
 def _tested(
     sample: Sample, left: NDArray[np.intp], right: NDArray[np.intp], setup: Setup
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return p of each pair by the chosen test, and whether every swap was tried."""
+    """Return each pair's p by the chosen test, and whether every swap was tried."""
     if setup.test == "randomisation":
         return swap_test(sample, left, right, draws=setup.permutations, seed=setup.seed)
     one, other = paired_rows(sample, left, right)
@@ -313,7 +310,7 @@ def _tested(
 
 
 def _student(deltas: Floats) -> float:
-    """Return the two-sided p of the paired t-test; 1 where both are equal on each unit."""
+    """Return the two-sided p of the paired t-test; 1 if both are equal on each unit."""
     if not (np.abs(deltas) > _ROUNDING).any():
         return 1.0
     error = deltas.std(ddof=1) / np.sqrt(len(deltas))
@@ -355,7 +352,7 @@ def swap_test(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Pairs:
-    """Sums that swaps move, and what they move: pairs [P], queries [P, Q]."""
+    """Sums that swaps leave alone, and the parts that they move: pairs [P], queries [P, Q]."""
 
     above: Floats
     below: Floats
@@ -369,9 +366,9 @@ class _Pairs:
 
 
 def _enumerated(pairs: _Pairs, moved: NDArray[np.bool_]) -> float:
-    """Return all swaps of one pair.
+    """Return the p of one pair over all swaps.
 
-    To swap every query as well only changes the sign, so the first one stays.
+    Swapping every query as well only changes the sign, so the first one stays.
     """
     queries = np.flatnonzero(moved)
     if not len(queries):
@@ -414,6 +411,6 @@ def _as_extreme(pairs: _Pairs, patterns: Floats) -> NDArray[np.int64]:
     second = quotient(other_top[:, None] - shift, other_bottom[:, None] - base)
     observed = np.abs(quotient(other_top, other_bottom) - quotient(top, bottom))[:, None]
     scale = np.maximum(np.abs(first), np.abs(second))
-    # A swap that leaves one side without a divisor is as extreme as can be.
+    # A swap that leaves one side without a divisor counts as the most extreme.
     smaller = np.abs(second - first) < observed - _SLACK * scale
     return np.asarray(np.count_nonzero(~smaller, axis=1))

@@ -14,12 +14,12 @@ _SOLVING = RLock()  # the limit is the whole process's, and several threads may 
 
 @cache
 def _blas() -> ThreadpoolController:
-    """Return the libraries of linear algebra; those that are loaded when first asked."""
+    """Return the controller of the linear algebra libraries that are loaded at the first call."""
     return ThreadpoolController()
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Have linear algebra take one thread meanwhile; others who ask wait."""
+    """Limit linear algebra to one thread for the duration; other callers wait."""
     with _SOLVING, _blas().limit(limits=1):
         yield
