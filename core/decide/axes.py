@@ -1,7 +1,7 @@
 """Axes on which stacks are compared, from cost to robust quality, each with everything that depends on it.
 
-Rule, frontier, chart, table, record, link and command line read this table: a further axis is one row here
-and its column in the stack table; one beside the quality has a field in `Beside` too, for its limit.
+Rules, frontiers, charts, tables, records, links and the command line read this table: a further axis is one
+row here and its column in the stack table; one beside the quality also has a field in `Beside` for its limit.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Axis:
 
     @property
     def unknown(self) -> str:
-        """The reason that excludes a stack whose number is unknown but required."""
+        """The reason that excludes a stack whose number is unknown although a limit requires it."""
         return f"unknown {self.word}"
 
     @property
@@ -250,7 +250,7 @@ class ExtraLimits:
 
     @property
     def beside(self) -> dict[str, Any]:
-        """Return them by name."""
+        """Return the limits by name."""
         return {axis.limit: getattr(self, axis.limit) for axis in BESIDE}
 
 

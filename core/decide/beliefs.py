@@ -30,7 +30,7 @@ Mask = NDArray[np.bool_]
 
 CONFIDENCE = 0.95
 _NOTHING = 1e-20  # Variance due to rounding alone
-DRAWS = 10_000  # So that a chance is accurate to .01
+DRAWS = 10_000  # Enough for a chance to be accurate to .01
 _FEWEST = 500
 _CELLS = 8_000_000  # Stacks × draws, and draws × queries, that are held at most
 
@@ -62,7 +62,7 @@ class Beliefs:
         return np.asarray(self.quality + apart[:, None])
 
     def again(self) -> Floats:
-        """Return draws of the means on as many new queries [S, B]: other queries around other true values."""
+        """Return draws of the means on as many new queries [S, B]: new results around other true values."""
         other = np.roll(self.quality, 1, axis=1) - self.shrunk[:, None]
         return np.asarray(self.quality + other + (self.expected - self.shrunk)[:, None])
 
@@ -83,7 +83,7 @@ class Beliefs:
 
 
 def beliefs(sample: JointSample, *, seed: int, draws: int = DRAWS) -> Beliefs | None:
-    """Draw the beliefs.
+    """Draw the beliefs about the quality of stacks.
 
     Args:
         sample: Results of all compared stacks, with judge noise if that counts.
@@ -133,8 +133,8 @@ def _alike(values: Floats) -> bool:
 def _reach(deviations: Floats, first: NDArray[np.intp], units: int) -> Floats:
     """Return half the width of Student's 95 % interval of each mean [S]; NaN if nothing varies.
 
-    The variance has two parts, shared by all stacks and of departures from that: so a stack that is right
-    on each query is not taken to be without noise.
+    The variance has two parts: one shared by all stacks, and that of a stack's departures from it. So a stack
+    that is right on every query is not taken to be free of noise.
 
     Args:
         deviations: [S, B], drawn.

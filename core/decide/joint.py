@@ -40,7 +40,7 @@ class JointSample:
     # By the key of an axis beside the quality [S, Q], NaN = unknown, and [S], the reported means of the rows
     # without any value; left out if not needed
     beside: Mapping[str, tuple[Floats, Floats]] = field(default_factory=dict)
-    # [S], width within which a latency is not told apart; ms. Empty = the paper's for all.
+    # [S], width within which latencies count as equal; ms. Empty = the paper's for all.
     band: Floats = field(default_factory=lambda: np.empty(0))
     query_ids: tuple[str, ...] = ()  # [Q], the queries' ids; empty if not needed
     clusters: Labels | None = None  # [Q], equal for the queries of a group, drawn together; None = each alone
@@ -49,7 +49,7 @@ class JointSample:
     # [S, R], means of the quality if each resample draws grades too (`core.stats.judge_noise`); empty =
     # only the queries are drawn. For a row without any value `quality` counts.
     noisy: Floats = field(default_factory=lambda: np.empty((0, 0)))
-    again: Floats = field(default_factory=lambda: np.empty((0, 0)))  # [S, R], the same on new queries
+    again: Floats = field(default_factory=lambda: np.empty((0, 0)))  # [S, R], such means on new queries
 
     def __post_init__(self) -> None:
         stacks = len(self.cost)
@@ -75,7 +75,7 @@ class JointSample:
         return _varies(self.latency_ms)
 
     def bands(self, limits: Constraints) -> Floats:
-        """Return the band within which a stack's latencies are not told apart, under some limits [S]; ms."""
+        """Return the band within which a stack's latencies count as equal, under some limits [S]; ms."""
         if limits.jitter_ms is None and len(self.band):
             return self.band
         return np.full(len(self.cost), JITTER_MS if limits.jitter_ms is None else limits.jitter_ms)
@@ -143,8 +143,8 @@ class Chances:
     frontier: Floats
     sla: Floats  # in which it meets the SLA; NaN without an SLA or if the latency is unknown
     feasible: Floats  # in which it meets every constraint; NaN if a required number is unknown
-    # In which it is the best under the rule, as each of equal bests is. The tie-breaks of the rule are left
-    # out: this is about which stack is best, not about which of two equal ones is taken.
+    # In which the stack is the best under the rule; each of several equal bests counts. The rule's tie-breaks
+    # are left out: this is about which stack is best, not about which of two equal ones is taken.
     best: Floats
     again: Floats  # in which it is the best on as many new queries; NaN if `JointSample.again` is empty
     # Whether anything of the stack varies between resamples; if not, a share only reflects the others
@@ -152,7 +152,7 @@ class Chances:
 
     @property
     def counted(self) -> tuple[Floats, ...]:
-        """All of the shares, in their order."""
+        """All shares, in order."""
         return self.frontier, self.sla, self.feasible, self.best, self.again
 
 

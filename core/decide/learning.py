@@ -1,7 +1,7 @@
 """Rules that route queries to depths, learnt from queries with known scores, and judged on others.
 
-A rule is chosen on the same queries that it is judged on only to show how optimistic that is: its figure of
-record comes from cross-validation, where each query is routed by a rule that has not seen it.
+A rule may be chosen on the same queries that it is judged on, only to show how optimistic that is: its figure
+of record comes from cross-validation, where each query is routed by a rule that has not seen it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Rule(Protocol[Learnt]):
         """Learn the rule from the qualities [D, Q] of the queries `rows` alone."""
 
     def choose(self, learnt: Learnt, depths: int) -> Choices:
-        """Apply it to all queries: [Q], positions of depths."""
+        """Return the depth that the rule chooses for each query: [Q], positions of depths."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,7 +66,7 @@ class ByThreshold:
         return tuple(_between(ranked, cut) for cut in cuts)
 
     def choose(self, learnt: Sequence[float], depths: int) -> Choices:
-        """Return which depth each query gets: the number of thresholds that its urgency reaches."""
+        """Return each query's depth: the number of thresholds that its urgency reaches."""
         if len(learnt) != depths - 1:
             raise InputError(f"{len(learnt)} thresholds do not part {depths} depths.")
         reached = self.urgency >= np.asarray(learnt, dtype=np.float64)[:, None]
@@ -107,7 +107,7 @@ class ByTag:
         object.__setattr__(self, "_codes", codes.reshape(-1).astype(np.intp))
 
     def learn(self, quality: Floats, rows: NDArray[np.intp]) -> dict[str, int]:
-        """Return per tag the depth with the best mean, the tags with the greatest gain per query first."""
+        """Return the depth with the best mean for each tag, tags with the most gain per query first."""
         gains = []
         for code, name in enumerate(self._names):
             mine = rows[self._codes[rows] == code]
@@ -129,7 +129,7 @@ class ByTag:
 
 
 def in_sample(rule: Rule[Learnt], quality: Floats) -> tuple[Learnt, Choices]:
-    """Learn from all queries and route the same ones: optimistic, and the rule to use afterwards.
+    """Learn from all queries and route the same ones: an optimistic result, but the rule to use afterwards.
 
     Args:
         quality: [D, Q].

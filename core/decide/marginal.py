@@ -106,7 +106,7 @@ def _least_squares(at: Floats, took: Floats) -> tuple[float, float]:
 
 
 def reranker_scaling(table: pl.DataFrame, *, jitter_ms: float = JITTER_MS) -> pl.DataFrame:
-    """Fit every reranker by embedder, the dimensions of an embedder together.
+    """Fit every reranker by embedder, all dimensions of an embedder together.
 
     A provider is recognised by its reranker's name, and the paper found that the dimension does not matter.
 

@@ -1,10 +1,10 @@
 """Costs of limits: the best stack that one alone excludes, and the choice at each of several targets.
 
-The conditions for the runner-up to win: the change of one number at which the choice turns.
+The module also finds what would make the runner-up win: the change of one number at which the choice turns.
 
-Each number is changed by itself and the whole rule is applied again, ties and all, so that the result is
-what the product would then choose. A time or a cost is that of models: stacks of the same models change with
-it, by the same factor, since none of them could become slower or dearer alone. A choice that turns and turns
+Each number is changed by itself and the whole rule is applied again, with ties and all, so that the result is
+what the product would then choose. Time and cost come from models: stacks of the same models change by the
+same factor, since none of them could become slower or dearer alone. A choice that turns and turns
 back within 1/32 of the way is overlooked.
 """
 
@@ -27,8 +27,8 @@ from core.decide.ties import ROUNDING, Paired
 
 _SEARCHED = 32
 _HALVINGS = 50
-_TRACE = 1e-9  # Share of a number that stands for none of it: nothing takes no time
-_NOISE = 0.1  # Share of a number within which two are the same: limits that let stacks in, times, costs
+_TRACE = 1e-9  # Share of a number that stands for 0, because nothing takes no time
+_NOISE = 0.1  # Share of a number within which two count as equal: limits that admit stacks, times, costs
 _DEARER = 10.0  # Largest factor by which a cost or a latency of the chosen stack is raised
 
 
@@ -65,9 +65,9 @@ def turns(
         paired: Quality per query, which moves with the quality that changes; None = only averages are known.
 
     Returns:
-        A change per axis of the runner-up (cost, latency, quality, and any other limited axis; each
-        better), which win only by making it the chosen one, then those of the chosen stack (each worse),
-        which turn the choice to whichever stack then wins. Empty without a choice or a runner-up, and if a
+        One change for each axis of the runner-up (cost, latency, quality, and any other limited axis), each
+        an improvement that makes it win; then one for each axis of the chosen stack, each a worsening that
+        turns the choice to whichever stack then wins. Empty without a choice or a runner-up, and if a
         person took the chosen one.
     """
     decided = decision or decide(table, constraints, rule, paired=paired)
@@ -171,7 +171,7 @@ class NearMiss:
     # Its gain in quality over the chosen stack; None if nothing is chosen
     gain: float | None
     set_to: float  # the nearest round limit that admits it
-    edge: bool  # whether it breaks the SLA by less than the band within which latencies are not told apart
+    edge: bool  # whether it breaks the SLA by less than the band within which latencies count as equal
 
     @property
     def limit(self) -> str:
@@ -192,11 +192,11 @@ def near_misses(
     *,
     paired: Paired | None = None,
 ) -> list[NearMiss]:
-    """Return for each limit the stack that would ship if it just admitted the best stack it alone excludes.
+    """Return for each limit the best stack that it alone excludes, if it would then ship.
 
-    Also the one that would ship after the least loosening. A gain below δ is listed only at the SLA's edge.
-    If the best is beyond the edge of the SLA, the best at the edge is listed too; if nothing
-    is chosen, the closest one too.
+    The one that would ship after the smallest loosening is returned too. A gain below δ is listed only at the
+    SLA's edge. If the best is beyond the edge of the SLA, the best at the edge is listed too; if nothing is
+    chosen, the closest one too.
 
     Args:
         table: As for `core.decide.rules.decide`.
@@ -204,7 +204,7 @@ def near_misses(
 
     Returns:
         The largest gain over the chosen stack first. Stacks that would not ship or gain nothing are left out;
-        under a rule for cost or latency, less of that is also a gain. If nothing is chosen, the
+        under a rule for cost or latency, a lower cost or latency is also a gain. If nothing is chosen, the
         best quality first.
     """
     merit = decision.quality.merit(decision.quality.read(table))
@@ -255,7 +255,7 @@ def _least_loosening(gain: Floats, over: Floats, rows: NDArray[np.intp], same: F
     """Return the best of the rows that the least loosening admits.
 
     Args:
-        same: Width within which values under a limit are not told apart [n].
+        same: Width within which values under a limit count as equal [n].
     """
     if not len(rows):
         return []
@@ -265,9 +265,9 @@ def _least_loosening(gain: Floats, over: Floats, rows: NDArray[np.intp], same: F
 
 
 def _ships(row: int, among: Collection[int], chosen_with: Callable[[int], int | None]) -> int | None:
-    """Return the row that ships under the limit that admits it, beginning with one; None without any.
+    """Return the row that ships under the limit that admits a given row; None if none does.
 
-    If another one then ships, its own limit may be nearer: it is tried in turn.
+    If another row then ships, its own limit may be nearer: it is tried in turn.
     """
     for _ in range(_TURNS):
         then = chosen_with(row)
@@ -282,10 +282,10 @@ def _ships(row: int, among: Collection[int], chosen_with: Callable[[int], int | 
 def _best(
     merit: Floats, over: Floats, rows: NDArray[np.intp], at_edge: NDArray[np.bool_], *, closest: bool
 ) -> list[int]:
-    """Return the best row, and the best at the edge if that differs; of equals the closest.
+    """Return the best row, and the best at the edge if it is another; among equals, the closest.
 
     Args:
-        closest: Whether to add the closest of all, of equals the best.
+        closest: Whether to add the closest of all, or among equally close ones the best.
     """
     ordered = rows[np.lexsort((over[rows], -merit[rows]))]
     by_distance = rows[np.lexsort((-merit[rows], over[rows]))] if closest else rows[:0]

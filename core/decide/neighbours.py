@@ -50,11 +50,11 @@ def neighbours(
         table: One row per evaluated stack with quality (null = unknown) and the axes (null = the stack has no
             such axis, which no step changes).
         target: Quality to beat; 0..1.
-        read: Returns the keys that matter in a stack: stacks that are equal in them are one, whose quality is
-            known as soon as any is evaluated.
+        read: Returns the keys that matter in a stack: stacks that agree in them count as one, whose quality
+            is known as soon as any of them is evaluated.
 
     Returns:
-        The likeliest to beat the target first, each stack once; empty if no axis is stated, or too few
+        The likeliest to beat the target first, each stack once; empty if no axis is given, or too few
         stacks are known for the number of values that the axes take.
     """
     if not axes:
@@ -122,7 +122,7 @@ class _Effects:
 
 
 def _effects(stacks: Sequence[_Stack], values: Floats) -> _Effects | None:
-    """Fit the effect of every value of every axis on a figure of stacks; None if too few are known (NaN).
+    """Fit the effect of every value of every axis on a figure of the stacks; None if too few are known (NaN).
 
     Least squares of the least norm, since the columns of an axis add up to one.
     """

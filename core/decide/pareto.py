@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 
 
 def undominated(axes: Sequence[Floats], *, weak: bool = False) -> NDArray[np.bool_]:
-    """Return which points are on the frontier of any number of axes, each [n] and better the lower.
+    """Return which points are on the frontier of any number of axes, each [n] and better when lower.
 
     A point is dominated if another is at least as good on every axis and strictly better on one. The weak
     form is the paper's: dominated only if another is strictly better on every axis. Equal points share
@@ -33,11 +33,11 @@ def undominated(axes: Sequence[Floats], *, weak: bool = False) -> NDArray[np.boo
 
 
 def _weak_keys(points: Floats) -> Floats:
-    """Return coordinates in which usual dominance means "strictly better on every axis" of the given points.
+    """Return coordinates in which usual dominance means "strictly better on every axis" in the given points.
 
-    Values that tie on an axis are ranked against the order of the other axes: one that ties on one axis and
-    is better on another becomes worse on the first: neither dominates. Only equal points share a key.
-    Keys are exact up to about 200,000 different values an axis (their product stays below 2⁵³).
+    Values that tie on an axis are ranked against the order of the other axes: a point that ties on one axis
+    and is better on another becomes worse on the first, so that neither dominates. Only equal points share a
+    key. Keys are exact up to about 200,000 different values per axis (their product stays below 2⁵³).
     """
     ranks = np.column_stack([np.unique(axis, return_inverse=True)[1] for axis in points.T]).astype(np.int64)
     sizes = ranks.max(axis=0) + 1
@@ -125,12 +125,12 @@ def _to_minimise(paid: Sequence[ArrayLike], quality: ArrayLike) -> Floats:
 def frontier(table: pl.DataFrame, decision: Decision, *, weak: bool = False) -> Mask:
     """Return which feasible stacks no other feasible one beats on the compared axes.
 
-    Compared are cost, latency and quality in the direction of the measure, except axes on which nothing is
-    known. If quality alone is left, stacks of the best quality are on it. Those `by_noise` are not, in the
-    usual form.
+    The axes are cost, latency and quality in the direction of the measure, except those on which nothing is
+    known. If only quality is left, the stacks of the best quality are on the frontier. In the usual form, the
+    stacks `by_noise` are not.
 
     Args:
-        weak: Take the paper's form; see `undominated`.
+        weak: Whether to take the paper's form; see `undominated`.
 
     Returns:
         Mask [n].
@@ -140,10 +140,10 @@ def frontier(table: pl.DataFrame, decision: Decision, *, weak: bool = False) -> 
 
 
 def by_noise(table: pl.DataFrame, decision: Decision) -> Mask:
-    """Return which feasible stacks a better one beats, apart from the noise of their timing.
+    """Return which feasible stacks a better one beats, allowing for the noise of their timing.
 
-    It is neither slower by more than the jitter band nor dearer by more than the noise of a cost, if that
-    of one of them was measured (`cost_noise`).
+    The better one is neither slower by more than the jitter band nor dearer by more than the noise of a cost,
+    if this was measured for one of them (`cost_noise`).
 
     Returns:
         Mask [n].

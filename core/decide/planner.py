@@ -2,8 +2,8 @@
 
 The queries to come are unknown, so many plausible worlds are drawn: in each the queries seen so far have
 other shares (Bayesian bootstrap; Rubin 1981, Ann. Stat. 9), by cluster if they come in clusters, m more
-queries are drawn by these shares, and the rule is applied again to all queries together: stacks tie as in
-`core.decide.ties`, if the end of the paired interval, which has shrunk to √(n / (n + m)) of today's, lies
+queries are drawn by these shares, and the rule is applied again to all queries together. Stacks tie as in
+`core.decide.ties`: if the end of the paired interval, which has shrunk to √(n / (n + m)) of today's, lies
 within the indifference zone. A world's shares themselves are the result of judging without end.
 """
 
@@ -50,7 +50,7 @@ class Stakes:
 def stakes(
     table: pl.DataFrame, per_query: Floats, quality: Axis = QUALITY, clusters: Labels | None = None
 ) -> Stakes:
-    """Read them from a table of stacks.
+    """Read the stakes from a table of stacks.
 
     Args:
         table: As for `core.decide.rules.decide`; sizes may be null or absent.

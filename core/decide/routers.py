@@ -1,8 +1,8 @@
 """Rules that route queries by several features: logistic regression and nearest neighbours.
 
-Both estimate the gain of each further option over the first, which a query leaves only if that is more
-than a threshold. Features are standardised over all queries, because this uses no quality;
-an unknown one counts as the mean. The strength of the penalty, and the number of neighbours,
+Both estimate the gain of each further option over the first, which a query leaves only if the gain exceeds
+a threshold. Features are standardised over all queries, because this uses no quality;
+an unknown feature counts as the mean. The strength of the penalty, and the number of neighbours,
 are chosen within the training queries, by leaving some out in turn, so that a
 cross-validation over such a rule has seen none of the qualities that it is judged by.
 
@@ -27,13 +27,13 @@ from core.records import JsonMap
 from core.stats.intervals import SEED
 
 PENALTIES = (1.0, 0.2, 0.04)
-"""Weights of the squared coefficients, the strongest first; it wins ties."""
+"""Weights of the squared coefficients, the strongest first, which wins ties."""
 NEIGHBOURS = (40, 20, 10, 5)
 """Numbers of neighbours, the most first."""
 _FEW = 600  # most queries that the penalty is chosen by
-_LISTED = 200  # nearest queries stored for each; enough of them are among the training queries
+_LISTED = 200  # nearest queries stored for each query; enough of them are among the training queries
 _BLOCK = 500  # queries whose distances are computed at a time
-_STEPS = 25  # of Newton's method at most
+_STEPS = 25  # Maximum number of steps of Newton's method
 _FREE = 1e-3  # weight of the squared intercept, which keeps it finite if every query agrees
 COPIES = 19
 """Draws of noisy copies: a routing's gain exceeds all of them once in twenty times by chance."""
@@ -52,17 +52,17 @@ class Scorer(Protocol):
         ...
 
     def as_json(self) -> JsonMap:
-        """Return it in the form that `data/exported/router.py` reads."""
+        """Return the rule in the form that `data/exported/router.py` reads."""
         ...
 
 
 def standard(signs: Floats, means: Floats, scales: Floats) -> Floats:
-    """Standardise features [Q, F]; an unknown one is 0."""
+    """Standardise features [Q, F]; an unknown feature becomes 0."""
     return np.nan_to_num((signs - means) / scales, nan=0.0, posinf=0.0, neginf=0.0)
 
 
 def chosen(gains: Floats, threshold: float) -> Choices:
-    """Return the option of each query [Q]: that with the largest gain above the threshold, or the first."""
+    """Return the option of each query [Q]: the largest gain above the threshold, or the first option."""
     best = gains.argmax(axis=0)
     there = gains[best, np.arange(gains.shape[1])] > threshold
     return np.where(there, best + 1, 0).astype(np.intp)
@@ -94,7 +94,7 @@ class Neighbours:
     means: Floats  # [F]
     scales: Floats  # [F]
     points: Floats  # [n, F], standardised
-    gained: Floats  # [D − 1, n], of each over the first
+    gained: Floats  # [D − 1, n], gain of each option over the first
     count: int
     threshold: float
     rows: NDArray[np.intp]  # [n], index of each point's query
@@ -157,7 +157,7 @@ class ByRegression(_Learner):
     """Logistic regression of an option being better than the first, weighted by a query's stake."""
 
     def learn(self, quality: Floats, rows: NDArray[np.intp]) -> Regression:
-        """Choose the penalty on held-out queries, then fit all."""
+        """Choose the penalty on held-out queries, then fit all queries with it."""
         points, gained = self.points[rows], quality[1:, rows] - quality[0, rows]
 
         folds = list(_folds(min(len(rows), _FEW)))
@@ -217,7 +217,7 @@ class ByNeighbours(_Learner):
         return chosen(learnt.gained[:, near].mean(axis=2), learnt.threshold)
 
     def _near(self, rows: NDArray[np.intp], count: int, *, itself: bool) -> NDArray[np.intp]:
-        """Return the nearest of some queries to each [Q, count]."""
+        """Return the nearest of the given queries to each query [Q, count]."""
         among = np.zeros(len(self.points), dtype=np.bool_)
         among[rows] = True
         kept = among[self._order]
@@ -246,7 +246,7 @@ def _folds(count: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
 
 
 def _fit(points: Floats, gained: Floats, penalty: float, start: Floats | None = None) -> Floats:
-    """Fit a line per further option, from the start given: [D − 1, 1 + F]."""
+    """Fit a line for each further option, from a given start: [D − 1, 1 + F]."""
     design = np.column_stack([np.ones(len(points)), points])
     ridge = np.full(design.shape[1], penalty)
     ridge[0] = _FREE
@@ -282,8 +282,8 @@ def copies_gain(
     overfitting the queries that it is judged on.
 
     Returns:
-        Held-out gains [draws] over chance at the same rates, and over the best copy for all: what is better
-        counts upwards.
+        Held-out gains [draws] over chance at the same rates, and over the best copy for all; higher is
+        better.
     """
     random = np.random.default_rng(seed)
     merit = depths.merit

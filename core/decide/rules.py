@@ -4,9 +4,9 @@
    and the one that the rule minimises. A row that lacks a required number but breaks no limit is
    promising: to be measured, not to be shipped. Unknown does not mean 0.
 2. Rule "quality": the best estimate ships, or one of those that tie with it (`core.decide.ties`): surely no
-   more than the indifference zone worse. "cost" takes the best quality of those within 1 % of the cheapest,
-   "latency" of those within the jitter band of the fastest. Best follows the direction of the measure: the
-   lowest Harm is the best Harm.
+   more than the indifference zone worse. "cost" takes the best quality among those within 1 % of the
+   cheapest, "latency" among those within the jitter band of the fastest. Best follows the direction of the
+   measure: the lowest Harm is the best Harm.
 3. A person may take another feasible stack; the decision then names the rule's choice.
 """
 
@@ -44,7 +44,7 @@ class Constraints(ExtraLimits):
     budget: float | None = None  # highest cost; $ per 1,000 queries
     # Worst quality: the lowest, or the highest if lower is better; 0..1
     min_quality: float | None = None
-    # Width of the band within which latencies are not told apart; ms. None = each stack's own, from the
+    # Width of the band within which latencies count as equal; ms. None = each stack's own, from the
     # column "jitter_ms", or the paper's if a stack has none.
     jitter_ms: float | None = None
     higher_is_better: bool = True  # the direction of the quality; see `core.metrics.MeasureInfo`
@@ -79,7 +79,7 @@ class Decision:
     chosen: int | None  # row of the table, or None if nothing is feasible
     # Row that the rule would choose without the chosen one and those with identical results; or None
     runner_up: int | None
-    feasible: Mask  # mask [n]
+    feasible: Mask  # which rows are feasible [n]
     # Index in the list of reasons of the first one that excludes a row [n], −1 = none
     violated: NDArray[np.int8]
     # By how much each row breaks the limit of each axis, in its unit [n, axes]; 0 if it does not
@@ -90,12 +90,12 @@ class Decision:
     axes: tuple[Axis, ...]  # all axes, with quality in its direction
     compared: tuple[Axis, ...]  # those that frontiers compare, if anything is known there
     required: tuple[Axis, ...]  # those whose numbers must be known
-    lacking: tuple[Axis, ...]  # those of `required` on which no stack is known
+    lacking: tuple[Axis, ...]  # the required axes on which no stack has a number
     rule: Rule
     delta: float  # the indifference zone
     instead_of: int | None  # the rule's choice, if a person took the chosen one; None = the rule chose it
-    unknown: Mask  # [n, required], whether it is unknown
-    band: Floats  # band within which the latency of each row is not told apart [n]; ms
+    unknown: Mask  # [n, required], whether the number is unknown
+    band: Floats  # band within which the latency of each row counts as equal [n]; ms
 
     @property
     def jitter_ms(self) -> float:
@@ -114,7 +114,7 @@ class Decision:
 
     @property
     def by(self) -> Floats:
-        """By how much the first limit is broken [n]; NaN if there is none, or the value is unknown."""
+        """By how much the first limit is broken [n]; NaN if none is, or the value is unknown."""
         first = np.where(self.over > 0, self.over, np.nan)
         place = self.violated.astype(np.intp) - 1
         limited = (place >= 0) & (place < len(self.axes))
@@ -129,7 +129,7 @@ class Decision:
     def excluded(self) -> pl.DataFrame:
         """Return every excluded row.
 
-        Row, run_id, its first constraint, by and unit, and every reason in words.
+        The columns are row, run_id, its first constraint, by and unit, and every reason in words.
         """
         rows, first = np.flatnonzero(self.violated >= 0), _reasons(self.axes)
         frame = pl.DataFrame(
@@ -164,7 +164,7 @@ class Decision:
 
 
 def _reasons(among: tuple[Axis, ...]) -> list[tuple[str, Axis]]:
-    """Return name and axis of every reason for exclusion, in order of precedence."""
+    """Return the name and the axis of every reason for exclusion, in order of precedence."""
     rest = [axis for axis in among if axis.key != QUALITY.key]
     quality = next(axis for axis in among if axis.key == QUALITY.key)
     return [
@@ -203,7 +203,7 @@ def _amount(axis: Axis) -> pl.Expr:
 def _digits(by: pl.Expr, axis: Axis) -> pl.Expr:
     """Format an amount.
 
-    It has fixed decimals from the axis's least on, and its significant digits below.
+    It has the axis's fixed decimals from its `least` on, and its significant digits below.
     """
     small = _fixed(by.round_sig_figs(axis.digits), _FINEST).str.strip_chars_end("0").str.strip_chars_end(".")
     exact = (by < axis.least) & small.str.contains(rf"\.\d{{{axis.decimals}}}")
@@ -321,7 +321,7 @@ def best(
 
 
 def feasible(table: pl.DataFrame, constraints: Constraints, rule: Rule = "quality") -> Mask:
-    """Return the rows that a decision leaves [n].
+    """Return the rows that a decision keeps [n].
 
     Arguments and errors are those of `decide`, but it does not look for the best.
     """
@@ -341,7 +341,7 @@ def _violations(
     for place, axis in enumerate(among):
         limit = limits.of(axis)
         if limit is not None:
-            # in merit more is better: a value below the limit's breaks it
+            # More merit is better: a value below the limit's breaks it
             excess = axis.merit(np.asarray(limit)) - axis.merit(axis.at_least(table))
             over[:, place] = np.where(excess > 0, excess, 0.0)
             hits[axis.limit] = over[:, place] > 0
@@ -353,7 +353,7 @@ def _violations(
 
 
 def _preferred(values: Numbers, rows: Rows, rule: Rule) -> tuple[Rows, str]:
-    """Return the rows among which the rule takes the first, in order, and how a tie was broken."""
+    """Return the rows from which the rule takes the first, in order, and how a tie was broken."""
     if not len(rows):
         return rows, ""
     if rule == "quality":

@@ -25,8 +25,8 @@ from core.stats.intervals import CLUSTERS
 
 SHOWN = 3  # Alternatives in a card and in a record; the table has all of them
 STEP = 0.01  # Step of quality that a price refers to
-AGAIN = 0.5**0.5  # Move of a mean towards its true value by as many queries again, in their spread
-MUCH = 0.5  # Share of the cost, or of the latency, from which a saving is mentioned first
+AGAIN = 0.5**0.5  # How far as many queries again move a mean towards its true value, in its spread
+MUCH = 0.5  # Share of the cost, or of the latency, from which on a saving is mentioned first
 _SINGLE = 1e-6  # Largest difference between draws in single precision
 DECIDED_BY = 2
 """Version of the rule: 1 was ties by significance, until 0.2."""
@@ -96,7 +96,7 @@ def assess(
     believed: Beliefs | None,
     paired: Paired | None,
 ) -> Assessment:
-    """Judge a decision.
+    """Assess a decision: its chance of being good, its expected quality, and its alternatives.
 
     Args:
         table: The table behind the decision.
@@ -154,7 +154,7 @@ def _number(value: float) -> float | None:
 
 
 def _alone(numbers: Numbers, decision: Decision) -> bool:
-    """Return whether all feasible stacks have equal results; each without results per query differs."""
+    """Return whether all feasible stacks have equal results; one without results per query differs."""
     rows = np.flatnonzero(decision.feasible)
     singly = numbers.singly(rows)
     if numbers.paired is None or not singly.all():
@@ -167,8 +167,8 @@ def _alone(numbers: Numbers, decision: Decision) -> bool:
 def _ahead(numbers: Numbers, decision: Decision, chosen: int) -> bool:
     """Return whether the shipped stack is surely better than each other feasible one.
 
-    It was selected, so each is judged by the end of the two-sided interval (Gutmann & Maymin 1987, Ann.
-    Stat. 15): the test of the best against the next one keeps its level at half of it.
+    The stack was selected, so each comparison uses the end of the two-sided interval (Gutmann & Maymin 1987,
+    Ann. Stat. 15): testing the best against the next one keeps its level at half of it.
     """
     others = np.flatnonzero(decision.feasible)
     others = others[others != chosen]
@@ -199,8 +199,8 @@ def _good(
 def _found(believed: Beliefs, decision: Decision, limits: Constraints, chosen: int, good: float) -> float:
     """Return how often as many queries again reveal a row that is better by more than δ.
 
-    The belief then lies between today's mean and the true one, with half of its variance
-    (Jalal & Alarid-Escudero 2018, Med. Decis. Making 38). By cost or latency, queries count only for the
+    The belief then lies between today's mean and the true one, with half of its variance (Jalal &
+    Alarid-Escudero 2018, Med. Decis. Making 38). Under a rule for cost or latency, queries count only for the
     limits, so the doubt is about what they could show.
     """
     if decision.rule != "quality":
@@ -214,12 +214,12 @@ def _found(believed: Beliefs, decision: Decision, limits: Constraints, chosen: i
 def _near_best(
     believed: Beliefs, decision: Decision, limits: Constraints, among: tuple[int, Rows], width: float = 1.0
 ) -> tuple[Mask, Rows]:
-    """Return in which draws no feasible row beats the chosen one by more than δ [B].
+    """Return the draws in which no feasible row beats the chosen one by more than δ [B].
 
-    Also the row that is the best in each [B]; -1 = none that could beat it.
+    The second result is the best row in each draw [B]; -1 = none that could beat it.
 
     Args:
-        width: Distance of the draws of quality from the mean, relative to the actual one.
+        width: Distance of the quality draws from the mean, relative to the actual one.
     """
     chosen, rows = among
     if decision.rule == "quality":
@@ -260,7 +260,7 @@ def _firsts(merits: Floats, rows: Rows) -> Rows:
 
 
 def _fits(believed: Beliefs, limits: Constraints, required: Sequence[Axis], rows: Rows) -> Mask:
-    """Return in which draws rows meet every limit [m, B]; a number without draws then meets none."""
+    """Return in which draws rows meet every limit [m, B]; a number without draws meets no limit."""
     fits = np.ones((len(rows), believed.quality.shape[1]), dtype=np.bool_)
     for axis in required:
         limit = limits.of(axis)
@@ -274,10 +274,10 @@ def _fits(believed: Beliefs, limits: Constraints, required: Sequence[Axis], rows
 def _alternatives(
     decision: Decision, numbers: Numbers, believed: Beliefs | None, noisy: Mask
 ) -> tuple[Alternative, ...]:
-    """Return the stacks cheaper or faster than the chosen row: the first to mention, then the likeliest.
+    """Return stacks that are cheaper or faster than the chosen row, the most notable and likeliest first.
 
     Args:
-        noisy: Rows that a better one beats apart from noise [n], which are excluded.
+        noisy: Rows that a better one beats even allowing for noise [n], which are excluded.
     """
     chosen = decision.chosen
     if chosen is None:
@@ -360,7 +360,7 @@ def _gaps(numbers: Numbers, rows: Rows, chosen: int) -> tuple[Floats, Floats, Fl
 def _prices(table: pl.DataFrame, decision: Decision, axis: Axis, same: Floats) -> tuple[Price, ...]:
     """Return the price of each step up the frontier of quality and one axis, for steps of δ or more.
 
-    A difference too small to tell apart (its share of the cost, the jitter band) isn't a step: the better
+    A difference within the noise (a share of the cost, or the jitter band) isn't a step: the better
     of two such stacks stands for both.
     """
     paid = np.where(decision.feasible, axis.read(table), np.nan)

@@ -1,8 +1,8 @@
 """Whether to keep or replace the running stack, and what a move needs and costs (docs/switch.md).
 
-The candidate is the choice of the rule among the others. It was selected by its estimate, so the tests
+The candidate is the rule's choice among the others. It was selected by its estimate, so the tests
 hold for the whole family of candidates (Holm 1979), at 2.5 % on one side. Unknown amounts stay
-unknown: a sum with one of them is unknown, never smaller.
+unknown: a sum that includes one is unknown, never smaller.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def needed(now: Spec, then: Spec, *, shortens: bool = False) -> dict[str, Step] 
 
     Args:
         now: Specification of the stack that runs.
-        then: Specification of the one that would replace it.
+        then: Specification of the stack that would replace it.
         shortens: Whether the model's vectors can be cut, so that fewer dimensions need no new embedding.
 
     Returns:
@@ -197,13 +197,13 @@ def payback(once_usd: float | None, saved_usd: float | None) -> float | None:
 class Gain:
     """By how much a candidate is better than the running stack, in merit: more is always better."""
 
-    difference: float  # mean over queries; NaN = not known
+    difference: float  # mean over queries; NaN = unknown
     low: float
     high: float  # ends of the 95 % interval by Student's t
     p_better: float  # chance that it is better at all
     better: float  # p-value that it is better by no more than the margin, adjusted for the family
-    no_worse: float  # p-value that it is more than the indifference zone worse, adjusted likewise
-    n: int  # queries that both have
+    no_worse: float  # p-value that it is more than the indifference zone worse, adjusted in the same way
+    n: int  # queries on which both have a value
 
 
 def gains(
@@ -216,7 +216,7 @@ def gains(
         now: Row of the stack that runs.
         margin: The least improvement required of a move.
         delta: The indifference zone.
-        clusters: [queries], which of them belong together.
+        clusters: [queries], labels of the groups that queries belong to.
 
     Returns:
         A gain per other row that has any value.
@@ -228,7 +228,7 @@ def gains(
     low, high = student_ends(apart, LEVEL, clusters)
     middle = np.nanmean(apart, axis=1)
     counts = _units(apart, clusters)
-    # The interval holds the standard error of queries or clusters, whichever count.
+    # The interval uses the standard error of queries or of clusters, whichever count.
     error = (high - low) / 2 / _reach(counts - 1)
     chances = np.array([_chance(*each) for each in zip(middle, error, counts - 1, strict=True)])
     above, within = (
@@ -249,7 +249,7 @@ def _units(apart: Floats, clusters: Labels | None) -> Floats:
 
 
 def _reach(freedom: Floats) -> Floats:
-    """Return how many standard errors an end lies from the middle, by degrees of freedom."""
+    """Return how many standard errors an end lies from the mean, by degrees of freedom."""
     reach: Floats = np.asarray(stdtrit(np.maximum(freedom, 1), 1 - LEVEL), dtype=np.float64)
     return reach
 

@@ -89,13 +89,13 @@ class Paired:
         )
 
     def equal(self, best: int, rows: Rows) -> Mask:
-        """Return which stacks have the same values as one, query by query [m]."""
+        """Return which stacks have the same values as the given one, query by query [m]."""
         there = self._applies[rows] == self._applies[best]
         gap = np.abs(np.nan_to_num(self.values[rows]) - np.nan_to_num(self.values[best]))
         return np.asarray((there & (gap <= ROUNDING)).all(axis=1))
 
     def differences(self, rows: Rows, best: int) -> tuple[Floats, Floats, Floats]:
-        """Average the differences of stacks from another, with 95 % intervals [m]; on the queries of both."""
+        """Average the differences of stacks from another, with 95 % intervals [m], on the queries of both."""
         one, other = paired_rows(self._sample, np.full(len(rows), best), rows)
         low, high = bounds(one, other, Setup(level=LEVEL, seed=self.seed))
         return other.estimate() - one.estimate(), low, high
@@ -105,7 +105,7 @@ class Paired:
         return compare(self._sample, [second], [first], Setup(level=LEVEL, seed=self.seed))
 
     def common(self, best: int, rows: Rows) -> Rows:
-        """Return how many queries each of some stacks has in common with one [m]."""
+        """Return how many queries each of some stacks has in common with another [m]."""
         return np.asarray((self._applies[rows] & self._applies[best]).sum(axis=1))
 
     @cached_property
@@ -123,7 +123,7 @@ class Paired:
 
     @property
     def units(self) -> int:
-        """How many queries have a value of any stack, or how many clusters of them."""
+        """How many queries have a value for any stack, or how many clusters of them."""
         return units_of(np.asarray(self._applies.any(axis=0)), self.clusters)
 
 
@@ -180,8 +180,8 @@ class Numbers:
     cost: Floats
     prompt: tuple[Floats, ...]
     names: Sequence[str]
-    band: Floats  # band within which a latency is not told apart; ms
-    alike: Floats  # share of a cost within which another one is not told apart
+    band: Floats  # band within which a latency counts as equal; ms
+    alike: Floats  # share of a cost within which another one counts as equal
     delta: float  # difference in quality that does not matter, 0 or more
     answered: bool  # whether the cost includes the generator, which reads the prompt
     places: Rows  # positions of the stacks in `paired`; −1 = not there
@@ -254,7 +254,7 @@ def _numbers(
 
 
 def bands(table: pl.DataFrame, jitter_ms: float | None) -> Floats:
-    """Return the band within which each stack's latency is not told apart [n]; ms."""
+    """Return the band within which each stack's latency counts as equal [n]; ms."""
     if jitter_ms is not None:
         return np.full(table.height, jitter_ms)
     known = floats(table, "jitter_ms")
@@ -262,18 +262,18 @@ def bands(table: pl.DataFrame, jitter_ms: float | None) -> Floats:
 
 
 def costs_alike(table: pl.DataFrame) -> Floats:
-    """Return the share within which each stack's cost is not told apart [n]: 1 %, more for timed ones."""
+    """Return the share within which each stack's cost counts as equal [n]: 1 %, more for timed ones."""
     return np.fmax(CHEAPER, floats(table, "cost_noise"))
 
 
 def highest(values: Numbers, rows: Rows) -> int:
-    """Return the row of the best estimate; of equal ones the cheapest, then the fastest, then by name."""
+    """Return the row of the best estimate; among equal ones the cheapest, then the fastest, then by name."""
     top = rows[values.merit[rows] >= np.nanmax(values.merit[rows]) - ROUNDING]
     return int(ordered(values, top)[0])
 
 
 def same_results(values: Numbers, row: int, rows: Rows) -> Mask:
-    """Return which rows have the same results as one, query by query [m]; averages never do."""
+    """Return which rows have the same results as a given one, query by query [m]; averages never do."""
     same = np.asarray(rows == row)
     singly = values.singly(rows)
     if values.paired is None or values.places[row] < 0 or not singly.any():
@@ -285,16 +285,16 @@ def same_results(values: Numbers, row: int, rows: Rows) -> Mask:
 
 
 def lightest(values: Numbers, row: int, rows: Rows) -> int:
-    """Return the preferred of some rows with the same results as one: the cheapest, then the fastest."""
+    """Return the preferred row with the same results as a given one: the cheapest, then the fastest."""
     same = rows[same_results(values, row, rows)]
     return int(ordered(values, same)[0]) if len(same) else row
 
 
 def best_within(values: Numbers, rows: Rows, rule: str) -> Rows:
-    """Return the row that rule "cost" or "latency" takes from some [1].
+    """Return the row that rule "cost" or "latency" takes from some rows [1].
 
-    Of those within 1 % of the cheapest the best, of equal ones the fastest; of those within the jitter band
-    of the fastest the best, of equal ones the cheapest; then by name.
+    For "cost" it is the best of those within 1 % of the cheapest, then the fastest; for "latency" the best of
+    those within the jitter band of the fastest, then the cheapest; then by name.
     """
     paid: tuple[Callable[[Rows], Mask], ...] = (
         partial(_least, values.cost),
@@ -325,7 +325,7 @@ def tied(values: Numbers, rows: Rows) -> tuple[Rows, str]:
 
 
 def not_slower(values: Numbers, rows: Rows, than: int) -> Mask:
-    """Return which rows are not slower than one by more than the noise of either [m].
+    """Return which rows are not slower than a given one by more than the noise of either [m].
 
     If one latency is unknown, the answer is no; if both are, it is yes.
     """
@@ -377,12 +377,12 @@ def _best(merit: Floats, rows: Rows) -> Mask:
 
 
 def _by_name(names: Sequence[str], rows: Rows) -> Mask:
-    """Keep the one with the first name."""
+    """Keep the row with the first name."""
     return np.asarray(np.arange(len(rows)) == min(range(len(rows)), key=lambda at: names[int(rows[at])]))
 
 
 def _smallest(sizes: Sequence[Floats], rows: Rows) -> Mask:
-    """Keep the smallest by the first size that is known for all rows; all rows if there is none."""
+    """Keep the rows with the least value of the first size known for all rows; all rows if there is none."""
     known = next((size[rows] for size in sizes if not np.isnan(size[rows]).any()), np.zeros(len(rows)))
     return np.asarray(known <= known.min())
 

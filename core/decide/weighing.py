@@ -26,7 +26,7 @@ _EMPTY = -1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ratings:
-    """Candidates of every query with a reranker's ratings, those first that win ties."""
+    """Every query's candidates with a reranker's ratings, in the order in which they win ties."""
 
     relevance: Floats  # [Q, P]; NaN if it was unreadable, or there is no passage
     criteria: Floats  # [Q, P, C]; 0 if there is none
@@ -38,7 +38,7 @@ def ranked(ratings: Ratings, weights: Floats, threshold: float, depth: int | Non
 
     Args:
         weights: [W, C].
-        threshold: Passages below this relevance are discarded; those without one come last.
+        threshold: Relevance below which passages are discarded; passages without one come last.
         depth: Ranks to keep; None for all.
 
     Returns:
@@ -85,7 +85,7 @@ def offered(criteria: int, usual: Floats, seed: int) -> Floats:
 
 
 def tuned(values: Floats, seed: int, *, higher_is_better: bool = True) -> NDArray[np.int64]:
-    """Return per query the row that is best for the queries of the other folds; the first of equals.
+    """Return for each query the row that is best for the queries of the other folds; the first on ties.
 
     Args:
         values: [W, Q], the measure of every weight vector; NaN if it does not apply.

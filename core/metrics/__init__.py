@@ -1,4 +1,4 @@
-"""Grades in, numbers out: NumPy only, one file per family of measures."""
+"""Measures that turn grades into numbers, with NumPy only and one file per family."""
 
 from core.metrics.engine import aggregate, na_reason, score, score_all, score_at, to_depth
 from core.metrics.gain import Weighting, ideal_gain, weights

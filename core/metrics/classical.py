@@ -1,13 +1,13 @@
-"""The measures of trec_eval's world: set-based and rank-based over relevant passages.
+"""Set-based and rank-based measures over relevant passages, as trec_eval defines them.
 
-Relevant is what has at least grade `rel`, 1 to 5 after the golden set's mapping: with binary judgements
+A passage is relevant from grade `rel` on, 1 to 5 after the golden set's mapping: with binary judgements
 (0→1, 1→5) any `rel` from 2 to 5 is trec_eval's relevance. Unjudged passages are not relevant. If nothing
-is relevant a share of the relevant passages is not applicable; trec_eval scores 0 there.
+is relevant, a share of the relevant passages is not applicable; trec_eval scores 0 in that case.
 
-Precision against recall in one number, with and without knowing all that is relevant: F, F_e, T and T_u of
-Schwartz, Vasilyev and Sawaya, How important is recall for measuring retrieval quality?, §2.1. np are the
-relevant passages of Top(K), nn = K − np the rest of its slots (unjudged or empty ones too), Np is all that is
-relevant.
+F, F_e, T and T_u weigh precision against recall in one number, knowing all relevant passages or not:
+Schwartz, Vasilyev and Sawaya, How important is recall for measuring retrieval quality?, §2.1. np is the
+number of relevant passages in Top(K), nn = K − np that of its other slots (including unjudged or empty ones),
+and Np that of all relevant passages.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Relevant:
 
     @property
     def known(self) -> Floats:
-        """How many are judged in all, as a divisor."""
+        """How many relevant passages are judged in all, as a divisor."""
         return self.judged.or_nan(self.least)
 
 
@@ -60,12 +60,12 @@ def least(values: Values) -> int:
 
 
 def counting(value: Value, *, grade: int | None = None) -> tuple[Fill, Fill]:
-    """Return a measure of the number of relevant passages.
+    """Return score and ceiling of a measure that counts relevant passages.
 
-    Of Top(K), and of the candidates in their best order.
+    The score counts those in Top(K), the ceiling those in the best order of the candidates.
 
     Args:
-        grade: From which on a passage is relevant; None = the parameter `rel` says so.
+        grade: The grade from which on a passage is relevant; None = the parameter `rel`.
     """
 
     def score(inputs: Inputs, values: Values, out: Scores) -> None:
@@ -80,7 +80,7 @@ def counting(value: Value, *, grade: int | None = None) -> tuple[Fill, Fill]:
 
 
 def _measure(value: Value, **declared: Any) -> MeasureInfo:  # noqa: ANN401 - fields of `MeasureInfo`
-    """Return a measure that counts relevant passages, of trec_eval unless it is declared otherwise."""
+    """Return a measure that counts relevant passages, by default one of trec_eval's."""
     score, ceiling = counting(value)
     usual: dict[str, Any] = {
         "section": TREC_EVAL,
@@ -110,11 +110,11 @@ def _average_precision(inputs: Inputs, values: Values, out: Scores) -> None:
     out /= inputs.judged.or_nan(least(values))
 
 
-_EPSILON = 1e-5  # of trec_eval, so that no rate is 0 / 0
+_EPSILON = 1e-5  # trec_eval's constant, which keeps rates from being 0 / 0
 
 
 def _inferred_precision(inputs: Inputs, values: Values, out: Scores) -> None:
-    """Sum the precision that is expected at each relevant passage from what is judged above it."""
+    """Sum the precision expected at each relevant passage from the judged passages above it."""
     low = least(values)
     relevant = (inputs.grades >= low).view(np.int8)
     found = inputs.found(low) - relevant  # above the rank
@@ -238,7 +238,7 @@ def _estimated(inputs: Inputs, values: Values, out: Scores) -> None:
 
 
 def _t(*, share: bool) -> Fill:
-    """Return (1 − alpha)·np − alpha·nn; share: with nn / K for nn."""
+    """Return (1 − alpha)·np − alpha·nn, or with nn / K in place of nn if `share`."""
 
     def fill(inputs: Inputs, values: Values, out: Scores) -> None:
         alpha, relevant = float(values["alpha"]), inputs.found(least(values))
@@ -295,7 +295,7 @@ T_U = replace(
 
 
 def _gains(judged: Judged, values: Values) -> Floats:
-    """Return gain of grades 1..5."""
+    """Return the gain of grades 1..5."""
     linear = np.array(judged.gains, dtype=np.float64)
     return np.exp2(linear) - 1.0 if values["gain"] == "exp" else linear
 
@@ -306,12 +306,12 @@ def discounts(judged: Judged) -> Floats:
 
 
 def discounted_best(counts: Counts, gains: Floats, discount: Floats, out: Scores) -> None:
-    """Compute the discounted gain of the best ordering of passages of some kinds, at every K.
+    """Compute the discounted gain of the best ordering of passages of several kinds, at every K.
 
     Args:
         counts: Integers [kinds, runs, queries].
-        gains: What a passage of each kind gains, float64 [kinds].
-        discount: What a rank counts, falling with the rank, float64 [K, 1, 1].
+        gains: The gain of a passage of each kind, float64 [kinds].
+        discount: The weight of each rank, falling with the rank, float64 [K, 1, 1].
     """
     best = best_of(counts, gains.reshape(-1, 1, 1), len(out))
     out[...] = 0.0
@@ -381,7 +381,7 @@ def _satisfied(judged: Judged, values: Values) -> Floats:
 
 
 def _cascade(stops: Floats, judged: Judged, out: Scores) -> None:
-    """Sum the chance that the reader stops at a rank, over the rank."""
+    """Sum over the ranks the chance that the reader stops at a rank, divided by the rank."""
     np.divide(stops, judged.cutoffs, out=out)
     out[1:] *= np.cumprod(1.0 - stops, axis=0)[:-1]
     running(out)

@@ -1,8 +1,8 @@
 """Measures for contrast: sources found (Source-Recall), redundancy (alpha-nDCG, NRBP) and distraction (UDCG).
 
-The CLQ paper keeps both out of RA-nWG and names these beside it (arXiv:2511.09545 §2.3, §2.5, §6). A subtopic
-is here a nugget that passages support, where the golden set has nuggets: a passage may have several, or none.
-Else it is the source (facet) of a passage, as for Novelty-RA-nWG: every passage belongs to exactly one.
+The CLQ paper keeps both out of RA-nWG and names these beside it (arXiv:2511.09545 §2.3, §2.5, §6). Subtopics
+are the nuggets that passages support, if the golden set has nuggets: a passage may have several, or none.
+Otherwise they are sources (facets), as for Novelty-RA-nWG: every passage belongs to exactly one.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _NUGGET_BITS = 64
 
 
 def _present(counts: Counts | None, low: int) -> Counts:
-    """Return how many sources have at least 1, 2, … passages of at least a grade: [most, runs, queries]."""
+    """Count the sources with at least 1, 2, … passages of a minimum grade: [most, runs, queries]."""
     return np.zeros((1, 1, 1), dtype=np.int64) if counts is None else counts[low - 1 :: 5]
 
 
 def _fading(values: Values, number: int) -> Floats:
-    """Return what the first, second, … relevant passage of a source is worth."""
+    """Return the worth of the first, second, … relevant passage of a source."""
     return np.asarray((1.0 - float(values["alpha"])) ** np.arange(number))
 
 
 def _worth(inputs: Inputs, values: Values, discount: Floats, out: Scores) -> None:
-    """Sum the discounted worth of the passages of Top(K), each given earlier ones of the same facets."""
+    """Sum the discounted worth of the passages in Top(K), each reduced by earlier ones of the same facets."""
     fading = _fading(values, inputs.judged.depth + 1)
     if inputs.judged.nuggets is not None:
         _worth_of_nuggets(inputs.nuggets(), fading, out)
@@ -50,7 +50,7 @@ def _worth(inputs: Inputs, values: Values, discount: Floats, out: Scores) -> Non
 
 
 def _worth_of_nuggets(sets: NDArray[np.uint64], fading: Floats, out: Scores) -> None:
-    """Put in what every slot is worth: a nugget of it, the less the more slots before support it."""
+    """Fill in each slot's worth: the sum of its nuggets, worth less the more earlier slots support them."""
     out[:] = 0
     for held in _each_nugget(sets):
         seen: NDArray[np.int64] = np.cumsum(held, axis=0) - held
@@ -58,7 +58,7 @@ def _worth_of_nuggets(sets: NDArray[np.uint64], fading: Floats, out: Scores) -> 
 
 
 def _each_nugget(sets: NDArray[np.uint64]) -> Iterator[NDArray[np.bool_]]:
-    """Yield where a nugget is in a set, for every one that is in any."""
+    """Yield, for every nugget that occurs in any set, a mask of the sets that contain it."""
     union = int(np.bitwise_or.reduce(sets, axis=None)) if sets.size else 0
     for number in range(_NUGGET_BITS):
         if union >> number & 1:
@@ -66,7 +66,7 @@ def _each_nugget(sets: NDArray[np.uint64]) -> Iterator[NDArray[np.bool_]]:
 
 
 def _best_of_nuggets(sets: NDArray[np.uint64], values: Values, discount: Floats, out: Scores) -> None:
-    """Sum the same of a greedy ordering of passages [P, runs, queries]: what adds most comes next."""
+    """Sum the discounted worth of passages [P, runs, queries] in greedy order, the largest gain next."""
     out[:] = 0
     nuggets = list(_each_nugget(sets))
     if nuggets:
@@ -83,7 +83,7 @@ def _best_of_nuggets(sets: NDArray[np.uint64], values: Values, discount: Floats,
 
 
 def _best_worth(counts: Counts, values: Values, discount: Floats, out: Scores) -> None:
-    """Sum, discounted, the best ordering of passages with some counts of sources."""
+    """Sum the discounted worth of the best ordering of passages, given counts of their sources."""
     present = _present(counts, least(values))
     discounted_best(present, _fading(values, len(present)), discount, out)
 
@@ -140,14 +140,14 @@ SOURCE_RECALL = MeasureInfo(
 
 
 def _looked_at(judged: Judged, values: Values) -> Floats:
-    """Return the chance that a reader gets to every rank: [K, 1, 1]."""
+    """Return the chance that a reader reaches each rank: [K, 1, 1]."""
     return np.asarray(float(values["patience"]) ** (judged.cutoffs - 1.0))
 
 
 def _per_facet(judged: Judged, values: Values) -> Floats:
     """Return (1 − (1 − alpha)·patience) over the number of facets with a relevant passage.
 
-    NaN if there is none.
+    The result is NaN if there is no such facet.
     """
     if judged.nuggets is not None:
         supported = np.bitwise_or.reduce(judged.nuggets, axis=0)

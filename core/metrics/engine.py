@@ -1,4 +1,4 @@
-"""From grades to values: every K in one pass over whole arrays, for any number of runs at once."""
+"""Computes values from grades: every K in one pass over whole arrays, for any number of runs at once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from core.metrics.measure import Measure
 
 Whole = TypeVar("Whole", np.int8, np.int32, np.uint64)
 _BLOCK = 200_000
-"""Values per block and measure, small enough that what a measure works on stays in a processor's cache."""
+"""Values per block and measure, few enough for a measure's working arrays to stay in a processor's cache."""
 
 
 def score(
@@ -47,12 +47,12 @@ def score_all(
     depth: int | None = None,
     extra: Extra | None = None,
 ) -> dict[Measure, Scores]:
-    """`score` of several measures, which share their counts; arguments and errors as there."""
+    """Return the values of several measures, which share their counts; arguments and errors as in `score`."""
     job = _Job(
         grades, pool_counts, pool_grades, grades.shape[-1] if depth is None else depth, extra or Extra()
     )
     wanted = tuple(measures)
-    # One measure at several cutoffs is computed once.
+    # A measure at several cutoffs is computed once.
     scores = {measure.at(None): job.empty() for measure in wanted}
     blocks = list(job.blocks(max((measure.info.ahead for measure in scores), default=1)))
 
@@ -74,7 +74,7 @@ def score_all(
 
 
 class _Job:
-    """All arrays with the runs on one axis, and how they are cut into blocks."""
+    """All arrays with the runs on one axis, and their division into blocks."""
 
     def __init__(
         self, grades: Grades, pool_counts: Counts, pool_grades: Grades | None, depth: int, extra: Extra
@@ -116,7 +116,7 @@ class _Job:
         self._perturbed = {name: on_one_axis(given) for name, given in perturbed.items()}
 
     def empty(self) -> Scores:
-        """Return an array for the values of a measure, cutoffs first."""
+        """Return an empty array for the values of a measure, cutoffs first."""
         depth, _, queries = self.shape
         return np.empty((depth, *self._leading, queries))
 
@@ -178,10 +178,10 @@ def score_at(
     pool_grades: Grades | None = None,
     extra: Extra | None = None,
 ) -> NDArray[np.float64]:
-    """Return the value per query at the measure's own cutoff: float64 [..., Q]; arguments as for `score`.
+    """Return the value per query at the measure's own cutoff: float64 [..., Q]; arguments as in `score`.
 
     Raises:
-        InputError: If the measure has no cutoff, or needs something that is not given.
+        InputError: If the measure has no cutoff, or needs an input that is not given.
     """
     if measure.k is None:
         raise InputError(f"{measure} has no cutoff.", do=f"Write {measure.at(10)}, for example.")
@@ -190,7 +190,7 @@ def score_at(
 
 
 def to_depth(grades: NDArray[Whole], depth: int) -> NDArray[Whole]:
-    """Cut rankings to `depth` slots, or fill them up with empty ones: -1, of sets of nuggets 0."""
+    """Cut rankings to `depth` slots, or pad them with empty ones: -1, or 0 for sets of nuggets."""
     missing = depth - grades.shape[-1]
     if missing <= 0:
         return grades[..., :depth]
@@ -200,7 +200,7 @@ def to_depth(grades: NDArray[Whole], depth: int) -> NDArray[Whole]:
 
 
 def aggregate(values: Scores) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return macro-average over the queries to which the measure applies.
+    """Return the macro-average over the queries to which the measure applies.
 
     Args:
         values: float64 [..., Q, D].
@@ -220,13 +220,13 @@ def na_reason(
     """Explain why a measure does not apply to a query.
 
     Args:
-        measure: Which one, at its cutoff; without one, at a K as deep as the golden set.
-        pool_counts_row: Integers [5], the query's counts in the golden set.
-        pool_grades_row: int8 [P], grades of its candidate pool; without it the pool is taken to be complete.
+        measure: The measure at its cutoff; without a cutoff, at a K as deep as the golden set.
+        pool_counts_row: Integers [5], the query's counts in the golden set. pool_grades_row: int8 [P], grades
+        of its candidate pool; without it the pool is assumed to be complete.
 
     Returns:
-        A sentence, or None when the measure applies. A measure of answers or nuggets is taken not to
-        apply: for a query without a value there is only one reason.
+        A sentence, or None if the measure applies. A measure of answers or nuggets is assumed not to
+        apply, because a query without a value has only one possible reason.
     """
     counts = np.asarray(pool_counts_row).reshape(1, 5)
     if not counts.any() and measure.info.na:
@@ -254,7 +254,7 @@ def na_reason(
 
 
 def _singles(counts: Counts) -> Counts:
-    """Return facets [1, 32] for passages that are each the only one of their source."""
+    """Return facet counts [1, 32] for passages that are each the only one of their source."""
     singles = np.zeros((1, 32), dtype=np.int64)
     singles[0, [1, 2, 4, 8, 16]] = counts[0]
     return singles

@@ -28,7 +28,7 @@ class Weighting:
     alpha: float = 1.0  # exponent of the grade's share in the pool; 0 ignores rarity
     cap4: float = 1.0  # largest weight of grade 4
     cap3: float = 0.25  # largest weight of grade 3
-    # Base utility of grades 1..5; only those of 3, 4 and 5 count, and that of 5 is above 0
+    # Base utility of grades 1..5; only grades 3, 4 and 5 count, and the utility of grade 5 is above 0
     b: Five = (0.0, 0.0, 0.1, 0.5, 1.0)
     fallback: Five = (0.0, 0.0, 0.2, 1.0, 1.0)  # weights of grades 1..5 for a query whose pool has no grade 5
 
@@ -53,17 +53,17 @@ class Weighting:
 
 
 def weights(pool_counts: Counts, weighting: Weighting) -> NDArray[np.float64]:
-    """Return weights of grades 1..5 for every query (§2.4).
+    """Return the weights of grades 1..5 for every query (§2.4).
 
     w5 = 1; w4 and w3 are min(r_g / r5, cap_g), where r_g = b_g / p_g^alpha, so that r_g / r5 is
-    (b_g / b5)·(n5 / n_g)^alpha; a grade that the pool does not have weighs 0; w2 = w1 = 0. Without grade 5
-    the fallback is used as it is.
+    (b_g / b5)·(n5 / n_g)^alpha; a grade that the pool lacks weighs 0; w2 = w1 = 0. Without grade 5
+    the fallback is used unchanged.
 
     Args:
         pool_counts: Integers [..., 5], passages with grade 1..5 in the golden set.
 
     Returns:
-        float64 [..., 5]; between 0 and 1 for caps and fallback between 0 and 1.
+        float64 [..., 5]; between 0 and 1 if caps and fallback are.
     """
     counts = pool_counts.astype(np.float64)
     weighed = np.zeros_like(counts)
@@ -83,7 +83,7 @@ def ideal_gain(counts: Counts, grade_weights: NDArray[np.float64], depth: int) -
     The order is by weight, not by grade: a rare grade 3 can outweigh a very common grade 4.
 
     Args:
-        counts: Integers [..., Q, 5], how many passages of each grade there are to choose from.
+        counts: Integers [..., Q, 5], how many passages of each grade are available.
         grade_weights: float64 [Q, 5].
 
     Returns:
@@ -96,7 +96,7 @@ def ideal_gain(counts: Counts, grade_weights: NDArray[np.float64], depth: int) -
 
 
 def best_of(counts: Counts, worth: Floats, depth: int) -> Callable[[int], Tally]:
-    """Return how many passages of each kind are among the K that are worth most, at every K = 1..depth."""
+    """Return how many passages of each kind are among the K most valuable ones, at every K = 1..depth."""
     shape = np.broadcast_shapes(counts.shape, worth.shape)
     order = np.broadcast_to(np.argsort(-worth, axis=0, kind="stable"), shape)
     ends = np.cumsum(np.take_along_axis(np.broadcast_to(counts, shape), order, axis=0), axis=0)
@@ -113,10 +113,10 @@ def best_of(counts: Counts, worth: Floats, depth: int) -> Callable[[int], Tally]
 
 
 def collect(tally: Callable[[int], Tally], worth: Floats, out: Scores, scratch: Scores) -> None:
-    """Fill `out` with what the tallied passages are worth together.
+    """Fill `out` with the total worth of the tallied passages.
 
-    The same passages give the same sum to the last bit, whether they are ranked or chosen as the best: so a
-    perfect ranking scores exactly 1.
+    The same passages give the same sum to the last bit, whether they are ranked or chosen as the best, so
+    that a perfect ranking scores exactly 1.
     """
     started = False
     for kind, weight in enumerate(worth):
@@ -135,7 +135,7 @@ def collect(tally: Callable[[int], Tally], worth: Floats, out: Scores, scratch: 
 
 
 def grade_weights_of(judged: Judged, values: Values) -> Floats:
-    """Return weights [5, 1 or runs, queries] of a block's queries."""
+    """Return the weights [5, 1 or runs, queries] of a block's queries."""
     weighting = Weighting.from_values(values)
 
     def make() -> Floats:
@@ -164,7 +164,7 @@ def _score(inputs: Inputs, values: Values, out: Scores) -> None:
 
 def _normalise(out: Scores, ideal: Floats) -> None:
     out /= ideal
-    # Grades of equal weight may stand for one another; their sums can differ by a rounding error.
+    # Grades of equal weight can replace one another; their sums may differ by a rounding error.
     np.minimum(out, 1.0, out=out)
 
 
@@ -209,7 +209,7 @@ def _worth(judged: Judged, values: Values) -> Floats:
 
 
 def _kinds(counts: Counts, facets: Counts, firsts_worth: Floats) -> Counts:
-    """Return how many of the ten kinds there are: the best passage of every source is its first one."""
+    """Count passages of the ten kinds: the best passage of every source is its first one, the rest repeat."""
     shape = np.broadcast_shapes(facets.shape[1:], counts.shape[1:], firsts_worth.shape[1:])
     firsts = np.zeros((5, *shape), dtype=np.int64)
     for grades in range(1, SETS):

@@ -1,9 +1,9 @@
-"""Declare what a measure says of itself.
+"""The declaration of a measure, and counts of sources by the grades of their passages.
 
-Sources of passages as facets: which passage repeats a source, and which sets of grades sources have.
+Sources of passages serve as facets: which passage repeats a source, and which sets of grades sources have.
 
-How many sources have passages with exactly the grades of a set is all that the best choice of K passages
-depends on, whatever the weights: the best passage of a source is the best grade of its set. A set of grades
+The best choice of K passages depends only on how many sources have passages with exactly the grades of a
+set, whatever the weights: the best passage of a source has the best grade of its set. A set of grades
 is a number from 0 to 31 whose bit g − 1 stands for grade g.
 """
 
@@ -38,10 +38,10 @@ def repeated(sources: NDArray[np.int32]) -> NDArray[np.bool_]:
 
 
 def sets_of(grades: NDArray[np.int8], sources: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Count the sources by the set of grades that their judged passages have.
+    """Count the sources by the set of grades of their judged passages.
 
     Args:
-        grades: [..., P]; 1..5, or less for what is not judged.
+        grades: [..., P]; 1..5, or less for an unjudged or missing passage.
         sources: [..., P]; codes from 0.
 
     Returns:
@@ -58,7 +58,7 @@ def sets_of(grades: NDArray[np.int8], sources: NDArray[np.int32]) -> NDArray[np.
 
 
 def sets_by_row(row: NDArray[Any], source: NDArray[Any], bits: NDArray[Any], rows: int) -> NDArray[np.int64]:
-    """Return the same from a list of judged passages.
+    """Count the sources by set of grades, as `sets_of` does, from a list of judged passages.
 
     Args:
         row: [n], which ranking or query each passage belongs to.
@@ -80,7 +80,7 @@ def sets_by_row(row: NDArray[Any], source: NDArray[Any], bits: NDArray[Any], row
 def depths_by_row(
     row: NDArray[Any], source: NDArray[Any], grade: NDArray[Any], rows: int
 ) -> NDArray[np.int64]:
-    """Count the sources with at least a number of passages of at least a grade.
+    """Count the sources with at least a given number of passages of at least a given grade.
 
     Args:
         row: [n], which ranking or query each judged passage belongs to.
@@ -103,7 +103,7 @@ def depths_by_row(
 
 
 def depths_of(grades: NDArray[np.int8], sources: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return the same of rankings, pools or golden sets: grades and sources [..., P] to [..., most · 5]."""
+    """Return `depths_by_row` of rankings, pools or golden sets: from [..., P] to [..., most · 5]."""
     rows = math.prod(grades.shape[:-1])
     judged = np.flatnonzero(grades.ravel() > 0)
     row = judged // max(1, grades.shape[-1])
@@ -120,7 +120,7 @@ Scores = NDArray[np.float64]
 Values = Mapping[str, Value]
 Need = Literal["pool", "sources", "facets", "answers", "perturbed", "nuggets"]
 """What a measure needs besides grades: the candidate pool, the sources of passages, their facets (nuggets, or
-else sources), graded answers, the rankings of the same stack for perturbed queries, and nuggets with the
+otherwise sources), graded answers, the same stack's rankings for perturbed queries, and nuggets with the
 passages that support them."""
 
 
@@ -129,27 +129,27 @@ Fill = Callable[["Inputs", Values, Scores], None]  # Fills an array with a value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasureInfo:
-    """One measure: what it is called, how it is defined, and the function that computes it."""
+    """One measure: its name, its definition, and the function that computes it."""
 
     name: str  # canonical name without cutoff, for example "RA-nWG"
     text: str  # one line of help
     formula: str  # the definition, as text
     section: str  # where it is defined
     score: Fill  # fills in the value
-    na: str = ""  # why a query can be left out of the mean; empty when the measure always applies
-    # Fills in the best value that an ordering of the candidate pool can reach; None if that makes no sense
+    na: str = ""  # why a query can be left out of the mean; empty if the measure always applies
+    # Fills in the best value that an ordering of the candidate pool can reach; None if there is no such value
     ceiling: Fill | None = None
     params: tuple[Param, ...] = ()  # the declared parameters
     higher_is_better: bool = True  # which direction is good
-    unit: str = "share"  # "share" for a number between 0 and 1, else what is counted
+    unit: str = "share"  # "share" for a number between 0 and 1, otherwise what is counted
     low: float = 0.0  # smallest possible value
     high: float = 1.0  # largest possible value
     binary: bool = False  # whether it is 0 or 1 for each query
     needs: frozenset[Need] = frozenset()  # what it needs besides grades
-    ahead: int = 1  # how many times as deep as K it looks into the ranking
-    # Of a ratio of means: the measure that has a value per query, and whose mean is another number
+    ahead: int = 1  # how deep it looks into the ranking, in multiples of K
+    # For a ratio of means, the measure that has a value per query and whose mean is another number
     by_query: str = ""
-    differs: str = ""  # where other tools define it otherwise; empty if they agree
+    differs: str = ""  # how other tools define it differently; empty if they agree
 
     @property
     def needs_pool(self) -> bool:
@@ -158,7 +158,7 @@ class MeasureInfo:
 
     @property
     def range(self) -> str:
-        """The possible values in words."""
+        """The range of possible values, in words."""
         return f"{show(self.low)} to {show(self.high)}"
 
     def param(self, name: str) -> Param | None:
@@ -167,7 +167,7 @@ class MeasureInfo:
 
 
 def rel_param() -> Param:
-    """Return the relevance threshold that the measures over relevant passages share."""
+    """Return the relevance threshold that all measures over relevant passages share."""
     return Param(
         name="rel",
         default=4,

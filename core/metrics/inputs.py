@@ -1,9 +1,9 @@
 """The arrays that measures compute with: one block of runs and queries, cutoffs first.
 
-Inside this package an array of values has the shape [K, runs, queries]. With cutoffs on the first axis every
-step of a running sum is one addition of two long rows, and what belongs to a query (a weight, the number of
-relevant passages) meets the values as a row: several times faster than cutoffs on the last axis, where every
-row of a hundred cutoffs is a separate loop.
+Inside this package an array of values has the shape [K, runs, queries]. With cutoffs on the first axis, every
+step of a running sum is one addition of two long rows, and a query's own figures (a weight, the number of
+relevant passages) meet the values as a row. This is several times faster than cutoffs on the last axis, where
+every row of a hundred cutoffs is a separate loop.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 Kept = TypeVar("Kept")
 
 _STEP = 8
-ABSENT = -2  # Grade in every slot of a perturbed ranking that there is not
+ABSENT = -2  # Grade in every slot of a perturbed ranking that does not exist
 LINEAR = (1.0, 2.0, 3.0, 4.0, 5.0)
 
 
@@ -34,29 +34,28 @@ LINEAR = (1.0, 2.0, 3.0, 4.0, 5.0)
 class Extra:
     """Inputs that only some measures need."""
 
-    # What a passage of grade 1..5 gains for nDCG: the grades as the judges gave them, where the golden set's
-    # scale is another than 1..5
+    # Gains of grades 1..5 for nDCG: the grades as the judges gave them, if the golden set's scale is not 1..5
     gains: tuple[float, float, float, float, float] = LINEAR
-    # Integers [..., Q, 5], grade counts of the candidate pools; spares counting `pool_grades`
+    # Integers [..., Q, 5], grade counts of the candidate pools; saves counting `pool_grades`
     candidates: Counts | None = None
     sources: Codes | None = None  # int32 [..., Q, D], code of the source (facet) of the passage in each slot
     pool_sources: Codes | None = None  # int32 [..., Q, P], the same for the slots of `pool_grades`
-    # int8 [..., Q, D], the highest grade that a judged passage of the slot's source has for the query
+    # int8 [..., Q, D], the highest grade for the query of any judged passage of the slot's source
     source_grades: Grades | None = None
-    # Integers [..., Q, 32], how many sources have judged passages with exactly a set of grades, where bit
+    # Integers [..., Q, 32], how many sources have judged passages with exactly the grades of a set, where bit
     # g − 1 stands for grade g; see `core.metrics.info`
     facets: Counts | None = None
-    # Integers [..., Q, most · 5], how many sources have at least a number of judged passages of at least a
-    # grade; see `core.metrics.info.depths_by_row`
+    # Integers [..., Q, most · 5], how many sources have at least a given number of judged passages of at
+    # least a given grade; see `core.metrics.info.depths_by_row`
     depths: Counts | None = None
     # int8 [..., Q, D] by perturbation ("noise 4", "noise 4 typo 1"), the rankings of perturbed queries;
     # `ABSENT` = not run
     perturbed: Mapping[str, Grades] | None = None
-    # uint64 [..., Q, D], which nuggets of the query the passage in each slot supports, a bit each
+    # uint64 [..., Q, D], the nuggets of the query that the passage in each slot supports, one bit each
     nuggets: NDArray[np.uint64] | None = None
-    nuggets_listed: NDArray[np.uint64] | None = None  # uint64 [..., Q, 2], all nuggets of it, the vital ones
-    # uint64 [..., Q, N], the same of all passages that support any: nuggets are then the facets of passages
-    # in place of their sources; and of the slots of `pool_grades`
+    nuggets_listed: NDArray[np.uint64] | None = None  # uint64 [..., Q, 2], all its nuggets, the vital ones
+    # uint64 [..., Q, N], the nuggets of each passage that supports any: nuggets then replace sources as the
+    # facets of passages; and the nuggets of the slots of `pool_grades`
     nuggets_known: NDArray[np.uint64] | None = None
     pool_nuggets: NDArray[np.uint64] | None = None
     # float64 [..., Q, D], correctness 0..1 of the answer from the first K passages; NaN = none
@@ -64,7 +63,7 @@ class Extra:
 
 
 class _Kept:
-    """Arrays made once under a key and not written to again."""
+    """A cache of arrays that are made once under a key and never written to again."""
 
     def __init__(self) -> None:
         self._kept: dict[Hashable, Any] = {}
@@ -88,7 +87,7 @@ class Judged(_Kept):
         gains: Gain of grade 1..5 for nDCG.
         depth: Largest K.
         cutoffs: float64 [K, 1, 1], the numbers 1..depth.
-        slots: The same as small integers.
+        slots: The cutoffs as small integers.
     """
 
     def __init__(
@@ -112,11 +111,11 @@ class Judged(_Kept):
         self.slots = np.arange(1, depth + 1).reshape(-1, 1, 1).astype(tally_type(depth))
 
     def at_least(self, grade: int) -> Floats:
-        """Return how many judged passages have at least a grade: float64 [1 or runs, queries]."""
+        """Count the judged passages with at least a grade: float64 [1 or runs, queries]."""
         return self.once(("at least", grade), lambda: self.counts[grade - 1 :].sum(axis=0).astype(np.float64))
 
     def or_nan(self, grade: int) -> Floats:
-        """Return the same as a divisor: NaN if there is none, so that a quotient by it is not applicable."""
+        """Return `at_least` as a divisor: NaN if it is 0, so that a quotient by it is not applicable."""
         return self.once(("or nan", grade), lambda: or_nan(self.at_least(grade)))
 
 
@@ -125,8 +124,8 @@ class Inputs(_Kept):
 
     Args:
         grades: int8 [runs, queries, D].
-        judged: What is judged of these queries.
-        ahead: How many times as deep as K some measure looks.
+        judged: Judgements of these queries.
+        ahead: How deep the measures look, in multiples of K.
         pool_grades: int8 [runs, queries, P].
         candidates: Integers [runs, queries, 5].
         sources: int32 [runs, queries, D].
@@ -180,7 +179,7 @@ class Inputs(_Kept):
         key = (info.name, *values.items())
         scores: Scores | None = self._kept.get(key)
         if scores is None:
-            # Worked out in a separate block, which stays in the cache, and carried over at the end.
+            # Computed in a separate block, which stays in the cache, and copied at the end.
             scores = np.empty(self.shape) if out is None else self._buffer
             info.score(self, values, scores)
             self._kept[key] = scores if out is None else out
@@ -190,7 +189,7 @@ class Inputs(_Kept):
         return scores
 
     def found(self, low: int, high: int = 5) -> Tally:
-        """Return how many of Top(K) have a grade from `low` to `high` (0 = unjudged), at every K."""
+        """Count the passages of Top(K) with a grade from `low` to `high` (0 = unjudged), at every K."""
         if low == high:
             return self.exactly(low)
         if high - low > 2:
@@ -199,11 +198,11 @@ class Inputs(_Kept):
         return self.once(("found", low, high), lambda: self.found(low, high - 1) + self.exactly(high))
 
     def exactly(self, grade: int) -> Tally:
-        """Return how many of Top(K) have this grade (0 = unjudged), at every K."""
+        """Count the passages of Top(K) with exactly this grade (0 = unjudged), at every K."""
         return self.once(("exactly", grade), lambda: running_count(self.grades == grade))
 
     def found_ahead(self, low: int) -> Tally:
-        """Return how many of Top(2K) have at least grade `low`, at every K."""
+        """Count the passages of Top(2K) with at least grade `low`, at every K."""
         twice = self._ahead[: 2 * self.judged.depth]
         return self.once(("ahead", low), lambda: running_count(twice >= low)[1::2])
 
@@ -223,7 +222,7 @@ class Inputs(_Kept):
         return self.once("candidates", count)
 
     def reachable(self, low: int) -> Tally:
-        """Return how many passages with at least grade `low` the best K candidates have, at every K."""
+        """Count the passages with at least grade `low` among the best K candidates, at every K."""
 
         def best() -> Tally:
             present: Counts = self.candidate_counts()[low - 1 :].sum(axis=0)
@@ -232,15 +231,15 @@ class Inputs(_Kept):
         return self.once(("reachable", low), best)
 
     def first_of_source(self, grade: int) -> Tally:
-        """Return how many of Top(K) have a grade and are the first of their source, at every K."""
+        """Count the passages of Top(K) that have a grade and are the first of their source, at every K."""
         repeats = self._repeats()
         return self.once(("first", grade), lambda: running_count((self.grades == grade) & ~repeats))
 
     def sources_found(self, low: int) -> Tally:
-        """Return how many sources with a passage of at least grade `low` have any in Top(K), at every K."""
+        """Count the sources in Top(K) that have any passage of at least grade `low`, at every K."""
         if self._source_grades is None:
             raise InputError("This measure needs the source of every passage.", do="Give the passages.")
-        # A passage that the collection does not hold has its own grade alone
+        # A passage that the collection does not hold has only its own grade
         best = np.maximum(cutoffs_first(self._source_grades, self.judged.depth, -1), self.grades)
         repeats = self._repeats()
         return self.once(("sources", low), lambda: running_count((best >= low) & ~repeats))
@@ -250,7 +249,7 @@ class Inputs(_Kept):
         return self.once("repeats", lambda: repeated(sources))
 
     def seen_of_source(self, low: int) -> Tally:
-        """Return how many passages of at least grade `low` the source of each slot had before it."""
+        """Count, for each slot, the earlier passages of the same source with at least grade `low`."""
         sources = self._codes()
         return self.once(("seen", low), lambda: _earlier(sources, self.grades >= low))
 
@@ -261,11 +260,11 @@ class Inputs(_Kept):
         return self.once("sources", lambda: cutoffs_first(sources, self.judged.depth, -1))
 
     def candidate_facets(self) -> Counts:
-        """Return the sources of each candidate pool by their sets of grades: integers [32, runs, queries]."""
+        """Count the sources of each candidate pool by their sets of grades: integers [32, runs, queries]."""
         return self.once("facets", lambda: np.moveaxis(sets_of(*self._pool()), -1, 0))
 
     def candidate_depths(self) -> Counts:
-        """Return sources of each candidate pool by how much they have: integers [most · 5, runs, queries]."""
+        """Count the sources of each candidate pool as `depths_of` does: [most · 5, runs, queries]."""
         return self.once("depths", lambda: np.moveaxis(depths_of(*self._pool()), -1, 0))
 
     def _pool(self) -> tuple[Grades, Codes]:
@@ -277,11 +276,11 @@ class Inputs(_Kept):
         return self._pool_grades, self._pool_sources
 
     def is_perturbed(self, name: str) -> bool:
-        """Return whether rankings of queries perturbed this way were given."""
+        """Return whether rankings of queries perturbed in this way were given."""
         return name in (self._perturbed or {})
 
     def perturbed(self, name: str) -> Inputs:
-        """Return the same runs as they ranked perturbed queries."""
+        """Return the inputs of the same runs for perturbed queries."""
         given = (self._perturbed or {}).get(name)
         if given is None:
             problem = f"This measure needs rankings of perturbed queries ({name})."
@@ -303,7 +302,7 @@ class Inputs(_Kept):
         return self.once("nuggets found", lambda: np.bitwise_or.accumulate(given, axis=0))
 
     def nuggets_listed(self) -> NDArray[np.uint64]:
-        """Return all nuggets of each query, and the vital ones: [2, runs, queries]."""
+        """Return all nuggets of each query, and its vital ones: [2, runs, queries]."""
         if self._nuggets_listed is None:
             raise InputError("This measure needs nuggets.", do="Import them, or write them in judging.")
         return np.moveaxis(self._nuggets_listed, -1, 0)
@@ -316,14 +315,14 @@ class Inputs(_Kept):
         return cutoffs_first(given, given.shape[-1], 0)
 
     def answers(self) -> Floats:
-        """Return correctness of the answer from the first K passages, NaN if not recorded."""
+        """Return the correctness of the answer from the first K passages, NaN if not recorded."""
         if self._answers is None:
             raise InputError("This measure needs answers with grades.", do="Import them with the run.")
         return cutoffs_first(self._answers, self.judged.depth, np.nan)
 
 
 def cutoffs_first(rows: NDArray[Scalar], depth: int, filler: float) -> NDArray[Scalar]:
-    """Turn [runs, queries, D] into [depth, runs, queries]; ranks that are missing become the filler."""
+    """Turn [runs, queries, D] into [depth, runs, queries]; missing ranks become the filler."""
     kept = min(depth, rows.shape[-1])
     turned = np.empty((depth, *rows.shape[:-1]), dtype=rows.dtype)
     turned[:kept] = np.moveaxis(rows[..., :kept], -1, 0)
@@ -332,12 +331,12 @@ def cutoffs_first(rows: NDArray[Scalar], depth: int, filler: float) -> NDArray[S
 
 
 def tally_type(depth: int) -> type[np.int16 | np.int32]:
-    """Return the smallest integers that can count to a depth."""
+    """Return the smallest integer type that can count to a depth."""
     return np.int16 if depth <= np.iinfo(np.int16).max else np.int32
 
 
 def count_marks(marked: NDArray[np.bool_]) -> Counts:
-    """Count marks along the first axis; groups that fit a byte are summed as bytes."""
+    """Count marks along the first axis; groups that fit into a byte are summed as bytes."""
     ones, group = marked.view(np.int8), np.iinfo(np.int8).max
     counts = np.zeros(marked.shape[1:], dtype=np.int32)
     for first in range(0, len(ones), group):
@@ -346,7 +345,7 @@ def count_marks(marked: NDArray[np.bool_]) -> Counts:
 
 
 def _earlier(sources: Codes, marked: NDArray[np.bool_]) -> Tally:
-    """Return how many marked slots of the same source stand before each slot, along the first axis."""
+    """Count, for each slot, the marked slots of the same source before it along the first axis."""
     order = np.argsort(sources, axis=0, kind="stable")
     ordered = np.take_along_axis(sources, order, axis=0)
     marks = np.take_along_axis(marked, order, axis=0)
@@ -360,7 +359,7 @@ def _earlier(sources: Codes, marked: NDArray[np.bool_]) -> Tally:
 
 
 def running_count(marked: NDArray[np.bool_]) -> Tally:
-    """Return running number of marks along the first axis."""
+    """Return the running number of marks along the first axis."""
     counts: Tally = marked.astype(tally_type(len(marked)))
     running(counts)
     return counts

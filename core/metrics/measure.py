@@ -1,6 +1,6 @@
-"""A measure in writing: ``RA-nWG@10(alpha=0.5,cap3=0.2)``, ``PROC[RA-nWG]@10``, ``RBP(p=0.8)@30``.
+"""A measure as text: ``RA-nWG@10(alpha=0.5,cap3=0.2)``, ``PROC[RA-nWG]@10``, ``RBP(p=0.8)@30``.
 
-Every measure the product knows. A new measure is its file, its cases and one line in `MEASURES`.
+It lists every measure that the product knows. A new one is its file, its cases and a line in `MEASURES`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _OWN: tuple[MeasureInfo, ...] = (
 
 
 def _plugged(name: str, value: object) -> MeasureInfo:
-    """Return the measure of a plug-in; refuse a built-in name, which would be confusing."""
+    """Return a plug-in's measure; refuse a built-in name, which would be confusing."""
     info = plain.made(name, value)
     if any(info.name.casefold() == own.name.casefold() for own in _OWN):
         raise InputError(f"Measure {info.name} is there already.", do="Give it another name.")
@@ -68,13 +68,13 @@ def _plugged(name: str, value: object) -> MeasureInfo:
 
 
 MEASURES = (*_OWN, *loaded("clq.measures", _plugged, {own.name for own in _OWN}).values())
-"""The measures that are no PROC or Robust of another: the product's own, then those of plug-ins."""
+"""The measures not derived from another as PROC or Robust: the product's own, then those of plug-ins."""
 
 REGISTRY: Mapping[str, MeasureInfo] = MappingProxyType(
     {info.name: info for measure in MEASURES for info in with_ceiling(measure)}
     | {made.name: made for made in (robust(measure) for measure in MEASURES if not measure.needs)}
 )
-"""Canonical name without cutoff to declaration; what is made of a ceiling follows X, Robust[X] follow all."""
+"""Declarations by canonical name without cutoff; forms with a ceiling follow X, Robust[X] follow all."""
 
 _SPELLED = {
     "recall": "R",
@@ -95,11 +95,11 @@ _SHARES = (
     "LLM context precision with reference", "LLM context precision without reference",
     "non LLM context recall", "non LLM context precision with reference", "nv accuracy",
     "nv context relevance", "nv response groundedness",
-    # of RAGAS, by its documentation
+    # RAGAS's, by its documentation
     "response groundedness", "topic adherence", "tool call accuracy", "agent goal accuracy",
     "multi modal faithfulness", "multi modal relevance", "non LLM string similarity", "string present",
     "summary score", "quoted spans alignment",
-    # of DeepEval, by its documentation
+    # DeepEval's, by its documentation
     "toxicity", "tool correctness", "task completion", "argument correctness",
     "json correctness", "prompt alignment", "role adherence", "knowledge retention",
     "conversation completeness", "conversation relevancy", "turn relevancy", "PII leakage",
@@ -107,9 +107,9 @@ _SHARES = (
 )  # fmt: skip
 """Measures that other tools compute, from 0 to 1."""
 _JUDGED = re.compile(r"(?i)\[\s*(?:arena|conversational)?\s*g-?eval\s*\]|\(\s*g-?eval\s*\)")
-"""What DeepEval writes behind the name of a criterion of one's own, whose scores are from 0 to 1."""
+"""What DeepEval appends to the name of a custom criterion, whose scores are from 0 to 1."""
 _COSINES = ("answer relevancy", "answer similarity", "semantic similarity", "response relevancy")
-"""Likewise, means of cosines: from −1 to 1."""
+"""Measures of other tools that are means of cosines, from −1 to 1."""
 
 MAX_K = 10_000
 _WORD = r"[^\s@()\[\],=]+"
@@ -157,7 +157,7 @@ class Measure:
 
     @classmethod
     def parse(cls, text: str) -> Measure:
-        """Read one measure; the cutoff stands before or after the parameters, these also as PROC[X(a=b)].
+        """Read one measure; the cutoff may precede or follow the parameters, also inside, as in PROC[X(a=b)].
 
         Raises:
             UnknownNameError: If the name or a parameter is not declared.
@@ -179,22 +179,22 @@ class Measure:
 
     @property
     def info(self) -> MeasureInfo:
-        """Its declaration."""
+        """The measure's declaration."""
         return REGISTRY[self.name]
 
     @property
     def inner(self) -> str | None:
-        """X of PROC[X], %PROC[X] and Robust[X], else None."""
+        """X of PROC[X], %PROC[X] and Robust[X]; None for any other measure."""
         return self.name[self.name.index("[") + 1 : -1] if self.name.endswith("]") else None
 
     @property
     def by_query(self) -> Measure:
-        """The measure of single queries: %PROC-per-query[X] of the ratio of means %PROC[X], else itself."""
+        """The measure of single queries: %PROC-per-query[X] for the ratio of means %PROC[X], else itself."""
         return self.renamed(self.info.by_query) if self.info.by_query else self
 
     @property
     def unwrapped(self) -> Measure:
-        """X of PROC[X], %PROC[X] and Robust[X] with the parameters that it has; another one is itself."""
+        """X of PROC[X], %PROC[X] and Robust[X] with the parameters that X has, else the measure itself."""
         if self.inner is None:
             return self
         known = {param.name for param in REGISTRY[self.inner].params}
@@ -202,7 +202,7 @@ class Measure:
 
     @property
     def values(self) -> Values:
-        """Every parameter's value, defaults included."""
+        """The value of every parameter, defaults included."""
         return {param.name: param.default for param in self.info.params} | dict(self.params)
 
     def at(self, k: int | None) -> Measure:
@@ -218,7 +218,7 @@ def declared(name: str) -> tuple[float, float] | None:
     """Return the range of a measure, computed here or by other tools, or None if none is declared.
 
     Args:
-        name: Without cutoff; parameters may follow in parentheses.
+        name: Name without cutoff; parameters may follow in parentheses.
     """
     if _JUDGED.search(name):
         return 0.0, 1.0
@@ -272,7 +272,7 @@ def parse_list(text: str) -> tuple[Measure, ...]:
     """Read measures separated by commas, as `understood`; commas within parentheses do not separate.
 
     Returns:
-        The measures in the order written, repeated ones once.
+        The measures in the order written, without duplicates.
 
     Raises:
         UnknownNameError: If a name or a parameter is not declared.
@@ -282,7 +282,7 @@ def parse_list(text: str) -> tuple[Measure, ...]:
 
 
 def split_list(text: str) -> tuple[str, ...]:
-    """Return measures as they are written, separated by commas; commas within parentheses do not separate."""
+    """Split text into measures at its commas; commas within parentheses do not separate."""
     parts, inside = [""], False
     for char in text:
         inside = char != ")" and (inside or char == "(")

@@ -1,6 +1,6 @@
-"""Measures of nuggets: facts that an answer should hold, and which passages support them (arXiv:2504.15068).
+"""Measures of nuggets: facts that an answer should hold and that passages support (arXiv:2504.15068).
 
-Grades cannot see that ten passages say one thing. What Top(K) supports is a set: a nugget counts once,
+Grades cannot show that ten passages say the same thing. Top(K) supports a set of nuggets: each counts once,
 however many passages hold it. Support is strict: partial support does not count.
 """
 
@@ -23,7 +23,7 @@ def _count(sets: NDArray[np.uint64]) -> Floats:
 
 
 def _covered(inputs: Inputs, out: Scores, which: int) -> None:
-    """Return the share of the listed nuggets (0 = all, 1 = the vital ones) that Top(K) supports."""
+    """Fill in the share of the listed nuggets (0 = all, 1 = the vital ones) that Top(K) supports."""
     listed = inputs.nuggets_listed()[which]
     np.divide(_count(inputs.nuggets_found() & listed), or_nan(_count(listed)), out=out)
 

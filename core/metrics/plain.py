@@ -1,7 +1,7 @@
 """Measures of other packages: a function of the grades at the first K ranks, or a declaration.
 
-The product's own measures work out every K at once from shared counts. A function here is called once for
-each K: slower, and written in five lines.
+The product's own measures compute every K at once from shared counts. A function here is called once for
+each K, which is slower but takes five lines to write.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def measure_of(
     higher_is_better: bool = True,
     source: str = "",
 ) -> MeasureInfo:
-    """Declare a measure that a function works out from the grades of the first K passages.
+    """Declare a measure that a function computes from the grades of the first K passages.
 
     Args:
-        name: Without cutoff; what is written before ``@K``.
+        name: Name without cutoff, as written before ``@K``.
         function: See `Function`; its docstring begins with what it returns, and its keyword-only arguments
             with a number as default are the measure's parameters.
         formula: The definition, as text.

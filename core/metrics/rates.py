@@ -1,6 +1,6 @@
 """Rates of the first K slots: shares, N-Recall and Hit (arXiv:2511.09545 §2.4).
 
-The divisor is K even when the ranking is shorter: an empty slot is neither good, nor harmful, nor a hole.
+The divisor is K even if the ranking is shorter: an empty slot is neither good, nor harmful, nor unjudged.
 
 PROC and %PROC: what the best ordering of the candidate pool reaches, and how much of it is reached.
 
@@ -28,7 +28,7 @@ _PROC_SECTION = "arXiv:2511.09545 §5.1, A.8"
 
 
 def with_ceiling(info: MeasureInfo) -> tuple[MeasureInfo, ...]:
-    """Return the measure and, where a ceiling is defined for it, its PROC, its %PROC and that by query."""
+    """Return the measure and, if it has a ceiling, its PROC, its %PROC and its %PROC per query."""
     ceiling = info.ceiling
     if ceiling is None:
         return (info,)
@@ -69,7 +69,7 @@ def with_ceiling(info: MeasureInfo) -> tuple[MeasureInfo, ...]:
 
 
 def ratio_of_means(actual: Scores, ceiling: Scores) -> NDArray[np.float64]:
-    """Return %PROC as published: mean(actual) / mean(ceiling) over queries, NA of either left out of both.
+    """Return %PROC as published: mean(actual) / mean(ceiling) over the queries that have both.
 
     Args:
         actual: [..., Q, D].
@@ -84,7 +84,7 @@ def ratio_of_means(actual: Scores, ceiling: Scores) -> NDArray[np.float64]:
 
 
 def shares_of_means(actual: Scores, ceiling: Scores) -> Scores:
-    """Return what queries add to a ratio of means, so that whatever averages them states that ratio.
+    """Return each query's contribution to a ratio of means; the average of contributions is the ratio.
 
     It is linear in the query (Cochran, Sampling Techniques, §6.4): ratio + (actual − ratio · ceiling) / mean
     ceiling. Its mean over the queries is `ratio_of_means`, and its spread the ratio's.
@@ -102,7 +102,7 @@ def shares_of_means(actual: Scores, ceiling: Scores) -> Scores:
 
 SECTION = "arXiv:2511.09545 §2.4"
 HOLES = 0.05
-"""Share of unjudged passages in the Top-K of any stack from which all go by the upper bound of Harm."""
+"""Share of unjudged passages in any stack's Top-K from which on all stacks use the upper bound of Harm."""
 
 
 def _relevant(value: Value, grade: int | None = None, **declared: str) -> MeasureInfo:
@@ -113,7 +113,7 @@ def _relevant(value: Value, grade: int | None = None, **declared: str) -> Measur
 
 
 def _share(low: int, high: int) -> Fill:
-    """Compute it of the slots, which hold a grade from low to high (0 = unjudged)."""
+    """Compute the share of the slots with a grade from low to high (0 = unjudged)."""
 
     def fill(inputs: Inputs, _values: Values, out: Scores) -> None:
         np.divide(inputs.found(low, high), inputs.judged.cutoffs, out=out)
@@ -175,7 +175,7 @@ HIT = _relevant(
 
 
 def _n_recall(of: Relevant) -> Floats:
-    """Compute it of as many relevant passages as fit in K."""
+    """Compute the share of as many relevant passages as fit in K."""
     judged = of.judged
     return of.found / judged.once(("fitting", of.least), lambda: np.minimum(judged.cutoffs, of.known))
 
@@ -197,7 +197,7 @@ N_RECALL = _recall_info("N-Recall", None, "grade rel or more", "n_rel + … + n5
 
 
 BESIDE, CORRECTED = "beside", "corrected"
-ANY = "any"  # The reader, or the scorer, that the answers at hand suggest
+ANY = "any"  # The reader, or the scorer, that the available answers suggest
 
 
 def _accuracy(inputs: Inputs, values: Values, out: Scores) -> None:

@@ -1,10 +1,10 @@
 """Perturbations of a query as data, and a measure under the worst of them.
 
-Robust[X] is, query by query, the worst of X (the least, or the most where less is better) over rankings of
-the same stack (metrics.md §8; ours): of the query as it is, of the query perturbed in each chosen way alone
+Robust[X] is, query by query, the worst of X (the least, or the most if less is better) over rankings of
+the same stack (metrics.md §8; ours): of the original query, of the query perturbed in each chosen way alone
 (noise=4, typo=1: in the run with noise 4 alone, and in that with typo 1 alone), and of the query perturbed in
-several of them at once where that was run. A query has no value if the stack was not asked it clean or in
-one of the chosen ways by itself; combinations that were not run are left out.
+several of these ways at once, if that was run. A query has no value if the stack has no run for it clean or
+in one of the chosen ways alone; combinations that were not run are left out.
 """
 
 from __future__ import annotations
@@ -65,24 +65,24 @@ PERTURBATIONS: tuple[Param, ...] = (
         "all, a random token, without a label, without accents, initials, last name first, other case, NFD",
     ),
 )
-"""Ways and their levels; 0 leaves the query as it is."""
+"""Ways of perturbing a query and their levels; 0 leaves the query unchanged."""
 
 
 def chosen(values: Values) -> tuple[str, ...]:
-    """Return the perturbations that values of parameters ask for, as runs are named by: "noise 4"."""
+    """Return the perturbations that parameter values ask for, as runs name them: "noise 4"."""
     levels = ((way.name, str(values.get(way.name, 0))) for way in PERTURBATIONS)
     return tuple(f"{name} {level}" for name, level in levels if level != "0")
 
 
 def together(values: Values) -> tuple[str, ...]:
-    """Return each two or more of them at once: "noise 4 typo 1"."""
+    """Return every combination of two or more of the perturbations: "noise 4 typo 1"."""
     alone = chosen(values)
     sizes = range(2, len(alone) + 1)
     return tuple(" ".join(some) for size in sizes for some in combinations(alone, size))
 
 
 def robust(info: MeasureInfo) -> MeasureInfo:
-    """Return Robust[X] of a measure X that needs grades alone."""
+    """Return Robust[X] for a measure X that needs only grades."""
     worse = np.minimum if info.higher_is_better else np.maximum
 
     def worst(inputs: Inputs, values: Values, out: Scores) -> None:
