@@ -1,1 +1,1 @@
-"""Golden sets: built from questions and texts, judged, pruned, refined."""
+"""Golden sets: how they are built from questions and texts, judged, pruned and refined."""

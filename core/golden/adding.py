@@ -70,8 +70,8 @@ def name_for(sets: pl.DataFrame, to: str, own: str, judge: str) -> tuple[str, tu
         own: The golden set with the grades of that person.
 
     Returns:
-        Its id, and ids: the known golden set, then the grades in the order in which they were added, those of
-        this person last. If theirs are among them already, it is a later version of the same golden set.
+        Its id, and ids: the known golden set, then the grades in the order in which they were added, this
+        person's last. If theirs are among them already, it is a later version of the same golden set.
     """
     known, *added = ancestry(sets, to)
     name = to if own in added else slug(f"{to}-and-{judge or own}")
@@ -82,7 +82,7 @@ def refuse_other(sets: pl.DataFrame, name: str, parents: Sequence[str]) -> None:
     """Refuse the name of an existing golden set that was merged from other parents.
 
     Raises:
-        InputError: If it has.
+        InputError: If the name is taken by such a set.
     """
     if name in sets["golden_set_id"] and set(ancestry(sets, name)) != set(parents):
         raise InputError(
@@ -116,16 +116,16 @@ def over(known: Grades, hand: Grades) -> tuple[pl.DataFrame, pl.DataFrame, Count
 
 
 def _met(known: pl.DataFrame, hand: pl.DataFrame) -> pl.DataFrame:
-    """Return every known span (by its row, at) with every hand-graded one that shares characters."""
+    """Return every pair of a known span (with its row, at) and a hand-graded span that shares characters."""
     theirs = hand.select(*_OF_DOCUMENT, hand_start="start_char", hand_end="end_char", hand="grade")
     met = known.with_row_index("at").join(theirs, on=_OF_DOCUMENT)
     return met.filter(pl.col("start_char") < pl.col("hand_end"), pl.col("hand_start") < pl.col("end_char"))
 
 
 def _left(known: pl.DataFrame, differing: pl.DataFrame) -> pl.DataFrame:
-    """Return the rest of known spans without the characters that have another grade by hand.
+    """Return the known spans without the characters that have another grade by hand.
 
-    A piece of less than half of the span, or of what cut it if that is shorter, no longer counts.
+    A remaining piece no longer counts below half the length of the span, or of the shorter cut that left it.
     """
     untouched = known.with_row_index("at").join(differing, on="at", how="anti").drop("at")
     pieces = [
@@ -161,7 +161,7 @@ def described(
 
     Args:
         parents: The known golden set, then each of the others.
-        sizes: How many grades each of them has.
+        sizes: How many grades each of the parents has.
     """
     judges = [one.golden.judge or one.golden.golden_set_id for one in parents]
     said = (f"{n:,} by {judge}" for n, judge in zip(sizes[1:], judges[1:], strict=True))

@@ -61,7 +61,7 @@ class Queue:
     base: str = ""
     other: str = ""  # The second golden set of two to be settled, otherwise ""
     sampling: str = ""  # How the passages were drawn
-    seed: str = ""  # Of the draw
+    seed: str = ""  # Seed of the draw
     created_at: str = ""  # When, ISO with zone
 
 
@@ -76,7 +76,7 @@ class Item:
     # Its position among those that were put in order, from 1; None if no order is requested
     position: int | None = None
     note: str = ""  # The judge's note; "" for none
-    seconds: float | None = None  # Spent on it; None if the judge was absent, or it is not judged
+    seconds: float | None = None  # Time spent on it; None if the judge was absent, or it is not judged
     at: str | None = None  # When it was judged, ISO with zone; None = not yet
 
     @property
@@ -124,7 +124,7 @@ class Book:
         """Return one queue.
 
         Raises:
-            UnknownNameError: If there is none of that name.
+            UnknownNameError: If no queue has that name.
         """
         known = {queue.queue_id: queue for queue in self.queues()}
         if queue_id not in known:
@@ -135,7 +135,7 @@ class Book:
         """Assign a free queue to a judge; a queue already taken stays with its judge.
 
         Raises:
-            UnknownNameError: If there is none of that name.
+            UnknownNameError: If no queue has that name.
         """
         with self._writing() as db:
             asked = "UPDATE queues SET judge = ? WHERE queue_id = ? AND judge = ''"
@@ -178,12 +178,12 @@ class Book:
                 self._stroke(db, (queue_id, place, "note", text))
 
     def write_facts(self, queue_id: str, place: int, lines: Sequence[str]) -> None:
-        """Save which facts a passage holds, one per line; they count once it is graded."""
+        """Save which facts a passage holds, one per line; they count once the passage is graded."""
         with self._writing() as db:
             self._stroke(db, (queue_id, place, _FACTS, "\n".join(lines)))
 
     def facts(self, collection_id: str, judge: str) -> dict[tuple[str, str], list[str]]:
-        """Return the facts that a judge found, by query and passage; only the latest for each pair."""
+        """Return the facts that a judge found, by query and passage, only the latest for each pair."""
         asked = (
             "SELECT query_id, passage_id, said FROM strokes JOIN items USING (queue_id, place) JOIN queues "
             "USING (queue_id) WHERE collection_id = ? AND judge = ? AND act = ? ORDER BY strokes.stroke"
@@ -195,7 +195,7 @@ class Book:
         return {(query, passage): said.split("\n") if said else [] for query, passage, said in rows}
 
     def undo(self, queue_id: str) -> bool:
-        """Take back the last act, whose card comes again; return False if there was none."""
+        """Take back the last act, so that its card comes again; return False if there was none."""
         with self._writing() as db:
             asked = "SELECT stroke, min(place) FROM items WHERE queue_id = ? AND stroke = " \
                 "(SELECT max(stroke) FROM items WHERE queue_id = ?)"  # fmt: skip
@@ -221,7 +221,7 @@ class Book:
             )
 
     def said(self, collection_id: str, judge: str, mode: Mode = "grade") -> pl.DataFrame:
-        """Return a judge's grades in a collection, from all queues of a mode; the latest of each pair.
+        """Return a judge's grades in a collection from all queues of a mode, only the latest for each pair.
 
         Returns:
             query_id, passage_id, grade, note, seconds, at, queue_id.
@@ -245,7 +245,7 @@ class Book:
             return list(db.execute(asked, (queue_id,)))
 
     def _do(self, queue_id: str, said: Said, act: str, seconds: float | None) -> bool:
-        """Handle some cards by one keystroke, unless one of them is done."""
+        """Apply one keystroke to some cards, unless one of them is done already."""
         spent = None if seconds is None or seconds > IDLE_S else round(seconds / len(said), 2)
         with self._writing() as db:
             marks = ", ".join("?" * len(said))
@@ -304,7 +304,7 @@ class Book:
                 self._db = None
 
     def strokes_of_all(self) -> list[tuple[object, ...]]:
-        """Return every keystroke of every queue, in order, which shows whether one book continues another."""
+        """Return every keystroke of every queue in order, which shows whether one book continues another."""
         if not self.path.exists():
             return []
         with self._open() as db:
@@ -330,8 +330,8 @@ class Book:
 def bring_back(book: Book, source: Path, *, back: bool = False) -> str:
     """Restore a book from a backup's copy; a replaced book stays beside it under another name.
 
-    A book that continues the copy is kept; one that the copy continues takes over its strokes. If each has
-    strokes that the other lacks, the book is kept unless `back` says otherwise.
+    A book that continues the copy is kept; if the copy continues the book, its strokes are taken over. If
+    each has strokes that the other lacks, the book is kept unless `back` says otherwise.
 
     Args:
         source: The copy, which may be missing.

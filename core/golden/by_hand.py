@@ -1,7 +1,7 @@
-"""Judging by hand: which passages a person gets, in which order, and the results.
+"""Judging by hand: which passages a person gets, in which order, and what comes of it.
 
-Passages are drawn by a seed, blind to what is known about them. A book of judgements yields golden sets, one
-per judge and collection and one of two judges settled, and scores of readers' answers graded by people.
+Passages are drawn by a seed, blind to what is known about them. A book of judgements yields golden sets (one
+per judge and collection, and one where two judges' grades were settled) and people's scores of answers.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def draw(pool: pl.DataFrame, sampling: Sampling, n: int, seed: str) -> list[tupl
     """Draw passages and put them in judging order: query by query, both shuffled.
 
     Args:
-        pool: query_id, passage_id, grade (null = a hole), stacks (how many rank it in their Top-K), disputed
-            (whether golden sets grade it differently); by value: value (the higher the sooner).
+        pool: query_id, passage_id, grade (null = unjudged), stacks (how many rank it in their Top-K),
+            disputed (whether golden sets grade it differently); by value: value (the higher the sooner).
 
     Raises:
         InputError: If there is nothing to draw from.
@@ -78,7 +78,7 @@ def draw(pool: pl.DataFrame, sampling: Sampling, n: int, seed: str) -> list[tupl
 
 
 def _whole(pool: pl.DataFrame, n: int) -> pl.DataFrame:
-    """Return the passages of questions drawn at random, as many whole ones as fit in n, at least one."""
+    """Return all passages of questions drawn at random: as many questions as fit in n, at least one."""
     of = pool.group_by("query_id").agg(pl.len(), pl.col("chance").min()).sort("chance")
     kept = of.filter((pl.col("len").cum_sum() <= n) | (pl.int_range(pl.len()) == 0))
     return pool.join(kept.select("query_id", first="chance"), on="query_id").sort("first", "chance")
@@ -141,7 +141,7 @@ def by_people(book: Book, judge: str, collection_id: str, said: pl.DataFrame) ->
     """Describe a judge's golden set for a collection.
 
     Args:
-        said: Their grades, from `Book.said`; for a collection in chunks those of all its chunkings.
+        said: Their grades, from `Book.said`; for a collection in chunks, those of all its chunkings.
 
     Raises:
         InputError: If nothing is graded yet.
@@ -176,7 +176,7 @@ def landed(
 
     Args:
         before: Judgements of the judge's golden set in the store; those missing from the book stay.
-        gradings: The acts behind those.
+        gradings: The acts of judging behind those judgements.
         nuggets: Facts of the same golden set.
 
     Raises:
@@ -204,12 +204,12 @@ def landed(
 def settled(
     queue: Queue, items: Sequence[Item], first: pl.DataFrame, second: pl.DataFrame, into: str
 ) -> Batch:
-    """Make the golden set of two judges whose disagreements a third look has settled.
+    """Make the golden set of two judges whose disagreements were settled by a third look.
 
     A grade that both agree on, or only one gave, is taken as is; an unsettled disagreement is left out.
 
     Args:
-        queue: Of mode "settle".
+        queue: A queue of mode "settle".
         items: Its cards with the final grades.
         first: Judgements of `queue.base`.
         second: Judgements of `queue.other`.
@@ -289,7 +289,7 @@ def scores(queue: Queue, items: Sequence[Item], before: pl.DataFrame) -> pl.Data
     """Make the scores of a queue's graded answers, except those that this judge has already scored.
 
     Args:
-        queue: Of mode "answers".
+        queue: A queue of mode "answers".
         before: Scores of the runs in the store.
 
     Returns:

@@ -29,7 +29,7 @@ def fused(sources: Sequence[Ranked]) -> pl.DataFrame:
     """Fuse rankings; ties are broken by the best dense, then sparse rank, then the passage's id.
 
     Returns:
-        `POOL`: rank from 1 within the question, sum of reciprocal ranks, how many sources had it.
+        `POOL`: rank from 1 within the question, sum of reciprocal ranks, how many sources had the passage.
     """
     parts = [
         source.rows.select(*_PAIR, pl.col("rank").cast(pl.Int64), kind=pl.lit(source.kind), source=pl.lit(at))
@@ -43,7 +43,7 @@ def fused(sources: Sequence[Ranked]) -> pl.DataFrame:
         .sort("source", *_PAIR)
         .group_by(_PAIR, maintain_order=True)
         .agg(rrf=(1.0 / (CONSTANT + pl.col("rank"))).sum(), sources=pl.len().cast(pl.Int32), **best)
-        # Sums of the same parts in another order may differ in the last digit; they are equal.
+        # Sums of the same parts in another order may differ in the last digit; they count as equal.
         .with_columns(key=pl.col("rrf").round(12))
         .sort(
             "query_id", "key", "dense", "sparse", "passage_id",
@@ -58,8 +58,8 @@ def fused(sources: Sequence[Ranked]) -> pl.DataFrame:
 class Pool:
     """Passages to judge."""
 
-    # Columns of `POOL`, and text, and first: the passage of that question with the same text that is judged
-    # for all of them, the one with the best rank
+    # Columns of `POOL`, and text, and first: the passage of that question that is judged for all copies of
+    # its text, the one with the best rank
     rows: pl.DataFrame
     textless: int = 0  # How many candidates were left out because they have no text
 

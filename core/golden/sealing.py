@@ -1,8 +1,8 @@
 """Seals of the book of judges: a mark in every row that reveals content nobody wrote.
 
-SQLite does not notice a flipped bit in a grade, an id or a count: the file opens with other content. So
-each row carries a digest of itself, a queue also of its number of cards, and strokes are numbered
-without a gap.
+SQLite does not notice a flipped bit in a grade, an id or a count: the file opens with altered content. So
+each row carries a digest of itself, a queue also a digest of its number of cards, and strokes are numbered
+without gaps.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def mark(*values: object) -> bytes:
 
 
 def adopt(db: sqlite3.Connection) -> None:
-    """Add marks, also to an unmarked file of an earlier release."""
+    """Add marks, even to an unmarked file of an earlier release."""
     for table, columns in COLUMNS.items():
         if not _marked(db, table):
             db.execute(f"ALTER TABLE {table} ADD COLUMN mark BLOB")
@@ -46,7 +46,7 @@ def adopt(db: sqlite3.Connection) -> None:
 
 
 def seal(db: sqlite3.Connection) -> None:
-    """Mark the rows that were added or changed, in the transaction that did so."""
+    """Mark the rows that were added or changed, in the transaction that changed them."""
     for table, columns in COLUMNS.items():
         asked = f"SELECT rowid, {', '.join(columns)} FROM {table} WHERE mark IS NULL"  # noqa: S608 - own words
         sealed = [(_of(db, table, row[1:]), row[0]) for row in db.execute(asked).fetchall()]

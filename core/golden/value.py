@@ -1,10 +1,10 @@
 """Value of judging: which passages' grades could change the choice, and how many queries each is worth.
 
-An unjudged passage counts as nothing, its minimum. Its likely grade is estimated from the grades of
-judged passages at like ranks of the same stacks. Worlds are drawn: other queries (bootstrap) and a grade for
-every unjudged passage. The chance of a passage is how often the best stack changes if its own grade alone
-is redrawn; times the queries saved, the further queries that would narrow the differences of the choice
-to its rivals as much (the variance that the grade brings over the variance between queries), it is its value.
+An unjudged passage counts as nothing, its minimum. Its likely grade is estimated from judged passages at
+similar ranks of the same stacks. Worlds are drawn: other queries (bootstrap), and a grade for
+every unjudged passage. A passage's chance is how often the best stack changes if its grade alone
+is redrawn. Its value is this chance times the queries saved: how many further queries would narrow the
+differences between the choice and its rivals as much (the grade's variance over that between queries).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ Scoring = Callable[[Grades, NDArray[np.int32]], Floats]
 
 GRADES = 5
 WORLDS = 300
-BINS = (1, 3, 6, 10, 20)  # Last ranks of the bins of like ranks
+BINS = (1, 3, 6, 10, 20)  # Last ranks of the bins of similar ranks
 _PRIOR = 5.0
-"""Weight, in passages, of the grades at the same ranks of all stacks, for stacks with few judged there."""
+"""Weight, in passages, of all stacks' grades at the same ranks, for stacks with few judged there."""
 _CELLS = 1 << 21
 _EMPTY = -1
 _TIE = 1e-12
@@ -37,7 +37,7 @@ _PAIR = ("query_id", "passage_id")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contest:
-    """The Top-K of S stacks on Q queries, as far as they are judged."""
+    """The Top-K of S stacks on Q queries, with the grades of what is judged."""
 
     stacks: tuple[str, ...]  # Their ids
     queries: tuple[str, ...]  # The queries' ids
@@ -81,13 +81,13 @@ class Contest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Worth:
-    """Possible gains from judging."""
+    """What judging may gain."""
 
     best: Floats  # [S], share of the worlds in which each stack is the best; equal bests share one
     means: Floats  # [S, W], each stack's mean in every world; NaN if the measure applies to no query
     # The unjudged passages, the most valuable first: query_id, passage_id, stacks (ranking it in Top-K), rank
-    # (its best), likely (the grade expected), chance (that its grade changes the best), saved (queries) and
-    # value (their product)
+    # (its best), likely (the expected grade), chance (that its grade changes the best), saved (queries) and
+    # value (the product of the last two)
     rows: pl.DataFrame
 
 
@@ -121,7 +121,7 @@ def contest(rankings: pl.DataFrame, judged: pl.DataFrame, stacks: tuple[str, ...
 def overlaid(judged: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
     """Return judgements overridden by another golden set's.
 
-    If both grade a passage, the other one counts.
+    If both grade a passage, the overriding grade counts.
     """
     names = (*_PAIR, "grade")
     return pl.concat([judged.select(names).join(more, on=_PAIR, how="anti"), more.select(names)])
@@ -148,24 +148,24 @@ def worth(field: Contest, scoring: Scoring, *, seed: int, worlds: int = WORLDS) 
     mean_gain = np.einsum("ng,ngs->ns", shares, gain)
     expected = base.copy()
     np.add.at(expected.T, query, mean_gain)
-    # The effect of one grade is taken to be its effect with the others unjudged.
+    # The effect of one grade is assumed to be its effect with the others unjudged.
     chance = _chances(np.nan_to_num(means), gain, grade, shares, weight)
     saved = _saved(best, expected, gain, shares)
     return Worth(best, means.T, _rows(field, open_, shares, chance, saved))
 
 
 def _means(field: Contest, scoring: Scoring, waiting: tuple[Whole, Whole, Whole], drawn: Floats) -> Floats:
-    """Score every world with its drawn grades: the means of the stacks [W, S].
+    """Return the means of the stacks in every world with its drawn grades [W, S].
 
     Args:
-        waiting: The unjudged pairs [n], their queries [n] and their grades less 1 [W, n].
+        waiting: The unjudged pairs [n], their queries [n] and their grades minus 1 [W, n].
         drawn: [W, Q], how often each query counts.
     """
     open_, query, grade = waiting
     values = scoring(field.grades, field.counts)
     sums, counts = (drawn @ part.T for part in (np.nan_to_num(values), ~np.isnan(values)))
     touched = np.unique(query)
-    place = np.full(field.pairs.height + 1, _EMPTY)  # of a pair among the unjudged ones; the last: no pair
+    place = np.full(field.pairs.height + 1, _EMPTY)  # of a pair among the unjudged ones; the last is no pair
     place[open_] = np.arange(len(open_))
     slots, held = place[field.slots[:, touched]], field.grades[:, touched]
     at = np.searchsorted(touched, query)
@@ -212,7 +212,7 @@ def _rows(field: Contest, open_: Whole, shares: Floats, chance: Floats, saved: F
 
 
 def _shares(field: Contest) -> Floats:
-    """Estimate each pair's chances of grades [P, 5], from judged pairs at like ranks of its stacks."""
+    """Estimate each pair's chances of grades [P, 5], from judged pairs at similar ranks of its stacks."""
     stacks, _, k = field.grades.shape
     at = np.searchsorted(BINS, np.arange(1, k + 1))
     counts = np.zeros((stacks, len(BINS) + 1, GRADES))
@@ -230,7 +230,7 @@ def _shares(field: Contest) -> Floats:
 
 
 def _gains(field: Contest, scoring: Scoring, base: Floats, open_: Whole, query: Whole) -> Floats:
-    """Compute how much each grade of each passage adds to its query's value of every stack [n, 5, S]."""
+    """Compute what each grade of each passage adds to its query's value for every stack [n, 5, S]."""
     gains = np.empty((len(open_), GRADES, len(field.stacks)))
     step = max(1, _CELLS // (GRADES * field.grades.shape[0] * field.grades.shape[2]))
     for start in range(0, len(open_), step):
@@ -269,7 +269,7 @@ def _saved(best: Floats, expected: Floats, gain: Floats, shares: Floats) -> Floa
     """Return how many more queries would narrow the choice's differences as much as each grade does [n]."""
     choice = int(best.argmax())
     share = np.where(np.arange(len(best)) == choice, 0.0, best)
-    # One spread for all rivals: those that barely differ from the choice would seem to save any number.
+    # All rivals share one spread: those that barely differ from the choice would seem to save any number.
     spread = float(np.var(expected - expected[choice], axis=1) @ share)
     if spread <= _TIE:
         return np.ones(len(gain))

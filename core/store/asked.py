@@ -1,8 +1,8 @@
 """Runs user-supplied SQL in a separate process: DuckDB limits its buffers, not its total memory.
 
-Run as a script with a folder, and with JSON on standard input: statements that make the views, the folder of
-the parts, the SQL and its limits. The answer comes out as ``answer.arrow``, or what is wrong with the SQL as
-``error.json``. It imports nothing of this project, so that it begins at once.
+It runs as a script with a folder as argument, and JSON on standard input: statements that make the views, the
+folder of the parts, the SQL and its limits. It writes the answer to ``answer.arrow``, or what is wrong with
+the SQL to ``error.json``. It imports nothing of this project, so that it starts at once.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ BATCH_ROWS = 2048
 
 
 class RefusedError(Exception):
-    """Something wrong with the SQL: a kind, and what DuckDB said."""
+    """Something is wrong with the SQL: a kind of problem, and DuckDB's message."""
 
 
 def prepared(folder: Path, given: dict[str, Any]) -> duckdb.DuckDBPyConnection:
-    """Open a database in memory with the views of a store, which can reach its parts and nothing else."""
+    """Open an in-memory database with the views of a store that can reach its parts and nothing else."""
     config = {"memory_limit": given["memory"], "threads": 2, "temp_directory": ""}
     db = duckdb.connect(":memory:", config=config)
     for statement in given["views"]:
@@ -42,7 +42,7 @@ def prepared(folder: Path, given: dict[str, Any]) -> duckdb.DuckDBPyConnection:
 
 
 def only_select(db: duckdb.DuckDBPyConnection, sql: str) -> str:
-    """Return the one statement that the SQL is, where it reads."""
+    """Return the single statement of the SQL, which must be one that reads."""
     try:
         statements = db.extract_statements(sql)
     except duckdb.Error as error:
@@ -53,7 +53,7 @@ def only_select(db: duckdb.DuckDBPyConnection, sql: str) -> str:
 
 
 def answer(db: duckdb.DuckDBPyConnection, given: dict[str, Any], target: Path) -> None:
-    """Write the answer batch by batch, as many rows as asked for and as many bytes as allowed."""
+    """Write the answer batch by batch, up to the requested rows and the allowed bytes."""
     sql = only_select(db, given["sql"])
     timer = threading.Timer(given["seconds"], db.interrupt)
     timer.start()
@@ -71,7 +71,7 @@ def answer(db: duckdb.DuckDBPyConnection, given: dict[str, Any], target: Path) -
                     raise RefusedError("size", "")
     except duckdb.InterruptException:
         raise RefusedError("time", "") from None
-    except MemoryError:  # that of Arrow among them
+    except MemoryError:  # Arrow's is one, too
         raise RefusedError("memory", "") from None
     except (duckdb.Error, pa.ArrowException, OSError) as error:  # Arrow passes DuckDB's errors on as its own
         kind = "memory" if "Out of Memory" in str(error) else "query"
@@ -81,7 +81,7 @@ def answer(db: duckdb.DuckDBPyConnection, given: dict[str, Any], target: Path) -
 
 
 def _readable(kind: pa.DataType) -> bool:
-    """Return whether a column of this type, and what it holds, can be a column of a table here."""
+    """Return whether a table here can have a column of this type, including nested types."""
     if pa.types.is_union(kind) or pa.types.is_interval(kind):
         return False
     return all(_readable(kind.field(at).type) for at in range(kind.num_fields))
@@ -93,7 +93,7 @@ def _first(error: Exception) -> str:
 
 
 def main(folder: str) -> None:
-    """Answer what standard input asks."""
+    """Answer the request on standard input."""
     given, into = json.load(sys.stdin), Path(folder)
     try:
         answer(prepared(into, given), given, into / "answer.arrow")

@@ -1,4 +1,4 @@
-"""Examine a store: is it whole, what does it hold, what is missing."""
+"""Examines a store: whether it is whole, what it holds and what is missing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Level(StrEnum):
     """How serious a finding is."""
 
     DAMAGE = "damage"  # results cannot be trusted or read
-    MISSING = "missing"  # whole, but something that a page could show is not there
+    MISSING = "missing"  # the store is whole, but something that a page could show is not there
     NOTE = "note"  # nothing to worry about
 
 
@@ -45,9 +45,9 @@ class Report:
 
     path: Path  # the store's folder
     revision: int | None  # the revision examined; None if no catalogue can be read
-    schema: int | None  # number of the catalogue's last migration; None likewise
+    schema: int | None  # number of the catalogue's last migration; None if no catalogue can be read
     newest_schema: int  # the number that this release writes
-    # Records by kind (apart: those that were removed, and those that a removed one hides) and rows by table
+    # Records by kind (counting deleted ones, and those hidden by a deletion, separately) and rows by table
     counts: Mapping[str, int]
     findings: tuple[Finding, ...]  # worst first
 
@@ -63,7 +63,7 @@ SELECT table_name, sum(rows)::BIGINT FROM parts WHERE NOT ends_with(table_name, 
 """
 _PARTS = "SELECT path, rows, bytes, checksum FROM parts ORDER BY path"
 _FILE_ROWS = "SELECT num_rows FROM parquet_file_metadata(?)"
-# A run's id, and whether it has rows in each table that a page would look for.
+# A run's id, and whether it has rows in each table that a page would look for
 _RUNS = """
 SELECT r.run_id, r.origin,
        bool_or(p.table_name = 'rankings') AS rankings, bool_or(p.table_name = 'timings') AS timings,
@@ -72,7 +72,7 @@ FROM runs AS r
 LEFT JOIN part_keys AS k ON k.id = r.run_id LEFT JOIN parts AS p ON p.part_id = k.part_id
 WHERE r.run_id IN (SELECT unnest($ids)) GROUP BY r.run_id, r.origin ORDER BY r.run_id
 """
-# A golden set, its collection of passages, and its collection of queries (the whole of a part).
+# A golden set, its collection of passages, and its collection of queries (a part has that of its whole)
 _GOLDEN_SETS = """
 SELECT g.golden_set_id, g.collection_id, coalesce(c.part_of, c.collection_id)
 FROM golden_sets AS g JOIN collections AS c USING (collection_id)
@@ -91,7 +91,7 @@ ANTI JOIN (SELECT query_id FROM read_parquet($known) WHERE collection_id = $coll
     ON q.query_id = j.query_id
 WHERE j.golden_set_id = $golden_set
 """
-# Chunks are the passages of a part, queries belong to a whole, whose documents need not be stored.
+# Chunks are the passages of a part; queries belong to a whole, whose documents need not be stored.
 _NO_TEXT = """
 SELECT c.collection_id FROM collections AS c WHERE c.collection_id IN (SELECT unnest($ids))
 AND c.collection_id NOT IN (SELECT id FROM held($table, $revision)) AND CASE $table
@@ -102,7 +102,7 @@ _ORDER = list(Level)
 
 
 def examine(store: Store) -> Report:
-    """Examine the current revision. Reads every byte of the store; writes nothing but an upgrade.
+    """Examine the current revision; this reads every byte of the store and writes nothing but an upgrade.
 
     Args:
         store: The store; an absent one is sound and empty.
@@ -145,9 +145,9 @@ def _findings(snapshot: Snapshot, root: Path) -> Iterator[Finding]:
 
 
 def _whole_catalogue(catalogue: Catalogue, path: Path) -> Iterator[Finding]:
-    """Yield every byte of the current catalogue is as written.
+    """Yield a finding if the current catalogue is not as it was written.
 
-    If nothing vouches for it, every row is read.
+    A catalogue without a checksum is checked by reading every row.
     """
     seal = sealed(path)
     if seal is not None:
@@ -163,7 +163,7 @@ def _whole_catalogue(catalogue: Catalogue, path: Path) -> Iterator[Finding]:
 
 
 def _newer(layout: Layout) -> Iterator[Finding]:
-    """Yield a catalogue that is newer than the one that CURRENT names."""
+    """Yield a finding if there is a newer catalogue than the one that CURRENT names."""
     newer = passed_over(layout)
     if newer is None:
         return
@@ -178,7 +178,7 @@ def _newer(layout: Layout) -> Iterator[Finding]:
 
 
 def _older(layout: Layout) -> Iterator[Finding]:
-    """Yield catalogues that a repair could not fall back to."""
+    """Yield a finding for catalogues that a repair could not fall back to."""
     with suppress(StoreError, OSError):
         current = None
         with suppress(StoreError):
@@ -210,7 +210,7 @@ def _there(snapshot: Snapshot, kind: str) -> list[str]:
 
 
 def _integrity(catalogue: Catalogue, root: Path) -> Iterator[Finding]:
-    """Yield every part is there, with the bytes and the rows that were written."""
+    """Yield a finding for every part that is missing, or whose bytes or rows are not those written."""
     cursor = catalogue.cursor()
     for path, rows, size, digest in cursor.execute(_PARTS).fetchall():
         file = root / path
@@ -241,7 +241,7 @@ def _runs(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _golden_sets(snapshot: Snapshot, root: Path) -> Iterator[Finding]:
-    """Yield judgements whose passage or query the collection does not hold (where it holds any)."""
+    """Yield findings for judgements whose passage or query is missing from a collection that has any."""
     catalogue, revision = snapshot.catalogue, snapshot.revision
     known = {"ids": _there(snapshot, "golden_set")}
     for golden_set, collection, asking in catalogue.cursor().execute(_GOLDEN_SETS, known).fetchall():

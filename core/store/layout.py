@@ -1,4 +1,4 @@
-"""The folder that a store is: names, durable writes, the pointer to the current catalogue.
+"""The folder of a store: names, durable writes, the pointer to the current catalogue.
 
 ::
 
@@ -13,12 +13,12 @@
     aside/                                    what a repair or a restore took out of use; nothing empties it
 
 A catalogue's name is its revision and its checksum, and it lists the checksums of all parts: so the pointer
-vouches for every byte. (Names of earlier releases have eight random digits instead, which vouch for nothing.)
-Names of parts carry random digits. So a name never comes back with other content, not even after a store was
+vouches for every byte. (Earlier releases put eight random digits there instead, which vouch for nothing.)
+Names of parts contain random digits. So a name never returns with other content, not even after a store was
 deleted and made again: readers may cache by name.
 
-`CURRENT` is there before the first catalogue is published. So a store that has a catalogue and no pointer has
-lost it, and neither reads as empty nor is written to.
+`CURRENT` exists before the first catalogue is published. So a store that has a catalogue and no pointer has
+lost it; it neither reads as empty nor is written to.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from core.files import replacing, sync
 from core.store.seals import Sealed, checksum
 
 KEPT_CATALOGUES = 5
-"""A reader that was handed a name has this many publications' time to open it (and then asks again)."""
+"""A reader that got a name has this many publications' time to open it (and then asks again)."""
 
 REPAIR = "Run `python -m core doctor --repair`; it deletes nothing."
 RESTORE = "Restore a backup with `python -m core store restore BACKUP`, or name another store."
 _ELSEWHERE = "Name another folder, or a new one."
-_ODD = "?" if os.sep == "\\" else "?\\"  # Characters of a path that the engine takes for others
+_ODD = "?" if os.sep == "\\" else "?\\"  # Characters of a path that the engine misreads
 _NOTHING_YET = "nothing yet"
 _REMOVALS = 10
 _OWN_NAMES = {"CURRENT", "LOCK", "JOURNAL", "catalogue", "parts", "trash", "aside"}
@@ -82,8 +82,8 @@ class Layout:
         """Refuse a path that holds something other than a store.
 
         Raises:
-            StoreError: If the path is a file, or a folder with foreign content and no store in it, or if the
-                engine would read another name.
+                StoreError: If the path is a file, or a folder with foreign content and no store in it, or if
+                    the engine would read another name.
         """
         odd = [char for char in _ODD if char in str(self.root)]
         if odd or not _is_text(str(self.root)):
@@ -124,7 +124,7 @@ class Layout:
         """Return the current catalogue file, or None for a store that was never written to."""
         name = self._pointed()
         if name is None and (held := self._held()):
-            name = self._pointed()  # a first write may have come between
+            name = self._pointed()  # a first write may have happened in between
             if name is None:
                 raise StoreDamagedError(
                     f"The pointer CURRENT is missing, and the store holds {held}.",
@@ -147,7 +147,7 @@ class Layout:
             ) from error
 
     def _held(self) -> str:
-        """Describe the published data in a store that has no pointer, or "" if there is none."""
+        """Describe the published data in a store that has no pointer; return "" if there is none."""
         catalogues = len(self.published())
         if catalogues:
             return f"{catalogues} catalogue{'s' if catalogues > 1 else ''}"
@@ -155,7 +155,7 @@ class Layout:
         return "parts without a catalogue" if parts else ""
 
     def published(self) -> list[Path]:
-        """Return catalogues under their final name, the newest first."""
+        """Return the catalogues under their final names, the newest first."""
         named = [entry for entry in entries(self.catalogues) if _CATALOGUE.fullmatch(entry.name)]
         return sorted(named, key=lambda entry: (self.revision_of(entry.name), entry.name), reverse=True)
 
@@ -171,14 +171,14 @@ class Layout:
         return int(parts[1])
 
     def newest(self) -> int:
-        """Return the highest revision that any name in the store states, whether it is in use or not."""
+        """Return the highest revision that any name in the store states, whether in use or not."""
         names = (
             entry.name for folder in (self.catalogues, self.parts, self.aside) for entry in entries(folder)
         )
         return max((int(match[1]) for name in names if (match := _NUMBERED.fullmatch(name))), default=0)
 
     def finish(self, working: Path, revision: int) -> Path:
-        """Give a closed catalogue its final name, which vouches for its bytes; publish it after."""
+        """Give a closed catalogue its final name, which vouches for its bytes; publish it afterwards."""
         sync(working)
         final = self.catalogues / f"{revision:08d}-{checksum(working)}.duckdb"
         self.note(final)
@@ -213,7 +213,7 @@ class Layout:
         return {self.root / line for line in lines}
 
     def close_journal(self) -> None:
-        """Forget what the journal names: it is published, or gone."""
+        """Forget the paths in the journal: they are published, or gone."""
         self._journal.unlink(missing_ok=True)
 
     @property
@@ -221,7 +221,7 @@ class Layout:
         return self.root / "JOURNAL"
 
     def superseded(self) -> list[Path]:
-        """Return published catalogues that are older than any that a reader may still be about to open."""
+        """Return published catalogues older than any that a reader may still be about to open."""
         current = self.current()
         older = [
             entry
@@ -248,7 +248,7 @@ def _is_text(path: str) -> bool:
 
 
 def copy_catalogue(catalogue: Path, target: Path) -> None:
-    """Copy a published catalogue; what is copied must be what was written, or a new name would vouch for it.
+    """Copy a published catalogue after checking its bytes, because its new name would vouch for them.
 
     Closing the copy's handle drops this process's locks on the original. That is harmless only because a
     published catalogue is never opened for writing by anybody.
@@ -269,7 +269,7 @@ def remove(path: Path) -> None:
     if not path.is_dir():
         path.unlink(missing_ok=True)
         return
-    # A stream that failed may still be opening its file on another thread, and a folder that gains a file
+    # A failed stream may still be opening its file on another thread, and a folder that gains a file
     # while it is emptied stays. Once the folder is gone, the late file has nowhere to appear.
     for _ in range(_REMOVALS):
         shutil.rmtree(path, ignore_errors=True)

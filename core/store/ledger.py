@@ -1,4 +1,4 @@
-"""The rows of the catalogue that a writer is building, and how events make records stand or fall."""
+"""The catalogue rows that a writer is building, and how events decide whether records exist."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HIDDEN = (pl.col("event") != "removed") & pl.col("behind").is_not_null()
 
 
 def standing(state: pl.DataFrame, wholes: Callable[[], pl.DataFrame]) -> pl.DataFrame:
-    """Return where every record stands."""
+    """Return the state of every record: existing, deleted or hidden."""
     gone = state.filter((pl.col("event") == "removed") & ~pl.col("kind").is_in(["run", INCUMBENT]))
     if gone.is_empty():
         return state.with_columns(behind=pl.lit(None, pl.String))
@@ -54,7 +54,7 @@ def standing(state: pl.DataFrame, wholes: Callable[[], pl.DataFrame]) -> pl.Data
 
 
 def _behind(records: pl.DataFrame, gone: pl.DataFrame, left: list[str], right: list[str]) -> pl.DataFrame:
-    """Return kind, id and behind of the records that name something that is gone."""
+    """Return kind, id and behind (what hides it) of records that refer to something deleted."""
     return records.join(gone, left_on=left, right_on=right).select("kind", "id", "behind")
 
 
@@ -69,7 +69,7 @@ _GROWN = """
 SELECT k.id, p.path, p.bytes, p.checksum FROM part_keys k JOIN parts p USING (part_id)
 WHERE p.table_name = ? AND p.revision <= ?
 """
-# When something was run does not make it another run: a repeated import is seen as such.
+# The time of a run does not make it a different run, so that a repeated import is recognised.
 _NOT_COMPARED = "created_at"
 
 
@@ -92,9 +92,9 @@ class Ledger:
         return frozenset((standing if kind == "run" else standing.filter(THERE))["id"])
 
     def held(self, tables: Iterable[str], root: Path) -> dict[str, dict[str, list[Sealed]]]:
-        """Return per table which files of the store at `root` hold an id's rows.
+        """Return, for each table, the files of the store at `root` that hold an id's rows.
 
-        One, unless the table grows.
+        There is one file, unless the table grows.
         """
         filled = dict(self._cursor.execute("SELECT DISTINCT table_name, true FROM parts").fetchall())
         return {table: self._held(table, root) if table in filled else {} for table in tables}
@@ -111,7 +111,7 @@ class Ledger:
         return [row[0] for row in self._cursor.execute("SELECT path FROM parts").fetchall()]
 
     def add_records(self, batch: Batch, replacing: frozenset[str] = frozenset()) -> None:
-        """Append a batch's records; those that exist with equal content are left alone."""
+        """Append a batch's records; leave existing ones of equal content alone."""
         self._refuse_deleted(batch)
         collections = _rows("collection", batch.collections, asdict)
         self._records("collection", collections, replacing)
@@ -130,7 +130,7 @@ class Ledger:
                 self.mark(run_id)
 
     def turn(self, kind: str, ids: Sequence[str], event: str) -> None:
-        """Record that records were removed or restored; those that are so already are left alone."""
+        """Record that records were deleted or restored; leave those alone that already are."""
         if not ids:
             return
         known = {row["id"]: row for row in self._standing(kind).iter_rows(named=True)}
@@ -208,20 +208,20 @@ class Ledger:
         )
 
     def reseal(self, files: Mapping[str, tuple[int, str]]) -> None:
-        """List files with other bytes and checksums."""
+        """Update the bytes and checksums of listed files."""
         for path, seal in files.items():
             self._cursor.execute("UPDATE parts SET bytes = ?, checksum = ? WHERE path = ?", [*seal, path])
         self.changed = True
 
     def add_revision(self, at: datetime, action: str, note: str) -> None:
-        """Record what made this revision, and when."""
+        """Record the action that made this revision, and its time."""
         made_at = at.astimezone(UTC).replace(tzinfo=None)
         self._insert(
             "revisions", [{"revision": self._revision, "made_at": made_at, "action": action, "note": note}]
         )
 
     def _records(self, kind: str, offered: Rows, replacing: frozenset[str] = frozenset()) -> None:
-        """Insert new records; refuse those that exist with other content (a stack's id is its content)."""
+        """Insert new records; refuse existing ids with other content (a stack's id is its content)."""
         if not offered:
             return
         read = f"SELECT * FROM {kind}s WHERE {kind}_id IN (SELECT unnest($ids))"  # noqa: S608 - own names
@@ -238,7 +238,7 @@ class Ledger:
             self._events(kind, new, "added")
 
     def _replace(self, kind: str, old: Mapping[str, Any], new: dict[str, Any]) -> None:
-        """Put a record in the place of another; whose it is and what it is part of stay."""
+        """Replace a record; its owner, and the whole that it is part of, stay."""
         stay = ("collection_id", "part_of")
         _compare(kind, new[f"{kind}_id"], old, {name: new[name] for name in stay if name in new})
         if any(value != old[name] for name, value in new.items()):
@@ -256,7 +256,7 @@ class Ledger:
                     raise UnknownNameError("collection", name, known, where=record_id)
 
     def _refuse_deleted(self, batch: Batch) -> None:
-        """Refuse to add to what is deleted: it would come back, with all that it hid, by surprise."""
+        """Refuse to add to a deleted record: it would return, with all that it hid, by surprise."""
         named: dict[str, set[str | None]] = {
             "collection": {
                 *(
@@ -282,14 +282,14 @@ class Ledger:
                 )
 
     def _standing(self, kind: str) -> pl.DataFrame:
-        """Return where the records of a kind stand now, as `standing` answers."""
+        """Return the present state of the records of a kind, as `standing` does."""
         if self._state is None:
             state = self._cursor.sql(STATE, params={"revision": self._revision}).pl()
             self._state = standing(state, lambda: self._cursor.sql(WHOLES).pl())
         return self._state.filter(kind=kind)
 
     def _wholes(self, kind: str) -> dict[str, str | None]:
-        """Return of every record of a kind, what it is part of."""
+        """Return the whole that each record of a kind is part of."""
         pairs = self._cursor.execute(f"SELECT {kind}_id, part_of FROM {kind}s")  # noqa: S608 - own names
         return dict(pairs.fetchall())
 
@@ -316,7 +316,7 @@ class Ledger:
 
 
 def _check_parts(kind: str, offered: Iterable[Mapping[str, Any]], known: Mapping[str, str | None]) -> None:
-    """Refuse a part that could not be found again from its whole."""
+    """Refuse a part that could not be found from its whole."""
     for record in offered:
         name, whole = record[f"{kind}_id"], record["part_of"]
         if whole is None:

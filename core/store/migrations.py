@@ -1,7 +1,7 @@
 """The catalogue's schema, as an append-only list of steps. A released step is never edited.
 
-A writer applies what is missing, in one transaction, to its private copy of the catalogue: when a step fails,
-the copy is thrown away and the store is as it was.
+A writer applies the missing steps, in one transaction, to its private copy of the catalogue: if a step fails,
+the copy is thrown away and the store is unchanged.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def version(cursor: duckdb.DuckDBPyConnection, where: str = "") -> int:
 
 def migrate(cursor: duckdb.DuckDBPyConnection, where: str = "", *, empty: bool) -> int:
     """Apply the missing steps inside the caller's transaction."""
-    # Asked of an empty catalogue, the version would be an error, which ends the transaction.
+    # For an empty catalogue, reading the version would be an error, which ends the transaction.
     missing = MIGRATIONS[0 if empty else version(cursor, where) :]
     if empty:
         cursor.execute("CREATE TABLE migrations (number BIGINT PRIMARY KEY, name VARCHAR NOT NULL)")

@@ -1,10 +1,10 @@
 """Writing parts: bulk rows as immutable, sorted Parquet files.
 
-Rows on their way into parts: on disk with the declared types, cut into lots of whole owners.
+Rows wait on disk first, with the declared types and cut into lots of whole owners.
 
-A part is verified as a whole before a row of it is read. So a large run has a separate part, and reading it
-touches no other's; small ones share a part, for a file each would cost more than it saves. What is checked
-and sorted is one lot at a time: memory and time of an import do not grow faster than its rows.
+A part is verified as a whole before any of its rows is read. So a large run has a separate part, and reading
+it touches no other run's; small ones share a part, because a file each would cost more than it saves. Only
+one lot is checked and sorted at a time: memory and time of an import do not grow faster than its rows.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from core.store.seals import Sealed, checksum, verify
 from core.tables import TABLES, Frame, Pieces
 
 ALONE, TOGETHER = 1 << 18, 1 << 21
-"""Rows from which on an owner has a part of its own; rows that smaller ones share a part up to."""
+"""Rows from which on an owner has a part of its own; rows up to which smaller owners share a part."""
 _AT_ONCE = 1 << 19
 
 
 def stage(table: str, rows: Frame, folder: Path) -> list[Path]:
-    """Write rows to a file per lot, named as the part will be; all rows of an owner are in one."""
+    """Write rows to a file per lot, named as the part will be; all rows of an owner are in one file."""
     whole = folder / f"{table}.staged"
     try:
         if isinstance(rows, Pieces):
@@ -60,7 +60,7 @@ def stage(table: str, rows: Frame, folder: Path) -> list[Path]:
 
 
 def _lots(counts: Sequence[int]) -> list[int]:
-    """Return the lot of each owner: large ones are alone."""
+    """Return the lot of each owner: a large owner has one to itself."""
     lots, lot, held = [], -1, TOGETHER
     for count in counts:
         if count >= ALONE or held + count > TOGETHER:
@@ -82,7 +82,7 @@ def _spread(
             taken = piece.collect().with_columns(
                 lot=pl.col(owner).replace_strict(lots, return_dtype=pl.Int32)
             )
-            alone = taken["lot"].n_unique() < 2  # as nearly always: files are of one run each
+            alone = taken["lot"].n_unique() < 2  # nearly always, because most files hold one run
             parted = [taken] if alone else taken.partition_by("lot", maintain_order=False)
             of_lots = {int(rows["lot"][0]): rows.drop("lot") for rows in parted if rows.height}
             for number, rows in of_lots.items():
@@ -106,8 +106,8 @@ _SORT = """
 COPY (SELECT * FROM read_parquet($staged) WHERE {owner} IN (SELECT unnest($owners)) ORDER BY {order})
 TO $target (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, ROW_GROUP_SIZE {rows})
 """
-# Of rows whose table grows, those that are there under the same key are left alone (what was unknown stays
-# so); other ones are refused.
+# In a table that grows, rows that exist under the same key are left alone (what was unknown stays
+# unknown); different ones are refused.
 _ADDED = """
 COPY (SELECT s.* FROM read_parquet($staged) s ANTI JOIN {rows} t ON {same}) TO $target
 (FORMAT parquet, COMPRESSION lz4)
@@ -139,10 +139,10 @@ class Part:
 class Known:
     """Ids and rows of the store that a batch is checked against."""
 
-    # Per kind (collection, golden_set, run) the ids that rows may belong to
+    # Ids that rows may belong to, by kind (collection, golden_set, run)
     ids: Mapping[str, frozenset[str]]
-    held: Mapping[str, Mapping[str, list[Sealed]]]  # per table and owner's id the files that hold its rows
-    # Ids of collections and golden sets whose rows may give way to others
+    held: Mapping[str, Mapping[str, list[Sealed]]]  # the files with an owner's rows, by table and owner's id
+    # Ids of collections and golden sets whose rows may be replaced
     replaced: frozenset[str] = frozenset()
 
 
@@ -157,7 +157,7 @@ def write_parts(
 ) -> tuple[Path, list[Part]]:
     """Validate frames and write their new rows as one part folder, a file per table and lot.
 
-    Rows of an owner that has rows in that table already must equal those and are left out.
+    If an owner already has rows in that table, its rows must equal those and are left out.
     """
     name = f"{revision:08d}-{secrets.token_hex(4)}"
     working = layout.parts / f".{name}"
@@ -188,7 +188,7 @@ def write_parts(
 
 
 def _codes(cursor: duckdb.DuckDBPyConnection, part: Part, folder: Path) -> list[Part]:
-    """Write the integers beside a part whose rows are joined by passage; they hold no rows of their own."""
+    """Write the codes of a part whose rows are joined by passage; they hold no rows of their own."""
     if part.table not in codes.CODED:
         return []
     file = codes.write(folder / part.name, cursor)
@@ -231,7 +231,7 @@ def _write(
 def _differing(
     cursor: duckdb.DuckDBPyConnection, table: str, staged: Path, held: Mapping[str, list[Sealed]]
 ) -> set[str]:
-    """Return the owners whose rows are not those that the store has."""
+    """Return the owners whose rows differ from those in the store."""
     if not held:
         return set()
     rule = rules.RULES[table]
@@ -248,7 +248,7 @@ def _differing(
 def _leave_out(
     cursor: duckdb.DuckDBPyConnection, table: str, staged: Path, held: Mapping[str, list[Sealed]]
 ) -> None:
-    """Leave out of the staged rows those that are there; others under the same key are refused."""
+    """Drop the staged rows that exist already; refuse different ones under the same key."""
     rule = rules.RULES[table]
     owners = cursor.execute(_OWNERS.format(owner=rule.owner), [str(staged)]).fetchall()
     stored = _verified({owner: held[owner] for (owner,) in owners if owner in held})
@@ -267,7 +267,7 @@ def _leave_out(
 
 
 def _verified(held: Mapping[str, list[Sealed]]) -> list[str]:
-    """Return the files that hold rows, each once."""
+    """Return the files that hold rows, each once, after verifying them."""
     files = [file for of_owner in held.values() for file in of_owner]
     verify(files)
     return sorted({file.path for file in files})
@@ -284,5 +284,5 @@ def _refuse_other(table: str, owners: set[str]) -> None:
 
 
 def folders(paths: Iterable[str]) -> set[str]:
-    """Return names of the part folders that files named relative to the store are in."""
+    """Return the names of the part folders of files, whose paths are relative to the store."""
     return {Path(path).parent.name for path in paths}

@@ -1,7 +1,7 @@
-"""SQL of one's own over a store: a view per table on the live rows of the current revision, read-only.
+"""Custom SQL over a store: a read-only view per table on the live rows of the current revision.
 
-The same views can be written as statements (`statements`), for DuckDB itself: a person with the database
-alone finds `runs`, `rankings` or `judgements` without knowing how parts and revisions lie on the disk.
+The same views can be written as statements (`statements`) for DuckDB itself: with the database alone, a
+person finds `runs`, `rankings` or `judgements` without knowing how parts and revisions lie on the disk.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from core.tables import TABLES
 
 SECONDS, MEMORY, ROWS = 30.0, "1GB", 10_000
 BYTES = 1 << 28
-"""The most that an answer may hold, in memory."""
+"""The largest answer, in bytes of memory."""
 RECORDS = ("runs", "collections", "golden_sets")
 NAMED = {"answer_scores": "scores"}
 """Tables that have a shorter name besides their own."""
 _ASKED = Path(__file__).with_name("asked.py")
 _OVERHEAD = 3 << 29  # Address space that the process takes before it has read a row
-_SPARE_S = 20.0  # To begin, and to write the answer
+_SPARE_S = 20.0  # Time to start, and to write the answer
 _SIZE = re.compile(r"(?P<n>[0-9]{1,9}(\.[0-9]{1,6})?) ?(?P<unit>[MG])I?B")
 _UNITS, _LEAST = {"M": 1 << 20, "G": 1 << 30}, 16 << 20
 
@@ -40,14 +40,14 @@ def query(
 ) -> pl.DataFrame:
     """Answer one SELECT over the views of a store's current revision.
 
-    It is asked in another process, in a separate database in memory, which may read the store's parts and
-    nothing else, may fetch no extension, and is ended in the end.
+    It runs in another process, in a separate database in memory, which may read the store's parts and
+    nothing else, may fetch no extension, and is killed after the time limit.
 
     Args:
-        sql: One statement that reads; `RECORDS`, the tables of `core.tables` and `NAMED` are there.
-        seconds: How long it may take.
-        memory: How much it may hold, as "500MB" or "4GB".
-        rows: The most rows to return; None = all, up to `BYTES` of them.
+        sql: One statement that reads; it may use `RECORDS`, the tables of `core.tables` and `NAMED`.
+        seconds: The time limit.
+        memory: The memory limit, as "500MB" or "4GB".
+        rows: The most rows to return; None = all, up to `BYTES`.
 
     Raises:
         InputError: If it isn't a single SELECT, names unknown things, takes too long or too much memory.
@@ -98,7 +98,7 @@ _WRONG: Mapping[str, tuple[str, str]] = {
     ),
     "query": ("The query cannot be answered: {said}", "{there}"),
 }
-"""What was found and what to do, by what `core.store.asked` tells, and more."""
+"""The problem and its remedy, by the kind that `core.store.asked` reports, and more."""
 
 
 def _refused(kind: str, said: str, seconds: float, memory: str) -> InputError:
@@ -108,9 +108,9 @@ def _refused(kind: str, said: str, seconds: float, memory: str) -> InputError:
 
 
 def statements(snapshot: Snapshot, root: Path) -> str:
-    """Write the views as SQL for plain DuckDB, with the paths of the parts as they are now.
+    """Return the views as SQL for plain DuckDB, with the present paths of the parts.
 
-    Deleted runs are excluded; a later import makes another revision, for which it must be written again.
+    Deleted runs are excluded; a later import makes another revision, for which this must be written again.
     """
     head = f"-- Views over revision {snapshot.revision} of {root.name}, made by CLQ Explorer.\n"
     records = [
@@ -149,7 +149,7 @@ def _views(snapshot: Snapshot) -> Iterator[str]:
 
 
 def _values(rows: pl.DataFrame) -> str:
-    """Return rows of records as a query of their own: they are few."""
+    """Return the few rows of some records as a separate query."""
     if rows.is_empty():
         nothing = ", ".join(f'NULL AS "{column}"' for column in rows.columns)
         return f"SELECT * FROM (SELECT {nothing}) WHERE false"  # noqa: S608 - own names
@@ -166,7 +166,7 @@ def _literal(value: object) -> str:
 
 
 def _text(value: str) -> str:
-    """Return a literal of SQL."""
+    """Quote a text as an SQL literal."""
     return "'" + value.replace("'", "''") + "'"
 
 

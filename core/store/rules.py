@@ -35,7 +35,7 @@ _CHECKS: Mapping[str, Check] = {
     "mode": (f"{{0}} IN {MODES}", "{0} is unknown"),
     "start_char": ("{0} >= 0 AND end_char > {0}", "the span is empty or begins before the document"),
 }
-"""What a column must satisfy in every table that has it."""
+"""Checks of a column in every table that has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,10 @@ class Rules:
     """Declared rules of one table."""
 
     order: tuple[str, ...]  # how rows are sorted on disk; the first column is the owner's id
-    required: tuple[str, ...]  # columns that are never null; texts among them that are ids are never empty
-    unique: tuple[tuple[str, ...], ...]  # sets of columns that name a row
-    checks: Mapping[str, Check]  # those of this table alone, by column
-    grows: bool  # whether an owner may get more rows later; all of its parts count, not the last
+    required: tuple[str, ...]  # columns that are never null; ids among them are never empty texts
+    unique: tuple[tuple[str, ...], ...]  # sets of columns that identify a row
+    checks: Mapping[str, Check]  # checks of this table alone, by column
+    grows: bool  # whether an owner may get more rows later; then all of its parts count, not only the last
 
     @property
     def owner(self) -> str:
@@ -67,7 +67,7 @@ def _rules(
     checks: Mapping[str, Check] | None = None,
     grows: bool = False,
 ) -> Rules:
-    """Return rules in lines of columns; the sort key identifies a row, unless `unique` says otherwise."""
+    """Build rules from lists of columns; the sort key identifies a row, unless `unique` says otherwise."""
     keys = (order,) if unique is None else unique
     return Rules(
         tuple(order.split()),
@@ -143,7 +143,7 @@ _LATER = {
     "timings": TABLES["timings"],
     "ratings": TABLES["ratings"],
 }
-"""Tables that had other columns in the last release, with those of then and of now."""
+"""Tables that had other columns in the last release, each with the columns of both releases."""
 _TYPES = {
     pl.String: "VARCHAR",
     pl.Float64: "DOUBLE",
@@ -155,7 +155,7 @@ _TYPES = {
 
 
 def rows_of(table: str, files: str) -> str:
-    """Return the rows of a table's files as SQL; what a part of an earlier release lacks is null."""
+    """Return the rows of a table's files as SQL; columns that an earlier release did not write are null."""
     if table not in _LATER:
         return f"read_parquet({files})"
     nulls = ", ".join(f'NULL::{_TYPES[type(kind)]} AS "{name}"' for name, kind in _LATER[table].items())
@@ -217,7 +217,7 @@ def check(cursor: duckdb.DuckDBPyConnection, table: str, staged: Path) -> None:
             raise _refused(cursor, table, example, staged, f"{words} in {count} rows")
     for columns in rules.unique:
         key = names(columns)
-        # Rows with different hashes are different: a fraction of the memory that the texts themselves take.
+        # Rows with different hashes are different; hashes take a fraction of the memory of the texts.
         hashed = f"SELECT hash({key}) AS h FROM read_parquet(?)"  # noqa: S608 - own names
         alike = f"SELECT 1 FROM ({hashed}) GROUP BY h HAVING count(*) > 1 LIMIT 1"  # noqa: S608
         if not cursor.execute(alike, [str(staged)]).fetchall():
@@ -228,7 +228,7 @@ def check(cursor: duckdb.DuckDBPyConnection, table: str, staged: Path) -> None:
             raise _refused(cursor, table, example, staged, f"more than one row has this {', '.join(columns)}")
 
 
-_LONG = ("title", "text", "tags", "answer", "note", "judge")  # Not shown of a row that is refused
+_LONG = ("title", "text", "tags", "answer", "note", "judge")  # Columns not shown for a refused row
 
 
 def _refused(

@@ -1,4 +1,4 @@
-"""Files as they were written: their bytes and checksums, looked at before a file is believed.
+"""Checks that files are as they were written, by bytes and checksum, before their content is believed.
 
 Published files never change, so each is examined once per process, on its first reading. Reading every byte
 of a part costs less than decoding it (bench/verifying.py).
@@ -24,14 +24,14 @@ _sound: set[Sealed] = set()
 
 
 class Sealed(NamedTuple):
-    """A published file; cheap to compare, for it is part of what computed things are kept under."""
+    """A published file; cheap to compare, because it is part of the keys of cached results."""
 
     path: str  # where it is
-    size: int | None  # its bytes when it was written; None if only the checksum is known
-    checksum: str  # its `checksum` when it was written
+    size: int | None  # its bytes when written; None if only the checksum is known
+    checksum: str  # its `checksum` when written
 
     def problem(self) -> str:
-        """Describe a problem with it now, such as "is missing", or "" if it is sound. Reads every byte."""
+        """Describe what is wrong with the file, such as "is missing", or return ""; this reads every byte."""
         try:
             path = Path(self.path)
             size = path.stat().st_size
@@ -46,7 +46,7 @@ class Sealed(NamedTuple):
 
 
 def checksum(path: Path) -> str:
-    """Return BLAKE2b of a file, 128 bits, hexadecimal."""
+    """Return the BLAKE2b checksum of a file, 128 bits, hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
@@ -62,7 +62,7 @@ def sound(file: Sealed) -> bool:
 
 
 def verify(files: Iterable[Sealed]) -> None:
-    """Refuse files that are not what was written."""
+    """Refuse files that are not as they were written."""
     new = list({file: None for file in files if file not in _sound})
     if not new:
         return
@@ -77,7 +77,7 @@ def verify(files: Iterable[Sealed]) -> None:
 
 
 def forget() -> None:
-    """Look at every file again."""
+    """Forget which files were checked, so that every file is checked again."""
     with _guard:
         _sound.clear()
 

@@ -1,4 +1,4 @@
-"""The way in: open a store, read a revision, write the next one, one writer at a time."""
+"""The entrance to a store: open it, read a revision, write the next one, one writer at a time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def holder(path: Path) -> str:
 def exclusive(
     path: Path, action: str, wait_s: float, on_wait: Callable[[float], None] | None
 ) -> Iterator[None]:
-    """Hold the writers' lock."""
+    """Hold the writers' lock for the duration of the block."""
     with ExitStack() as held:
         with as_store_error("taking the lock", path.parent, "Nothing was changed."):
             held.enter_context(locked(path, wait=_patience(path, wait_s, on_wait)))
@@ -72,14 +72,14 @@ _TRIES = 5
 def default_path() -> Path:
     """Return the default location of the store.
 
-    ``CLQ_STORE``, else ``data/store`` of this copy.
+    It is ``CLQ_STORE``, or ``data/store`` of this copy if that is not set.
     """
     named = os.environ.get("CLQ_STORE")
     return Path(named).expanduser() if named else DEFAULT_STORE
 
 
 class Store:
-    """A folder with evaluation results. Making one of these touches nothing on disk.
+    """A folder with evaluation results. Creating an instance touches nothing on disk.
 
     Attributes:
         path: The folder; it need not exist.
@@ -94,7 +94,7 @@ class Store:
         """Open a store; one that does not exist yet reads as empty at revision 0.
 
         Args:
-            path: Its folder; None for the default place.
+            path: Its folder; None for the default location.
 
         Raises:
             StoreError: If the path is a file, or a folder that holds something else.
@@ -105,7 +105,7 @@ class Store:
         return store
 
     def revision(self) -> int:
-        """Return the current revision (0: nothing was written yet). Reads one small file."""
+        """Return the current revision (0: nothing was written yet); this reads one small file."""
         with as_store_error("reading", self.path, EXAMINE):
             current = self._layout.current()
         return 0 if current is None else self._layout.revision_of(current.name)
@@ -141,9 +141,9 @@ class Store:
         return Snapshot(catalogue, self.path, current if revision is None else revision)
 
     def catalogue(self) -> Catalogue:
-        """Return the current catalogue as it is, of an earlier release too; for use within this package."""
+        """Return the current catalogue unchanged, even of an earlier release; for use within this package."""
         with as_store_error("reading", self.path, EXAMINE):
-            for _ in range(_TRIES):  # a file that was named may be swept before it is opened
+            for _ in range(_TRIES):  # a named file may be swept before it is opened
                 try:
                     return ENGINE.catalogue(self._layout.current())
                 except FileNotFoundError as error:
@@ -161,13 +161,13 @@ class Store:
         wait_s: float = 30.0,
         on_wait: Callable[[float], None] | None = None,
     ) -> Iterator[Writer]:
-        """Make the next revision. An exception inside leaves the store as it was.
+        """Make the next revision; an exception inside leaves the store unchanged.
 
-        When nothing changed (everything existed already), no revision is made.
+        If nothing changed (everything existed already), no revision is made.
 
         Args:
-            action: What is being done, in a word or two; kept with the revision and shown to waiting writers.
-            note: More about it; kept with the revision.
+            action: What is being done, in a word or two; stored with the revision and shown to waiting
+            writers. note: More about it, stored with the revision.
             wait_s: How long to wait for another writer, in seconds.
             on_wait: Called with the seconds waited so far, about once a second.
 
@@ -188,7 +188,7 @@ class Store:
     def locked(
         self, action: str, *, wait_s: float = 30.0, on_wait: Callable[[float], None] | None = None
     ) -> Iterator[Layout]:
-        """Keep other writers out; for use within this package. Arguments and errors as for `write`."""
+        """Keep other writers out; for use within this package. Arguments and errors are as for `write`."""
         with as_store_error("writing", self.path, "Nothing was changed."):
             self._layout.create()
         with exclusive(self._layout.lock, action, wait_s, on_wait):

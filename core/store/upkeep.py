@@ -1,4 +1,4 @@
-"""Upkeep: bringing a damaged store back to the newest revision that is sound, backups, and restoring them.
+"""Upkeep: return a damaged store to its newest sound revision, make backups, and restore them.
 
 A repair deletes nothing. A backup is a separate store: the current catalogue, with all history, and every
 part that it lists.
@@ -26,9 +26,9 @@ from core.store.writer import Writer, passed_over, publishing
 def repair(store: Store, *, on_wait: Callable[[float], None] | None = None) -> list[str]:
     """Make the newest sound catalogue the current one, and rebuild derived files.
 
-    Where later revisions have no sound catalogue, the store goes on from the newest that has one under a
-    number that was never used: what a page keeps by revision stays true. Their catalogues are set aside and
-    their parts stay in place.
+    If later revisions have no sound catalogue, the store continues from the newest sound one under a number
+    that was never used, so that what a page caches by revision stays true. The unsound catalogues are set
+    aside and their parts stay in place.
 
     Returns:
         What was done and what is lost, in sentences; empty if there was nothing to do.
@@ -42,7 +42,7 @@ def repair(store: Store, *, on_wait: Callable[[float], None] | None = None) -> l
 
 
 def _point(layout: Layout) -> Iterator[str]:
-    """Bring the pointer to a sound catalogue."""
+    """Move the pointer to a sound catalogue."""
     with suppress(StoreDamagedError):
         newer = passed_over(layout)
         if newer is not None and takes(layout, newer):
@@ -73,7 +73,7 @@ def _point(layout: Layout) -> Iterator[str]:
 
 
 def takes(layout: Layout, newer: Path) -> bool:
-    """Return whether a newer catalogue can take the current one's place: whole, and gone on from it."""
+    """Return whether a newer catalogue can replace the current one: it is whole, and continues from it."""
     if not sound(newer):
         return False
     catalogue, current = ENGINE.catalogue(newer), layout.current()
@@ -94,7 +94,7 @@ def go_on(layout: Layout, base: Path, action: str, note: str) -> Writer:
 
 
 def set_aside(layout: Layout, catalogues: list[Path]) -> list[str]:
-    """Take catalogues out of use; says which."""
+    """Take catalogues out of use and report which."""
     if catalogues:
         layout.aside.mkdir(exist_ok=True)
     for catalogue in catalogues:
@@ -103,7 +103,7 @@ def set_aside(layout: Layout, catalogues: list[Path]) -> list[str]:
 
 
 def _vouched(catalogue: Path) -> bool:
-    """Return whether nothing says that a catalogue is damaged."""
+    """Return whether a catalogue shows no sign of damage."""
     seal = sealed(catalogue)
     return seal is None or not seal.problem()
 
@@ -161,21 +161,21 @@ _FIRST = "SELECT revision, made_at FROM revisions ORDER BY revision LIMIT 1"
 class Copied:
     """The outcome of a backup or a restore."""
 
-    revision: int  # the one that the copy shows
-    files: int  # parts and files derived from them that belong to it
-    copied: int  # the files that were not there already
-    size: int  # bytes of all of them
+    revision: int  # the revision that the copy shows
+    files: int  # parts that belong to it, and files derived from them
+    copied: int  # the files that the target lacked
+    size: int  # bytes of all files
     aside: int = 0  # catalogues that were taken out of use
 
 
 def backup(store: Store, target: Path, *, on_wait: Callable[[float], None] | None = None) -> Copied:
     """Copy a store as it is now, while others may write to it.
 
-    What the target has from an earlier backup is not copied again, but every byte of it is compared with its
-    checksum. The target becomes the new copy in one step, as the last.
+    Files that the target has from an earlier backup are not copied again, but every byte of them is checked
+    against its checksum. The target becomes the new copy in one final step.
 
     Args:
-        target: An empty or a new folder, or an earlier backup of the same store.
+        target: An empty or new folder, or an earlier backup of the same store.
 
     Raises:
         StoreError: If the target holds something else, or cannot be written.
@@ -207,18 +207,18 @@ def backup(store: Store, target: Path, *, on_wait: Callable[[float], None] | Non
 def restore(
     store: Store, source: Path, *, back: bool = False, on_wait: Callable[[float], None] | None = None
 ) -> Copied:
-    """Mend a store with what a backup holds, whatever state it is in.
+    """Repair a store with the files of a backup, whatever state it is in.
 
-    Files that are missing or damaged are replaced. The backup's revision becomes the current one where the
-    store has no sound one, or an older one. What goes out of use then stays in the store: catalogues are set
-    aside, and a revision that was gone back to gets a number that was never used.
+    Files that are missing or damaged are replaced. The backup's revision becomes the current one if the
+    store has no sound revision, or an older one. What goes out of use stays in the store: catalogues are set
+    aside, and a revision that the store returns to gets a number that was never used.
 
     Args:
-        store: What to mend, or a new folder.
-        back: Go back to the backup's revision even if the store has a later one that is sound.
+        store: The store to repair, or a new folder.
+        back: Whether to return to the backup's revision even if the store has a later sound one.
 
     Raises:
-        StoreError: If the source holds nothing, or the store is another one and sound.
+        StoreError: If the source holds nothing, or the store is a different one and sound.
         StoreDamagedError: If the backup is damaged.
     """
     origin = Store.open(source)
@@ -251,7 +251,7 @@ def restore(
 
 
 def _taken(store: Store, layout: Layout) -> tuple[Catalogue, Path]:
-    """Return the current catalogue of a store, and a copy of it under a hidden name in another one."""
+    """Return a store's current catalogue, and a copy of it under a hidden name in another store."""
     working = layout.catalogues / f".{secrets.token_hex(4)}.duckdb"
     for _ in range(_TRIES):
         catalogue = store.catalogue()
@@ -275,7 +275,7 @@ def _refuse_other(catalogue: Catalogue, store: Store) -> None:
 
 
 def _bring(catalogue: Catalogue, root: Path, layout: Layout) -> Copied:
-    """Copy the files that a catalogue lists from its store into another, if they do not exist there yet."""
+    """Copy the files that a catalogue lists from its store into another, unless they exist there."""
     files = catalogue.frame(_FILES).rows()
     copied = size = 0
     folders = set()
@@ -294,7 +294,7 @@ def _bring(catalogue: Catalogue, root: Path, layout: Layout) -> Copied:
 
 
 def _copy(file: Sealed, target: Path) -> bool:
-    """Copy a file if it is intact; a damaged one that can be rebuilt is left out."""
+    """Copy a file if it is intact; leave out a damaged one that can be rebuilt."""
     target.parent.mkdir(exist_ok=True)
     with replacing(target) as draft:
         with suppress(FileNotFoundError):

@@ -23,10 +23,10 @@ from core.tables import TABLES
 
 
 class Writer:
-    """Adds, removes and restores within one transaction. Made by `Store.write`.
+    """Adds, removes and restores records within one transaction; created by `Store.write`.
 
     Attributes:
-        revision: The revision that this transaction makes; after it ended without a change, the one before.
+        revision: The revision that this transaction makes; if it ended without a change, the one before.
     """
 
     def __init__(self, layout: Layout, base: Path | None, revision: int) -> None:
@@ -62,19 +62,19 @@ class Writer:
     ) -> None:
         """Add records and their rows.
 
-        What is in the store already with equal content is left alone (a removed run is restored). All rows
-        that one id has in one table come in one batch; a table that an id has no rows in may be added later.
+        Records that the store already has with equal content are left alone (a removed run is restored). All
+        rows of an id in a table come in one batch; a table in which an id has no rows yet may be added later.
 
         Args:
             batch: Records and frames; frames have the columns of `TABLES`, in any order.
-            replacing: Ids of collections and golden sets whose record and rows take the place of those in the
-                store; earlier revisions show what was there.
-            on_step: Told what is being done, in a few words.
+            replacing: Ids of collections and golden sets whose record and rows replace those in the
+                store; earlier revisions still show the old ones.
+            on_step: Called with what is being done, in a few words.
 
         Raises:
             InputError: If a frame or a record cannot be used.
             UnknownNameError: If something refers to a record or a table that does not exist.
-            StoreError: If an id exists with other content, or what it names is deleted.
+            StoreError: If an id exists with other content, or a record that it refers to is deleted.
         """
         self._guarded(lambda: self._add(batch, frozenset(replacing), on_step))
 
@@ -84,10 +84,10 @@ class Writer:
         A collection hides its runs, golden sets and parts, a golden set its parts.
 
         Args:
-            ids: Which; those that are deleted already are left alone.
+            ids: The records; those that are deleted already are left alone.
 
         Raises:
-            UnknownNameError: If one does not exist.
+            UnknownNameError: If one of them does not exist.
             InputError: If one is a part of another.
             StoreError: If one is hidden because its collection is deleted.
         """
@@ -110,11 +110,11 @@ class Writer:
         self._guarded(lambda: self._ledger.unmark(collection_id))
 
     def reseal(self, files: Mapping[str, tuple[int, str]]) -> None:
-        """List derived files with other bytes; a revision is made even if there are none."""
+        """Update the bytes and checksums of derived files; a revision is made even if there are none."""
         self._guarded(lambda: self._ledger.reseal(files))
 
     def _guarded(self, change: Callable[[], None]) -> None:
-        """Run a change; once one has failed, the transaction cannot be published any more."""
+        """Run a change; after one has failed, the transaction cannot be published any more."""
         self._refuse_failed()
         try:
             change()
@@ -157,7 +157,7 @@ class Writer:
             self._close()
             self._final = self._layout.finish(self._working, self.revision)
             self._layout.publish(self._final)
-        with suppress(OSError):  # what it names is in use: the next sweep sees that
+        with suppress(OSError):  # the paths in it are in use: the next sweep sees that
             self._layout.close_journal()
 
     def discard(self) -> None:
@@ -180,7 +180,7 @@ class Writer:
 
 @contextmanager
 def publishing(writer: Writer, action: str, note: str) -> Iterator[Writer]:
-    """Publish a transaction at the end of the block, or undo it where something fails."""
+    """Publish a transaction at the end of the block, or undo it if something fails."""
     try:
         yield writer
         writer.publish(action, note)
@@ -189,11 +189,11 @@ def publishing(writer: Writer, action: str, note: str) -> Iterator[Writer]:
         raise
 
 
-_KEPT_S = 24 * 3600  # How long the trash keeps something
+_KEPT_S = 24 * 3600  # How long the trash keeps an entry
 
 
 def unfinished(layout: Layout, referenced: set[str]) -> list[Path]:
-    """List what dead writers left; only under the writers' lock is none at work for sure."""
+    """List files that dead writers left; only the writers' lock guarantees that none is at work."""
     noted, current = layout.noted(), layout.current()
     return [
         entry
@@ -214,9 +214,9 @@ def unused(layout: Layout, referenced: set[str]) -> list[Path]:
 
 
 def sweep(layout: Layout, referenced: set[str], working: Path) -> None:
-    """Move what writers left into the trash and take out what has lain there for a day.
+    """Move the leftovers of writers into the trash, and remove what has lain there for a day.
 
-    A disk that refuses, or a pointer that is damaged, leaves all of it for the next time.
+    If the disk refuses, or a pointer is damaged, everything is left for the next time.
     """
     now = time.time()
     with suppress(OSError, StoreDamagedError):
@@ -241,7 +241,7 @@ def _both(layout: Layout) -> Iterator[Path]:
 def passed_over(layout: Layout) -> Path | None:
     """Return the newest published catalogue later than the current one, or None.
 
-    One that a writer is about to publish, or has left, is in the journal and does not count.
+    A catalogue that a writer is about to publish, or has left, is in the journal and does not count.
     """
     current, noted = layout.current(), layout.noted()
     now = 0 if current is None else layout.revision_of(current.name)
@@ -250,5 +250,5 @@ def passed_over(layout: Layout) -> Path | None:
 
 
 def _later(one: Path, other: Path) -> bool:
-    """Return whether a catalogue's name states another content of the same revision, or a later one."""
+    """Return whether a catalogue's name states a later revision, or another content of the same one."""
     return one.name != other.name and one.name.partition("-")[0] >= other.name.partition("-")[0]

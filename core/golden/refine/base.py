@@ -1,7 +1,7 @@
 """The state of the refinement of one query: the next batch, the judged orders, the resulting order.
 
 A driver asks `batch()`, has it judged, answers `told(order)` or `skipped()`, and writes `state()` after each.
-The methods differ in what they learn from an order (`_learn`) and how they sort. A state
+The methods differ in how they learn from an order (`_learn`) and in how they sort. A state
 is stored as its input and the judged orders, and restored by replaying them: it continues exactly as it
 would have, and a checkpoint is small. Settings have the values of the paper (CLQ §3.4).
 """
@@ -38,7 +38,7 @@ class RefineSettings:
 
     method: Method = "locks"  # "locks" (Algorithm 1) or "map" (Plackett–Luce maximum a posteriori)
     batch: int = 5  # Passages that the judge orders at once
-    confirmations: int = 3  # Judgements of a pair until it is locked; 0 = by margins only
+    confirmations: int = 3  # Consistent judgements after which a pair is locked; 0 = by margins only
     stable: int = 3  # Turns for which the Top-20 must be the same ordered list (the paper 3, its tool 15)
     z: float = 1.0  # Standard deviations that a margin has to exceed on either side
     exposures: int = 2  # Batches that every passage must be in before the refinement may stop
@@ -112,7 +112,7 @@ class Row(NamedTuple):
 
 
 class Refinement(ABC):
-    """The refinement of one query, items being positions 0..n-1: sampling, counting, and when to stop."""
+    """The refinement of one query, with items as positions 0..n-1: sampling, counting, and when to stop."""
 
     every = 1  # Number of orders after which the Top-20 is checked for changes
 
@@ -141,7 +141,7 @@ class Refinement(ABC):
         self._exposures = [0] * len(ids)
         self._streak = 0
         self._batch: tuple[int, ...] | None = None
-        # Order of the items if nothing else tells two apart.
+        # Order of the items if nothing else distinguishes two of them
         self._placed = sorted(range(len(ids)), key=lambda item: (ranks[item], ids[item]))
         self._top: list[int] = sorted(self._placed, key=lambda item: -self._grades[item])[:TOP]
         self._begin()
@@ -156,7 +156,7 @@ class Refinement(ABC):
 
     @abstractmethod
     def _learn(self, order: Sequence[int]) -> None:
-        """Learn one order; `turns` is still the turn's number from 0."""
+        """Learn from one order; `turns` still holds the number of the turn, from 0."""
 
     @abstractmethod
     def _scores(self) -> Sequence[float]:
@@ -164,11 +164,11 @@ class Refinement(ABC):
 
     @abstractmethod
     def _information(self) -> Sequence[float]:
-        """Return the information about every item."""
+        """Return the information about every item, the inverse of its score's variance."""
 
     @abstractmethod
     def _known(self) -> NDArray[np.float64]:
-        """Return how little each item, all exposures equal, needs another judgement, in exposures."""
+        """Return how well known each item is at equal exposures, in units of exposures."""
 
     @abstractmethod
     def _settled(self) -> float:
@@ -180,7 +180,7 @@ class Refinement(ABC):
 
     @property
     def stopped(self) -> str:
-        """Why refinement stopped: "stable", "limit", "too few"; "" while it goes on."""
+        """Why the refinement stopped: "stable", "limit", "too few"; "" while it continues."""
         if len(self._grades) < self.settings.batch:
             return "too few"
         if min(self._exposures) >= self.settings.exposures and self._rest():
@@ -188,15 +188,15 @@ class Refinement(ABC):
         return "limit" if self.turns >= self.settings.turns else ""
 
     def batch(self) -> tuple[int, ...] | None:
-        """Return the next batch to judge; None = stopped. It is the same until it is told or skipped."""
+        """Return the next batch to judge, or None if stopped; it is the same until told or skipped."""
         if self._batch is None and not self.stopped:
             self._batch = self._sample()
         return self._batch
 
     def _sample(self) -> tuple[int, ...]:
-        """Draw the least seen and least known items first, with some randomness.
+        """Draw a batch with the least seen and least known items first, and some randomness.
 
-        Shuffled, because a judge may favour the first.
+        It is shuffled, because a judge may favour the first.
         """
         text = f"{self._given['seed']}/{self.turns}".encode()
         random = np.random.default_rng(int.from_bytes(blake2b(text, digest_size=8).digest(), "big"))

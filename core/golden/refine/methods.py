@@ -1,10 +1,10 @@
-"""The two methods of refinement, and how one begins or resumes.
+"""The two methods of refinement, and how a refinement begins or resumes.
 
 `locks` is Algorithm 1 (CLQ §3.4): scores by small Plackett–Luce steps, pairs locked in an acyclic graph.
 
 `map` is Plackett–Luce maximum a posteriori over all judged orders, with a prior centred on the grades.
-It goes beyond the paper with the same judge calls as Algorithm 1: every order counts in full at the end, not
-by the small step that its turn allowed.
+It goes beyond the paper with the same judge calls as Algorithm 1: in the end every order counts in full,
+not only by the small step that its turn allowed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ EPSILON = 1e-6  # Information before the first turn
 
 
 class Graph:
-    """Locked pairs and what follows from them. Sets of items are the bits of an integer."""
+    """Locked pairs and what follows from them. Sets of items are stored as the bits of an integer."""
 
     def __init__(self, items: int) -> None:
         self.below = [0] * items  # items that an item has a path to
@@ -44,7 +44,7 @@ class Graph:
             self.above[item] |= above
 
     def sorted(self, preferred: Sequence[int], first: int | None = None) -> list[int]:
-        """Sort topologically (Kahn 1962): of the items with none left above them, the preferred one first.
+        """Sort topologically (Kahn 1962): among the items with none left above them, the preferred one first.
 
         If `first` is a number, only that many ranks are sorted.
         """
@@ -87,7 +87,7 @@ class Locks(Refinement):
         self._lock(order)
 
     def _step(self, order: Sequence[int]) -> None:
-        """Take a Plackett–Luce step: every suffix of the order is a choice of its first from all of it."""
+        """Take a Plackett–Luce step: in every suffix of the order, the first item is chosen from all."""
         eta = max(self.settings.least_step, self.settings.step / math.sqrt(1 + self.turns / 50))
         change = dict.fromkeys(order, 0.0)
         scores = [self._score[item] for item in order]

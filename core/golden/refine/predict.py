@@ -2,13 +2,13 @@
 
 Judge a few batches several times (reshuffled each time, so that a preference for the first place counts as
 noise), before anything is learned from them: the first turns draw their batches at random. Then `noise_of`
-and `predict` estimate the gain and cost of refining, or the loss.
+and `predict` estimate what refining gains or loses, and what it costs.
 
-The simulated queries have a known true order, and a judge with a given noise. The world of metrics.md §7:
+The simulated queries have a known true order and a judge with a given noise, as in metrics.md §7:
 the true usefulness of the items is normal, in grades; a grade is the truth with noise, rounded and cut to
 1..5, and items of equal grade are in random order; the judge orders a batch by the truth with noise, drawn
-for every item of every batch. The spread of the truth is not given there: with 1.1 the grades alone have its
-tau of .69, and every other figure of it is reproduced, too.
+anew for every item of every batch. The spread of the truth is not given there: at 1.1 the grades alone reach
+its tau of .69, and all its other figures are reproduced, too.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ MOST_RUNS = 10_000
 class World:
     """Simulated conditions; noise is a standard deviation in grades."""
 
-    noise: float  # of the judge's ordering
-    items: int = 40  # of a query
+    noise: float  # of the judge's orders
+    items: int = 40  # per query
     grade_noise: float = GRADE_NOISE  # of the grades
     spread: float = 1.1  # standard deviation of the truth
     mean: float = 3.0  # of the truth
@@ -61,7 +61,7 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """Means over simulated queries, with 95 % intervals; tau is Kendall's, to the true order."""
+    """Means over simulated queries, with 95 % intervals; tau is Kendall's, against the true order."""
 
     tau: float  # Of the refined order
     low: float  # Lower end of its interval
@@ -122,8 +122,8 @@ def tau(order: Sequence[int], truth: Floats) -> float:
 
 Choice = Literal["none", "locks", "map"]
 
-_MOST = 10.0  # standard deviations of the truth: such a judge cannot tell anything apart
-_NEAR = 0.01  # of tau: a method this close to the best may be preferred for its price
+_MOST = 10.0  # standard deviations of the truth: a judge this noisy cannot distinguish anything
+_NEAR = 0.01  # difference in tau within which a cheaper method is preferred to the best
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,21 +135,21 @@ class Noise:
     high: float  # Upper end
     agreement: float  # Mean Kendall's tau between two orders of a batch
     batches: int  # Batches that were judged more than once
-    orders: int  # Orders of those
+    orders: int  # Orders of those batches
 
 
 def noise_of(repeats: Sequence[Sequence[Sequence[int]]]) -> Noise:
     """Estimate the noise of a judge from repeated judgements of the same batches.
 
-    Two orders of one batch rank the same truth with independent noise. With normal truth and noise their
-    values correlate with rho = 1 / (1 + sigma²), and Kendall's tau between them is 2 / pi · asin(rho) in the
-    mean, whatever the size of the batch.
+    Two orders of one batch rank the same truth with independent noise. If truth and noise are normal, their
+    values correlate with rho = 1 / (1 + sigma²), and Kendall's tau between them is 2 / pi · asin(rho) on
+    average, whatever the size of the batch.
 
     Args:
         repeats: Orders of every batch, best first; a batch with one order is left out.
 
     Raises:
-        InputError: If no batch has two orders, or two orders of a batch are of different items.
+        InputError: If no batch has two orders, or two orders of a batch have different items.
     """
     kept = [orders for orders in repeats if len(orders) > 1]
     if not kept:
@@ -184,7 +184,7 @@ def _sigma(agreement: NDArray[np.floating] | float) -> Floats:
 
 
 def world_of(grades: Mapping[str, Sequence[float]], noise: float = 0.0) -> World:
-    """Return the world implied by the grades of each query; the noise is in deviations of the truth."""
+    """Return the world that the grades of each query imply; the noise is in deviations of the truth."""
     known = [np.asarray(values, dtype=np.float64) for values in grades.values() if len(values) > 1]
     if not known:
         raise InputError("No query has two passages to put in order.")
@@ -234,15 +234,15 @@ def predict(
     """Predict the gain and cost of both methods by simulation at the measured noise.
 
     A method is worth it if it gains more than chance at the measured noise and does not lose at the upper end
-    of its interval. Of those the one with the best tau is recommended; if another is within 0.01 of it,
-    the one with fewer calls.
+    of its interval. Among such methods the one with the best tau is recommended; if another is within 0.01 of
+    it, the one with fewer calls.
 
     Args:
         grades: For every query the grades of the items to refine.
-        settings: Of the refinement; used with each method.
+        settings: Settings of the refinement, used with each method.
         usd: Dollars per call, from `usd_per_call`; None = unknown.
         runs: Queries to simulate for each method.
-        limit: The most dollars that refining may cost; None = any.
+        limit: The most dollars that refining may cost; None = no limit.
 
     Raises:
         InputError: If no query has two items, or the runs are out of range.
@@ -259,7 +259,7 @@ def predict(
 def affordable(
     settings: RefineSettings, usd: float | None, queries: int, limit: float | None
 ) -> RefineSettings:
-    """Return the settings with no more turns than a limit in dollars pays for; at least one."""
+    """Return the settings with no more turns than a limit in dollars pays for, but at least one."""
     if not usd or limit is None:
         return settings
     return replace(settings, turns=max(1, min(settings.turns, int(limit / (usd * max(1, queries))))))
@@ -274,13 +274,13 @@ def ways_of(
     runs: int,
     worst: float | None = None,
 ) -> pl.DataFrame:
-    """Predict the gain of each method, and which is recommended: `Prediction.ways`.
+    """Predict each method's gain, and which is recommended, as in `Prediction.ways`.
 
-    The recommendation follows from the noise and the allowed turns: at equal calls locks
-    lead with few, maximum a posteriori with many.
+    The recommendation follows from the noise and the allowed turns: at equal calls, locks lead
+    if there are few, and maximum a posteriori if there are many.
 
     Args:
-        worst: The noise at the upper end of its interval, in grades; None = it has none.
+        worst: The noise at the upper end of its interval, in grades; None = unknown.
     """
     rows: list[dict[str, Any]] = []
     worth: list[dict[str, Any]] = []

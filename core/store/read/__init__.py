@@ -1,1 +1,1 @@
-"""Reads of a snapshot of the store: tables, graded rankings, codes of ids."""
+"""Reading a snapshot of the store: tables, graded rankings, codes of ids."""

@@ -1,9 +1,9 @@
-"""Rows of a part as integers, so that a join compares every text once and not once per row.
+"""Rows of a part as integers, so that a join compares each text once and not once per row.
 
 Beside the Parquet file of rankings or judgements lies a small Arrow file of the same rows: the distinct
-passage ids, and per row the place of its passage among them; rows of one query follow one another and form a
-list. Joining two parts then takes one look-up per distinct id; what remains is picking integers. Codes are
-places in the part's own list of ids: nothing is hashed, so nothing can collide, and no part depends on
+passage ids, and for each row the index of its passage among them; the rows of a query are adjacent and form
+a list. Joining two parts then takes one look-up per distinct id; what remains is picking integers. Codes are
+indices into the part's own list of ids: nothing is hashed, so nothing can collide, and no part depends on
 another one. A part of an earlier release, which has no such file, is coded when it is read.
 """
 
@@ -30,7 +30,7 @@ from core.store.engine import ENGINE, FAULTS
 from core.store.seals import Sealed, checksum, sound, verify
 
 _STEP = 500_000  # Rows that are coded at a time
-_SHARE = 4  # Hashes wait unmerged until they are one in so many of those before them
+_SHARE = 4  # Hashes wait unmerged until they are more than this fraction (one in so many) of the merged
 
 _Hashes = npt.NDArray[np.uint64]
 
@@ -48,7 +48,7 @@ def coded_column(part: Path, column: str) -> tuple[npt.NDArray[np.int32], pa.Arr
                 return None
             kept.write(code.tobytes())
         kept.flush()
-        pa.default_memory_pool().release_unused()  # 250 MB of what batches were read into
+        pa.default_memory_pool().release_unused()  # 250 MB that the batches took
         return np.memmap(kept, dtype=np.int32, mode="r", shape=(rows,)), ids
 
 
@@ -71,7 +71,7 @@ def _distinct(part: Path, column: str) -> tuple[pa.Array, _Hashes]:
 
 
 def _held(hashes: _Hashes, known: _Hashes) -> npt.NDArray[np.bool_]:
-    """Return which of some hashes are among others, which are sorted."""
+    """Return which of some hashes are among other, sorted ones."""
     if not known.size:
         return np.zeros(hashes.size, dtype=np.bool_)
     places = np.minimum(np.searchsorted(known, hashes), known.size - 1)
@@ -117,15 +117,15 @@ class Coded:
     ids: pa.Array  # distinct passage ids (Arrow large_string)
     owners: tuple[str, ...]  # distinct run ids or golden set ids
     queries: tuple[str, ...]  # distinct query ids
-    owner: npt.NDArray[np.int32]  # int32 [lists], place in `owners`
-    query: npt.NDArray[np.int32]  # int32 [lists], place in `queries`
-    stage: npt.NDArray[np.int8]  # int8 [lists], place in `STAGES`; 0 for judgements
+    owner: npt.NDArray[np.int32]  # int32 [lists], index into `owners`
+    query: npt.NDArray[np.int32]  # int32 [lists], index into `queries`
+    stage: npt.NDArray[np.int8]  # int8 [lists], index into `STAGES`; 0 for judgements
     start: npt.NDArray[np.int64]  # int64 [lists + 1], first row of each list
-    code: npt.NDArray[np.int32]  # int32 [rows], place in `ids`
-    # int32 [rows], or None if the ranks of every list count 1, 2, 3… and for judgements
+    code: npt.NDArray[np.int32]  # int32 [rows], index into `ids`
+    # int32 [rows]; None for judgements, and if the ranks of every list count 1, 2, 3…
     rank: npt.NDArray[np.int32] | None = None
     grade: npt.NDArray[np.int8] | None = None  # int8 [rows] for judgements
-    # int16 [rows] for judgements: the grade as it was given; the grade itself where that is unknown
+    # int16 [rows] for judgements: the original grade, or the stored grade if that is unknown
     raw: npt.NDArray[np.int16] | None = None
 
     @property
@@ -142,7 +142,7 @@ class Filed(NamedTuple):
 
 
 def path_of(part: Path) -> Path:
-    """Return where the codes of a part lie."""
+    """Return the path of a part's codes."""
     return part.with_suffix(SUFFIX)
 
 
@@ -180,7 +180,7 @@ def encode(part: Path, cursor: duckdb.DuckDBPyConnection | None = None) -> Coded
         grade, raw = _column(part, "grade"), _column(part, "raw")
         raw = pc.coalesce(raw, grade.cast(pa.int16()))
         return replace(coded, grade=grade.to_numpy(), raw=raw.to_numpy())
-    # Ranks are distinct and begin at 1: they have no gaps if the deepest is their number.
+    # Ranks are distinct and begin at 1, so there are no gaps if the deepest rank equals their number.
     whole = np.array_equal(lists["deepest"].to_numpy(), lists["rows"].to_numpy())
     return coded if whole else replace(coded, rank=_column(part, "rank").to_numpy())
 
@@ -204,7 +204,7 @@ def _column(part: Path, column: str) -> pa.ChunkedArray:
 
 
 def write(part: Path, cursor: duckdb.DuckDBPyConnection | None = None) -> Path:
-    """Write the codes of a part beside it and return their path; arguments as for `encode`."""
+    """Write the codes of a part beside it and return their path; arguments as in `encode`."""
     return _save(encode(part, cursor), path_of(part))
 
 
@@ -233,8 +233,8 @@ def _one(values: pa.Array) -> pa.Array:
 def coded(filed: Filed) -> Coded:
     """Return a part's codes, memory-mapped from their file, or made from the part if that is unsound.
 
-    Kept, for files of a store never change. Arrow follows the offsets in a file wherever they lead, so only a
-    file with the checksum that it was written with is mapped.
+    The result is cached, because files of a store never change. Arrow follows the offsets in a file wherever
+    they lead, so only a file that still has its original checksum is mapped.
     """
     if filed.codes is not None and sound(filed.codes):
         return _mapped(filed.codes.path)
@@ -261,7 +261,7 @@ def _mapped(path: str) -> Coded:
 
 
 def renew(part: Path, codes: Coded, *, only: str = "") -> None:
-    """Put the codes of a part in the place of their file, at once: another process may have mapped it."""
+    """Replace the file with the codes of a part atomically, because another process may have mapped it."""
     with replacing(path_of(part)) as draft:
         _save(codes, draft)
         if only not in ("", checksum(draft)):
@@ -269,7 +269,7 @@ def renew(part: Path, codes: Coded, *, only: str = "") -> None:
 
 
 def found_in(ids: Sequence[pa.Array], known: pa.Array) -> list[npt.NDArray[np.int32]]:
-    """Return the place of every id of some parts in a list of ids; its length if it is not there."""
+    """Return the index of every id of some parts in a list of ids; its length if the id is absent."""
     together = pa.chunked_array(list(ids), type=pa.large_string())
     places = pc.index_in(together, value_set=known).fill_null(len(known)).to_numpy()
     return np.split(places, np.cumsum([len(part) for part in ids])[:-1])

@@ -1,8 +1,8 @@
 """The join of rankings with judgements, as arrays ready for the measures.
 
-Parts are read as integers (`store.read.codes`). One look-up per distinct passage id says which judged passage
-it is; then, query by query, the grades of its judged passages are laid out in a table that every ranked slot
-of every run is picked from.
+Parts are read as integers (`store.read.codes`). One look-up per distinct passage id finds the judged passage;
+then, query by query, the grades of its judged passages are laid out in a table from which every ranked slot
+of every run picks its grade.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ EMPTY = -1  # Grade of a slot without a passage
 
 UNJUDGED = 0  # Grade of a passage without a judgement
 
-_CELLS = 1 << 24  # Slots that are worked on at a time: 64 MiB of codes
+_CELLS = 1 << 24  # Slots that are processed at a time: 64 MiB of codes
 
 _LOOKED_UP = 1 << 22  # Ids of passages that are looked up at a time
 
-_PIECE = 1 << 25  # Bytes of a piece of what is too large to be kept whole
+_PIECE = 1 << 25  # Bytes of a piece of a result that is too large to be cached whole
 
 _COUNTS = 20  # Bytes of a query's counts beside its grades, at most
 
@@ -44,33 +44,33 @@ class Graded:
     # int8 [runs, queries, depth]; 1..5 judged, 0 unjudged, -1 empty slot (ranking shorter, or the query not
     # ranked at all)
     grades: npt.NDArray[np.int8]
-    # int32 [queries, 5], judged passages with grade 1..5 in the golden set. Where runs of several chunkings
-    # have grades of their own, [runs, queries, 5]: each run's are those of its chunking, and a query may be
-    # judged in some of them only.
+    # int32 [queries, 5], judged passages with grade 1..5 in the golden set. If runs of several chunkings
+    # have separate grades, [runs, queries, 5]: each run has the counts of its chunking, and a query may be
+    # judged in only some of them.
     pool_counts: npt.NDArray[np.int32]
     # int32 [runs], queries that the run ranks but nobody judged (left out)
     unjudged_queries: npt.NDArray[np.int32]
-    # What a passage of grade 1..5 gains: the grade as the judges gave it (below 0 counts as 0), where that
+    # The gain of a passage of grade 1..5: the original grade from the judges (below 0 counts as 0), if that
     # rises with the grade; otherwise the grade
     gains: Five = LINEAR
 
 
-_MEMORY = Memory(256 * 2**20)  # What was joined before: the files of a store never change
+_MEMORY = Memory(256 * 2**20)  # Earlier joins, cached because files of a store never change
 
-_PLACES = Memory(64 * 2**20)  # Where the passages of some parts are among the judged ones
+_PLACES = Memory(64 * 2**20)  # Indices of some parts' passages among the judged ones
 
 
 def join(groups: Sequence[Judges], run_ids: Sequence[str], stage: str, depth: int | None) -> Graded:
     """Join rankings with the judgements of the golden set that judges each run.
 
-    What is too large to be kept is joined in pieces of some runs, as many of which are kept as there is room.
+    A result too large to be cached is joined in pieces of some runs, as many of which are cached as fit.
     """
     asked = (tuple(groups), tuple(run_ids), stage, depth)
     return _MEMORY.once(asked, partial(_join, *asked), size)
 
 
 def size(graded: Graded) -> int:
-    """Return bytes that it takes in memory."""
+    """Return the bytes that a result takes in memory."""
     return graded.grades.nbytes + graded.pool_counts.nbytes + graded.unjudged_queries.nbytes
 
 
@@ -116,7 +116,7 @@ def _join(groups: Sequence[Judges], run_ids: tuple[str, ...], stage: str, depth:
 def _in_pieces(
     shape: tuple[int, int, int], joined: Callable[[int, int], npt.NDArray[np.int8]], key: Hashable
 ) -> npt.NDArray[np.int8]:
-    """Return grades [runs, queries, depth] at once where they can be kept so, else piece by piece."""
+    """Return grades [runs, queries, depth], joined at once if they can be cached so, otherwise in pieces."""
     if shape[0] * shape[1] * (shape[2] + _COUNTS) <= _MEMORY.most:
         return joined(0, shape[0])
     grades, some = np.empty(shape, dtype=np.int8), max(1, _PIECE // max(1, shape[1] * shape[2]))
@@ -144,9 +144,9 @@ def _batches(lists: Mapping[Filed, Lists]) -> Iterator[dict[Filed, Lists]]:
 def _places(
     lists: Mapping[Filed, Lists], golden: Judged, judgements: tuple[Filed, ...]
 ) -> list[npt.NDArray[np.int32]]:
-    """Return per part, of each of its passages the place in a query's table of grades.
+    """Return, for each part, the index of each of its passages in a query's table of grades.
 
-    The table has a place per judged passage, one for all others, and one for no passage, which is what the
+    The table has an entry per judged passage, one for all others, and one for an empty slot, which the
     code -1 picks.
     """
 
@@ -180,7 +180,7 @@ def _fill(
 def _slots(
     lists: Sequence[Lists], places: Sequence[npt.NDArray[np.int32]], runs: Places, shape: tuple[int, ...]
 ) -> npt.NDArray[np.int32]:
-    """Return places in the tables of grades, by query, run and rank."""
+    """Return indices into the tables of grades, by query, run and rank."""
     at = np.full(shape[0], -1, dtype=np.int64)
     at[runs] = np.arange(len(runs))
     slots = np.full((shape[1], len(runs), shape[2]), places[0][-1], dtype=np.int32)
@@ -192,7 +192,7 @@ def _slots(
 
 
 def _picked(slots: npt.NDArray[np.int32], golden: Judged, positions: Sequence[int]) -> npt.NDArray[np.int8]:
-    """Return grades from the table of each query."""
+    """Pick grades from the table of each query."""
     table = np.zeros(len(golden.ids) + 2, dtype=np.int8)
     table[-1] = EMPTY
     grades = np.empty(slots.shape, dtype=np.int8)
@@ -211,24 +211,24 @@ SELECT passage_id, source FROM read_parquet($passages) WHERE collection_id = $co
 _ANY_SOURCE = """
 SELECT 1 FROM read_parquet($passages) WHERE collection_id = $collection AND source IS NOT NULL LIMIT 1
 """
-Passages = tuple[str, tuple[str, ...]]  # A collection, and the files with its passages
+Passages = tuple[str, tuple[str, ...]]  # A collection, and the files that hold its passages
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sourced:
-    """Sources beside the grades of the same runs, stage and golden set."""
+    """Sources of passages, beside the grades of the same runs, stage and golden set."""
 
-    # int32 [runs, queries, depth], equal where two passages of a collection have the same source; -1 for an
+    # int32 [runs, queries, depth], equal if two passages of a collection have the same source; -1 for an
     # empty slot. A passage without a source has a separate code.
     codes: npt.NDArray[np.int32]
     # int8 [runs, queries, depth], the highest grade of a judged passage of the slot's source; 0 = none, -1 =
     # an empty slot
     best: npt.NDArray[np.int8]
     # int64 [queries, 32] (or [runs, queries, 32], as `Graded.pool_counts`), how many sources have judged
-    # passages with exactly a set of grades; bit g − 1 of the set stands for grade g
+    # passages with exactly the grades of a set; bit g − 1 of the set stands for grade g
     facets: npt.NDArray[np.int64]
-    # int64 [queries, most · 5] (or [runs, queries, most · 5]), how many sources have at least a number of
-    # judged passages of at least a grade, as `core.metrics.info.depths_by_row` counts them
+    # int64 [queries, most · 5] (or [runs, queries, most · 5]), how many sources have at least a given number
+    # of judged passages of at least a given grade, as `core.metrics.info.depths_by_row` counts them
     depths: npt.NDArray[np.int64]
 
 
@@ -242,7 +242,7 @@ def join_sources(
     stage: str,
     depth: int,
 ) -> Sourced:
-    """Join rankings and judgements with the sources (documents) of their passages, for `Sourced`."""
+    """Join rankings and judgements with the sources (documents) of their passages; see `Sourced`."""
     asked = (tuple(groups), tuple(passages), tuple(run_ids), stage, depth)
     return _SOURCED.once(
         asked,
@@ -282,7 +282,7 @@ def _join_sources(
 
 @lru_cache(maxsize=64)
 def any_source(collection: str, files: tuple[str, ...]) -> bool:
-    """Return whether any passage of a collection has a source; kept, for files of a store never change."""
+    """Return whether any passage of a collection has a source; cached, as files of a store never change."""
     if not files:
         return False
     asked = {"passages": list(files), "collection": collection}
@@ -291,7 +291,7 @@ def any_source(collection: str, files: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=16)
 def _sources(collection: str, files: tuple[str, ...]) -> tuple[pa.Array, npt.NDArray[np.int32]]:
-    """Return ids of the passages of a collection, and a code for each passage's source."""
+    """Return the ids of a collection's passages, and a code for each passage's source."""
     ids = pa.array([], type=pa.large_string())
     if not files:
         return ids, np.zeros(0, dtype=np.int32)
@@ -308,7 +308,7 @@ def _sources(collection: str, files: tuple[str, ...]) -> tuple[pa.Array, npt.NDA
 def _codes_of(ids: pa.Array, known: pa.Array, of_known: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
     """Return a code for the source of each passage.
 
-    A passage that the collection does not hold counts as a separate source.
+    A passage that the collection lacks counts as having a separate source.
     """
     place = found_in([ids], known)[0]
     first = int(of_known.max(initial=-1)) + 1
@@ -327,13 +327,13 @@ def _best_of_source(
     query: Places,
     codes: npt.NDArray[np.int32],
 ) -> npt.NDArray[np.int8]:
-    """Return the highest grade that a judged passage of each slot's source has: int8, as `codes`.
+    """Return the highest grade of any judged passage of each slot's source: int8, shaped as `codes`.
 
     Args:
-        source: Of every judgement.
-        known: Codes of sources of the collection are below it; another passage is unjudged here.
-        positions: Of the golden set's queries.
-        query: Of each list.
+        source: The source of every judgement.
+        known: Codes below this are sources of the collection; any other passage is unjudged here.
+        positions: Positions of the golden set's queries.
+        query: The query of each list.
         codes: Sources by list and rank.
     """
     best = np.where(codes < 0, np.int8(EMPTY), np.int8(UNJUDGED))
@@ -355,7 +355,7 @@ def _best_of_source(
 def _by_source(
     golden: Judged, source: npt.NDArray[np.int32]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return sources of judged passages by their sets of grades and by how much they have, query by query."""
+    """Count sources of judged passages, query by query: by set of grades, and by number per grade."""
     queries = len(golden.query_ids)
     row, grade = np.repeat(np.arange(queries), np.diff(golden.start)), golden.grade.astype(np.int64)
     bits = np.left_shift(1, grade - 1)

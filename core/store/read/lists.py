@@ -1,4 +1,4 @@
-"""Both sides of the join: the judged passages of one golden set, and the ranked lists of one part."""
+"""The two sides of the join: the judged passages of one golden set, and the ranked lists of one part."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ LINEAR: Five = (1.0, 2.0, 3.0, 4.0, 5.0)
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A golden set's judgements; rows of one query follow one another."""
+    """A golden set's judgements; the rows of a query are adjacent."""
 
     query_ids: tuple[str, ...]  # the judged queries, sorted
     counts: npt.NDArray[np.int32]  # int32 [queries, 5], judged passages with grade 1..5 (read-only)
     ids: pa.Array  # passage ids (Arrow large_string), the judged ones among them
     start: npt.NDArray[np.int64]  # int64 [queries + 1], first row of each query
-    code: npt.NDArray[np.int32]  # int32 [rows], place in `ids`
+    code: npt.NDArray[np.int32]  # int32 [rows], index into `ids`
     grade: npt.NDArray[np.int8]  # int8 [rows]
-    gains: Five = LINEAR  # what a passage of grade 1..5 gains, in the scale that the judges used
+    gains: Five = LINEAR  # gain of a passage of grade 1..5, in the scale that the judges used
 
 
 @lru_cache(maxsize=64)
 def judged(golden_set_id: str, judgements: Sequence[Filed]) -> Judged:
-    """Read a golden set; kept, for files of a store never change."""
+    """Read a golden set's judgements; cached, because files of a store never change."""
     if not judgements:
         nothing = np.zeros(0, dtype=np.int32)
         ids = pa.array([], type=pa.large_string())
         counts = np.zeros((0, 5), dtype=np.int32)
         return Judged((), counts, ids, np.zeros(1, dtype=np.int64), nothing, nothing.astype(np.int8))
-    (file,) = judgements  # all rows that one golden set has are in one part
+    (file,) = judgements  # all rows of a golden set are in one part
     part = coded(file)
     assert part.grade is not None  # noqa: S101 - a part of judgements
     assert part.raw is not None  # noqa: S101
@@ -61,11 +61,11 @@ def judged(golden_set_id: str, judgements: Sequence[Filed]) -> Judged:
 
 
 def gains_of(grade: npt.NDArray[np.int8], raw: npt.NDArray[np.int16]) -> Five:
-    """Return the gain of a passage of grade 1..5: the grade as it was given, below 0 as 0.
+    """Return the gain of a passage of grade 1..5: the original grade, or 0 if that is negative.
 
-    Only where that is one number per grade and rises with the grade; else (a reversed scale, or two given
-    grades that were mapped to one) the grade itself. A grade that does not occur has the gain of the next
-    lower one that does.
+    This applies only if each grade has one original grade, rising with it; otherwise (a reversed scale, or
+    two original grades mapped to one) the gain is the grade itself. A grade that does not occur has the gain
+    of the next lower one that does.
     """
     if np.array_equal(grade, raw):
         return LINEAR
@@ -97,7 +97,7 @@ class Judges:
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """Runs and queries of an answer."""
+    """The runs and queries of an answer, and their positions."""
 
     run_ids: tuple[str, ...]  # the runs, first axis
     query_ids: tuple[str, ...]  # every query that some golden set judges, sorted; second axis
@@ -127,7 +127,7 @@ class Axes:
     ) -> npt.NDArray[Number]:
         """Return counts [queries, kinds] of each golden set for its runs.
 
-        Unchanged if there is one set.
+        With a single set they are unchanged.
         """
         if len(groups) == 1:
             return counts[0]
@@ -143,7 +143,7 @@ class Lists:
     """Ranked lists of one part, limited to the wanted runs and stage."""
 
     part: Coded  # the part
-    number: Places  # int64 [lists], which of its lists
+    number: Places  # int64 [lists], index of each list in the part
     run: Places  # int64 [lists], position of the run
     query: Places  # int64 [lists], position of the query; -1 if nobody judged it
 
@@ -159,20 +159,20 @@ class Lists:
         return cls(part, number, runs[part.owner[number]], queries[part.query[number]])
 
     def chosen(self, which: Places) -> Lists:
-        """Return some of them."""
+        """Return some of the lists."""
         return Lists(self.part, self.number[which], self.run[which], self.query[which])
 
     def among_queries(self) -> Lists:
-        """Return those of queries that have a position."""
+        """Return the lists of queries that have a position."""
         return self.chosen(np.flatnonzero(self.query >= 0))
 
     def among_runs(self, first: int, last: int) -> Lists:
-        """Return those of runs in these positions, counted from the first of them."""
+        """Return the lists of runs in a range of positions, renumbered from the first of them."""
         few = self.chosen(np.flatnonzero((first <= self.run) & (self.run < last)))
         return Lists(few.part, few.number, few.run - first, few.query)
 
     def unjudged(self, known: Set[str], runs: int) -> npt.NDArray[np.int32]:
-        """Return how many queries each run ranks that are not among those known."""
+        """Count, for each run, the ranked queries that are not among the known ones."""
         strange = np.array([query not in known for query in self.part.queries], dtype=np.bool_)
         theirs = self.run[strange[self.part.query[self.number]]]
         return np.bincount(theirs, minlength=runs).astype(np.int32)

@@ -1,4 +1,4 @@
-"""A bounded memory for what was computed from files that never change."""
+"""A bounded cache for results computed from files that never change."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Made = TypeVar("Made")
 
 
 class Memory:
-    """Keeps the most recently used values, up to a number of bytes; thread-safe.
+    """A cache of the most recently used values, up to a number of bytes; thread-safe.
 
     Args:
-        most: Bytes to keep; something larger is made every time.
+        most: Bytes to keep; a larger value is never cached.
     """
 
     def __init__(self, most: int) -> None:
@@ -29,10 +29,10 @@ class Memory:
         """Return the value cached under a key, making it if necessary.
 
         Args:
-            key: Says all that the result depends on.
-            make: Makes it; two threads that ask at the same time may both make it.
-            of: The whole that it is a piece of; pieces of one whole do not take each other's place, or asking
-                for more of them in turn than there is room for would find none.
+            key: Everything that the result depends on.
+            make: Makes the value; two threads that ask at the same time may both call it.
+            of: The whole that the value is a piece of. Pieces of one whole do not evict each other; else,
+                asking in turn for more of them than fit would find none.
         """
         with self._guard:
             if key in self._kept:
@@ -49,7 +49,7 @@ class Memory:
         return value
 
     def _make_room(self, taken: int, of: Hashable) -> None:
-        """Let go of what was used longest ago, pieces of one whole aside."""
+        """Evict the values that were used longest ago, except pieces of the same whole."""
         for key, (_, size, whole) in list(self._kept.items()):
             if self._held + taken <= self.most:
                 return

@@ -1,4 +1,4 @@
-"""The records of one revision, and the files in which their rows lie."""
+"""The records of one revision, and the files that hold their rows."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from core.store.read.codes import Filed, path_of
 from core.store.rules import GROWING, RULES
 from core.store.seals import Sealed, verify
 
-# Short statements joined in Polars: planning one statement that joins them all takes longer than everything
-# else that a page reads. What they answer is kept for as long as the catalogue is current, so each answers
-# for every kind or table at once.
+# Short statements, joined in Polars: planning one statement that joins them all takes longer than everything
+# else that a page reads. Their answers are cached for as long as the catalogue is current, so each statement
+# covers every kind or table at once.
 _HELD = f"""
 SELECT p.table_name, k.id, arg_max(p.path, part_id) AS path, arg_max(k.rows, part_id) AS rows,
     arg_max(k.queries, part_id) AS queries, arg_max(p.bytes, part_id) AS bytes,
@@ -30,7 +30,7 @@ _CODES = "SELECT path, bytes, checksum FROM parts WHERE ends_with(table_name, '.
 _REVISIONS = """
 SELECT revision, made_at AS "at", action, note FROM revisions WHERE revision <= $revision ORDER BY revision
 """
-# What each later revision brought, or hid: records by their events, rows by whose they are.
+# What each later revision added or hid: records by their events, rows by their owners.
 _LATER = """
 SELECT kind AS said, id, revision FROM events WHERE revision > $after AND revision <= $revision
 UNION SELECT p.table_name, k.id, p.revision FROM part_keys k JOIN parts p USING (part_id)
@@ -43,7 +43,7 @@ Asked = ParamSpec("Asked")
 def _once(
     method: Callable[Concatenate[Revision, Asked], pl.DataFrame],
 ) -> Callable[Concatenate[Revision, Asked], pl.DataFrame]:
-    """Cache a method's reading of a revision's records for as long as the catalogue is current."""
+    """Cache a method that reads a revision's records for as long as the catalogue is current."""
 
     @wraps(method)
     def kept(self: Revision, /, *args: Asked.args, **options: Asked.kwargs) -> pl.DataFrame:
@@ -57,8 +57,8 @@ class Revision:
     """The records of one immutable revision of a store.
 
     Attributes:
-        catalogue: Where its records are; for use within this package.
-        everything: Whether what was deleted is shown as if it were there.
+        catalogue: The catalogue with its records; for use within this package.
+        everything: Whether deleted records are shown as if they existed.
     """
 
     def __init__(self, catalogue: Catalogue, root: Path, revision: int, *, everything: bool = False) -> None:
@@ -73,7 +73,7 @@ class Revision:
         return self._root
 
     def with_deleted(self) -> Self:
-        """Return the same revision, showing what was deleted as if it were there."""
+        """Return the same revision with deleted records shown as if they existed."""
         return type(self)(self.catalogue, self._root, self.revision, everything=True)
 
     @_once
@@ -83,9 +83,9 @@ class Revision:
         """Return collections, oldest first.
 
         Args:
-            parts: Also those that hold the chunks of another one.
-            removed: Those that were deleted instead of those that are there.
-            hidden: The parts that a deleted one hides instead.
+            parts: Whether to include those that hold the chunks of another one.
+            removed: Whether to return the deleted ones instead of the existing ones.
+            hidden: Whether to return the parts hidden by a deletion instead.
 
         Returns:
             collection_id, name, source, notes, part_of, queries and passages (counts).
@@ -110,13 +110,13 @@ class Revision:
         """Return golden sets, of one collection or of all, oldest first.
 
         Args:
-            parts: Also those that hold what follows from another one's spans for one chunker.
-            removed: Those that were deleted instead of those that are there.
-            hidden: Those that a deleted collection, or a deleted golden set, hides instead.
+            parts: Whether to include those derived from another one's spans for one chunker.
+            removed: Whether to return the deleted ones instead of the existing ones.
+            hidden: Whether to return those hidden by the deletion of a collection or golden set instead.
 
         Returns:
             golden_set_id, collection_id, name, mapping, judge, notes, part_of, parents (list of ids),
-            manifest (JSON), queries (judged ones; if there are no judgements, those with spans),
+            manifest (JSON), queries (judged ones, or those with spans if there are no judgements),
             judgements and spans (counts).
         """
         records = self._records("golden_set", "SELECT * FROM golden_sets", removed=removed, hidden=hidden)
@@ -139,8 +139,8 @@ class Revision:
         """Return runs, of one collection or of all, oldest first.
 
         Args:
-            removed: The deleted runs instead of those that are there.
-            hidden: The runs that their deleted collection hides instead.
+            removed: Whether to return the deleted runs instead of the existing ones.
+            hidden: Whether to return the runs hidden by the deletion of their collection instead.
 
         Returns:
             run_id, collection_id, stack_id, spec (JSON), label, origin, pool, environment (JSON), manifest
@@ -205,9 +205,9 @@ class Revision:
 
     @_once
     def changes_of(self, collection_id: str, after: int) -> pl.DataFrame:
-        """Return `revisions` later than one that changed anything of a collection, deleted or not.
+        """Return those `revisions` after a given one that changed a collection, deleted or not.
 
-        Its records, golden sets and runs count, its chunkings' too, and all of their rows.
+        Changes of its records, golden sets, runs and chunkings count, and of all their rows.
         """
         wholes = self.catalogue.records(WHOLES)
         parts = pl.col("id").is_in([collection_id]) | pl.col("part_of").is_in([collection_id])
@@ -226,13 +226,13 @@ class Revision:
         return self._files(table, ids)
 
     def _files(self, table: str, ids: Sequence[str]) -> list[str]:
-        """Return files with rows of some owners; each is verified once per process."""
+        """Return the files with rows of some owners; each is verified once per process."""
         files = self._sealed(table, ids)
         verify(files)
         return [file.path for file in files]
 
     def _filed(self, table: str, ids: Sequence[str]) -> tuple[Filed, ...]:
-        """Return the same files with their codes, which are verified when read."""
+        """Return the files with rows of some owners and their codes, which are verified when read."""
         codes = self.catalogue.records(_CODES).rows_by_key("path", unique=True)
         root, paired = str(self._root), []
         for part in self._sealed(table, ids):
@@ -254,7 +254,7 @@ class Revision:
 
     @_once
     def standing(self, kind: str) -> pl.DataFrame:
-        """Return per id: added_revision, the last event, and what hides it; for use within this package."""
+        """Return added_revision, last event and what hides it, per id; for use within this package."""
         state = self.catalogue.records(STATE, {"revision": self.revision})
         if self.everything:
             there = state.with_columns(event=pl.lit("added"), behind=pl.lit(None, pl.String))
@@ -263,12 +263,12 @@ class Revision:
 
     @_once
     def _held(self, table: str) -> pl.DataFrame:
-        """Return per owner's id: path of each file with its rows in a table, rows, queries."""
+        """Return path, rows and queries of each file with an owner's rows in a table."""
         return self.catalogue.records(_HELD, {"revision": self.revision}).filter(table_name=table)
 
     @_once
     def _records(self, kind: str, sql: str, *, removed: bool = False, hidden: bool = False) -> pl.DataFrame:
-        """Return records of a kind that are there (or deleted, or hidden) at this revision, oldest first."""
+        """Return records of a kind that exist (or are deleted, or hidden) at this revision, oldest first."""
         where = DELETED if removed else HIDDEN if hidden else THERE
         records, state = self.catalogue.records(sql), self.standing(kind).filter(where)
         return records.join(state, left_on=f"{kind}_id", right_on="id").sort("added_revision", f"{kind}_id")

@@ -1,4 +1,4 @@
-"""Reading: everything as it was at one revision."""
+"""Everything in the store as it was at one revision."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from core.tables import TABLES
 
 
 def _select(table: str, *conditions: str) -> str:
-    """Return a query over parts; all of it comes from declarations in this package, values are parameters."""
+    """Return a query over parts; its text comes from declarations in this package, values are parameters."""
     rule = RULES[table]
     where = " AND ".join((f"{rule.owner} IN (SELECT unnest($ids))", *conditions))
     columns, order = names(TABLES[table]), names(rule.order)
     return f"SELECT {columns} FROM {rows_of(table, '$files')} WHERE {where} ORDER BY {order}"  # noqa: S608
 
 
-# Of the answers only what names them: which of them have no grade.
+# Only the columns that identify answers: they show which answers have no grade.
 _NAMED = (
     f"SELECT {names(KEY)} FROM {rows_of('answers', '$files')} "  # noqa: S608 - own names
     "WHERE run_id IN (SELECT unnest($ids))"
@@ -38,7 +38,7 @@ SELECT run_id, passage_id FROM {rows_of("rankings", "$files")}
 WHERE run_id IN (SELECT unnest($ids)) AND stage = 'final' AND rank = 1
 QUALIFY row_number() OVER (PARTITION BY run_id ORDER BY query_id) <= $most
 """  # noqa: S608 - own names
-# An id that is the source of itself is a document that is searched whole.
+# An id that is its own source is a document that is searched whole.
 _CUT = {
     table: f"SELECT DISTINCT source FROM {rows_of(table, '$files')} "  # noqa: S608 - own names
     f"WHERE {RULES[table].owner} IN (SELECT unnest($ids)) AND source IN (SELECT unnest($asked)){finer}"
@@ -46,7 +46,7 @@ _CUT = {
         ("passages", " AND source <> passage_id"), ("chunks", " AND source <> passage_id"), ("spans", "")
     )
 }  # fmt: skip
-_GRADED = Memory(64 << 20)  # Answers with their grade, which several parts of a page read one after the other
+_GRADED = Memory(64 << 20)  # Answers with their grades, which several parts of a page read in turn
 _EARLIER_GRADES = (
     f"SELECT {names((*KEY, *EARLIER))} FROM {rows_of('answers', '$files')} "  # noqa: S608 - own names
     "WHERE grade IS NOT NULL AND run_id IN (SELECT unnest($ids))"
@@ -64,7 +64,7 @@ class Snapshot(Revision):
         return self._rows("queries", [collection_id])
 
     def passages(self, collection_id: str, passage_ids: Sequence[str] | None = None) -> pl.DataFrame:
-        """Return passages of a collection, all or those named (unknown ids are left out), sorted by id."""
+        """Return passages of a collection, all or the named ones (unknown ids are left out), sorted by id."""
         if passage_ids is None:
             return self._rows("passages", [collection_id])
         return self._rows(
@@ -83,13 +83,13 @@ class Snapshot(Revision):
         *,
         most: int = 0,
     ) -> list[str]:
-        """Return values of a column of ids, each once; only that column is read.
+        """Return the distinct values of a column of ids; only that column is read.
 
         Args:
             table: A key of `TABLES`.
             owners: Collections, golden sets or runs whose rows count.
-            asked: Only those of these values that exist; None for any.
-            most: How many at most; 0 for all.
+            asked: Values to look for, of which the existing ones are returned; None for any.
+            most: The most values to return; 0 for all.
         """
         if column not in TABLES[table]:
             raise UnknownNameError("column", column, TABLES[table], where=table)
@@ -122,14 +122,14 @@ class Snapshot(Revision):
         return self._rows("rankings", run_ids, [f"{name} = ${name}" for name in asked], asked)
 
     def firsts(self, run_ids: Sequence[str], most: int) -> pl.DataFrame:
-        """Return the passages that runs rank first, of this many queries at most: run_id, passage_id."""
+        """Return the passages that runs rank first, for at most this many queries: run_id, passage_id."""
         self._known("run", run_ids)
         if not (files := self._files("rankings", run_ids)):
             return pl.DataFrame(schema={"run_id": pl.String, "passage_id": pl.String})
         return self.catalogue.frame(_FIRST, {"files": files, "ids": list(run_ids), "most": most})
 
     def cut_up(self, collection_id: str, asked: Sequence[str]) -> set[str]:
-        """Return which ids are documents of a collection: passages, chunks or judged spans are parts of them.
+        """Return which ids are documents of a collection, with passages, chunks or judged spans as parts.
 
         Args:
             collection_id: The collection; its chunkings and golden sets count.
@@ -156,11 +156,11 @@ class Snapshot(Revision):
         return self._rows("usage", run_ids)
 
     def aggregates(self, run_ids: Sequence[str]) -> pl.DataFrame:
-        """Return results of runs that come without per-query data."""
+        """Return results of runs that were reported without per-query data."""
         return self._rows("aggregates", run_ids)
 
     def signals(self, run_ids: Sequence[str], *, signal: str | None = None) -> pl.DataFrame:
-        """Return figures of single queries other than time and usage (score margins…), or one of them."""
+        """Return per-query figures other than time and usage (score margins…), or only one of them."""
         asked = {} if signal is None else {"signal": signal}
         return self._rows("signals", run_ids, [f"{name} = ${name}" for name in asked], asked)
 
@@ -169,12 +169,12 @@ class Snapshot(Revision):
         return self._rows("criteria", run_ids)
 
     def ratings(self, run_ids: Sequence[str], *, query_id: str | None = None) -> pl.DataFrame:
-        """Return rerankers' ratings of the candidates, by place of the criterion; 0 = relevance."""
+        """Return rerankers' ratings of the candidates, by index of the criterion; 0 = relevance."""
         asked = {} if query_id is None else {"query_id": query_id}
         return self._rows("ratings", run_ids, [f"{name} = ${name}" for name in asked], asked)
 
     def answers(self, run_ids: Sequence[str]) -> pl.DataFrame:
-        """Return the answers of readers, of every reader, prompt, temperature, mode, k and pass."""
+        """Return the answers of readers, for every reader, prompt, temperature, mode, k and pass."""
         return self._rows("answers", run_ids)
 
     def answer_scores(self, run_ids: Sequence[str]) -> pl.DataFrame:
@@ -197,7 +197,7 @@ class Snapshot(Revision):
         judge: str | None = None,
         reader: str | None = None,
     ) -> pl.DataFrame:
-        """Return the answers of one reader of each run with one grade; see `core.answers.graded`."""
+        """Return the answers of one reader per run, each with one grade; see `core.answers.graded`."""
         self._known("run", run_ids)
         files = self._files("answers", run_ids)
         asked = (scorer, judge, reader)
@@ -212,7 +212,7 @@ class Snapshot(Revision):
         return _GRADED.once(key, graded_rows, lambda rows: int(rows.estimated_size()))
 
     def gold_answers(self, collection_id: str) -> pl.DataFrame:
-        """Return the right answers to the queries of a collection, sorted by query."""
+        """Return the reference answers to the queries of a collection, sorted by query."""
         return self._rows("gold_answers", [collection_id])
 
     def nuggets(self, golden_set_id: str) -> pl.DataFrame:
@@ -220,12 +220,12 @@ class Snapshot(Revision):
         return self._rows("nuggets", [golden_set_id])
 
     def clusters(self, collection_id: str) -> pl.DataFrame:
-        """Return the groups that queries of a collection come from, sorted by query."""
+        """Return the groups that the queries of a collection belong to, sorted by query."""
         return self._rows("clusters", [collection_id])
 
     def diagnostics(self, collection_ids: Sequence[str]) -> pl.DataFrame:
         """Return figures of diagnoses of embedders, sorted by collection, embedder and run."""
-        # A file may hold what was replaced of one collection beside what counts of another.
+        # A file may hold replaced rows of one collection beside current rows of another.
         together: dict[tuple[str, ...], list[str]] = {}
         for name in collection_ids:
             together.setdefault(tuple(self._files("diagnostics", [name])), []).append(name)
@@ -254,11 +254,11 @@ class Snapshot(Revision):
     ) -> Graded:
         """Return rankings joined with grades, as arrays ready for the measures.
 
-        A run that searched the chunks of a chunker is judged by the part of the golden set for it, if there
-        is one (`judging`).
+        A run that searched the chunks of a chunker is judged by the golden set's part for these chunks, if
+        there is one (`judging`).
 
         Args:
-            run_ids: The runs; one named twice counts once.
+            run_ids: The runs; duplicates count once.
             stage: "final" or "pool".
             depth: Ranks to keep; None keeps all.
         """
@@ -269,7 +269,7 @@ class Snapshot(Revision):
     def sources(
         self, run_ids: Sequence[str], golden_set_id: str, *, stage: str = "final", depth: int
     ) -> Sourced:
-        """Return the sources of the passages that `graded` grades; arguments and errors as there."""
+        """Return the sources of the passages that `graded` grades; arguments and errors as in `graded`."""
         asked, groups = self._judges(run_ids, golden_set_id, apart=True)
         searched = self.searched(asked)
         collections = [searched[group.run_ids[0]] if group.run_ids else "" for group in groups]
@@ -278,7 +278,7 @@ class Snapshot(Revision):
             return graded.join_sources(groups, passages, asked, stage, depth)
 
     def has_sources(self, collection_id: str) -> bool:
-        """Return whether any passage of a collection (or of a part with chunks) says what it was cut from."""
+        """Return whether any passage of a collection (or of a part with chunks) has a source."""
         files = tuple(self._files("passages", [collection_id]))
         with as_store_error("reading", self._root, EXAMINE):
             return graded.any_source(collection_id, files)
@@ -286,7 +286,7 @@ class Snapshot(Revision):
     def _judges(
         self, run_ids: Sequence[str], golden_set_id: str, *, apart: bool = False
     ) -> tuple[list[str], list[Judges]]:
-        """Return runs, and the golden set that judges each; apart: separate for each searched collection."""
+        """Return the runs, and the golden set that judges each; split by searched collection if `apart`."""
         asked = list(dict.fromkeys(run_ids))
         searched = self.searched(asked) if apart else {}
         together: dict[tuple[str, str], list[str]] = {}
@@ -299,12 +299,12 @@ class Snapshot(Revision):
         return asked, groups
 
     def searched(self, run_ids: Sequence[str]) -> dict[str, str]:
-        """Return per run the collection whose passages it ranks: its own, or the part with its chunks."""
+        """Return each run's collection of ranked passages: its own, or the part with its chunks."""
         rows = self._chunked(run_ids).iter_rows()
         return {run_id: part_id(collection, chunking or None) for run_id, collection, chunking in rows}
 
     def judging(self, run_ids: Sequence[str], golden_set_id: str) -> dict[str, str]:
-        """Return per run the golden set with the grades of its passages: the one named, or its part."""
+        """Return for each run the golden set that grades its passages: the named one, or its part."""
         self._known("golden_set", [golden_set_id])
         parts = self._records("golden_set", "SELECT * FROM golden_sets").filter(part_of=golden_set_id)
         known, rows = set(parts["golden_set_id"]), self._chunked(run_ids).iter_rows()
